@@ -7,7 +7,7 @@ import importlib
 import re
 from collections.abc import Iterator
 
-from commodel.models.families import Family, Parameter, family_names, find_family
+from commodel.models.families import Family, Parameter, find_family, list_family_names
 from commodel.models.parameter_sets import read_published_sets
 
 FUNCTIONS = {name: rf"\{name} " for name in ("max", "min", "log", "exp")} | {"rtt": r"\mathrm{rtt}"}
@@ -172,7 +172,7 @@ def _limits(entry: Family) -> Iterator[str]:
 
 
 def families() -> dict[str, Family]:
-    return {name: find_family(name) for name in family_names()}
+    return {name: find_family(name) for name in list_family_names()}
 
 
 def pages() -> dict[str, str]:

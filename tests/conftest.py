@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from commodel.platforms.build import build, get_program_folder
+from commodel.platforms.build import build_toolchain, get_program_folder
 from commodel.platforms.tools import ROOT, find_tool
 from tests.once import made_once
 from tests.overlay import building as overlay
@@ -62,7 +62,7 @@ def checked_programs(tmp_path_factory):
 
 def built(factory: pytest.TempPathFactory, toolchain: str) -> Path:
     """By one worker at a time: all of them build in the same folder."""
-    made_once(factory, f"built-{toolchain}", lambda _: build(ROOT, toolchain))
+    made_once(factory, f"built-{toolchain}", lambda _: build_toolchain(ROOT, toolchain))
     return get_program_folder(ROOT, toolchain)
 
 

@@ -9,7 +9,7 @@ import pytest
 from docs.verb_pages import describe_verbs
 
 from commodel.cli import main
-from commodel.models.families import family_names, find_family
+from commodel.models.families import find_family, list_family_names
 from tests.cli.test_help import PAGES as COMMANDS
 from tests.doc_values import VALUE, fill_values
 from tests.documented import PAGES, ROOT, Command, inline, of
@@ -65,7 +65,7 @@ def test_files_of_the_project_that_are_named_are_there():
         assert not [name for name in named if not (ROOT / name).exists() and "NAME" not in name], page
 
 
-MADE = {ROOT / "docs" / "families" / f"{name}.md" for name in family_names()}  # when the site is built
+MADE = {ROOT / "docs" / "families" / f"{name}.md" for name in list_family_names()}  # when the site is built
 
 
 def heads(page):
@@ -100,7 +100,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     page = (tmp_path / "families" / "loggp.html").read_text(encoding="utf-8")
     assert "<math" in page
     table = (tmp_path / "families" / "index.html").read_text(encoding="utf-8")
-    for name in family_names():
+    for name in list_family_names():
         assert f'href="{name}.html"' in table
         assert find_family(name).title in page  # the menu
     assert 'id="advise"' in (tmp_path / "verbs.html").read_text(encoding="utf-8")

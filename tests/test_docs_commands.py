@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.plan.config import find, load_platform
+from commodel.plan.config import find_config_file, load_platform
 from commodel.plan.planning import make_plan
 from commodel.platforms.tools import find_tool
 from tests.docs_project import complete, make_project
@@ -129,7 +129,7 @@ def test_what_is_not_run_stands_in_the_docs():
 
 def test_experiments_that_pages_run_are_there(monkeypatch):
     monkeypatch.chdir(ROOT)  # those of the docs' project are smaller
-    assert all(find("experiment", name).exists() for name in EXPERIMENTS)
+    assert all(find_config_file("experiment", name).exists() for name in EXPERIMENTS)
 
 
 @pytest.mark.slow

@@ -2,8 +2,8 @@
 
 The list has words of the dialect that the code was first written in, and those that reviewers stumbled over. RIDDLES
 are looked for in docstrings, comments, messages, tables of columns, scripts of pages and documentation, IDENTIFIERS
-among Python names. The first line of a function's docstring is imperative.
-"""
+among Python names, LOCALS among arguments and locals of functions. The first line of a function's docstring is
+imperative."""
 
 import ast
 import io
@@ -65,6 +65,12 @@ NAMES = """
     workshop worth_a_proof
 """
 IDENTIFIERS = set(NAMES.split())
+VAGUE = """
+    about ahead alike alone apart aside asked back behind beside beyond by done even given got here held judged kept
+    known listed look made many more most odd off once ones others picked place rest said
+    seen some stands such taken there thing together told unseen usual way ways what whole
+"""
+LOCALS = set(VAGUE.split())  # arguments and locals of functions: they do not say what they hold
 ALLOWED = {  # a path, words, and the reason
     "workflow/commodel/files/tables.py": (r"blind to|priced", "texts of older tables, which readers accept"),
     "workflow/commodel/cli/__init__.py": ("price", "an old verb, which runs the new one"),
@@ -125,6 +131,17 @@ def find_names(path: Path) -> Iterator[str]:
                 yield f"{name}:{node.lineno}: the name '{found}' does not say what it is"
 
 
+def find_locals(path: Path) -> Iterator[str]:
+    """Yield a line for each argument or local of a function that does not say what it holds."""
+    name = str(path.relative_to(ROOT))
+    functions = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef))
+    bound = {node for function in functions for node in ast.walk(function) if isinstance(node, ast.arg | ast.Name)}
+    for node in sorted(bound, key=lambda node: (node.lineno, node.col_offset)):
+        stored = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node.ctx, ast.Store) else ""
+        if stored in LOCALS:
+            yield f"{name}:{node.lineno}: the name '{stored}' does not say what it holds"
+
+
 def find_docstrings(path: Path) -> Iterator[str]:
     """Yield a line for each docstring of a function whose first line is not imperative; properties may have a noun."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -151,6 +168,7 @@ def find_all() -> Iterator[str]:
     for path in sorted(PACKAGE.rglob("*.py")):
         yield from find_riddles(path)
         yield from find_names(path)
+        yield from find_locals(path)
         docstrings += find_docstrings(path)
     for path in sorted(path for folder in TESTS for path in (ROOT / "tests" / folder).rglob("*.py")):
         if "overlay" not in path.stem:

@@ -65,8 +65,8 @@ def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_on
     assert (far["high"] == far["seconds"]).all()
     assert set(far["interval_basis"]) == {f"{PARAMETERS}: nothing measured between nodes"}
     assert advice.interval == advice.rows["interval_basis"].iloc[0]
-    (note,) = [note for note in advice.notes if note.startswith("NO INTERVAL OF ERRORS")]
-    assert "2 of 4 choices: nothing was measured between nodes" in note
+    (note,) = [note for note in advice.notes if note.startswith("NO PREDICTION INTERVAL")]
+    assert "2 of 4 choices: no measurement between nodes" in note
 
 
 def test_where_both_were_measured_there_is_nothing_to_state():
@@ -127,11 +127,11 @@ def test_what_was_measured_on_the_other_side_of_a_node_weighs_nobody():
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {})
     alike, notes = weights(held_out, "block:4")
     assert alike == {"between nodes": {"hockney": 0.5, "loggp": 0.5}}
-    assert any("2 of 2 choices" in note and "count alike" in note for note in notes)
+    assert any("2 of 2 choices" in note and "weights are equal" in note for note in notes)
     mixed, notes = weights(held_out, "block:8", "block:4")
     assert mixed["within one node"]["hockney"] > 0.95
     assert mixed["between nodes"] == alike["between nodes"]
-    assert any("2 of 4 choices" in note and "count alike there" in note for note in notes)
+    assert any("2 of 4 choices" in note and "weights are equal" in note for note in notes)
 
 
 def with_default(seconds_by_size):

@@ -11,7 +11,7 @@ from commodel.advice.alternatives import (
     list_layouts,
     list_trees,
     list_two_level_trees,
-    point_of,
+    make_combination_point,
 )
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import build_schedule
@@ -84,7 +84,7 @@ def test_only_levels_are_a_reason():
 
 
 def test_a_grid_is_mapped_and_crosses_less():
-    point = point_of(LEAVES, HALO, requested=False)
+    point = make_combination_point(LEAVES, HALO, requested=False)
     assert point.layout.startswith("nodes:")
     columns = [np.array(column) for _, column in LEAVES.levels]
     block, node = np.arange(64) // 8, place_ranks(point.layout, 64)
@@ -94,10 +94,10 @@ def test_a_grid_is_mapped_and_crosses_less():
 
 
 def test_a_ring_is_best_as_it_is():
-    assert point_of(LEAVES, RING, requested=False) is None
-    assert point_of(LEAVES, RING, requested=True).layout.startswith("nodes:")
+    assert make_combination_point(LEAVES, RING, requested=False) is None
+    assert make_combination_point(LEAVES, RING, requested=True).layout.startswith("nodes:")
 
 
 @pytest.mark.parametrize("layout", ["block", "scatter:leaf", "pack:leaf:8"])
 def test_other_layouts_are_as_always(layout):
-    assert point_of(LEAVES, RING | {"layout": layout}, requested=False).layout.startswith(layout)
+    assert make_combination_point(LEAVES, RING | {"layout": layout}, requested=False).layout.startswith(layout)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tests.bench.measuring import make_project, show
 
-from commodel.measure.batch import measure
-from commodel.models.families import family_names, find_family
+from commodel.measure.batch import measure_batch
+from commodel.models.families import find_family, list_family_names
 from commodel.plan.planning import make_plan
-from commodel.platforms.build import build
+from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT, find_tool
-from commodel.results.collection import collect
+from commodel.results.collection import collect_samples
 
 FIXED = 1000
 MEASURE = "{precision: 5%, min_samples: 10, max_samples: 1000, seconds: 0.6, passes: 3, warmup: 2}"
@@ -27,7 +27,7 @@ PLATFORMS = {
 
 def campaign(name: str, toolchain: str) -> None:
     """The standard probes of all families on two ranks: on one node that is real, or on two that are simulated."""
-    build(ROOT, toolchain)
+    build_toolchain(ROOT, toolchain)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         matrix = "matrix: [axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}]\n"
@@ -36,8 +36,8 @@ def campaign(name: str, toolchain: str) -> None:
         plan = make_plan("probes", place)
         batch = next(batch for batch in plan.batches if batch.cases)
         with chdir(place):  # where a plan's platforms are looked for
-            measure(plan, batch, place / "raw" / batch.name, lambda text: None)
-        samples, _ = collect(plan, place / "raw", unfinished=True)  # the points are not measured
+            measure_batch(plan, batch, place / "raw" / batch.name, lambda text: None)
+        samples, _ = collect_samples(plan, place / "raw", unfinished=True)  # the points are not measured
     print_probe_times(samples, "2 ranks of this machine" if name == "local" else "2 simulated nodes")
 
 
@@ -53,7 +53,7 @@ def print_probe_times(samples, where: str) -> None:
     by_probe = cases.groupby("probe")["spent"].sum()
     alone = 0.0
     print(f"\nprobes on {where}, time in samples")
-    for name in family_names():
+    for name in list_family_names():
         needed = [entry for entry in find_family(name).probes if entry in by_probe]
         alone += by_probe[needed].sum()
         show(f"  {name}", f"{by_probe[needed].sum():7.3f} s  ({', '.join(needed)})")

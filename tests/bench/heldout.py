@@ -18,7 +18,7 @@ import pandas as pd
 from commodel.cli._output import format_table
 from commodel.compare.baselines import BASELINES, predict_baselines
 from commodel.compare.comparison import add_choices, add_errors, summarize_choices
-from commodel.compare.held_out import Split, fit_seen, predict_held_out, recommend_held_out, split
+from commodel.compare.held_out import Split, fit_without_held_out, predict_held_out, recommend_held_out, split_points
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
@@ -94,14 +94,14 @@ def predicted(parts: Split, families: list[str], name: str) -> Iterator[pd.DataF
     sets = []
     for family in families:
         try:
-            sets.append(fit_seen(parts, family, name))
-            yield predict_held_out(sets[-1], parts.unseen)
+            sets.append(fit_without_held_out(parts, family, name))
+            yield predict_held_out(sets[-1], parts.held_out)
         except UserError as error:
             print(f"{family}: {error.message}", file=sys.stderr)
     if sets:
         yield recommend_held_out(sets, parts)
-    yield predict_baselines(parts, choose_reference(parts.seen))
-    times = parts.unseen.library.items()
+    yield predict_baselines(parts, choose_reference(parts.fitted))
+    times = parts.held_out.library.items()
     library = [{"workload": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
     yield pd.DataFrame(library).assign(family="", algorithm=LIBRARY)
 
@@ -111,7 +111,7 @@ def judged_table(path: Path, families: list[str]) -> Iterator[dict]:
     measured = select_points(whole, [point.ranks <= MOST_RANKS for point in whole.points])
     for title, expressions in held_out(measured):
         try:
-            parts = [split(measured, where) for where in expressions]
+            parts = [split_points(measured, where) for where in expressions]
         except UserError as error:
             print(f"{title}: {error.message}", file=sys.stderr)
             continue

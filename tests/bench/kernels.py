@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from commodel.platforms.tools import NATIVE, find_tool
-from commodel.stats import median_interval
+from commodel.stats import compute_median_interval
 
 BLOCK = 32
 SHAPES = ((4, 4), (16, 16), (32, 32), (64, 64))  # blocks
@@ -94,7 +94,7 @@ def turns(ours: Callable[[], object], other: Callable[[], object]) -> tuple[np.n
 
 
 def ratio(ratios: np.ndarray) -> str:
-    return "{:.3f} times as fast (95 %: {:.3f} to {:.3f})".format(*median_interval(ratios))
+    return "{:.3f} times as fast (95 %: {:.3f} to {:.3f})".format(*compute_median_interval(ratios))
 
 
 def compare_dgemm(library: ctypes.CDLL, device: Device) -> None:

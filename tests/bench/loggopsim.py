@@ -24,7 +24,7 @@ from tests.patterns.catalogue import ALGORITHMS, TREE_OPERATIONS, point
 from commodel.errors import UserError
 from commodel.interchange.goal import format_goal
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, find_family
+from commodel.models.families import complete_values, find_family
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule
@@ -87,7 +87,7 @@ def finish(pattern: Schedule, machine: Machine) -> np.ndarray:
     texts = [f"{name}={value}ns" for name, value in zip("LogGO", astuple(machine), strict=False)]
     parameters = make_given_set("loggops", [*texts, f"S={machine.S}", f"gamma={GAMMA}ns", "convention=loggopsim"])
     entry = find_family("loggops")
-    return entry.predict(pattern, complete(entry, Values.of(parameters)))[0] * 1e9
+    return entry.predict(pattern, complete_values(entry, Values.of(parameters)))[0] * 1e9
 
 
 def simulated(tools: Path, binary: Path, machine: Machine) -> np.ndarray:

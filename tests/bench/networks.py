@@ -29,21 +29,21 @@ from commodel.api.surveys import find_network
 from commodel.cli._output import format_table
 from commodel.compare.comparison import add_errors
 from commodel.compare.comparison_intervals import scale_predictions
-from commodel.compare.recommended import evaluate
+from commodel.compare.recommended import evaluate_recommended
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
 from commodel.fits.probe_fits import fit
-from commodel.measure.batch import measure
-from commodel.plan.config import find, load_platform
+from commodel.measure.batch import measure_batch
+from commodel.plan.config import find_config_file, load_platform
 from commodel.plan.planning import make_plan
 from commodel.plan.surveys import is_survey, write_network
-from commodel.platforms.build import build
+from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT
 from commodel.predictions.prediction_intervals import cross_validate
 from commodel.predictions.predictions import predict
-from commodel.predictions.residuals import AXES, Residuals, operation_class
+from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.records import Plan
-from commodel.results.collection import collect
+from commodel.results.collection import collect_samples
 
 EXPERIMENT = "networks"
 KEPT = ROOT / "build" / EXPERIMENT
@@ -53,13 +53,13 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
     """A row for each point and family."""
     raw = SafePath.given(kept, project)
     for batch in plan.batches:
-        measure(plan, batch, raw / batch.name, lambda text: None)
-    observations, _ = collect(plan, raw, unfinished=True)
+        measure_batch(plan, batch, raw / batch.name, lambda text: None)
+    observations, _ = collect_samples(plan, raw, unfinished=True)
     times = observations[observations["valid"]].groupby("id")["seconds"].median()
     points = [point for point in plan.points if point.predictable and point.id in times]
     sets = {name: fit(plan, observations, name, platform) for name in plan.families}
-    if load_platform(find("platform", platform)).data_sheet:
-        sets["shares, sheet"] = read_data_sheet("shares", find("platform", platform))
+    if load_platform(find_config_file("platform", platform)).data_sheet:
+        sets["shares, sheet"] = read_data_sheet("shares", find_config_file("platform", platform))
     for name, parameters in sets.items():
         for prediction in predict(parameters, points, strict=False, draws=0):
             point = prediction.point
@@ -88,14 +88,14 @@ def with_intervals(rows: pd.DataFrame) -> pd.DataFrame:
     models = pd.concat([_with_intervals(own) for _, own in rows.groupby("family", sort=False)])
     once = {"held_out": True, "batch": "", "leaves": 0, "waves": 1}
     once |= {"measured_low": models["measured"], "measured_high": models["measured"]}
-    recommended = evaluate(add_errors(models.assign(**once)))
+    recommended = evaluate_recommended(add_errors(models.assign(**once)))
     return pd.concat([models, recommended[list(models)]], ignore_index=True)
 
 
 def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
     residuals = Residuals(
         np.log(own["measured"] / scale_predictions(own)).to_numpy(),
-        own["operation"].map(operation_class).to_numpy(str),
+        own["operation"].map(find_operation_class).to_numpy(str),
         own["workload"].to_numpy(str),
         np.full(len(own), ""),
         {name: own[name].to_numpy(float) for name in AXES},
@@ -110,7 +110,7 @@ def planned(project: Path, raw: Path, platform: str) -> Plan:
     plan, results = make_plan(EXPERIMENT, project, platform), Results.of(raw.parent)
     for batch in plan.batches:
         if is_survey(batch):
-            measure(plan, batch, results.all_raw / batch.name, lambda text: None)
+            measure_batch(plan, batch, results.all_raw / batch.name, lambda text: None)
             network = find_network(plan, batch, results)
             write_network(network)
             found = [f"{level} {max(column) + 1}" for level, column in network.levels.items()]
@@ -120,7 +120,7 @@ def planned(project: Path, raw: Path, platform: str) -> Plan:
 
 
 def scored(project: Path, kept: Path, platforms: list[str]) -> None:
-    build(ROOT, "smpi")
+    build_toolchain(ROOT, "smpi")
     with chdir(project):  # where a plan's platforms are looked for
         plans = {name: planned(project, kept, name) for name in platforms}
         rows = {name: pd.DataFrame(rows_of(plan, name, project, kept)) for name, plan in plans.items()}
@@ -274,7 +274,7 @@ def write_unseen(folder: Path, seed: int) -> list[str]:
 
 
 def main(only: list[str]) -> None:
-    build(ROOT, "replay")
+    build_toolchain(ROOT, "replay")
     project = KEPT / "unseen"
     seed = int(os.environ.get("SEED") or time.time())
     known, unseen = list(make_plan(EXPERIMENT, ROOT).platforms), write_unseen(project, seed)

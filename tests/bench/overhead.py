@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.bench.measuring import make_project, show, timed
 
 from commodel.plan.planning import load_plan
-from commodel.platforms.build import build
+from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import Campaign
 from commodel.results.progress import StatusReader
@@ -62,7 +62,7 @@ def campaign(place: Path) -> tuple[float, list[tuple[str, float, float, int]]]:
 
 
 def main(points: int) -> None:
-    build(ROOT, "smpi")
+    build_toolchain(ROOT, "smpi")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         prepare(place, points)

@@ -24,7 +24,7 @@ from commodel.models.families import find_family
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.trees.topologies import make_tree
-from commodel.plan.config import find as find_file
+from commodel.plan.config import find_config_file as find_file
 from commodel.plan.config import load_platform
 from commodel.plan.planning import make_plan
 from commodel.platforms.tools import ROOT, find_tool

@@ -20,7 +20,7 @@ from statistics import median
 
 import numpy as np
 
-from commodel.advice.sequential_sampling import Arm, Arms, Measured, compute_belief, seconds_of
+from commodel.advice.sequential_sampling import Arm, Arms, Measured, compute_belief, estimate_seconds
 from commodel.api.library_rules import FEWEST_SAMPLES, SECONDS
 from commodel.cli._output import format_table
 from commodel.errors import UserError
@@ -213,7 +213,7 @@ def regrets(run: Run, arms: Arms, seconds: Seconds) -> tuple[np.ndarray, float]:
 
 def costs(seconds: Seconds) -> np.ndarray:
     """What `commodel tune` takes for each point, but for starts."""
-    return seconds_of(seconds, SECONDS, FEWEST_SAMPLES)
+    return estimate_seconds(seconds, SECONDS, FEWEST_SAMPLES)
 
 
 def compare_regrets(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Iterator[tuple[float, float]]:
@@ -224,7 +224,7 @@ def compare_regrets(arms: Arms, seconds: Seconds, random: np.random.Generator) -
         belief = compute_belief(arms, measured)
         expected = float(np.mean(belief.regret()))
         yield expected, float(np.mean(seconds[belief.choices()] / fastest)) - 1
-        points = belief.next_points(AT_ONCE, without=belief.seen)
+        points = belief.next_points(AT_ONCE, without=belief.measured_arms)
         if not points or expected < LIMITS[-1]:
             return
         measured += collect_measured(points, seconds)

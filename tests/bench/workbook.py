@@ -18,7 +18,7 @@ from tests.bench.measuring import peak_gib, show, timed
 from tests.reports.study import make_comparison, make_parameters, make_raw
 
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
-from commodel.reports import build, write_html, write_xlsx
+from commodel.reports import build_report, write_html, write_xlsx
 
 ROWS = 200_000
 
@@ -56,7 +56,7 @@ def written(folder: Path) -> None:
 
     def built():
         raw = read_table(folder / "summary.csv", SUMMARY)
-        return build(read_table(folder / "comparison.csv", COMPARISON), sets, raw, experiment="large")
+        return build_report(read_table(folder / "comparison.csv", COMPARISON), sets, raw, experiment="large")
 
     spent, report = timed(built, time.process_time)
     show("building the report", f"{spent:.0f} s of processor")

@@ -113,7 +113,7 @@ def test_a_gather_that_loses_packets_is_behind_the_window_that_loses_none():
 def test_families_without_a_buffer_state_that_they_see_no_loss(params):
     text = run(f"advise {GATHER} --params {FAST_ETHERNET} --params {params}").stdout
     assert "by cluster a buffer overflows and packets have to be sent again: linear 75 %" in text
-    assert "loggp does not see that" in text
+    assert "loggp does not model losses" in text
     small = run(f"advise {SMALL_GATHER} --params {FAST_ETHERNET} --params {params}").stdout
     assert "overflows" not in small
 
@@ -228,7 +228,7 @@ def test_values_by_hand_are_reported_wherever_the_advice_goes(platform, tmp_path
     by_hand = "loggp L=2ms in place of 20 µs"
     assert by_hand not in plain
     assert by_hand in changed
-    assert "weights are by the errors of what was fitted" in changed
+    assert "weights come from the errors of the fitted sets" in changed
     for out in ("a.csv", "a.xlsx", "a.conf"):
         run(f"advise {WORKLOADS} --platform {platform} {what_if} --out {out}")
     assert pd.read_csv(tmp_path / "a.csv")["platform"].str.contains(by_hand).all()
@@ -236,7 +236,7 @@ def test_values_by_hand_are_reported_wherever_the_advice_goes(platform, tmp_path
     cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx")["Decisions"].values for cell in row if cell]
     assert any(by_hand in str(cell) for cell in cells)
     assert run(f"advise {WORKLOAD} --platform {platform} --score --set loggp:L=1us", code=2).output == (
-        "commodel: --score is about what was fitted: leave --set out\n"
+        "commodel: --score uses the fitted sets: omit --set\n"
     )
     refused = run(f"advise {WORKLOAD} --platform {platform} --set L=1us", code=2).output.splitlines()[-1]
     assert "family hockney has no parameter or setting 'L'" in refused

@@ -143,7 +143,7 @@ def test_several_files_are_one_table(tmp_path):
     assert [line.split(",")[-1] for line in (tmp_path / "t").read_text().splitlines()[1:]] == ["a.txt:4", "b.txt:4"]
     (tmp_path / "b.txt").write_text("")
     said = output(f"import imb {tmp_path}/a.txt {tmp_path}/b.txt -o {tmp_path}/u", code=2)
-    assert "b.txt: found no time of an operation and algorithm known here" in said
+    assert "b.txt: found no time of a known operation and algorithm" in said
     assert not (tmp_path / "u").exists()
 
 
@@ -223,7 +223,7 @@ def test_goal_becomes_a_table_with_the_same_predictions(tmp_path):
     assert len({json.loads(text)[0]["seconds"] for text in predictions}) == 1
     said = output(f"import goal {tmp_path}/a.bin --unit ps -o {tmp_path}/a.csv")
     assert "5 ns of work" in said
-    assert "does not say" not in said
+    assert "does not name" not in said
 
 
 def test_what_is_not_goal_is_refused_in_one_line(tmp_path):

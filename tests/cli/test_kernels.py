@@ -501,7 +501,7 @@ def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layou
     assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
     text = output(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
     assert ". 3 of 3 predictions of loggp are flagged: extrapolated: messages of" in text
-    assert "found values of bsp, wanted a family that sees sizes" in output(
+    assert "found values of bsp, wanted a model of message sizes" in output(
         f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
     requested = output(f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts} --family bsp")

@@ -267,11 +267,11 @@ def test_a_stopped_run_names_jobs_that_may_still_be_in_the_queue(monkeypatch, tm
         return 1, signal.SIGINT
 
     monkeypatch.setattr(snakemake_runs, "run_snakemake", stopped)
-    monkeypatch.setattr(snakemake_runs, "cancel", {"one-1": "", "two-2": "no answer"}.get)
+    monkeypatch.setattr(snakemake_runs, "cancel_jobs", {"one-1": "", "two-2": "no answer"}.get)
     campaign = SimpleNamespace(results=SimpleNamespace(log=lambda name: tmp_path / name), plan=None, lock=None)
     monkeypatch.setattr(snakemake_runs, "StatusReader", lambda campaign: None)
     with pytest.raises(snakemake_runs.RunStoppedError) as ended:
-        snakemake_runs.follow(campaign, [], "run", ProgressLine(quiet=True))
+        snakemake_runs.run_with_display(campaign, [], "run", ProgressLine(quiet=True))
     assert ended.value.number == signal.SIGINT
     out, err = capsys.readouterr()
     assert out == ""

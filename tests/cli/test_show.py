@@ -13,7 +13,7 @@ from commodel.cli import main
 from commodel.files.results_folder import Results
 from commodel.files.tables import write_table
 from commodel.hierarchy import Hierarchy
-from commodel.models.probes import Site, probe
+from commodel.models.probes import Site, find_probe
 from commodel.patterns.operations import list_operations
 from commodel.records import Batch
 from commodel.registry import discover
@@ -116,7 +116,7 @@ NAMES = [f"n{node}" for node in range(8)]
 def show_network(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     results = Results.of(tmp_path / "results" / "e")
-    batch = Batch("b", "p", 8, cases=tuple(probe("nodepairs").cases("p", Site(8, 1), [8])))
+    batch = Batch("b", "p", 8, cases=tuple(find_probe("nodepairs").cases("p", Site(8, 1), [8])))
     note = tmp_path / "results" / "e" / "raw" / "b" / "provenance.json"
     note.parent.mkdir(parents=True)
     note.write_text(json.dumps({"platform": "p", "nodes": NAMES, "levels": {"rack": [0, 0, 0, 1, 1, 1, 2, 2]}}))

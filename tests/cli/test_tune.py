@@ -16,12 +16,12 @@ from commodel.advice.proof import (
     Stage,
     compute_gain,
     confirm_rules,
-    prove,
+    prove_rules,
     select_for_proof,
     select_for_trial,
 )
 from commodel.advice.sequential_sampling import DEFAULT_BESIDE_RULES, Arm, Arms, compute_belief
-from commodel.advice.tuning import choose_algorithms, search
+from commodel.advice.tuning import choose_algorithms, search_choices
 from commodel.api.library_rules import OF_OPEN_MPI, find_dialect
 from commodel.cli import tune
 from commodel.errors import UserError
@@ -31,7 +31,7 @@ from tests.cli.simulated_mpi import CASES, OWN, SIZES, WAYS, arms, cost, machine
 
 def test_it_finds_the_fastest_and_proves_it(tmp_path):
     place = machine(tmp_path)
-    searched = search(place, arms(), 1e9, lambda text: None)
+    searched = search_choices(place, arms(), 1e9, lambda text: None)
     choices = choose_algorithms(searched, MIN_GAIN_TO_PROVE)
     ways = [OWN[case.operation] if choices[case] == LIBRARY else choices[case] for case in CASES]
     best = [min(cost(case.operation, way, case.bytes) for way in WAYS[case.operation]) for case in CASES]
@@ -46,9 +46,9 @@ def test_it_finds_the_fastest_and_proves_it(tmp_path):
         )
         > 1.3
     )
-    assert len(searched.belief.seen) < len(searched.arms.arms)
+    assert len(searched.belief.measured_arms) < len(searched.arms.arms)
     assert not searched.ignored
-    trial = prove(place, "trial", choices, 3, lambda text: None)
+    trial = prove_rules(place, "trial", choices, 3, lambda text: None)
     assert {row.size for row in trial.rows}.isdisjoint(SIZES)
     for row in trial.rows:
         way = OWN[row.workload.operation] if row.algorithm == LIBRARY else row.algorithm
@@ -62,7 +62,7 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
     """MPICH's device does an operation that has no rule: here 100 times as fast as any rule, which no start with rules
     for other sizes would show."""
     place = replace(machine(tmp_path), device={"alltoall": 100})
-    searched = search(place, arms((LIBRARY, DEFAULT_BESIDE_RULES)), 1e9, lambda text: None)
+    searched = search_choices(place, arms((LIBRARY, DEFAULT_BESIDE_RULES)), 1e9, lambda text: None)
     assert {
         choice
         for case, choice in choose_algorithms(searched, MIN_GAIN_TO_PROVE).items()
@@ -85,7 +85,7 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
 def test_rules_that_change_nothing_are_found_out(tmp_path):
     """Though starts differ by what they often do."""
     place = replace(machine(tmp_path, deaf=("alltoall",)), unsteady=1.12)
-    searched = search(place, arms(), 1e9, lambda text: None)
+    searched = search_choices(place, arms(), 1e9, lambda text: None)
     assert searched.ignored == ["alltoall"]
     assert {
         algorithm
@@ -98,28 +98,28 @@ def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_ch
     for name in ("first", "again"):
         (tmp_path / name).mkdir()
     known, usual = arms(), cost
-    checked = search(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.seen
+    checked = search_choices(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.measured_arms
     pair = {
         (arm.workload.operation, arm.algorithm, arm.workload.bytes)
         for arm in (known.arms[number] for number in checked)
     }
     monkeypatch.setattr("tests.cli.simulated_mpi.cost", lambda *way: 1e-4 if way in pair else usual(*way))
-    searched = search(machine(tmp_path / "again"), known, 1e9, lambda text: None)
-    assert len(searched.belief.seen) > len(checked)
+    searched = search_choices(machine(tmp_path / "again"), known, 1e9, lambda text: None)
+    assert len(searched.belief.measured_arms) > len(checked)
     assert not searched.ignored
 
 
 def test_a_budget_ends_it(tmp_path):
     """But for the two starts that show whether rules are followed."""
     place = machine(tmp_path)
-    search(place, arms(), 0.0, lambda text: None)
+    search_choices(place, arms(), 0.0, lambda text: None)
     assert [name for name, _ in place.requested] == ["round-0", "round-1"]
 
 
 def test_what_was_timed_is_not_timed_again(tmp_path):
     first, second = machine(tmp_path), machine(tmp_path)
-    search(first, arms(), 1e9, lambda text: None)
-    search(second, arms(), 1e9, lambda text: None)
+    search_choices(first, arms(), 1e9, lambda text: None)
+    search_choices(second, arms(), 1e9, lambda text: None)
     assert len(first.requested) > 2
     assert not second.requested
 
@@ -133,7 +133,7 @@ def test_a_rule_for_barriers_is_measured_where_it_is_worth_a_start(tmp_path):
     ]
     place = machine(tmp_path)
     known = compute_belief(Arms.of(ways), {})
-    costs = tuning._costs(place.measure, known, 1.0)
+    costs = tuning._estimate_costs(place.measure, known, 1.0)
     assert costs[:2] == pytest.approx(costs[2:] + 1)
     assert known.next_points(1, costs) == [2]
 
@@ -198,17 +198,17 @@ def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
 def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
     """On a busy machine ranks may start late in every sample: no rule rests on such a case, and it is not slow."""
     late = replace(machine(tmp_path), late=(CASES[0],))
-    searched = search(late, arms(), 1e9, lambda text: None)
-    assert not {searched.arms.arms[arm].workload for arm in searched.belief.seen} & {CASES[0]}
-    assert len(searched.belief.seen) > len(CASES)
+    searched = search_choices(late, arms(), 1e9, lambda text: None)
+    assert not {searched.arms.arms[arm].workload for arm in searched.belief.measured_arms} & {CASES[0]}
+    assert len(searched.belief.measured_arms) > len(CASES)
     sizes = {
         row.size
-        for row in prove(
+        for row in prove_rules(
             machine(tmp_path), "trial", choose_algorithms(searched, MIN_GAIN_TO_PROVE), 3, lambda text: None
         ).rows
     }
     late = replace(machine(tmp_path), late=tuple(PlacedWorkload("bcast", 8, "block", size) for size in sizes))
-    proof = prove(late, "proof", choose_algorithms(searched, MIN_GAIN_TO_PROVE), 3, lambda text: None)
+    proof = prove_rules(late, "proof", choose_algorithms(searched, MIN_GAIN_TO_PROVE), 3, lambda text: None)
     assert {row.workload.operation for row in proof.rows} == {"alltoall"}
 
 
@@ -219,7 +219,7 @@ def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barrie
         for name, prediction in (("linear", 1e-4), ("bruck", 1e-5))
     ]
     known = Arms.of([*arms().arms, *barrier])
-    first = tuning._checks(tuning._choose_check_pairs(known))
+    first = tuning._choose_checks(tuning._choose_check_pairs(known))
     timed = {(known.arms[arm].workload.operation, known.arms[arm].algorithm) for start in first for arm in start}
     assert {name for name, _ in timed} == {"bcast", "alltoall", "barrier"}
     assert {way for name, way in timed if name == "barrier"} == {"linear", "bruck"}
@@ -227,7 +227,7 @@ def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barrie
 
 def test_a_rule_that_is_not_expected_to_gain_much_is_not_tried(tmp_path):
     """Of the library's own choice nobody expects to be slower than by what starts differ."""
-    searched = search(machine(tmp_path), arms(), 1e9, lambda text: None)
+    searched = search_choices(machine(tmp_path), arms(), 1e9, lambda text: None)
     named = {
         bar: {case for case, way in choose_algorithms(searched, bar).items() if way != LIBRARY}
         for bar in (1.0, MIN_GAIN_TO_PROVE, 1e3)
@@ -243,10 +243,10 @@ def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
     alltoall = CASES[len(SIZES) :]
     choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
     place = replace(machine(tmp_path), beyond=True)
-    trial = prove(place, "trial", choices, 3, lambda text: None)
+    trial = prove_rules(place, "trial", choices, 3, lambda text: None)
     assert trial.rows[0].gain.times > 1
     assert [row.harms for row in trial.rows] == [False, False, True]
-    well = prove(machine(tmp_path / "well"), "trial", choices, 3, lambda text: None)
+    well = prove_rules(machine(tmp_path / "well"), "trial", choices, 3, lambda text: None)
     assert select_for_proof(well)[alltoall[0]] == "linear"
     assert set(confirm_rules(trial, trial).values()) == {LIBRARY}
     for proof, before in ((trial, well), (well, trial)):
@@ -258,7 +258,7 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     gain as much."""
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: OWN["bcast"], CASES[2]: "scatter-allgather"}
     quiet, turning = (
-        prove(replace(machine(tmp_path / str(turn)), turn=turn), "trial", choices, 3, lambda text: None)
+        prove_rules(replace(machine(tmp_path / str(turn)), turn=turn), "trial", choices, 3, lambda text: None)
         for turn in (1.0, 1.2)
     )
     assert (quiet.control.cases, quiet.control.differ, quiet.control.wider) == (4, 0, 0)
@@ -282,7 +282,7 @@ def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_pat
     """And what it leaves to the library is no control."""
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[2]: "scatter-allgather"}
     place = replace(machine(tmp_path), device={"bcast": 1.04})
-    trial = prove(place, "trial", choices, 3, lambda text: None, spread=True)
+    trial = prove_rules(place, "trial", choices, 3, lambda text: None, spread=True)
     assert (trial.control.cases, trial.control.differ) == (3, 0)
     assert select_for_proof(trial)[CASES[2]] == "scatter-allgather"
     noisy = [
@@ -300,7 +300,7 @@ def test_in_trial_and_proof_each_operation_with_rules_has_starts_of_its_own(tmp_
     """Else connections are as the operation before has left them, and a rule for that one seems to slow this one. Where
     there is no rule nothing is different: these share a start."""
     place = machine(tmp_path)
-    prove(place, "proof", dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "binomial-near"}, 3, lambda text: None)
+    prove_rules(place, "proof", dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "binomial-near"}, 3, lambda text: None)
     assert {name for name, _ in place.requested} == {
         f"proof-{number}{end}" for number in range(6) for end in ("", "-bcast")
     }

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.hierarchy import Hierarchy
-from commodel.models.probes import Site, probe
+from commodel.models.probes import Site, find_probe
 
 TIMES = ((1.5e-6, 2.5e-5), (3e-6, 5e-5))  # of a small and a large message, by class
 
@@ -14,7 +14,7 @@ def summary(
 ) -> pd.DataFrame:
     """`slow`: how many times as long all takes that a node has a part in."""
     rows = []
-    for case in probe("nodepairs").cases(platform, Site(nodes, 1), [1024]):
+    for case in find_probe("nodepairs").cases(platform, Site(nodes, 1), [1024]):
         about = case.settings
         times = TIMES[int(hierarchy.distance(about["one"], about["two"])) - 1]
         seconds = times[about["bytes"] > 8] * 2 * about["trips"]

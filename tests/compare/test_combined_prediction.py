@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from commodel.compare.combined_prediction import (
     FEWEST_POINTS,
     ModelWeight,
+    arrange_weights,
     combine_predictions,
     compute_expected_regret,
-    pareto_front,
+    find_pareto_front,
     pick_alternatives,
     summarize_picks,
     weigh_models,
-    weights_by_alternative,
 )
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import LIBRARY
@@ -89,11 +89,11 @@ def test_between_sides_of_a_node_no_error_is_common_to_two_predictions():
         {"one": ModelWeight(share, 0.2, 0.01, 9), "two": ModelWeight(1 - share, 0.2, 0.01, 9)} for share in (0.9, 0.2)
     )
     sides = {"here": here, "there": there}
-    assert combine_predictions(predictions, weights_by_alternative(sides, ["here", "here"])).as_good.tolist() == [
+    assert combine_predictions(predictions, arrange_weights(sides, ["here", "here"])).as_good.tolist() == [
         True,
         False,
     ]
-    apart = combine_predictions(predictions, weights_by_alternative(sides, ["here", "there"]))
+    apart = combine_predictions(predictions, arrange_weights(sides, ["here", "there"]))
     assert apart.as_good.tolist() == [True, True]
     assert apart.support.sum() == pytest.approx(1)
     assert combine_predictions(predictions, here).as_good.tolist() == [True, False]
@@ -103,9 +103,7 @@ def test_who_was_never_tried_on_a_side_has_no_word_there():
     predictions = {"one": np.array([[1.0, 1.0]]), "two": np.array([[4.0, 4.0]])}
     alone = {"one": ModelWeight(1.0, 0.1, 0.1, 9), "two": ModelWeight(0.0, np.nan, np.nan, 0)}
     nobody = {name: ModelWeight(0.5, np.nan, np.nan, 0) for name in predictions}
-    voted = combine_predictions(
-        predictions, weights_by_alternative({"here": alone, "there": nobody}, ["here", "there"])
-    )
+    voted = combine_predictions(predictions, arrange_weights({"here": alone, "there": nobody}, ["here", "there"]))
     np.testing.assert_allclose(voted.seconds, [1, 2])
     np.testing.assert_allclose(voted.high, [np.exp(1.96 * 0.1), 2])
 
@@ -167,7 +165,7 @@ def test_a_family_that_is_wrong_by_a_constant_factor_ranks_the_same(first, facto
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=12))
 def test_the_front_holds_what_nothing_beats(pairs):
     seconds, period = np.array(pairs, dtype=float).T
-    on_front = pareto_front(seconds, period)
+    on_front = find_pareto_front(seconds, period)
     for place, kept in enumerate(on_front):
         no_worse = (seconds <= seconds[place]) & (period <= period[place])
         better = no_worse & ((seconds < seconds[place]) | (period < period[place]))

@@ -11,10 +11,10 @@ from commodel.compare.comparison import (
     compare,
     is_clearly_faster,
     is_oversubscribed,
-    summarize,
     summarize_choices,
+    summarize_errors,
 )
-from commodel.compare.comparison_intervals import combine_intervals, combined_residuals, read_residuals
+from commodel.compare.comparison_intervals import combine_intervals, combine_residuals, read_residuals
 from commodel.files.tables import COMPARISON, read_table, write_table
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule, find_fan_ins
@@ -146,7 +146,7 @@ def test_a_gap_changes_no_figure_of_the_others():
     lacking = compared(predicted("f"), measured={case: time for case, time in MEASURED.items() if case != gone})
     never = [point for point in POINTS if point.id != gone]
     planned = compared(predicted("f"), points=never)
-    for figures in (summarize, summarize_choices):
+    for figures in (summarize_errors, summarize_choices):
         pd.testing.assert_frame_equal(figures(lacking, ["family"]), figures(planned, ["family"]))
     kept = lacking[lacking["point"] != gone].reset_index(drop=True)
     pd.testing.assert_frame_equal(kept, planned, check_dtype=False)
@@ -161,7 +161,7 @@ def test_choices_and_their_regret(comparison):
 
 
 def test_summaries(comparison):
-    (summary,) = summarize(comparison, ["family"]).to_dict("records")
+    (summary,) = summarize_errors(comparison, ["family"]).to_dict("records")
     assert summary["points"] == 6
     assert summary["mu_mean"] == pytest.approx(np.mean([2, 1, 2, 1, 1.25, 1.125]))
     assert summary["bias"] == pytest.approx(np.median([-0.5, 0, 1, 0, -0.2, 0.125]))
@@ -179,7 +179,7 @@ def test_a_choice_that_cannot_be_reported_from_the_best_is_right(comparison):
 
 def test_a_prediction_of_zero_is_infinitely_wrong():
     free = compared(pd.concat([predicted("f"), predicted("free", 0.0)]))
-    rows = summarize(free, ["family"]).set_index("family")
+    rows = summarize_errors(free, ["family"]).set_index("family")
     assert rows.loc["free", "mu_mean"] == rows.loc["free", "mu_valid"] == np.inf
     assert rows.loc["free", "bias"] == -1.0
     assert np.isfinite(rows.loc["f", "mu_mean"])
@@ -195,7 +195,7 @@ def test_what_a_fit_has_seen_does_not_count_for_its_family():
     assert of_seen["held_out"].tolist() == [False, False, True, True, True, True, True]
     assert of_seen["mu"].tolist()[:6] == pytest.approx([2, 1, 2, 1, 1.25, 1.125])  # shown, not counted
     assert of_seen["chosen"].tolist() == [False, False, False, False, True, False, False]
-    by_family = summarize(rows, ["family"]).set_index("family")
+    by_family = summarize_errors(rows, ["family"]).set_index("family")
     assert by_family["points"].to_dict() == {"f": 6, "seen": 4}
     assert by_family.loc["seen", "mu_mean"] == pytest.approx(np.mean([2, 1, 1.25, 1.125]))
     assert summarize_choices(rows, ["family"]).set_index("family")["groups"].to_dict() == {"f": 2, "seen": 1}
@@ -291,7 +291,7 @@ def test_the_library_is_measured_and_of_no_family():
     assert not own[["chosen", "best", "tie", "covered"]].any(axis=None)
     assert rows["library_default"].tolist() == [8.0] * 6  # the better of its layouts
     assert rows["fastest"].tolist() == [4.0] * 6
-    assert summarize(rows, ["family"])["family"].tolist() == ["f"]
+    assert summarize_errors(rows, ["family"])["family"].tolist() == ["f"]
     assert summarize_choices(rows, ["family"])["family"].tolist() == ["f"]
 
 
@@ -395,7 +395,7 @@ def test_what_messages_alone_are_off_by_is_no_error_but_moves_the_interval(tmp_p
     bands = [read_residuals(table, "p", "f")["bcast"] for table in (right, telling, silent)]
     assert (bands[1].low, bands[1].high) == pytest.approx((bands[0].low, bands[0].high))
     assert bands[2].high - bands[2].low > 2 * (bands[0].high - bands[0].low)
-    np.testing.assert_allclose(combined_residuals(telling, {"f": 1.0}).logs, combined_residuals(right, {"f": 1.0}).logs)
+    np.testing.assert_allclose(combine_residuals(telling, {"f": 1.0}).logs, combine_residuals(right, {"f": 1.0}).logs)
     ends = ["predicted_low", "predicted_high"]
     factor = np.where(telling["point"] == LAST.id, single[LAST.id], 1.0)[
         :, None
@@ -457,11 +457,11 @@ def test_a_table_survives_its_file_and_an_older_one_is_read_as_what_it_is(tmp_pa
 def test_a_vote_errs_by_the_weighted_mean_of_what_its_families_err():
     first = made().assign(family="f")
     second = made({key: 1 / value for key, value in OFF.items()}).assign(family="g")
-    common = combined_residuals(pd.concat([first, second]), {"f": 0.5, "g": 0.5})
+    common = combine_residuals(pd.concat([first, second]), {"f": 0.5, "g": 0.5})
     np.testing.assert_allclose(common.logs, 0, atol=1e-12)
-    alone = combined_residuals(pd.concat([first, second]), {"f": 1.0, "g": 0.0})
+    alone = combine_residuals(pd.concat([first, second]), {"f": 1.0, "g": 0.0})
     np.testing.assert_allclose(np.sort(alone.logs), np.sort(np.log(list(OFF.values()))))
-    assert combined_residuals(first[first["measured"].isna()], {"f": 1.0}) is None
+    assert combine_residuals(first[first["measured"].isna()], {"f": 1.0}) is None
 
 
 def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_weight_0():
@@ -473,9 +473,9 @@ def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_weight
         predicted=rows["predicted"].where(~large, rows["predicted"] / 1000),
         validity=rows["validity"].where(~large, Validity(ValidityKind.SIZE, "valid for 8 B").text),
     )
-    both = combined_residuals(pd.concat([rows, blind]), {"f": 0.7, "g": 0.3})
-    np.testing.assert_allclose(np.sort(both.logs), np.sort(combined_residuals(rows, {"f": 1.0}).logs))
-    assert len(combined_residuals(pd.concat([rows, blind]), {"f": 0.3, "g": 0.7}).logs) == (~large).sum()
+    both = combine_residuals(pd.concat([rows, blind]), {"f": 0.7, "g": 0.3})
+    np.testing.assert_allclose(np.sort(both.logs), np.sort(combine_residuals(rows, {"f": 1.0}).logs))
+    assert len(combine_residuals(pd.concat([rows, blind]), {"f": 0.3, "g": 0.7}).logs) == (~large).sum()
 
 
 def test_without_measurements_the_errors_that_sets_carry_add_up():
@@ -488,4 +488,4 @@ def test_without_measurements_the_errors_that_sets_carry_add_up():
 
 
 def test_errors_of_many_families_are_their_own():
-    assert fit_bands(combined_residuals(made(), {"f": 1.0})) == read_residuals(made(), "p", "f")
+    assert fit_bands(combine_residuals(made(), {"f": 1.0})) == read_residuals(made(), "p", "f")

@@ -18,11 +18,17 @@ from commodel.compare.baselines import (
     predict_by_regression,
     score_choices,
 )
-from commodel.compare.held_out import errors, fit_seen, predict_held_out, recommend_held_out, split
+from commodel.compare.held_out import (
+    fit_without_held_out,
+    predict_held_out,
+    recommend_held_out,
+    split_points,
+    tabulate_errors,
+)
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.interchange import StatedProperties, pico
-from commodel.models.families import family_names
+from commodel.models.families import list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.predictions import predict
@@ -44,8 +50,8 @@ def exact(truth=LOGGP) -> Measured:
 
 
 def held_out(measured, where, family):
-    parts = split(measured, where)
-    return predict_held_out(fit_seen(parts, family, "t.csv"), parts.unseen)
+    parts = split_points(measured, where)
+    return predict_held_out(fit_without_held_out(parts, family, "t.csv"), parts.held_out)
 
 
 def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
@@ -53,14 +59,14 @@ def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
     table = exact()
     slow = [entry.operation == "scatter" for entry in table.points]
     measured = Measured(table.points, [s * (2 if own else 1) for s, own in zip(table.seconds, slow, strict=True)], 0)
-    parts = split(measured, OTHER_SIZES)
-    known = predict_held_out(LOGGP, parts.unseen).query("operation == 'scatter'")
+    parts = split_points(measured, OTHER_SIZES)
+    known = predict_held_out(LOGGP, parts.held_out).query("operation == 'scatter'")
     made = recommend_held_out([LOGGP], parts)
-    assert len(made) == len(parts.unseen.points)
+    assert len(made) == len(parts.held_out.points)
     assert known["mu"].min() == pytest.approx(2)
     assert made["mu"].max() < 1.3
     assert made["predicted"].between(made["predicted_low"], made["predicted_high"]).all()
-    changed = replace(parts, unseen=replace(parts.unseen, seconds=[9 * time for time in parts.unseen.seconds]))
+    changed = replace(parts, held_out=replace(parts.held_out, seconds=[9 * time for time in parts.held_out.seconds]))
     again = recommend_held_out([LOGGP], changed)
     assert again["predicted"].tolist() == made["predicted"].tolist()
 
@@ -71,11 +77,11 @@ def test_every_point_is_fitted_or_held_out(name, sign, limit):
     wanted = [eval(f"{getattr(entry, name)} {sign} {limit}") for entry in measured.points]
     if all(wanted) or not any(wanted):
         with pytest.raises(UserError, match="holds out"):
-            split(measured, f"{name} {sign} {limit}")
+            split_points(measured, f"{name} {sign} {limit}")
         return
-    parts = split(measured, f"{name} {sign} {limit}")
+    parts = split_points(measured, f"{name} {sign} {limit}")
     pairs = list(zip(measured.points, measured.seconds, strict=True))
-    for part, flag in ((parts.unseen, True), (parts.seen, False)):
+    for part, flag in ((parts.held_out, True), (parts.fitted, False)):
         kept = list(zip(part.points, part.seconds, strict=True))
         assert kept == [pair for pair, want in zip(pairs, wanted, strict=True) if want is flag]
 
@@ -95,13 +101,13 @@ def test_names_are_those_of_the_matrix(where, count):
     bcast = {"operation": "bcast", "algorithm": "binomial", "ranks": 6, "bytes": 8}
     entries = (bcast | {"layout": "block:4"}, bcast, {"operation": "reduce", "topology": "flat:4", "bytes": 8})
     points = [make_point(Setting.unlimited(), entry) for entry in entries]
-    assert len(split(Measured(points, [1.0, 2.0, 3.0], 0), where).unseen.points) == count
+    assert len(split_points(Measured(points, [1.0, 2.0, 3.0], 0), where).held_out.points) == count
 
 
 @pytest.mark.parametrize("where", ["bytes > 0", "bytes < 0", "rank > 4", "log2(bytes - 8) > 1", "bytes >"])
 def test_what_holds_out_nothing_or_everything_or_is_no_expression(where):
     with pytest.raises(UserError) as caught:
-        split(exact(), where)
+        split_points(exact(), where)
     assert "\n" not in caught.value.message
 
 
@@ -120,7 +126,9 @@ def test_the_machines_own_family_is_right_about_what_it_has_not_seen(truth, wher
 
 def test_a_wrong_family_is_wrong_about_what_it_has_not_seen():
     """One port that is busy for all of α + β·m cannot be both LogGP's burst and its message: 4 µs and 13.5 µs."""
-    bursts = errors(held_out(exact(), "algorithm == 'linear'", "hockney"), ["operation"]).set_index("operation")
+    bursts = tabulate_errors(held_out(exact(), "algorithm == 'linear'", "hockney"), ["operation"]).set_index(
+        "operation"
+    )
     assert bursts.loc["bcast", "mu_median"] > 1.2
     assert bursts.loc["bcast", "bias"] > 0.2
 
@@ -130,13 +138,13 @@ def test_the_fit_does_not_see_the_times_that_are_held_out():
     later = [
         time * (10 if entry.ranks > 4 else 1) for entry, time in zip(measured.points, measured.seconds, strict=True)
     ]
-    parts, changed = split(measured, "ranks > 4"), split(replace(measured, seconds=later), "ranks > 4")
-    assert changed.unseen.seconds == [10 * time for time in parts.unseen.seconds]
-    assert fit_seen(changed, "hockney", "t.csv") == fit_seen(parts, "hockney", "t.csv")
+    parts, changed = split_points(measured, "ranks > 4"), split_points(replace(measured, seconds=later), "ranks > 4")
+    assert changed.held_out.seconds == [10 * time for time in parts.held_out.seconds]
+    assert fit_without_held_out(changed, "hockney", "t.csv") == fit_without_held_out(parts, "hockney", "t.csv")
 
 
 def test_the_set_states_what_was_held_out():
-    parameters = fit_seen(split(exact(), "ranks > 4"), "hockney", "t.csv")
+    parameters = fit_without_held_out(split_points(exact(), "ranks > 4"), "hockney", "t.csv")
     source = "fitted from 20 points of t.csv; these points are not held out; the other 20, where ranks > 4, are"
     assert parameters.source == source
     assert parameters.provenance["held_out_where"] == "ranks > 4"
@@ -145,7 +153,7 @@ def test_the_set_states_what_was_held_out():
 
 def test_errors_are_those_of_the_definition():
     rows = predict_held_out(HOCKNEY, exact())
-    table = errors(rows, ["operation", "alternative"])
+    table = tabulate_errors(rows, ["operation", "alternative"])
     assert list(zip(table["operation"], table["alternative"], strict=True)) == WAYS
     for row in table.to_dict("records"):
         of_choice = rows[(rows["operation"] == row["operation"]) & (rows["alternative"] == row["alternative"])]
@@ -157,7 +165,7 @@ def test_errors_are_those_of_the_definition():
         assert row["mu_worst"] == pytest.approx(max(mu))
         worst = of_choice.iloc[int(np.argmax(mu))]
         assert row["worst"].startswith(f"{worst['ranks']} ranks, ")
-    (total,) = errors(rows, ["family"]).to_dict("records")
+    (total,) = tabulate_errors(rows, ["family"]).to_dict("records")
     assert total["points"] == len(rows) == 40
     assert total["worst"].startswith(f"{rows.loc[rows['mu'].idxmax(), 'operation']} ")
 
@@ -171,7 +179,7 @@ def test_other_sizes_of_a_real_machine(tmp_path):
     columns = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds")
     lines = [",".join(str(getattr(time, name)) for name in columns) for time in rows]
     table.write_text("\n".join([",".join(columns), *lines]) + "\n")
-    (total,) = errors(held_out(read_points(table), OTHER_SIZES, "hockney"), ["family"]).to_dict("records")
+    (total,) = tabulate_errors(held_out(read_points(table), OTHER_SIZES, "hockney"), ["family"]).to_dict("records")
     assert total["points"] == 8
     assert 1 < total["mu_median"] < 1.5
     assert total["mu_worst"] < 3
@@ -219,10 +227,10 @@ def test_a_regression_is_of_one_algorithm_alone():
         for size in (64, 512, 4096, 32768)
     ]
     known = table(rows)
-    parts = split(known, "ranks == 16 and bytes == 512")
-    assert predict_by_regression(parts.seen, parts.unseen) == pytest.approx(parts.unseen.seconds, rel=0.02)
-    few = replace(parts.seen, points=parts.seen.points[:2], seconds=parts.seen.seconds[:2])
-    assert np.isnan(predict_by_regression(few, parts.unseen)).all()
+    parts = split_points(known, "ranks == 16 and bytes == 512")
+    assert predict_by_regression(parts.fitted, parts.held_out) == pytest.approx(parts.held_out.seconds, rel=0.02)
+    few = replace(parts.fitted, points=parts.fitted.points[:2], seconds=parts.fitted.seconds[:2])
+    assert np.isnan(predict_by_regression(few, parts.held_out)).all()
 
 
 WORKLOADS = [
@@ -242,9 +250,9 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *text, *library]) + "\n")
     measured = read_points(path)
     assert measured.unpredicted == 4
-    parts = split(measured, "ranks == 8")
-    rows = predict_held_out(fit_seen(parts, "hockney", "t"), parts.unseen)
-    judgement = score_choices(rows, parts.seen, parts.unseen).set_index("family")
+    parts = split_points(measured, "ranks == 8")
+    rows = predict_held_out(fit_without_held_out(parts, "hockney", "t"), parts.held_out)
+    judgement = score_choices(rows, parts.fitted, parts.held_out).set_index("family")
     assert judgement.loc[ALWAYS, "workloads"] == 2
     assert judgement.loc[ALWAYS, "over_fastest"] == pytest.approx(np.sqrt(1.5))
     assert judgement.loc[ALWAYS, "over_fastest_worst"] == pytest.approx(1.5)
@@ -253,8 +261,8 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
 
 
 def test_baselines_stand_apart_from_families():
-    assert not set(BASELINES) & set(family_names())
-    parts = split(table(WORKLOADS), "bytes == 64")
+    assert not set(BASELINES) & set(list_family_names())
+    parts = split_points(table(WORKLOADS), "bytes == 64")
     rows = predict_baselines(parts, "")
     assert set(rows["family"]) < set(BASELINES)
     assert set(rows["validity"]) == {"baseline"}

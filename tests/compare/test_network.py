@@ -6,7 +6,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.compare.network import classes, format_levels, learn_distances, networks
+from commodel.compare.network import format_levels, learn_distances, make_networks, tabulate_distance_classes
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
@@ -40,7 +40,7 @@ def test_one_switch_is_one_class():
     assert distances.classes == 1
     assert not distances.of.any()
     assert not distances.hierarchy.groups
-    assert distances.slow == distances.odd == ()
+    assert distances.slow == distances.slow_pairs == ()
 
 
 @pytest.mark.parametrize("column", [[0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 0, 1, 2, 0, 1], [0, 0, 1, 1, 1, 1, 1, 1]])
@@ -92,7 +92,7 @@ def test_a_single_slow_pair_is_odd_and_no_class():
     times, noise = measured(pairs, Hierarchy.of({"leaf": [0] * 8}))
     times[11] *= 4
     distances = learn_distances(pairs, times, noise, 8)
-    assert distances.odd == (11,)
+    assert distances.slow_pairs == (11,)
     assert distances.classes == 1
 
 
@@ -218,8 +218,8 @@ TWO = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})
 
 
 def test_times_become_latency_and_bandwidth_by_class():
-    (network,) = networks(summary(TWO, 8), {})
-    rows = classes(network)
+    (network,) = make_networks(summary(TWO, 8), {})
+    rows = tabulate_distance_classes(network)
     assert rows["pairs"].tolist() == [12, 16]
     assert rows["latency"].tolist() == pytest.approx([small for small, _ in TIMES])
     assert rows["bandwidth"].tolist() == pytest.approx([network.large / large for _, large in TIMES])
@@ -228,7 +228,7 @@ def test_times_become_latency_and_bandwidth_by_class():
 
 
 def test_the_matrix_has_both_halves_and_no_diagonal():
-    (network,) = networks(summary(TWO, 8), {})
+    (network,) = make_networks(summary(TWO, 8), {})
     matrix = network.matrix(network.latency)
     assert (np.isnan(matrix) == np.eye(8, dtype=bool)).all()
     assert matrix[0, 2] == matrix[2, 0] == pytest.approx(TIMES[0][0])
@@ -237,14 +237,14 @@ def test_the_matrix_has_both_halves_and_no_diagonal():
 
 def test_of_many_nodes_a_bounded_sample_is_enough_where_neighbours_follow_each_other():
     hierarchy = Hierarchy.of({"leaf": [node // 16 for node in range(128)]})
-    (network,) = networks(summary(hierarchy, 128), {})
+    (network,) = make_networks(summary(hierarchy, 128), {})
     assert len(network.pairs) <= MAX_PAIRS
     assert network.hierarchy.settings == hierarchy.settings
 
 
 def test_a_slow_node_has_a_name_and_a_factor():
     names = [f"n{node}" for node in range(8)]
-    (network,) = networks(summary(TWO, 8, {3: 4.0}), {"p": {"nodes": names}})
+    (network,) = make_networks(summary(TWO, 8, {3: 4.0}), {"p": {"nodes": names}})
     assert [network.names[node] for node in network.distances.slow] == ["n3"]
     assert network.slowdown(3) == pytest.approx((4, 4))
     assert network.hierarchy.settings == TWO.settings
@@ -252,7 +252,7 @@ def test_a_slow_node_has_a_name_and_a_factor():
 
 def test_what_the_place_says_goes_before_what_was_learned():
     racks = [0, 0, 0, 0, 1, 1, 1, 1]
-    (network,) = networks(summary(TWO, 8), {"p": {"levels": {"rack": [*racks, 2]}}})
+    (network,) = make_networks(summary(TWO, 8), {"p": {"levels": {"rack": [*racks, 2]}}})
     assert network.hierarchy.settings == {"rack": racks}
     assert network.distances.hierarchy.settings == TWO.settings
 
@@ -265,14 +265,14 @@ def test_levels_keep_their_order_through_a_file_of_notes(tmp_path):
     older = {"levels": dict(sorted(levels.items()))}  # as they were written once
     assert list(notes["levels"]) == ["router", "chassis"] != list(older["levels"])
     for place in (notes, older):
-        (network,) = networks(summary(TWO, 8), {"p": place})
-        assert network.said.settings == levels
-        assert list(network.said.groups) == ["router", "chassis"]
+        (network,) = make_networks(summary(TWO, 8), {"p": place})
+        assert network.declared.settings == levels
+        assert list(network.declared.groups) == ["router", "chassis"]
 
 
 @pytest.mark.parametrize("place", [{"nodes": ["n0"]}, {"nodes": 7}, {"levels": {"leaf": [0, 1]}}])
 def test_a_place_that_knows_too_few_nodes_is_not_asked(place):
-    (network,) = networks(summary(TWO, 8), {"p": place})
+    (network,) = make_networks(summary(TWO, 8), {"p": place})
     assert network.names == tuple("01234567")
     assert network.hierarchy.settings == TWO.settings
 
@@ -287,14 +287,14 @@ def test_a_place_that_knows_too_few_nodes_is_not_asked(place):
 )
 def test_notes_that_are_no_levels_are_refused(levels, complaint):
     with pytest.raises(UserError, match=complaint):
-        networks(summary(TWO, 8), {"p": {"levels": levels}})
+        make_networks(summary(TWO, 8), {"p": {"levels": levels}})
 
 
 def test_a_platform_of_one_size_or_none_has_no_picture():
     raw = summary(TWO, 8)
-    assert not networks(raw[raw["settings"].str.endswith("bytes=8")], {})
-    assert not networks(raw.iloc[:0], {})
-    assert not networks(raw.assign(median=np.nan), {})
+    assert not make_networks(raw[raw["settings"].str.endswith("bytes=8")], {})
+    assert not make_networks(raw.iloc[:0], {})
+    assert not make_networks(raw.assign(median=np.nan), {})
 
 
 @pytest.mark.parametrize("levels", [{}, {"leaf": [0, 1, 0, 1, 2]}, {"leaf": [0, 0, 1, 1, 2], "group": [0, 0, 0, 0, 1]}])
@@ -307,20 +307,20 @@ def test_a_class_that_may_hold_further_levels_is_named_unless_the_place_names_it
     uneven = {node: 1.1 ** (node % 4) for node in range(16)}
     column = [node // 4 for node in range(16)]
     rows = summary(Hierarchy.of({"leaf": column}), 16, uneven)
-    (network,) = networks(rows, {})
+    (network,) = make_networks(rows, {})
     lines = describe_mixed_classes(network)
     assert [line.split(" differ")[0] for line in lines] == ["Pairs of class 1", "Pairs of class 2"]
     assert "repeated measurements of one pair by 1.02" in lines[0]
     assert describe_network(network)[-2:] == lines
     assert "by a factor of" in " ".join(make_sections([network])[0][0].blocks[0].sentences)
-    (network,) = networks(rows, {"p": {"levels": {"leaf": column}}})
+    (network,) = make_networks(rows, {"p": {"levels": {"leaf": column}}})
     assert describe_mixed_classes(network) == []
 
 
 def test_nodes_of_one_mixed_class_are_not_called_alike():
     """As on a dragonfly whose paths differ from pair to pair: the report draws it, and says what is missing."""
     flat = Hierarchy.of({"leaf": [0] * 16})
-    (network,) = networks(summary(flat, 16, {node: 1.1 ** (node % 4) for node in range(16)}), {})
+    (network,) = make_networks(summary(flat, 16, {node: 1.1 ** (node % 4) for node in range(16)}), {})
     assert network.distances.classes == 1
     assert "No groups of nodes were found." in describe_network(network)
     assert not any("alike" in line for line in describe_network(network))

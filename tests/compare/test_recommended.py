@@ -11,7 +11,7 @@ from commodel.compare.recommended import (
     RECOMMENDED,
     Places,
     Recommender,
-    evaluate,
+    evaluate_recommended,
     recommend_rows,
     summarize_recommended,
 )
@@ -52,7 +52,7 @@ def test_models_that_cancel_share_the_weight_and_a_bad_one_has_none():
 
 def test_a_bias_of_an_algorithm_is_corrected_at_a_workload_that_was_not_measured():
     biased = rows({"one": lambda choice, size, ranks, noise: 0.5 * (choice == "chain") + 0.01 * noise})
-    made = evaluate(biased)
+    made = evaluate_recommended(biased)
     assert made["mu"].max() < 1.12 < biased["mu"].max()
     assert (made["family"] == RECOMMENDED).all()
 
@@ -61,7 +61,7 @@ def test_a_workload_that_the_heaviest_model_does_not_predict_has_no_recommended_
     table = rows({"good": lambda *at: 0.01 * at[3], "bad": lambda *at: 1.0 + at[3]})
     lost = (table["family"] == "good") & (table["bytes"] == 8)
     table.loc[lost, ["predicted", "validity"]] = [np.nan, "size not modelled: valid for 1 KiB"]
-    made = evaluate(table)
+    made = evaluate_recommended(table)
     assert set(made["bytes"]) == set(SIZES) - {8}
     assert pick_alternatives(table)["workload"].nunique() == made["workload"].nunique()
 
@@ -78,7 +78,7 @@ def test_a_point_does_not_help_its_own_prediction():
     moved = table.copy()
     own = moved["workload"] == "bcast 8 512"
     moved.loc[own, "measured"] *= 7.0
-    before, after = (evaluate(part).set_index("point") for part in (table, moved))
+    before, after = (evaluate_recommended(part).set_index("point") for part in (table, moved))
     names = ["predicted", "predicted_low", "predicted_high"]
     here = before.index[before["workload"] == "bcast 8 512"]
     pd.testing.assert_frame_equal(before.loc[here, names], after.loc[here, names])
@@ -120,7 +120,7 @@ def test_residuals_are_alike_at_near_points_of_one_algorithm():
 
 def test_the_summary_has_the_recommended_prediction_then_the_best_model():
     table = rows({"good": lambda *at: 0.02 * at[3], "bad": lambda *at: 0.5 * at[3]})
-    summary = summarize_recommended(evaluate(table), table)
+    summary = summarize_recommended(evaluate_recommended(table), table)
     assert summary["prediction"].tolist() == [RECOMMENDED, "good"]
     assert summary["points"].tolist() == [54, 54]
     assert summary["coverage"][0] > 0.9
@@ -129,4 +129,4 @@ def test_the_summary_has_the_recommended_prediction_then_the_best_model():
 def test_too_few_workloads_have_no_recommended_prediction():
     few = rows({"one": lambda *at: 0.0}, sizes=[8, 64], ranks=(4,))
     assert Recommender.fit(few) is None
-    assert evaluate(few).empty
+    assert evaluate_recommended(few).empty

@@ -15,9 +15,9 @@ from commodel.compare.snapshots import (
     UNKNOWN,
     Quantity,
     Snapshot,
-    changes,
-    provenance,
-    sentences,
+    compare_provenance,
+    describe_changes,
+    list_changes,
 )
 from commodel.errors import UserError
 
@@ -33,7 +33,7 @@ def time(value, low=None, high=None, **about):
 
 def test_a_ratio_has_the_interval_of_two_independent_measurements():
     old, new = snapshot({"a": time(1.0, 0.9, 1.2)}), snapshot({"a": time(2.0, 1.6, 2.2)})
-    (change,) = changes(old, new)
+    (change,) = list_changes(old, new)
     assert change.ratio == 2.0
     assert math.log(2 / change.low) == pytest.approx(math.hypot(math.log(2 / 1.6), math.log(1.2 / 1.0)))
     assert math.log(change.high / 2) == pytest.approx(math.hypot(math.log(2.2 / 2), math.log(1.0 / 0.9)))
@@ -52,41 +52,41 @@ def test_a_ratio_has_the_interval_of_two_independent_measurements():
     ],
 )
 def test_what_its_interval_does_not_explain_and_exceeds_the_share_counts(new, verdict, beyond):
-    (change,) = changes(snapshot({"a": time(1.0, 0.99, 1.01)}), snapshot({"a": new}))
+    (change,) = list_changes(snapshot({"a": time(1.0, 0.99, 1.01)}), snapshot({"a": new}))
     assert (change.verdict, change.exceeds(0.1)) == (verdict, beyond)
 
 
 def test_a_ratio_written_as_1_is_no_change_where_nothing_scatters():
-    (change,) = changes(snapshot({"a": time(1.0)}), snapshot({"a": time(1.0004)}))
+    (change,) = list_changes(snapshot({"a": time(1.0)}), snapshot({"a": time(1.0004)}))
     assert change.verdict == SAME
-    (change,) = changes(snapshot({"a": time(1.0)}), snapshot({"a": time(1.001)}))
+    (change,) = list_changes(snapshot({"a": time(1.0)}), snapshot({"a": time(1.001)}))
     assert change.verdict == SLOWER
 
 
 def test_a_value_that_was_zero_exceeds_every_share_where_intervals_part():
     zero, apart = time(0.0), time(1e-6, 9e-7, 2e-6)
-    (change,) = changes(snapshot({"L": zero}, kind=PARAMETER), snapshot({"L": apart}, kind=PARAMETER))
+    (change,) = list_changes(snapshot({"L": zero}, kind=PARAMETER), snapshot({"L": apart}, kind=PARAMETER))
     assert change.verdict == "larger"
     assert change.exceeds(1.0)
-    (change,) = changes(snapshot({"L": zero}, kind=PARAMETER), snapshot({"L": zero}, kind=PARAMETER))
+    (change,) = list_changes(snapshot({"L": zero}, kind=PARAMETER), snapshot({"L": zero}, kind=PARAMETER))
     assert change.verdict == SAME
 
 
 def test_what_only_one_has_is_reported_and_fails_nothing():
-    several = changes(snapshot({"a": time(1.0), "b": time(1.0)}), snapshot({"a": time(1.0), "c": time(1.0)}))
+    several = list_changes(snapshot({"a": time(1.0), "b": time(1.0)}), snapshot({"a": time(1.0), "c": time(1.0)}))
     assert [change.verdict for change in several] == [SAME, GONE, NEW]
     assert not any(change.exceeds(0.1) for change in several)
 
 
 def test_what_only_one_has_is_named():
     old, new = snapshot({"a": time(1.0), "b": time(1.0)}), snapshot({"a": time(1.0), **{x: time(1.0) for x in "cdefg"}})
-    *_, gone, fresh = sentences(old, new, changes(old, new))
+    *_, gone, fresh = describe_changes(old, new, list_changes(old, new))
     assert gone == "only in the old one: net b"
     assert fresh == "only in the new one: net c; net d; net e; net f and 1 more"
 
 
 def test_one_platform_each_is_the_same_one_by_another_name():
-    (change,) = changes(snapshot({"a": time(1.0)}, "old"), snapshot({"a": time(1.0)}, "new"))
+    (change,) = list_changes(snapshot({"a": time(1.0)}, "old"), snapshot({"a": time(1.0)}, "new"))
     assert (change.platform, change.verdict) == ("old", SAME)
 
 
@@ -94,18 +94,18 @@ def test_one_platform_each_is_the_same_one_by_another_name():
 def test_under_another_name_of_the_platform_points_have_the_same_messages_whatever_their_ids(there, verdict):
     old = snapshot({"a": time(1.0, identity="1", messages="x"), "b": time(1.0)}, "old", about={("old", "cpu"): "x"})
     new = snapshot({"a": time(2.0, identity="2", messages=there), "c": time(1.0)}, "new", about={("new", "cpu"): "x"})
-    compared = changes(old, new)
+    compared = list_changes(old, new)
     assert [change.verdict for change in compared] == [verdict, GONE, NEW]
     assert [change.platform for change in compared] == ["old", "old", "new"]
-    assert provenance(old, new) == []
+    assert compare_provenance(old, new) == []
 
 
 def test_nothing_in_common_is_refused():
     with pytest.raises(UserError, match="no point and no parameter in common"):
-        changes(snapshot({"a": time(1.0)}), snapshot({"b": time(1.0)}))
+        list_changes(snapshot({"a": time(1.0)}), snapshot({"b": time(1.0)}))
 
 
 def test_provenance_shows_what_differs_only():
     old = snapshot({}, about={("net", "mpi"): "MPICH 4", ("net", "cpu"): "x"})
     new = snapshot({}, about={("net", "mpi"): "MPICH 5", ("net", "cpu"): "x", ("net", "kernel"): "6"})
-    assert provenance(old, new) == [("net", "mpi", "MPICH 4", "MPICH 5"), ("net", "kernel", "", "6")]
+    assert compare_provenance(old, new) == [("net", "mpi", "MPICH 4", "MPICH 5"), ("net", "kernel", "", "6")]

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.measure.batch import measure
+from commodel.measure.batch import measure_batch
 from commodel.plan.planning import load_plan
 from tests.processes import arguments, command_name, family
 
@@ -68,7 +68,7 @@ class Campaign:
         """Measures in this process, with only a part of the batch's time before the margin at its end."""
         plan = load_plan(self.root / "results/faulty/plan.json")
         with chdir(self.root), patch("commodel.measure.batch.JOIN_MARGIN_SHARE", 1 - part):
-            measure(plan, plan.batch(self.raw.name), self.raw, lambda _: None)
+            measure_batch(plan, plan.batch(self.raw.name), self.raw, lambda _: None)
 
     def start(self) -> subprocess.Popen:
         return subprocess.Popen(self.command(*self.arguments), cwd=self.root, stderr=subprocess.PIPE, text=True)

@@ -45,7 +45,7 @@ def test_limits_and_encodings(reader, refused):
 def test_a_line_without_an_end_and_too_many_of_them(refused, monkeypatch):
     monkeypatch.setattr(textfiles, "MAX_LINE_BYTES", 10)
     assert refused(READERS["lines"], b"a\n" + b"b" * 11).startswith(":2: found a line of more than")
-    few = partial(read_lines, limit=100, wanted="few", most=3)
+    few = partial(read_lines, limit=100, wanted="few", max_lines=3)
     assert "more than 3 lines, wanted few" in refused(lambda path: list(few(path)), b"\n\n\n\n")
 
 

@@ -10,11 +10,11 @@ from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
 from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import FACTORS_KEY, SETTING_KEY, Effect, describe_factors, estimate_factors, fit_in_settings
-from commodel.models.families import family_names, find_family
+from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import ParameterSet
 from commodel.predictions.predictions import predict
-from commodel.predictions.recalibration import Factor, RecalibrationFactors, can_recalibrate, from_json, scale_set
+from commodel.predictions.recalibration import Factor, RecalibrationFactors, can_recalibrate, parse_factors, scale_set
 from tests.cli import running
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
@@ -143,7 +143,7 @@ def test_draws_are_those_of_the_set_and_of_the_factors():
 @lru_cache
 def sets():
     """Of every family a set from its first guesses for collectives, or from published values."""
-    guesses = {name: find_family(name).initial_values for name in family_names()}
+    guesses = {name: find_family(name).initial_values for name in list_family_names()}
     texts = {
         name: [f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in (guess or {}).items()]
         for name, guess in guesses.items()
@@ -200,7 +200,7 @@ def test_the_fit_is_of_the_setting_with_most_points_alone(fitted):
 
 
 def test_every_other_setting_has_its_factors(fitted):
-    paces = {entry["setting"]: from_json(entry) for entry in fitted.provenance[FACTORS_KEY]}
+    paces = {entry["setting"]: parse_factors(entry) for entry in fitted.provenance[FACTORS_KEY]}
     assert set(paces) == set(FACTORS)
     for name, (latency, per_byte) in FACTORS.items():
         assert paces[name].latency.value == pytest.approx(latency, rel=1e-3)

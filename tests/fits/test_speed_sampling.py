@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.fits.speed_sampling import area, rectangle, sample_speeds
+from commodel.fits.speed_sampling import compute_area, make_rectangle, sample_speeds
 from commodel.models.speeds import Speed
 
 
@@ -59,8 +59,8 @@ def test_a_kind_is_measured_as_long_as_it_bends():
 
 @given(st.integers(1, 10**9))
 def test_a_rectangle_is_almost_a_square_of_almost_that_size(size):
-    width, height = rectangle(size)
-    assert width * height == area(size) <= size < width * (height + 1)
+    width, height = make_rectangle(size)
+    assert width * height == compute_area(size) <= size < width * (height + 1)
     assert width <= height <= width + 2
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.compare.held_out import errors, predict_held_out
-from commodel.files.parameter_sets import parameters_text, read_parameters
+from commodel.compare.held_out import predict_held_out, tabulate_errors
+from commodel.files.parameter_sets import format_parameters, read_parameters
 from commodel.files.yaml import MAX_FILE_BYTES
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.probe_fits import has_distinct_draws, make_parameter_set
@@ -97,10 +97,10 @@ def test_values_of_ranks_within_a_node_are_not_those_between_nodes(layout, doubt
 def test_held_out_points_of_both_have_errors_of_their_own():
     twice = [2 * seconds for seconds in obvious(LOGGP, ALGORITHM)]
     rows = predict_held_out(LOGGP, Measured([*ALGORITHM, *TREE], [*twice, *obvious(LOGGP, TREE)], 0))
-    mu = errors(rows, ["operation", "kind", "alternative"]).set_index("kind")["mu_mean"]
+    mu = tabulate_errors(rows, ["operation", "kind", "alternative"]).set_index("kind")["mu_mean"]
     assert mu.to_dict() == pytest.approx({"algorithm": 2.0, "topology": 1.0})
     thrice = predict_held_out(LOGGP, Measured(TREE, [3 * seconds for seconds in obvious(LOGGP, TREE)], 0))
-    (worst,) = errors(pd.concat([rows, thrice]), ["family"])["worst"]
+    (worst,) = tabulate_errors(pd.concat([rows, thrice]), ["family"])["worst"]
     assert worst.startswith("bcast topology binomial:4 16 ranks")
 
 
@@ -186,7 +186,7 @@ def test_a_set_with_many_draws_is_read(tmp_path):
     values = {"alpha.a": np.array([1.0, 1.5]), "beta.a": np.array([2.0, 2.5])}
     fitted = make_parameter_set(find_family("hockney"), Fitted(values, (1, 2)))
     several = replace(fitted, draws={name: tuple(np.linspace(1, 2, 60_000)) for name in fitted.draws})
-    text = parameters_text(several)
+    text = format_parameters(several)
     assert len(text) > MAX_FILE_BYTES
     (tmp_path / "set.yaml").write_text(text)
     assert len(read_parameters(tmp_path / "set.yaml").draws["beta.a"]) == 60_000

@@ -20,7 +20,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
 from commodel.models.parameter_sets import make_given_set
-from commodel.models.probes import Site, probe
+from commodel.models.probes import Site, find_probe
 from commodel.models.probes.mixture import (
     REPEATED_MESSAGES,
     TURN_AROUND,
@@ -35,7 +35,7 @@ from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
-from commodel.predictions.validity import ValidityKind, assess_validity, single_message_ratios
+from commodel.predictions.validity import ValidityKind, assess_validity, compute_single_message_ratios
 from tests.models.synthetic import LOGGP, observed, truth
 from tests.patterns.catalogue import point
 
@@ -52,7 +52,7 @@ def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
-    for place, about in probe("mixture").plan(Site(NODES, 2), SIZES):
+    for place, about in find_probe("mixture").plan(Site(NODES, 2), SIZES):
         alone = machine.times["pingpong"](about) / 2
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
         factor = REPEATED_MESSAGES * around if about["turn"] == TURN_AROUND else times(about["bytes"], about["each"])
@@ -133,7 +133,7 @@ def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_direc
     """On one type alone the cases are those that there always were."""
     site = Site(16, 2, {"fast": 8, "slow": 8})
     found = {}
-    for place, about in probe("mixture").plan(site, SIZES):
+    for place, about in find_probe("mixture").plan(site, SIZES):
         if about["turn"] in (TURN_FAN, TURN_STREAM):
             types = [site.find_type(node) for node in place.where] or ["fast"] * place.ranks
             assert place.pair in ("", f"{types[0]}.{types[1]}")
@@ -144,7 +144,7 @@ def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_direc
         {(one, two) for one, two, _ in found[TURN_FAN]} == {(one, two) for one, two, _ in found[TURN_STREAM]} == pairs
     )
     assert {ranks for _, _, ranks in found[TURN_FAN]} == {8, 9}
-    alone = [(place, dict(about)) for place, about in probe("mixture").plan(Site(16, 2), SIZES)]
+    alone = [(place, dict(about)) for place, about in find_probe("mixture").plan(Site(16, 2), SIZES)]
     assert not [place for place, _ in alone if place.pair]
 
 
@@ -228,7 +228,7 @@ def make_single_message_evidence(crowd=1.0):
         CaseSamples(case.settings, case.seconds + 2 * requested(case.settings), case.passes) for case in several["prtt"]
     ]
     several["mixture"] = []
-    for place, about in probe("mixture").plan(Site(12, 1), [1, 65536]):
+    for place, about in find_probe("mixture").plan(Site(12, 1), [1, 65536]):
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
         once = machine.times["pingpong"](about) / 2 + requested(about)
         rounds = REPEATED_MESSAGES if about["turn"] == TURN_AROUND else 1
@@ -249,7 +249,9 @@ def test_what_a_round_trip_took_stands_beside_the_prediction_of_one(parameters):
     for size, took, predicted in zip(*trips.values(), strict=True):
         both_ways = stack_schedules([Schedule.of(2, [0, 1], [0, 1], [1, 0], size, root=0)])
         assert predicted == pytest.approx(float(model.cost(both_ways)[0, 0]), rel=1e-5)
-        assert took / predicted == pytest.approx(float(single_message_ratios(parameters, both_ways)[0]), rel=1e-5)
+        assert took / predicted == pytest.approx(
+            float(compute_single_message_ratios(parameters, both_ways)[0]), rel=1e-5
+        )
     one_way = truth("loggp").times["pingpong"]({"bytes": LONG}) / 2
     assert trips["measured"][trips["bytes"].index(LONG)] == pytest.approx(2 * (one_way + HANDSHAKE), rel=0.02)
 
@@ -272,7 +274,7 @@ def make_evenness_evidence(nodes, seconds, noise=0.0):
     """By the probe's own cases, each round trip as long as `seconds` says of its two nodes."""
     cases = [
         CaseSamples(dict(case), seconds(case["one"], case["two"]) * np.exp(noise * RNG.normal(size=20)), np.zeros(20))
-        for _, case in probe("evenness").plan(Site(nodes, 1, levels=Hierarchy.of({})), [65536])
+        for _, case in find_probe("evenness").plan(Site(nodes, 1, levels=Hierarchy.of({})), [65536])
     ]
     return Observed({"evenness": cases}, 1)
 
@@ -297,8 +299,8 @@ def test_neither_noise_nor_a_slow_node_is_a_distance(noise, slow):
 
 
 def test_named_levels_and_few_nodes_are_not_looked_at():
-    assert not [*probe("evenness").plan(Site(64, 1, levels=Hierarchy.written({"leaf": 16}, 64)), [8])]
-    assert not [*probe("evenness").plan(Site(3, 1, levels=Hierarchy.of({})), [8])]
+    assert not [*find_probe("evenness").plan(Site(64, 1, levels=Hierarchy.written({"leaf": 16}, 64)), [8])]
+    assert not [*find_probe("evenness").plan(Site(3, 1, levels=Hierarchy.of({})), [8])]
 
 
 def test_a_prediction_between_nodes_is_marked_and_one_within_a_node_does_not():
@@ -318,7 +320,7 @@ def make_pair_evidence(nodes, seconds, levels=None, types=None):
     known = Hierarchy.written(levels, nodes) if levels else Hierarchy.of({})
     cases = [
         CaseSamples(dict(case), np.full(5, seconds(case["one"], case["two"])), np.zeros(5))
-        for _, case in probe("nodepairs").plan(Site(nodes, 1, levels=known), [65536])
+        for _, case in find_probe("nodepairs").plan(Site(nodes, 1, levels=known), [65536])
     ]
     return Observed({"nodepairs": cases}, 1, types or {}, levels=known.settings)
 
@@ -390,7 +392,7 @@ def make_typed_evidence(types, seconds):
     """By probe `evenness`, each round trip as long as `seconds` says of the numbers of its nodes."""
     cases = [
         CaseSamples(dict(case), np.full(5, seconds(case["one"], case["two"])), np.zeros(5))
-        for _, case in probe("evenness").plan(Site(sum(types.values()), 4, types), [65536])
+        for _, case in find_probe("evenness").plan(Site(sum(types.values()), 4, types), [65536])
     ]
     return Observed({"evenness": cases}, 1, types)
 

@@ -3,8 +3,8 @@
 import yaml
 from hypothesis import strategies as st
 
-from commodel.files.parameter_sets import parameters_text
-from commodel.models.families import family_names
+from commodel.files.parameter_sets import format_parameters
+from commodel.models.families import list_family_names
 from tests.fuzz.mutation import NUMBERS, PIECES, written
 from tests.models.synthetic import fitted_set
 from tests.patterns.goal_files import TEXT
@@ -175,5 +175,5 @@ def experiments() -> st.SearchStrategy[str]:
 
 def sets() -> list[bytes]:
     """A fitted parameter set of every family, as a file."""
-    fitted = [fitted_set(name) for name in family_names()]
-    return [parameters_text(parameters).encode() for parameters in fitted]
+    fitted = [fitted_set(name) for name in list_family_names()]
+    return [format_parameters(parameters).encode() for parameters in fitted]

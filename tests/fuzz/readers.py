@@ -26,12 +26,12 @@ from commodel.patterns.points import Setting, make_point
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.config import load_experiment, load_platform
 from commodel.plan.experiments import AXES
-from commodel.plan.planning import load_plan, make_plan, setting_of
+from commodel.plan.planning import load_plan, make_plan, make_setting
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
 from commodel.records import Plan
-from commodel.results.collection import collect, summarize_raw
-from commodel.results.raw_samples import checksum
+from commodel.results.collection import collect_samples, summarize_raw
+from commodel.results.raw_samples import compute_checksum
 from tests.fuzz import forms
 
 Run = Callable[[object, Path], object]
@@ -62,7 +62,7 @@ def planned(path: Path) -> Plan:
 
 def placed(path: Path) -> None:
     platform = load_platform(path)
-    setting = setting_of(platform)
+    setting = make_setting(platform)
     make_point(setting, {"operation": "bcast", "algorithm": "binomial", "ranks": 4, "bytes": 8})
     (path.parent / "experiment.yaml").write_text(forms.EXPERIMENT)
     folder = path.parent / "params" / "platforms"
@@ -147,13 +147,13 @@ def plan_file(path: Path) -> None:
     plan = load_plan(path)
     for batch in plan.batches:
         _ = batch.ids, batch.minutes
-    collect(plan, path.parent / "raw", unfinished=True)
+    collect_samples(plan, path.parent / "raw", unfinished=True)
 
 
 def signed(line: bytes) -> bytes:
     """A row that lacks its checksum gets it: else whatever is odd in it would be refused for that alone."""
     try:
-        return line + checksum(line[:-1].decode()).encode() if line.endswith(b",") else line
+        return line + compute_checksum(line[:-1].decode()).encode() if line.endswith(b",") else line
     except UnicodeDecodeError:
         return line
 
@@ -166,7 +166,7 @@ def raw_file(content: bytes, folder: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
     lines = content.replace(b"CASE", batch.ids[0].encode()).split(b"\n")
     (place / f"{batch.ids[0]}.csv").write_bytes(b"\n".join(map(signed, lines)))
-    observations, _ = collect(plan, folder / "raw", unfinished=True)
+    observations, _ = collect_samples(plan, folder / "raw", unfinished=True)
     summarize_raw(observations)
 
 

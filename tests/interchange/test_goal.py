@@ -21,7 +21,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.interchange.goal import convert_parameters, format_goal, has_untimed_work
 from commodel.models.evaluation.repeated_rounds import find_representative_ranks
 from commodel.models.evaluation.replay import Costs, finish_times
-from commodel.models.families import complete, find_family, loggp
+from commodel.models.families import complete_values, find_family, loggp
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import place_ranks
@@ -250,7 +250,7 @@ def back(pattern, folder, gamma=0.0):
 def ends(pattern, L, o_s, o_r, g, G, gamma=0.0):
     """When each rank is done, by LogGP; times in ns."""
     numbers = np.array([L, o_s, o_r, g, G]) / 1e9
-    return finish_times(pattern, loggp.costs(pattern, *numbers), pattern.work_seconds(gamma))
+    return finish_times(pattern, loggp.compute_costs(pattern, *numbers), pattern.work_seconds(gamma))
 
 
 @settings(max_examples=150)
@@ -399,7 +399,7 @@ SETS = {
 
 def finish(name, pattern, levels=None):
     """When each rank is done; on a network of two levels messages between leaves take longer."""
-    values = complete(find_family(name), numbers(SETS[name]))
+    values = complete_values(find_family(name), numbers(SETS[name]))
     if levels:
         far = {**values.numbers, "L.leaf": np.array([[7e-6]])}
         values = replace(values, numbers=far, settings={"classes": ["leaf"], "levels": levels.settings})

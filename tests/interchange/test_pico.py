@@ -188,7 +188,7 @@ def test_metadata_are_requested(run, tmp_path):
     left = pico.read_file(folder, StatedProperties(metadata=str(moved))).left_out
     assert left[f"test 0 of {RUN}, which is not in elsewhere.csv"] == 5
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="found no time of an operation and algorithm known here; is it a file of PICO"):
+    with pytest.raises(UserError, match="found no time of a known operation and algorithm; is it a file of PICO"):
         read_times(pico.FORMAT, [tmp_path / "empty"], StatedProperties())
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from commodel.plan.planning import make_plan, write_plan
-from commodel.platforms.build import build
+from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT
 from commodel.records import Batch, Plan
 from tests.processes import kill
@@ -87,7 +87,7 @@ def running_slurm(topology: str = "", losses: bool = False) -> Iterator[Slurm]:
     missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
     if os.geteuid() or missing:
         pytest.skip(f"no {', '.join(missing)} here: tests/lab/packages-slurm.txt" if missing else "needs root")
-    build(ROOT, "mpi")
+    build_toolchain(ROOT, "mpi")
     (ROOT / "build" / "mpi" / "built").touch()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a terminated test run takes its Slurm down too
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from commodel import __version__
-from commodel.platforms.build import build
+from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT, compute_native_digest, find_tool
 from tests.lab.apptainer_lab import NO_MPI, OPEN_MPI, OTHER_SOURCES, container
 
@@ -68,7 +68,7 @@ class Project:
 
 @pytest.fixture
 def project(apptainer, tmp_path):
-    build(ROOT, "mpi")
+    build_toolchain(ROOT, "mpi")
     return Project(tmp_path, apptainer)
 
 
@@ -148,7 +148,7 @@ def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):
         (
             "open-mpi",
             OPEN_MPI,
-            "image open-mpi.sif has Open MPI .* is of MPICH: every rank would believe that it is rank 0",
+            "image open-mpi.sif has Open MPI .* is of MPICH: every rank would run as rank 0",
         ),
         ("other", OTHER_SOURCES, r"image other.sif was built from other C sources .* build it again: make container"),
     ],

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from commodel.platforms.build import build
+from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT
 from tests.lab.slurm_lab import Slurm
 from tests.overlay.conftest import Tool
@@ -36,7 +36,7 @@ matrix:
 
 
 def test_an_overlay_from_the_plan_to_the_workbook(project):
-    build(ROOT, "overlay")
+    build_toolchain(ROOT, "overlay")
     (ROOT / "build" / "overlay" / "built").touch()
     project.write(CAMPAIGN, OVERLAY)
     code, said = project.run("commodel", "run", "mine", "--profile", "slurm")

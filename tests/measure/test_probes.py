@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from commodel.measure.starts import list_starts
-from commodel.models.probes import PLAYER, Site, plans, probe
+from commodel.models.probes import PLAYER, Site, find_probe, plans
 from commodel.patterns.layouts import count_case_nodes, place_ranks
 from commodel.records import Batch
 from commodel.results.collection import NOT_SETTINGS
@@ -32,7 +32,7 @@ def name(request):
 
 @pytest.mark.parametrize("site", SITES.values(), ids=SITES)
 def test_its_cases_fit_on_the_platform(name, site):
-    entry = probe(name)
+    entry = find_probe(name)
     cases = list(entry.cases("x", site, SIZES))
     assert cases or entry.optional
     assert len({case.id for case in cases}) == len(cases)
@@ -49,7 +49,7 @@ def test_its_cases_fit_on_the_platform(name, site):
 
 
 def test_it_is_started_on_the_nodes_that_its_cases_name(name, tmp_path):
-    cases = {case.id: case for case in probe(name).cases("x", SITES["two types"], SIZES)}
+    cases = {case.id: case for case in find_probe(name).cases("x", SITES["two types"], SIZES)}
     for start in list_starts(Batch("b", "x", 9, cases=tuple(cases.values())), tmp_path):
         for case in map(cases.get, start.ids):
             nodes = place_ranks(case.layout, case.ranks)
@@ -57,19 +57,19 @@ def test_it_is_started_on_the_nodes_that_its_cases_name(name, tmp_path):
 
 
 def test_no_column_of_a_probe_means_something_else_in_the_table(name):
-    assert not set(probe(name).columns) & (NOT_SETTINGS | {"ranks", "layout", "pair", "alternative"})
+    assert not set(find_probe(name).columns) & (NOT_SETTINGS | {"ranks", "layout", "pair", "alternative"})
 
 
 def test_the_program_reads_these_columns(name, mpi_programs):
-    if probe(name).runs == PLAYER:
+    if find_probe(name).runs == PLAYER:
         pytest.skip("the player reads schedules")
-    command = [mpi_programs / probe(name).runs, "--describe"]
+    command = [mpi_programs / find_probe(name).runs, "--describe"]
     description = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    assert [column["name"] for column in description["columns"]] == list(probe(name).columns)
+    assert [column["name"] for column in description["columns"]] == list(find_probe(name).columns)
 
 
 def test_the_player_gets_a_schedule_of_every_case(name):
-    entry = probe(name)
+    entry = find_probe(name)
     if entry.runs != PLAYER:
         pytest.skip("it has a program of its own")
     for case in entry.cases("x", SITES["cluster"], SIZES):

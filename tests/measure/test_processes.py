@@ -19,9 +19,9 @@ import pytest
 from commodel.api.library_rules import OF_OPEN_MPI
 from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import LibraryTimer
-from commodel.measure.process import describe_failure, run
-from commodel.plan.config import find, load_platform
-from commodel.plan.planning import setting_of
+from commodel.measure.process import describe_failure, run_launcher
+from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.planning import make_setting
 from commodel.records import LIBRARY, Choice, Measure
 from commodel.results import raw_samples
 from commodel.results.raw_samples import GIVEN_UP
@@ -81,20 +81,20 @@ START += "run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path(sys.argv[1]) / 
 
 
 def test_the_code_and_the_output_come_back(tmp_path):
-    assert run(["sh", "-c", "echo said; exit 3"], tmp_path / "log") == (3, "")
+    assert run_launcher(["sh", "-c", "echo said; exit 3"], tmp_path / "log") == (3, "")
     assert (tmp_path / "log").read_text() == "said\n"
 
 
 def test_settings_are_in_the_environment_but_for_what_the_user_has_set(tmp_path, monkeypatch):
     monkeypatch.setenv("OF_THE_USER", "theirs")
     show = ["sh", "-c", "echo $OF_THE_USER $OF_NOBODY"]
-    run(show, tmp_path / "log", settings={"OF_THE_USER": "ours", "OF_NOBODY": "ours"})
+    run_launcher(show, tmp_path / "log", settings={"OF_THE_USER": "ours", "OF_NOBODY": "ours"})
     assert (tmp_path / "log").read_text() == "theirs ours\n"
 
 
 def test_a_watch_that_states_why_ends_the_whole_group(tmp_path):
     looks = iter(["", "", "enough"])
-    code, why = run(["sh", "-c", "sleep 60 & echo $! > child; wait"], tmp_path / "log", lambda: next(looks))
+    code, why = run_launcher(["sh", "-c", "sleep 60 & echo $! > child; wait"], tmp_path / "log", lambda: next(looks))
     assert (code, why) == (-signal.SIGTERM, "enough")
     assert not still_there([int((tmp_path / "child").read_text())])
 
@@ -124,9 +124,9 @@ class Failing(LibraryTimer):
 @pytest.mark.parametrize("algorithm", [LIBRARY, "linear"])
 def test_what_was_not_tried_excuses_no_rule(tmp_path, algorithm):
     """After three failures in a row of the library itself nothing else is tried: other cases may well pass there."""
-    loaded = load_platform(find("platform", "local"))
+    loaded = load_platform(find_config_file("platform", "local"))
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    place = Failing("local", loaded, setting_of(loaded), OF_OPEN_MPI, measure, SafePath.at(tmp_path))
+    place = Failing("local", loaded, make_setting(loaded), OF_OPEN_MPI, measure, SafePath.at(tmp_path))
     failures = place.find_failures("results", "gather", [64], [Choice("gather", 2, 0, algorithm)], "block")
     given_up = [why for why in failures.values() if why.startswith(GIVEN_UP)]
     assert len(failures) - len(given_up) == 1

@@ -7,7 +7,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.measure import batch as subject
-from commodel.measure.batch import BUDGET, TIMEOUT, SweepState, _is_external_failure, sweep
+from commodel.measure.batch import BUDGET, TIMEOUT, SweepState, _is_external_failure, measure_start
 from commodel.measure.starts import Start
 from commodel.results.raw_samples import list_finished
 from tests.waiting import until
@@ -66,11 +66,11 @@ def swept(context, monkeypatch):
             log.write_text("player.c:80: it died\n")
             return 1, ""
 
-        monkeypatch.setattr(subject, "run", start)
-        monkeypatch.setattr(subject, "prepare", lambda context, start, number: left.append(start) or ())
+        monkeypatch.setattr(subject, "run_launcher", start)
+        monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: left.append(start) or ())
         every = Start("player", 2, "block:2", (), tuple({"id": case} for case in cases))
         this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
-        assert sweep(this, every, number)
+        assert measure_start(this, every, number)
         return left
 
     return run
@@ -112,10 +112,10 @@ def test_a_case_that_hung_is_marked_though_it_continues_while_it_is_ended(contex
         (folder / ".now").write_text("c")
         return 143, TIMEOUT
 
-    monkeypatch.setattr(subject, "run", start)
-    monkeypatch.setattr(subject, "prepare", lambda context, start, number: ())
+    monkeypatch.setattr(subject, "run_launcher", start)
+    monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: ())
     every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
-    assert sweep(
+    assert measure_start(
         SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf),
         every,
         0,
@@ -134,11 +134,11 @@ def test_when_the_time_is_over_nothing_is_started_again_and_no_case_is_blamed(co
         log.write_text("")
         return 143, BUDGET
 
-    monkeypatch.setattr(subject, "run", start)
-    monkeypatch.setattr(subject, "prepare", lambda context, start, number: ())
+    monkeypatch.setattr(subject, "run_launcher", start)
+    monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: ())
     every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
     this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
-    assert sweep(this, every, 0) is False
+    assert measure_start(this, every, 0) is False
     assert len(starts) == 1
     assert not list_finished(context.folder)[1]
 
@@ -158,15 +158,15 @@ def test_a_start_that_slurm_refuses_is_repeated_for_a_while(context, monkeypatch
             (folder / "a.csv").touch()
         return int(len(starts) < 7), ""
 
-    monkeypatch.setattr(subject, "run", start)
-    monkeypatch.setattr(subject, "prepare", lambda context, start, number: ())
+    monkeypatch.setattr(subject, "run_launcher", start)
+    monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: ())
     monkeypatch.setattr(subject, "RETRY_INTERVAL", 0.0)
     monkeypatch.setattr(subject, "MAX_REFUSAL", patience)
     every = Start("player", 2, "block:2", (), ({"id": "a"},))
     this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
     if patience:
-        assert sweep(this, every, 0)
+        assert measure_start(this, every, 0)
         assert len(starts) == 7
     else:
         with pytest.raises(UserError, match="Memory required by task is not available"):
-            sweep(this, every, 0)
+            measure_start(this, every, 0)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from commodel.models.families import family_names
+from commodel.models.families import list_family_names
 
 
-@pytest.fixture(params=family_names())
+@pytest.fixture(params=list_family_names())
 def name(request):
     return request.param

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, find_family
+from commodel.models.families import complete_values, find_family
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.recalibration import Factor, RecalibrationFactors, scale_set
@@ -22,7 +22,7 @@ def numbers(values: Mapping[str, float], forms: Mapping[str, str] | None = None)
 def cost(name: str, pattern: Schedule, forms: Mapping[str, str] | None = None, **values: float) -> float:
     """Of a pattern under a family with these values."""
     entry = find_family(name)
-    return float(pattern.cost(entry.predict(pattern, complete(entry, numbers(values, forms))))[0])
+    return float(pattern.cost(entry.predict(pattern, complete_values(entry, numbers(values, forms))))[0])
 
 
 def moved(parameters: ParameterSet, latency: float, per_byte: float) -> ParameterSet:

@@ -10,7 +10,7 @@ import numpy as np
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.models.families import Family, find_family
 from commodel.models.fitting.observed import CaseSamples, Observed
-from commodel.models.probes import Site, probe
+from commodel.models.probes import Site, find_probe
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
@@ -71,7 +71,7 @@ def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Obser
     probes = {}
     for entry in find_family(name).probes:
         cases = []
-        for case in probe(entry).cases("synthetic", truth.site, list(truth.sizes)):
+        for case in find_probe(entry).cases("synthetic", truth.site, list(truth.sizes)):
             settings = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
             settings["where"] = "+".join(map(str, case.where))
             seconds = truth.times[entry](settings) * (1 + noise * rng.standard_normal(samples))

@@ -15,13 +15,13 @@ from commodel.advice.gather_windows import gather_bounds
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.evaluation.buffer_overflow import (
     choose_window,
+    compute_transfer_ratio,
     find_departures,
     find_fewest_senders,
     find_most_senders,
     find_overflow,
     find_overflow_candidates,
     time_to_fill,
-    transfer_ratio,
 )
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.algorithms.gather import gather_windowed
@@ -89,7 +89,7 @@ def test_messages_that_are_not_checked_lose_nothing(rows, buffer, service):
 def test_equation_4(senders, packets):
     g_s, g_r, buffer = 122.4, 123.2, 1935
     outcome = overflow_of_one_row(np.zeros(senders, int), 0.0, packets * g_s, packets, g_r, buffer)
-    share = transfer_ratio(senders, senders * packets, g_s, g_r, buffer)
+    share = compute_transfer_ratio(senders, senders * packets, g_s, g_r, buffer)
     assert outcome.delivered[0] == pytest.approx(share, abs=0.6 / (senders * packets))
     np.testing.assert_allclose(outcome.lost[0], packets * (1 - share), atol=0.6)
     assert np.all(outcome.retransmitted == (outcome.delivered < 1))
@@ -206,7 +206,7 @@ def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, 
         and k > buffer
         and find_most_senders(senders, k, g_s, g_r, buffer) >= find_fewest_senders(g_s, g_r)
     ):
-        assert transfer_ratio(w, k, g_s, g_r, buffer) > 1 - 1e-9
+        assert compute_transfer_ratio(w, k, g_s, g_r, buffer) > 1 - 1e-9
     if rule == "equation 7":
         assert senders % w >= find_fewest_senders(g_s, g_r)
     if rule.startswith("equation 7, divides the senders"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, find_family
+from commodel.models.families import complete_values, find_family
 from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule, Work
 from tests.models.exact import cost as predict
@@ -52,7 +52,7 @@ def test_bsp_supersteps_by_hand():
 
 def test_bsp_ranks_leave_a_superstep_together():
     values = Values({"g": np.array([[2.0]]), "l.a": np.array([[5.0]])})
-    finish = find_family("bsp").predict(bcast("linear", 6), complete(find_family("bsp"), values))
+    finish = find_family("bsp").predict(bcast("linear", 6), complete_values(find_family("bsp"), values))
     assert finish.tolist() == [[5 * 2 + 5] * 6]
 
 

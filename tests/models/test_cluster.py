@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from commodel.files.parameter_sets import read_parameters
-from commodel.models.evaluation.buffer_overflow import count_ranks_in_flight, transfer_ratio
+from commodel.models.evaluation.buffer_overflow import compute_transfer_ratio, count_ranks_in_flight
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, find_family
-from commodel.models.families.cluster import delivered, describe_limits, latency
+from commodel.models.families import complete_values, find_family
+from commodel.models.families.cluster import compute_delivered_share, compute_latency, describe_limits
 from commodel.models.fitting.observed import Observed
 from commodel.models.probes import Site
 from commodel.parameters import Estimate, ParameterSet
@@ -25,7 +25,7 @@ PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.ya
 
 
 def published() -> Values:
-    return complete(find_family("cluster"), Values.of(PUBLISHED))
+    return complete_values(find_family("cluster"), Values.of(PUBLISHED))
 
 
 def of(name, size):
@@ -51,7 +51,7 @@ def test_table_1(name, size, microseconds):
 
 @pytest.mark.parametrize(("size", "ranks", "microseconds"), [(1500, 16, 311.4551), (16, 16, 42.9016)])
 def test_latency_with_contention(size, ranks, microseconds):
-    seconds = latency(published(), np.array([size]), ranks, published().at("g_s", np.array([size])))
+    seconds = compute_latency(published(), np.array([size]), ranks, published().at("g_s", np.array([size])))
     assert seconds[0, 0] == pytest.approx(microseconds * US, rel=1e-6)
 
 
@@ -111,7 +111,7 @@ def test_equation_8(packets):
     pattern = Schedule.of(16, 0, np.arange(1, 16), 0, size, root=0)
     cost = float(costs(find_family("cluster"), pattern, PUBLISHED, False)[0])
     g_r, taken = of("g_r", 1500), of("O_r", 1500) + 9.93e-6
-    first = of("O_s", 1500) + float(latency(published(), np.array([1500]), 16, of("g_s", 1500))[0, 0])
+    first = of("O_s", 1500) + float(compute_latency(published(), np.array([1500]), 16, of("g_s", 1500))[0, 0])
     arrived = first + (packets - 1) * max(of("g_s", 1500), taken)
     assert cost >= first + (senders * packets - packets) * g_r
     assert cost == pytest.approx(arrived + (packets > 1) * (taken) + (senders - 1) * packets * g_r + taken, rel=0.02)
@@ -148,22 +148,22 @@ def test_without_a_buffer_nothing_is_lost():
     blind = replace(PUBLISHED, values=values)
     cost = float(costs(find_family("cluster"), gather("linear"), blind, False)[0])
     assert cost == predict(gather("linear"), timeout=0.0)
-    assert describe_limits(gather("linear"), complete(find_family("cluster"), Values.of(blind))) == ""
+    assert describe_limits(gather("linear"), complete_values(find_family("cluster"), Values.of(blind))) == ""
 
 
 @pytest.mark.parametrize("window", [1, 2, 4, 8, 16])
 def test_a_windowed_gather_loses_by_equation_4_of_all_its_packets(window):
     """Not of those of a turn: the next senders begin while the buffer still holds what the last have sent. (W divides
     the 16 senders; the tokens take 0.1 ms each, in which a packet leaves.)"""
-    share = delivered(gather(f"windowed:{window}", ranks=17), published())
-    wanted = transfer_ratio(window, 16 * 700, of("g_s", 1500), of("g_r", 1500), 1935)
+    share = compute_delivered_share(gather(f"windowed:{window}", ranks=17), published())
+    wanted = compute_transfer_ratio(window, 16 * 700, of("g_s", 1500), of("g_r", 1500), 1935)
     assert float(share) == pytest.approx(wanted, abs=3e-3)
 
 
 def test_ranks_that_answer_each_other_overflow_nothing():
     """However much a rank gets in all: in a ring no block is on its way before the last one has been taken."""
     ring = build_schedule(point("allgather", "ring", ranks=16, bytes=1 << 20))
-    assert float(delivered(ring, published())) == 1
+    assert float(compute_delivered_share(ring, published())) == 1
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,9 @@ def test_a_message_alone_pays_for_two_ranks_however_many_there_are():
     )
     overheads = of("O_s", size) + of("O_r", size) + 9.93e-6
     gap = published().at("g_s", np.array([size]))
-    wanted = sum(overheads + float(latency(published(), np.array([size]), ranks, gap)[0, 0]) for ranks in rounds)
+    wanted = sum(
+        overheads + float(compute_latency(published(), np.array([size]), ranks, gap)[0, 0]) for ranks in rounds
+    )
     assert seconds == pytest.approx(wanted)
 
 

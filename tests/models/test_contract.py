@@ -12,12 +12,12 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.validity_checks import measure_left_out_error
 from commodel.models.evaluation.values import FORMS, PIECEWISE, TABLE, Values
-from commodel.models.families import complete, family_names, find_family
+from commodel.models.families import complete_values, find_family, list_family_names
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import Observed, make_estimate
-from commodel.models.keys import key, parse
+from commodel.models.keys import make_key, parse_key
 from commodel.models.parameter_sets import read_set
-from commodel.models.probes import place_spread, probe
+from commodel.models.probes import find_probe, place_spread
 from commodel.parameters import Estimate
 from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import NonblockingSteps, Schedule, Work
@@ -36,7 +36,7 @@ def test_it_states_what_it_is(name):
     assert entry.equation
     assert entry.ignores
     assert entry.probes
-    assert all(probe(needed) for needed in entry.probes)
+    assert all(find_probe(needed) for needed in entry.probes)
     assert all(parameter.meaning and parameter.unit in UNITS for parameter in entry.parameters)
     assert set(entry.setting_meanings or {}) == set(entry.settings or {})
 
@@ -69,7 +69,7 @@ def test_a_stack_of_draws_is_the_same_as_one_by_one(name):
     for number in (0, 17, 199):
         drawn = {key: draws[number] for key, draws in parameters.draws.items()}
         values = {key: np.array([[drawn.get(key, value.value)]]) for key, value in parameters.values.items()}
-        values = complete(find_family(name), Values(values, parameters.forms, parameters.settings))
+        values = complete_values(find_family(name), Values(values, parameters.forms, parameters.settings))
         alone = pattern.cost(find_family(name).predict(pattern, values))
         np.testing.assert_allclose(together[number], alone[0], rtol=1e-12)
 
@@ -109,9 +109,13 @@ def test_a_parameter_set_survives_its_file(name, tmp_path):
 def test_any_function_may_be_one_number_in_a_file(name, tmp_path):
     """As that within a node was in older sets: it is the function's constant."""
     parameters, parts = fitted_set(name), find_family(name).by_name
-    functions = {parse(called).function for called in parameters.values if parts[parse(called).parameter].argument}
-    numbers = {called: entry for called, entry in parameters.values.items() if parse(called).function not in functions}
-    units = {function: parts[parse(f"{function}.a").parameter].unit for function in functions}
+    functions = {
+        parse_key(called).function for called in parameters.values if parts[parse_key(called).parameter].argument
+    }
+    numbers = {
+        called: entry for called, entry in parameters.values.items() if parse_key(called).function not in functions
+    }
+    units = {function: parts[parse_key(f"{function}.a").parameter].unit for function in functions}
     constants = {function: Estimate(2e-9, units[function], 2e-9, 2e-9) for function in functions}
     forms = {called: form for called, form in parameters.forms.items() if called not in functions}
     drawn = {called: draws for called, draws in parameters.draws.items() if called in numbers}
@@ -119,11 +123,11 @@ def test_any_function_may_be_one_number_in_a_file(name, tmp_path):
     given = replace(parameters, values=numbers | constants, forms=forms, draws=drawn, curves=())
     write_parameters(tmp_path / "set.yaml", given)
     again = read_set(tmp_path / "set.yaml")
-    full = {key(function, "a"): estimate for function, estimate in constants.items()}
+    full = {make_key(function, "a"): estimate for function, estimate in constants.items()}
     assert again.values == numbers | full
     assert set(again.draws) <= set(again.values)
     assert len(again.draws) == len(drawn)
-    complete(find_family(name), Values.of(again))
+    complete_values(find_family(name), Values.of(again))
     if functions:
         write_parameters(tmp_path / "both.yaml", replace(given, values=given.values | full, draws={}))
         with pytest.raises(UserError, match=r"found .*\.a, too, wanted one of them"):
@@ -134,10 +138,10 @@ def test_a_missing_and_an_unknown_parameter_are_named(name):
     entry = find_family(name)
     if any(parameter.default is None and not parameter.optional for parameter in entry.parameters):
         with pytest.raises(UserError, match="needs"):
-            complete(entry, Values({}))
+            complete_values(entry, Values({}))
     values = {key: np.array([[1.0]]) for key in ("nonsense", *fitted_set(name).values)}
     with pytest.raises(UserError, match="nonsense"):
-        complete(entry, Values(values))
+        complete_values(entry, Values(values))
 
 
 def test_a_coefficient_that_no_form_takes_is_refused(name):
@@ -148,15 +152,15 @@ def test_a_coefficient_that_no_form_takes_is_refused(name):
             values = {key: np.array([[estimate.value]]) for key, estimate in parameters.values.items()}
             values[f"{parameter.name}.zz"] = np.array([[1.0]])
             with pytest.raises(UserError, match=rf"does not use {parameter.name}\.zz"):
-                complete(find_family(name), Values(values, parameters.forms))
+                complete_values(find_family(name), Values(values, parameters.forms))
             del values[f"{parameter.name}.zz"]
             values[parameter.name] = np.array([[1.0]])
             with pytest.raises(UserError, match=rf"does not use {parameter.name}: "):
-                complete(find_family(name), Values(values, parameters.forms))
+                complete_values(find_family(name), Values(values, parameters.forms))
 
 
 # τ–Lop's times come from rings.
-TIMED = [name for name in family_names() if {"pingpong", "prtt"} & set(find_family(name).probes)]
+TIMED = [name for name in list_family_names() if {"pingpong", "prtt"} & set(find_family(name).probes)]
 TIMED = [name for name in TIMED if name != "taulop"]
 
 
@@ -183,7 +187,7 @@ def test_pieces_without_an_edge_or_a_height_are_refused(given, lacks):
     """Without the check, a piece without an edge would silently be ignored."""
     values = {f"alpha.{part}": np.array([[1.0]]) for part in given.split()} | {"beta.a": np.array([[1.0]])}
     with pytest.raises(UserError, match=rf"needs alpha\.{lacks}:" if lacks else r"does not use alpha\.a0"):
-        complete(find_family("hockney"), Values(values, {"alpha": PIECEWISE}))
+        complete_values(find_family("hockney"), Values(values, {"alpha": PIECEWISE}))
 
 
 def stretched(pattern):
@@ -295,7 +299,7 @@ def test_no_interval_of_a_cost_goes_below_0(name):
         }
         fitted = entry.fit(Observed(probes, seed, evidence.types))
         for value_name, estimate_ in make_parameter_set(entry, fitted).values.items():
-            if parse(value_name).parameter not in functions or parse(value_name).sample:
+            if parse_key(value_name).parameter not in functions or parse_key(value_name).sample:
                 assert estimate_.low >= 0, value_name
                 assert fitted.values[value_name].min() >= 0, value_name
         values = Values({value_name: draws[:, None] for value_name, draws in fitted.values.items()}, fitted.forms)

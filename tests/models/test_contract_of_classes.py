@@ -14,11 +14,11 @@ from commodel.fits.probe_fits import fit_set, make_parameter_set
 from commodel.fits.validity_checks import list_nodes
 from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family_names, find_family
+from commodel.models.families import find_family, list_family_names
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.parameter_sets import read_set
-from commodel.models.probes import Site, make_round_trip, probe
+from commodel.models.probes import Site, find_probe, make_round_trip
 from commodel.patterns.repeated import CompactSchedule
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import make_predictor, predict
@@ -35,7 +35,7 @@ MACHINES = {  # each LogGP, and G is the gap's, too
     "group": {"L": 2e-5, "g": 2e-6, "G": 3e-9, **SHORT},
     "beyond": {"L": 9e-5, "g": 2e-6, "G": 9e-9, **SHORT},
 }
-BY_CLASS = [name for name in family_names() if find_family(name).by_class]
+BY_CLASS = [name for name in list_family_names() if find_family(name).by_class]
 FAR = [(0, 1), (0, 5), (2, 20)]  # nodes of each class but the first
 
 
@@ -58,12 +58,12 @@ def seconds(entry, case, name):
         spacing = o_s if case["delay"] else gap + MACHINES[name]["G"] * max(case["bytes"] - 1, 0)
         trip = make_round_trip(case["bytes"], case["bytes"])
         return float(machine(name).cost(trip)[0]) + (case["n"] - 1) * spacing
-    return float(machine(name).cost(probe(entry).pattern(case))[0])
+    return float(machine(name).cost(find_probe(entry).pattern(case))[0])
 
 
 def placed(entry, site):
     """Of each case of a probe its settings as tables have them, the nodes of its ranks, and how far apart these are."""
-    for case in probe(entry).cases("synthetic", site, SIZES):
+    for case in find_probe(entry).cases("synthetic", site, SIZES):
         about = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
         about["where"] = "+".join(map(str, case.where))
         nodes = list_nodes(case.layout, case.ranks, about["where"])
@@ -225,7 +225,7 @@ def taken(nodes, size=1000):
 
 def test_probes_of_two_ranks_stay_on_nodes_of_the_first_type():
     for entry in ("pingpong", "prtt"):
-        seen = {case.where for case in probe(entry).cases("p", TYPED_SITE, [8])}
+        seen = {case.where for case in find_probe(entry).cases("p", TYPED_SITE, [8])}
         apart = {int(LEVELS.distance(*(where * 2)[:2])) for where in seen if where}
         assert apart == {0, 2, 3}, entry
         assert max(node for where in seen for node in where) < TYPES["fat"]

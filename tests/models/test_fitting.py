@@ -19,7 +19,7 @@ from scipy.special import chdtri
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import fit_points
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family_names, find_family
+from commodel.models.families import find_family, list_family_names
 from commodel.models.fitting import numerics
 from commodel.models.fitting.observed import DRAWS, Observed
 from commodel.models.fitting.regression import (
@@ -226,7 +226,7 @@ def from_probes(name, evidence=None) -> dict[str, tuple[float, ...]]:
 
 
 def fits() -> dict[str, dict[str, tuple[float, ...]]]:
-    return {"trees": from_trees()} | {name: from_probes(name) for name in family_names()}
+    return {"trees": from_trees()} | {name: from_probes(name) for name in list_family_names()}
 
 
 def assert_same(computed, wanted):
@@ -258,7 +258,7 @@ def test_the_order_of_a_table_and_the_last_bit_of_a_time_change_no_set():
     assert_same(from_trees([TREES[number] for number in order], shaken[order]), from_trees())
 
 
-@pytest.mark.parametrize("name", family_names())
+@pytest.mark.parametrize("name", list_family_names())
 def test_the_last_bit_of_a_sample_changes_no_set(name):
     rng = np.random.default_rng(5)
     for noise in (0, 0.05):
@@ -291,6 +291,6 @@ def test_portable_functions_are_those_of_numpy_but_for_the_last_bits():
     np.testing.assert_allclose(numerics.log(y), np.log(y), rtol=1e-15)
     columns, target = rng.standard_normal((50, 5, 9)), rng.standard_normal((50, 5))
     normal = columns @ np.swapaxes(columns, 1, 2)
-    np.testing.assert_allclose(numerics.products(columns), normal, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(numerics.multiply_columns(columns), normal, rtol=1e-12, atol=1e-12)
     wanted = np.linalg.solve(normal, target[..., None])[..., 0]
     np.testing.assert_allclose(numerics.solve(normal, target), wanted, rtol=1e-9)

@@ -133,7 +133,7 @@ def test_a_rendezvous_sender_waits_for_delivery_or_only_for_its_send():
 def test_without_a_library_of_these_sources_one_line_states_how_to_build_it(monkeypatch, name, value):
     monkeypatch.setattr(native_library, name, value)
     with pytest.raises(UserError, match="not compiled here; call commodel build replay"):
-        native_library.library.__wrapped__()
+        native_library.load_library.__wrapped__()
 
 
 def chains(seed):
@@ -301,7 +301,7 @@ def test_copies_and_reductions_take_what_each_takes(copies):
     ):
         pattern = build.build_schedule(point(operation, choice, ranks=8, bytes=640))
         assert len(pattern.work.bytes) > 3
-        np.testing.assert_allclose(link_sharing.work_seconds(pattern, values)[0], pattern.work.bytes * rate)
+        np.testing.assert_allclose(link_sharing.compute_work_seconds(pattern, values)[0], pattern.work.bytes * rate)
 
 
 @pytest.mark.parametrize("size", [512, 30_000, 1 << 20])

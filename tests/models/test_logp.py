@@ -15,7 +15,7 @@ from commodel.errors import UserError
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.validity_checks import measure_left_out_error
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, find_family
+from commodel.models.families import complete_values, find_family
 from commodel.models.fitting.observed import Observed
 from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site
@@ -34,7 +34,7 @@ from tests.patterns.rank_local import built, programs
 
 def finish_logp(pattern, L, o, g, capacity="finite", gamma=0.0) -> np.ndarray:
     numbers = {name: np.array([[float(value)]]) for name, value in {"L": L, "o": o, "g": g, "gamma": gamma}.items()}
-    values = complete(find_family("logp"), Values(numbers, settings={"capacity": capacity}))
+    values = complete_values(find_family("logp"), Values(numbers, settings={"capacity": capacity}))
     return find_family("logp").predict(pattern, values)[0]
 
 
@@ -86,7 +86,7 @@ def test_without_concurrent_messages_to_one_rank_no_sender_stalls(entry):
 def test_stacks_of_sizes_are_predicted_like_single_sizes():
     several = [build_schedule(point("gather", "linear", ranks=9, bytes=size)) for size in (1, 8)]
     values = Values({name: np.array([[2.0], [3.0]]) for name in "Log"}, settings={"capacity": "finite"})
-    values = complete(find_family("logp"), values)
+    values = complete_values(find_family("logp"), values)
     together = find_family("logp").predict(stack_schedules(several), values)
     alone = find_family("logp").predict(several[0], values)
     np.testing.assert_allclose(np.broadcast_to(together, (2, 2, 9)), np.broadcast_to(alone, (2, 2, 9)))
@@ -255,7 +255,7 @@ def test_draws_and_sizes_are_played_one_by_one():
     sizes = np.array([1, 700])[:, None, None]
     stack = pattern.resize(np.broadcast_to(sizes, (2, 1, len(pattern.src))), pattern.work.bytes)
     texts = ["L=1us", "o=100ns", "g=500ns", "G=2ns", "O=1ns", "gamma=3ns", "convention=loggopsim"]
-    values = complete(find_family("loggops"), Values.of(make_given_set("loggops", texts)))
+    values = complete_values(find_family("loggops"), Values.of(make_given_set("loggops", texts)))
     drawn = Values({**values.numbers, "L": np.array([[1e-6], [7e-6]])}, settings=values.settings)
     times = find_family("loggops").predict(stack, drawn)
     assert times.shape == (2, 2, 5)

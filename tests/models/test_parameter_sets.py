@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.models.families import family_names, find_family, unit
-from commodel.models.keys import Pair, key, parse, sample
+from commodel.models.families import find_family, find_unit, list_family_names
+from commodel.models.keys import Pair, make_key, make_sample_key, parse_key
 from commodel.models.parameter_sets import describe_changes, make_given_set, read_published, read_set, replace_by_hand
 from commodel.parameters import Estimate
 from commodel.predictions.predictions import predict
@@ -30,7 +30,7 @@ def seconds(parameters):
     return [entry.seconds for entry in predict(parameters, PATTERNS, strict=False)]
 
 
-@pytest.fixture(params=family_names())
+@pytest.fixture(params=list_family_names())
 def parameters(request):
     return fitted_set(request.param)
 
@@ -39,7 +39,7 @@ def test_a_value_by_hand_predicts_like_a_set_with_it(parameters):
     entry = find_family(parameters.family)
     for name, estimate in list(parameters.values.items())[:SOME]:
         value = 1.5 * estimate.value if estimate.value > 0 else 1e-9
-        measure = unit(entry, name, parameters.forms)
+        measure = find_unit(entry, name, parameters.forms)
         (changed,) = replace_by_hand([parameters], [text(name, float(f"{value:.6g}"), measure)])
         number = changed.values[name].value
         assert number == pytest.approx(value, rel=1e-5)
@@ -174,13 +174,13 @@ def test_a_bandwidth_may_be_given_by_hand():
 
 
 def test_what_is_made_is_read_again():
-    assert parse("L") == ("L", "", "")
-    assert parse(key("o", "a")) == ("o", "o", "a")
-    assert parse(key("o_0", "fat", "a")) == ("o_0", "o_0.fat", "a")
-    assert parse(sample("g", 64)).sample == (64, None)
-    assert parse(sample(key("L_1", Pair("fat", "thin")), 64.0, 3)).sample == (64, 3)
-    assert parse("o.fat.thin.64x3") == ("o", "o.fat.thin", "64x3")
-    assert not any(parse(name).sample for name in ("L", "o.a", "o.x1", "C.fat"))
+    assert parse_key("L") == ("L", "", "")
+    assert parse_key(make_key("o", "a")) == ("o", "o", "a")
+    assert parse_key(make_key("o_0", "fat", "a")) == ("o_0", "o_0.fat", "a")
+    assert parse_key(make_sample_key("g", 64)).sample == (64, None)
+    assert parse_key(make_sample_key(make_key("L_1", Pair("fat", "thin")), 64.0, 3)).sample == (64, 3)
+    assert parse_key("o.fat.thin.64x3") == ("o", "o.fat.thin", "64x3")
+    assert not any(parse_key(name).sample for name in ("L", "o.a", "o.x1", "C.fat"))
 
 
 def test_a_pair_knows_the_types_of_both_nodes():

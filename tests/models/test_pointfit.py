@@ -10,7 +10,7 @@ from commodel.fits import parameter_search
 from commodel.fits.measured_tables import Measured
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import describe_fit, fit_measured, fit_points
-from commodel.models.families import family_names, find_family
+from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import point
@@ -182,7 +182,7 @@ def test_too_few_points_and_families_that_need_probes_are_refused():
     chosen = points([("bcast", "linear")], counts=(4,))
     with pytest.raises(UserError, match="found 4 points, wanted more than its 5 values"):
         fit_points(find_family("loggp"), chosen, np.ones(4))
-    for name in family_names():
+    for name in list_family_names():
         entry = find_family(name)
         if entry.initial_values is None and entry.fit_points is None:
             with pytest.raises(UserError, match="needs its probes"):

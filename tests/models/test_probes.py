@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from commodel.hierarchy import Hierarchy
-from commodel.models.probes import Site, probe
+from commodel.models.probes import Site, find_probe
 from commodel.models.probes.node_pairs import MAX_PAIRS, PAIRS_PER_NODE, sample_pairs
 
 
@@ -24,7 +24,7 @@ def test_a_bounded_sample_has_every_node_and_joins_them_all(nodes):
 def test_where_levels_are_known_nodes_of_a_group_are_neighbours():
     """Though they are numbered across groups: each leaf's nodes are joined by pairs within it."""
     hierarchy = Hierarchy.of({"leaf": [node % 8 for node in range(64)]})
-    cases = probe("nodepairs").cases("p", Site(64, 1, levels=hierarchy), [8])
+    cases = find_probe("nodepairs").cases("p", Site(64, 1, levels=hierarchy), [8])
     ends = np.array([(case.settings["one"], case.settings["two"]) for case in cases if case.settings["bytes"] == 8])
     near = hierarchy.distance(*ends.T) == 1
     assert near.sum() >= 64 - 8
@@ -32,7 +32,7 @@ def test_where_levels_are_known_nodes_of_a_group_are_neighbours():
 
 
 def test_one_rank_requests_and_the_other_replies_while_all_others_wait():
-    pattern = probe("nodepairs").pattern({"one": 5, "two": 2, "nodes": 9, "trips": 3, "bytes": 8})
+    pattern = find_probe("nodepairs").pattern({"one": 5, "two": 2, "nodes": 9, "trips": 3, "bytes": 8})
     assert (pattern.ranks, pattern.root) == (9, 5)
     assert pattern.src.tolist() == [5, 2] * 3
     assert pattern.dst.tolist() == [2, 5] * 3
@@ -43,15 +43,15 @@ def test_one_rank_requests_and_the_other_replies_while_all_others_wait():
 def test_half_of_a_wave_is_one_way(sizes, packet):
     """TAN assumes it: the answers of leaves are as long as the requests, in packets of 1 KiB or the largest size."""
     for name in ("chain", "fan"):
-        assert {case.settings["bytes"] for case in probe(name).cases("p", Site(9, 1), sizes)} == {packet}
-    for case in probe("wave").cases("p", Site(9, 1), sizes):
-        pattern = probe("wave").pattern(case.settings)
+        assert {case.settings["bytes"] for case in find_probe(name).cases("p", Site(9, 1), sizes)} == {packet}
+    for case in find_probe("wave").cases("p", Site(9, 1), sizes):
+        pattern = find_probe("wave").pattern(case.settings)
         there, back = pattern.bytes.reshape(2, -1)
         assert there.tolist() == back.tolist() == [packet] * case.settings["n"]
 
 
 @pytest.mark.parametrize(("procs", "h"), [(2, 3), (5, 1), (5, 9)])
 def test_in_a_superstep_every_rank_sends_and_gets_h_messages_and_none_of_its_own(procs, h):
-    pattern = probe("hrelation").pattern({"procs": procs, "h": h, "bytes": 8})
+    pattern = find_probe("hrelation").pattern({"procs": procs, "h": h, "bytes": 8})
     assert np.bincount(pattern.src).tolist() == np.bincount(pattern.dst).tolist() == [h] * procs
     assert (pattern.src != pattern.dst).all()

@@ -13,7 +13,7 @@ from commodel.errors import UserError
 from commodel.models.evaluation import repeated_rounds
 from commodel.models.evaluation.taulop_algebra import SETTINGS
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family_names, find_family
+from commodel.models.families import find_family, list_family_names
 from commodel.patterns import build
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.predictions.model import Model
@@ -73,7 +73,7 @@ def machines(draw, name):
     return Model.of(find_family(name), Values(numbers, values.forms, values.settings))
 
 
-@pytest.mark.parametrize("name", family_names())
+@pytest.mark.parametrize("name", list_family_names())
 @settings(max_examples=30)
 @given(st.data())
 def test_predictions_equal_those_of_the_expanded_schedule(name, data):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
-from commodel.models.evaluation.replay import Costs, finish_times, message_contributions
+from commodel.models.evaluation.replay import Costs, attribute_to_messages, finish_times
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.points import Setting, make_point
@@ -193,7 +193,7 @@ def path(parameters, operation, topology):
         make_point(Setting.unlimited(), {"operation": operation, "topology": topology, "bytes": 1000})
     )
     model = Model.of_set(parameters)
-    seconds, work = message_contributions(len(pattern.src), partial(model.cost, pattern))
+    seconds, work = attribute_to_messages(len(pattern.src), partial(model.cost, pattern))
     ends = zip(pattern.src.tolist(), pattern.dst.tolist(), strict=True)
     return {end: own for end, own in zip(ends, seconds, strict=True) if own}, work, float(model.cost(pattern)[0])
 

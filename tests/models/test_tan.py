@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
 from commodel.fits.probe_fits import make_parameter_set
-from commodel.models.families import complete, find_family
-from commodel.models.probes import Site, probe
+from commodel.models.families import complete_values, find_family
+from commodel.models.probes import Site, find_probe
 from commodel.patterns.algorithms import find_tree_algorithm
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.trees.tree import Tree
@@ -168,7 +168,7 @@ def test_other_models_note_shared_nodes_as_well(name, value):
 
 @pytest.mark.parametrize("site", [Site(2, 16), Site(3, 8), Site(8, 8), Site(40, 1)])
 def test_every_hop_of_a_chain_crosses_the_network(site):
-    cases = list(probe("chain").cases("x", site, [1]))
+    cases = list(find_probe("chain").cases("x", site, [1]))
     assert [case.settings["height"] for case in cases] == list(range(1, min(site.ranks, 33)))
     node = place_ranks(cases[-1].layout, cases[-1].ranks)
     assert all(node[1:] != node[:-1])
@@ -176,14 +176,14 @@ def test_every_hop_of_a_chain_crosses_the_network(site):
 
 @pytest.mark.parametrize("name", ["fan", "wave", "round", "post"])
 def test_partners_have_a_node_each_where_there_are_nodes(name):
-    for case in probe(name).cases("x", Site(8, 8), [1]):
+    for case in find_probe(name).cases("x", Site(8, 8), [1]):
         assert (case.ranks, case.layout) == (8, "block:1")
-    assert {case.ranks for case in probe(name).cases("x", Site(2, 8), [1])} == {16}
+    assert {case.ranks for case in find_probe(name).cases("x", Site(2, 8), [1])} == {16}
 
 
 L, A, B, C2, G, C = 98.0, 49.3, 0.783, 0.157, 3.0, 7.0
 NUMBERS = {"L": L, "o.a": A, "o.b": B, "o.c": C2, "g": G, "C": C}
-TAN = complete(find_family("tan"), numbers(NUMBERS, {"o": "quadratic"}))
+TAN = complete_values(find_family("tan"), numbers(NUMBERS, {"o": "quadratic"}))
 
 
 def o(x):

@@ -13,7 +13,7 @@ from commodel.errors import UserError
 from commodel.interchange.taulop import read_tables
 from commodel.models.evaluation.taulop_algebra import find_longest_group, make_terms
 from commodel.models.evaluation.values import Pairs, Values
-from commodel.models.families import complete, find_family
+from commodel.models.families import complete_values, find_family
 from commodel.models.families.taulop import make_stage_terms
 from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import Estimate, ParameterSet
@@ -31,7 +31,7 @@ from tests.patterns.catalogue import point
 def test_binomial_broadcast_is_equation_4(ranks, layout):
     """Σ 2^i‖T^c(m): all transmissions of a stage share the channel, whichever nodes they are between."""
     parameter_set = parameters(**table(3.0, 20.0, 0.5, 2.0, latency=5.0))
-    values = complete(find_family("taulop"), Values.of(parameter_set))
+    values = complete_values(find_family("taulop"), Values.of(parameter_set))
     channel = MEMORY if layout == "block:16" else NETWORK
     wanted = sum(transmission(values, channel, 1000, 2**i) for i in range(ranks.bit_length() - 1))
     pattern = build_schedule(point("bcast", "binomial", ranks=ranks, bytes=1000, layout=layout))
@@ -205,7 +205,7 @@ def slow(pattern, shared, rest, o, transfer, latency, p=(0.0, 0.0)):
 def test_the_algebra_equals_an_obvious_loop(pattern, shared, rest):
     numbers = table(3.0, 20.0, 0.5, 2.0, latency=5.0) | {"p_0": 10.0, "p_1": 30.0}
     parameter_set = parameters({"shared": shared, "rest": rest}, **numbers)
-    values = complete(find_family("taulop"), Values.of(parameter_set))
+    values = complete_values(find_family("taulop"), Values.of(parameter_set))
     cost = pattern.cost(find_family("taulop").predict(pattern, values))[0]
     # Beyond the 8 at once that the table holds a latency takes its share as well, so it is left out there.
     if max(np.bincount(pattern.step), default=0) <= 8:
@@ -291,7 +291,7 @@ def test_stages_of_every_draw_are_joined_by_what_counts_in_it():
     for size in (0, 1000):
         for level in (1, 8):
             numbers[f"L_0.{size}x{level}"] = size * level
-    values = complete(find_family("taulop"), Values.of(parameters(SUMMA, **numbers)))
+    values = complete_values(find_family("taulop"), Values.of(parameters(SUMMA, **numbers)))
     numbers = {name: np.repeat(column, 2, axis=0) for name, column in values.numbers.items()}
     numbers["o_1.0"] = np.array([[10.0], [1000.0]])
     pattern = Schedule.of(4, [0, 0, 1, 1], [0, 2, 0, 2], [1, 0, 1, 0], [10, 30, 10, 30]).place([0, 0, 1, 1])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commodel.interchange import taulop as tables
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, find_family
+from commodel.models.families import complete_values, find_family
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.operations import list_summands
@@ -197,7 +197,7 @@ def add_terms(sizes):
 
 
 def cost(terms, channel):
-    values = complete(find_family("taulop"), Values.of(JOINED))
+    values = complete_values(find_family("taulop"), Values.of(JOINED))
     return sum(transmission(values, channel, size, count) for count, size in terms.items())
 
 

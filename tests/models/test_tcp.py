@@ -8,7 +8,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.models.evaluation.tcp import Port, simulate
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, find_family
+from commodel.models.families import complete_values, find_family
 from commodel.models.families.cluster import describe_limits
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import build_schedule
@@ -128,7 +128,7 @@ def test_draws_are_single_repeats():
 
 
 def test_the_validity_states_the_range_and_how_often_there_is_a_timeout():
-    values = complete(find_family("cluster"), Values.of(fitted(recovery="tcp")))
+    values = complete_values(find_family("cluster"), Values.of(fitted(recovery="tcp")))
     text = describe_limits(build_schedule(point("gather", "linear", ranks=8, bytes=65536)), values)
     assert text.startswith(
         "loses packets: 21 % delivered at the most loaded receiver; over TCP 95 % of the repeats take 39"
@@ -139,7 +139,7 @@ def test_the_validity_states_the_range_and_how_often_there_is_a_timeout():
 
 def test_another_recovery_is_refused():
     with pytest.raises(UserError, match="recovery: found 'udp', wanted timeout or tcp"):
-        complete(find_family("cluster"), Values.of(fitted(recovery="udp")))
+        complete_values(find_family("cluster"), Values.of(fitted(recovery="udp")))
 
 
 @pytest.mark.parametrize(

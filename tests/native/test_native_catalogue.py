@@ -5,7 +5,7 @@ import pytest
 from tests.patterns.catalogue import catalogue
 
 from commodel.patterns.build import build_schedule
-from commodel.patterns.operations import base_name
+from commodel.patterns.operations import find_base_name
 from commodel.patterns.phases import join_stages, make_phase
 from commodel.patterns.schedule_files import write_player_table
 
@@ -18,7 +18,7 @@ def case_file(folder, ranks, size):
         pattern = build_schedule(entry)
         if pattern.ranks > 16:
             continue
-        name = f"{base_name(entry.operation)}-{number}"
+        name = f"{find_base_name(entry.operation)}-{number}"
         write_player_table(folder / f"{name}.play", pattern, entry.operation, entry.bytes)
         lines.append(f"{name},{name}.play,{'all' if pattern.root is None else pattern.root}")
     path = folder / "cases.csv"

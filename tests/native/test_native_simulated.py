@@ -10,8 +10,8 @@ import pytest
 from tests.patterns.catalogue import point
 
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, find_family, shares
-from commodel.models.probes import probe
+from commodel.models.families import complete_values, find_family, shares
+from commodel.models.probes import find_probe
 from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule_files import write_player_table
 
@@ -223,7 +223,7 @@ def test_answers_have_their_own_size(simulated, how):
 def test_ring(simulated, tmp_path):
     shapes = {"two": (2, 8), "some": (5, 8), "all": (9, 8), "big": (9, 1000000)}
     for name, (procs, size) in shapes.items():
-        write_player_table(tmp_path / f"{name}.play", probe("ring").pattern({"procs": procs, "bytes": size}))
+        write_player_table(tmp_path / f"{name}.play", find_probe("ring").pattern({"procs": procs, "bytes": size}))
     cases = "\n".join(f"{name},{name}.play,all" for name in shapes)
     result = simulated(9, "player", f"id,schedule,finish\n{cases}")
     for case in ("two", "some", "all"):
@@ -300,7 +300,7 @@ def test_what_comes_back_for_a_message_is_held_up_where_simgrid_has_it(simulated
     rows, size = [], 10**6
     for flows in (1, 2, 7):
         case = {"how": "against", "procs": flows + 2, "flows": flows, "bytes": size}
-        write_player_table(tmp_path / f"{flows}.play", probe("capacity").pattern(case))
+        write_player_table(tmp_path / f"{flows}.play", find_probe("capacity").pattern(case))
         rows.append(f"{flows},{flows}.play,{flows + 1}")
     cases = "\n".join(["id,schedule,finish", *rows])
     result = simulated(9, "player", cases, settings=[f"network/crosstraffic:{back}"])
@@ -316,6 +316,6 @@ def test_a_chain_of_ranks_with_queued_segments_takes_the_predicted_time(simulate
     result = simulated(ranks, "player", "id,schedule,finish\nchain,chain.play,all", settings=["network/crosstraffic:1"])
     numbers = {"o_s": O_S, "o_r": O_R, "L.beyond.a": L, "G.beyond.a": G_BYTE, "c_out.node.a": G_BYTE, "back": 0.05}
     values = Values({name: np.array([[number]]) for name, number in numbers.items()})
-    prediction = shares.predict(chain, complete(find_family("shares"), values)).max()
+    prediction = shares.predict(chain, complete_values(find_family("shares"), values)).max()
     assert prediction == pytest.approx(result.median("chain"), rel=0.03)
     assert prediction > 2 * parts * part * G_BYTE

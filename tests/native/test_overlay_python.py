@@ -19,7 +19,7 @@ from tests.waiting import until
 
 from commodel.errors import UserError
 from commodel.overlay import Network, OverlayError, OverlayTimeoutError, Packet
-from commodel.overlay.library import CLOSED, LOST, _library
+from commodel.overlay.library import CLOSED, LOST, _load_library
 from commodel.overlay.packets import DTYPES
 
 ROOT = Path(__file__).parents[2]
@@ -298,11 +298,11 @@ def test_mistakes_are_told_in_one_line(monkeypatch, tmp_path):
         with pytest.raises(OverlayError, match="nonsense"):
             network.stream(filter="nonsense").receive(seconds=10)
     monkeypatch.setenv("COMMODEL_OVERLAY", str(tmp_path))
-    _library.cache_clear()
+    _load_library.cache_clear()
     with pytest.raises(UserError, match=r"no .*liboverlay.so; commodel build overlay builds it"):
         Packet.of("")
     monkeypatch.delenv("COMMODEL_OVERLAY")
-    _library.cache_clear()
+    _load_library.cache_clear()
 
 
 def test_the_example_is_short_and_runs(tmp_path):

@@ -14,7 +14,7 @@ from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.build import build_schedule, list_parts, stack_points
 from commodel.patterns.identity import MAX_ROWS, add_digests
-from commodel.patterns.operations import canonical_operation, list_summands, required_ranks
+from commodel.patterns.operations import canonicalize_operation, find_required_ranks, list_summands
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.rectangles import Rectangles, format_rectangles, make_even_grid
@@ -158,8 +158,8 @@ def test_the_row_goes_to_one_rank_after_the_other():
     ],
 )
 def test_there_is_one_spelling(text, own, ranks):
-    assert canonical_operation(text) == own
-    assert required_ranks(text) == ranks
+    assert canonicalize_operation(text) == own
+    assert find_required_ranks(text) == ranks
 
 
 @pytest.mark.parametrize(

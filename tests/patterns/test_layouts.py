@@ -33,8 +33,8 @@ from commodel.patterns.layouts.regular import make_nodes_spec
 from commodel.patterns.points import Setting, make_library_points, make_point
 from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
 from commodel.patterns.rectangles import read_rectangles
-from commodel.plan.config import find, load_platform
-from commodel.plan.planning import list_named_files, setting_of
+from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.planning import list_named_files, make_setting
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
 from tests.configfiles import NETWORK
@@ -146,7 +146,7 @@ def test_a_wrong_layout_is_one_line(spec):
 def platform(tmp_path, text: str) -> Setting:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    return setting_of(load_platform(path))
+    return make_setting(load_platform(path))
 
 
 def test_a_layout_has_to_fit_the_platform(tmp_path):
@@ -174,7 +174,7 @@ def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
     setting = platform(tmp_path, text + "simgrid: {file: net.xml}\n")
 
     def fits(spec, ranks):
-        return complete_layout(setting, spec, ranks).misfit
+        return complete_layout(setting, spec, ranks).obstacle
 
     assert not fits("block:4", 10)
     assert fits("block:4", 11) == "block:4 need 3 cores of node 2; platform 'mine' has 2 there"
@@ -502,7 +502,7 @@ TABLE_1 = {
     "M15": (9, 6, 12, 3, 11, 2, 2, 15, 45),
     "M16": (9, 7, 12, 3, 13, 2, 2, 15, 47),
 }
-FERMI = load_platform(find("platform", "fermi", ROOT))
+FERMI = load_platform(find_config_file("platform", "fermi", ROOT))
 
 
 def test_all_of_table_1_is_there():
@@ -513,7 +513,7 @@ def test_all_of_table_1_is_there():
 def test_layouts_of_table_1(name):
     fat, thin, *processes, gpu, total = TABLE_1[name]
     spec = f"processes:{ROOT}/params/layouts/fermi/{name}.csv"
-    setting = setting_of(FERMI)
+    setting = make_setting(FERMI)
     kinds = list_process_kinds(
         complete_spec(spec, Defaults(0, setting.types, (), 12, setting.fewer_cores)), total, FERMI.types
     )

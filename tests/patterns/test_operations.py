@@ -11,11 +11,11 @@ from commodel.errors import UserError
 from commodel.patterns.build import build_schedule
 from commodel.patterns.identity import add_digests
 from commodel.patterns.operations import (
-    canonical_operation,
+    canonicalize_operation,
     fill_parameters,
+    find_required_ranks,
     find_squarest_grid,
     list_operations,
-    required_ranks,
 )
 from commodel.patterns.points import Setting, make_library_points, make_point
 from tests.patterns.catalogue import point
@@ -71,9 +71,9 @@ def test_the_squarest_grid_is_the_nearest_to_a_square(ranks):
     ],
 )
 def test_there_is_one_spelling(text, own, ranks):
-    assert canonical_operation(text) == own
-    assert canonical_operation(own) == own
-    assert required_ranks(text) == ranks
+    assert canonicalize_operation(text) == own
+    assert canonicalize_operation(own) == own
+    assert find_required_ranks(text) == ranks
 
 
 def test_what_is_left_out_is_taken_from_the_ranks():
@@ -96,7 +96,7 @@ def test_what_is_left_out_is_taken_from_the_ranks():
     ],
 )
 def test_a_mistake_in_a_parameter_is_one_line(text, complaint):
-    assert message(canonical_operation, text) == complaint
+    assert message(canonicalize_operation, text) == complaint
 
 
 def test_a_grid_brings_its_ranks():

@@ -19,7 +19,7 @@ from commodel.errors import UserError
 from commodel.patterns.algorithms import find_tree_algorithm
 from commodel.patterns.trees.drawing import compute_positions, draw_tree
 from commodel.patterns.trees.files import STYLES, read_tree
-from commodel.patterns.trees.topologies import canonical_topology, make_tree
+from commodel.patterns.trees.topologies import canonicalize_topology, make_tree
 from commodel.patterns.trees.topologies.optimal import count_reached, make_optimal_tree
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
@@ -125,7 +125,7 @@ def test_depths_of_a_knomial_tree(base, digits):
     [("b:2^4", "kary:2^4"), ("b:4x3", "balanced:4x3"), ("k:3@20", "knomial:3@20"), ("g:2:8,4", "generic:2:8,4")],
 )
 def test_spellings_of_mrnet(theirs, ours):
-    assert canonical_topology(theirs) == ours
+    assert canonicalize_topology(theirs) == ours
     assert make_tree(theirs).parent.tolist() == make_tree(ours).parent.tolist()
 
 

@@ -186,11 +186,11 @@ def test_a_mistake_in_a_table_names_its_line_and_column(row, complaint, tmp_path
 
 SEND_ONE, TAKE_ONE = "a: send 8b to 1 tag 3", "a: recv 8b from 0 tag 3"
 MISTAKES = [
-    (ranks(SEND_ONE, "calc 5"), 3, "rank 0 sends 8 bytes to rank 1 with tag 3, and no receive takes it"),
-    (ranks("calc 5", TAKE_ONE), 6, "rank 1 receives from rank 0 with tag 3, and no send is left for it"),
-    (ranks(SEND_ONE, TAKE_ONE.replace("3", "4")), 3, "and no receive takes it"),
-    (ranks(f"{SEND_ONE}\nb: send 8b to 1 tag 3", TAKE_ONE), 4, "no receive"),
-    (ranks(SEND_ONE, f"{TAKE_ONE}\nrecv 8b from 0 tag 3"), 7, "no send is left"),
+    (ranks(SEND_ONE, "calc 5"), 3, "rank 0 sends 8 bytes to rank 1 with tag 3, and it has no matching receive"),
+    (ranks("calc 5", TAKE_ONE), 6, "rank 1 receives from rank 0 with tag 3, and it has no matching send"),
+    (ranks(SEND_ONE, TAKE_ONE.replace("3", "4")), 3, "and it has no matching receive"),
+    (ranks(f"{SEND_ONE}\nb: send 8b to 1 tag 3", TAKE_ONE), 4, "no matching receive"),
+    (ranks(SEND_ONE, f"{TAKE_ONE}\nrecv 8b from 0 tag 3"), 7, "no matching send"),
     (
         ranks(f"{SEND_ONE}\na requires a", TAKE_ONE),
         3,
@@ -207,7 +207,7 @@ MISTAKES = [
         "a deadlock: line 3 of rank 0 waits for line 8 of rank 1, which waits for line 3 of rank 0",
     ),
     (ranks("send 8b to 2", TAKE_ONE), 3, "found rank 2, wanted 0 to 1"),
-    (ranks("send 8b to 0", ""), 3, "rank 0 sends 8 bytes to rank 0 with tag 0, and no receive takes it"),
+    (ranks("send 8b to 0", ""), 3, "rank 0 sends 8 bytes to rank 0 with tag 0, and it has no matching receive"),
     (ranks("send 8b to -1", ""), 3, "sends to any rank, wanted one"),
     (ranks("send 8b to 1 tag -1", TAKE_ONE), 3, "sends with any tag, wanted one"),
     (ranks(SEND_ONE, "recv 8b from -1 tag 4"), 6, "rank 1 receives from any rank with tag 4: no rank sends that"),
@@ -479,7 +479,7 @@ FIRST = BLOCKS + 12  # its first task
         (changed(FIRST + 39 + 5, "<I", 7), "task 1 of rank 0: found rank 7, wanted 0 to 2"),
         (
             changed(FIRST + 39 + 5, "<I", 2),
-            "task 0 of rank 1: rank 1 receives from rank 0 with tag 7, and no send is left for it",
+            "task 0 of rank 1: rank 1 receives from rank 0 with tag 7, and it has no matching send",
         ),
         (changed(FIRST + 39 + 17, "<I", 2**32 - 1), "task 1 of rank 0: sends with any tag, wanted one"),
         (changed(FIRST + 23, "<I", 3), "rank 0 names other followers than it has"),

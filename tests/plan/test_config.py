@@ -88,16 +88,16 @@ def test_broken_names(tmp_path):
 def test_find(tmp_path):
     folder = tmp_path / "params" / "experiments"
     with pytest.raises(UserError, match="no experiments in"):
-        config.find("experiment", "demo", tmp_path)
+        config.find_config_file("experiment", "demo", tmp_path)
     folder.mkdir(parents=True)
     (folder / "demo.yaml").touch()
-    assert config.find("experiment", "demo", tmp_path) == folder / "demo.yaml"
-    assert config.find("experiment", str(folder / "demo.yaml")) == folder / "demo.yaml"
+    assert config.find_config_file("experiment", "demo", tmp_path) == folder / "demo.yaml"
+    assert config.find_config_file("experiment", str(folder / "demo.yaml")) == folder / "demo.yaml"
     with pytest.raises(UserError, match="unknown experiment 'dmo'; did you mean 'demo'"):
-        config.find("experiment", "dmo", tmp_path)
+        config.find_config_file("experiment", "dmo", tmp_path)
     for name in ("../demo", "nowhere.yaml", "/", str(folder)):
         with pytest.raises(UserError, match="no such file"):
-            config.find("experiment", name, tmp_path)
+            config.find_config_file("experiment", name, tmp_path)
 
 
 def test_committed_schemas_are_current():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.models.probes import MAX_VECTOR_BYTES, Site, probe
+from commodel.models.probes import MAX_VECTOR_BYTES, Site, find_probe
 from commodel.models.probes.plans import MMAP_BYTES, NEW_BUFFER
 from commodel.patterns.build import Shape, build_schedule, make_builder
 from commodel.patterns.points import Setting, make_point
@@ -157,7 +157,7 @@ def test_reductions_alone_ask_for_no_copies(planned):
 
 def test_no_vector_is_longer_than_any_cache():
     site = Site(2, 1, vectors={"reduce": 1 << 34})
-    assert max(case.settings["bytes"] for case in probe("work").cases("p", site, [64])) == MAX_VECTOR_BYTES
+    assert max(case.settings["bytes"] for case in find_probe("work").cases("p", site, [64])) == MAX_VECTOR_BYTES
 
 
 def test_where_vectors_are_short_or_time_is_simulated_nothing_is_added(planned):

@@ -13,7 +13,7 @@ from commodel.files import yaml as yamltext
 from commodel.plan import matrix
 from commodel.plan.config import load_experiment
 from commodel.plan.experiments import Block
-from commodel.plan.planning import make_plan, tables_of, use_received_files, write_plan
+from commodel.plan.planning import list_tables, make_plan, use_received_files, write_plan
 from tests.refusals import message
 
 
@@ -198,9 +198,9 @@ def test_the_results_keep_the_table(project, tmp_path):
     assert make_plan(str(kept), tmp_path).points == plan.points
     with use_received_files(kept):
         assert [entry.waves for entry in load_experiment(kept).matrix[0].include] == [1, 5, 1, 1]
-    (copy,) = tables_of(str(kept))
+    (copy,) = list_tables(str(kept))
     assert "results/e/inputs/files" in copy
-    assert tables_of("params/experiments/e.yaml") == ["jobs.tsv"]
+    assert list_tables("params/experiments/e.yaml") == ["jobs.tsv"]
 
 
 MISTAKES = [

@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.measure.starts import list_starts
 from commodel.models.parameter_sets import make_given_set
-from commodel.models.probes import Site, find_farther_nodes, probe
+from commodel.models.probes import Site, find_farther_nodes, find_probe
 from commodel.patterns.build import build_schedule
 from commodel.patterns.operations import list_operations
 from commodel.patterns.points import Setting, make_library_points, make_point
@@ -283,7 +283,7 @@ PROBE_SIZES = [1, 1024]
 def classes(entry, site):
     """Of rank 0 and the others of each case, by the nodes that it runs on."""
     seen = set()
-    for case in probe(entry).cases("p", site, PROBE_SIZES):
+    for case in find_probe(entry).cases("p", site, PROBE_SIZES):
         nodes = np.array(case.where or range(site.nodes))
         apart = site.levels.distance(nodes[0], nodes[1 : case.ranks] if case.layout == "block:1" else nodes)
         seen.add(site.levels.names[int(np.max(apart))])
@@ -300,7 +300,7 @@ def test_each_class_is_probed_by_all_that_show_them_apart():
 def test_where_there_is_one_class_nothing_is_added():
     flat = Site(24, 2)
     assert find_farther_nodes(flat, 1) == []
-    assert len(list(probe("pingpong").cases("p", flat, PROBE_SIZES))) == len(PROBE_SIZES)
+    assert len(list(find_probe("pingpong").cases("p", flat, PROBE_SIZES))) == len(PROBE_SIZES)
 
 
 def test_auto_has_the_picture_of_levels_and_queries_for_them_where_none_are_named(planned):

@@ -10,14 +10,14 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
 from commodel.plan.config import load_platform
-from commodel.plan.planning import constraint_of, make_plan, nodelist_of
+from commodel.plan.planning import find_constraint, find_nodelist, make_plan
 from commodel.plan.surveys import (
     LearnedNetwork,
+    find_network_file,
     is_survey,
     list_hosts,
     list_networks_needed,
     needs_survey,
-    network_file,
     read_network,
     write_network,
 )
@@ -48,7 +48,7 @@ def test_a_learned_network_comes_back_and_gives_its_platform_levels(place):
     network = learned(place(), slow=("c",), notes=("pairs of class 2 differ",))
     path = write_network(network)
     assert read_network("here", network.digest) == network
-    assert path == network_file("here", network.digest)
+    assert path == find_network_file("here", network.digest)
     assert place().hierarchy.settings == {"leaf": [0, 0, 1, 1]}
     assert not load_platform("params/platforms/here.yaml", learned=False).hierarchy.groups
 
@@ -99,19 +99,19 @@ def test_slurm_jobs_request_the_surveyed_hosts_in_their_order(place, on_slurm):
     assert is_survey(survey)
     assert len(others) == 3
     assert list_networks_needed(before, survey.name) == []
-    path = str(network_file("here", place(SLURM).digest))
+    path = str(find_network_file("here", place(SLURM).digest))
     assert [list_networks_needed(before, batch.name) for batch in others] == [[path]] * 3
-    assert {nodelist_of(before, batch.name) for batch in before.batches} == {""}
+    assert {find_nodelist(before, batch.name) for batch in before.batches} == {""}
     write_network(replace(learned(place(SLURM)), hosts=("d", "c", "b", "a")))
-    assert [nodelist_of(before, batch.name) for batch in before.batches] == ["", "d,c,b,a", "d,c", "d,c,b,a"]
+    assert [find_nodelist(before, batch.name) for batch in before.batches] == ["", "d,c,b,a", "d,c", "d,c,b,a"]
     after = on_slurm("second")
     assert after.platforms["here"].hosts == ("d", "c", "b", "a")
     assert after.platforms["here"].levels == LEVELS
     assert [list_hosts(after, batch) for batch in after.batches[-2:]] == [("d", "c"), ("d", "c", "b", "a")]
     without = on_slurm("second", survey=False)
     assert not without.platforms["here"].hosts
-    assert {nodelist_of(without, batch.name) for batch in without.batches} == {""}
-    assert {nodelist_of(after, batch.name) for batch in after.batches} == {"d,c", "d,c,b,a"}
+    assert {find_nodelist(without, batch.name) for batch in without.batches} == {""}
+    assert {find_nodelist(after, batch.name) for batch in after.batches} == {"d,c", "d,c,b,a"}
 
 
 def test_a_network_whose_file_is_deleted_is_surveyed_again(place, on_slurm):
@@ -136,10 +136,10 @@ def test_hosts_that_are_requested_by_name_need_no_features(place, on_slurm):
     typed = SLURM + "types: {fat: 2, thin: 2}\nslurm: {features: {fat: f, thin: t}}\n"
     platform = place(typed)
     plan = on_slurm(text=typed)
-    assert [constraint_of(plan, batch.name) for batch in plan.batches[-2:]] == ["[f*2]", "[f*2&t*2]"]
+    assert [find_constraint(plan, batch.name) for batch in plan.batches[-2:]] == ["[f*2]", "[f*2&t*2]"]
     write_network(learned(platform))
-    assert constraint_of(plan, plan.batches[0].name) == "[f*2&t*2]"
-    assert {constraint_of(plan, batch.name) for batch in plan.batches[1:]} == {""}
+    assert find_constraint(plan, plan.batches[0].name) == "[f*2&t*2]"
+    assert {find_constraint(plan, batch.name) for batch in plan.batches[1:]} == {""}
 
 
 @pytest.mark.parametrize("hosts", [(), ("a", "b", "c"), ("a", "b", "c", "c"), ("a", "b", "c", "d; true")])

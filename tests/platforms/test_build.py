@@ -10,7 +10,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.platforms import tools as toolchain
-from commodel.platforms.build import build, find_starter, note_compiler, refuse_mismatched_starter
+from commodel.platforms.build import build_toolchain, find_starter, note_compiler, refuse_mismatched_starter
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_what_another_compiler_under_the_same_path_has_compiled_is_compiled_anew
     for name in ("one", "one", "two"):
         (chosen / "mpicc").unlink(missing_ok=True)
         (chosen / "mpicc").symlink_to(compilers / name)
-        built.append((build(tmp_path, "mpi") / "player").stat().st_mtime_ns)
+        built.append((build_toolchain(tmp_path, "mpi") / "player").stat().st_mtime_ns)
     assert built[0] == built[1] < built[2]
 
 
@@ -168,10 +168,10 @@ def test_what_an_older_build_left_is_gone(mpi, on_path, tmp_path):
     compiler.write_text('#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && : > "$2"; shift; done\n')
     compiler.chmod(0o755)
     on_path(compiler.parent, *os.environ["PATH"].split(os.pathsep))
-    folder = build(tmp_path, "mpi")
+    folder = build_toolchain(tmp_path, "mpi")
     for old in ("obj/probes/ring.o", "obj/probes/ring.d", "ring"):
         (folder / old).write_text("")
-    build(tmp_path, "mpi")
+    build_toolchain(tmp_path, "mpi")
     assert not [path for path in folder.rglob("*") if path.stem == "ring"]
     assert (folder / "player").exists()
     assert (folder / "obj" / "harness" / "text.o").exists()
@@ -183,7 +183,7 @@ def test_what_does_not_compile_is_reported_in_one_line_of_the_compiler(mpi, on_p
     compiler.chmod(0o755)
     on_path(compiler.parent, *os.environ["PATH"].split(os.pathsep))
     with pytest.raises(UserError, match=r"do not compile with .*own/mpicc: mpi\.h:9: error: no such type") as refused:
-        build(tmp_path, "mpi")
+        build_toolchain(tmp_path, "mpi")
     assert "\n" not in refused.value.message
 
 
@@ -198,5 +198,5 @@ def test_mrnet_is_wanted_as_make_install_lays_it_out(tmp_path, on_path, missing)
             file.chmod(0o755)
     on_path(tmp_path / "mrnet" / "bin", *os.environ["PATH"].split(os.pathsep))
     with pytest.raises(UserError, match=re.escape(Path(missing).name)) as error:
-        build(tmp_path, "mrnet")
+        build_toolchain(tmp_path, "mrnet")
     assert "make install lays it out: bin, include and lib in one folder, whose bin is on PATH" in error.value.message

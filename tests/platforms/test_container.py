@@ -8,7 +8,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.plan.config import TRUSTED_VARIABLE, load_platform
-from commodel.platforms.container import Image, image_digest, make_prefix
+from commodel.platforms.container import Image, compute_image_digest, make_prefix
 from commodel.platforms.launchers import LAUNCHERS, Job
 from commodel.platforms.mpi_libraries import find_kind
 from tests.configfiles import NETWORK
@@ -75,9 +75,9 @@ def test_every_launcher_that_is_real_starts_the_image(name, text, project):
 
 def test_the_digest_is_of_the_file_as_it_is_now(project):
     file = project / "it.sif"
-    assert image_digest(file) == f"sha256:{hashlib.sha256(b'an image').hexdigest()}"
+    assert compute_image_digest(file) == f"sha256:{hashlib.sha256(b'an image').hexdigest()}"
     file.write_bytes(b"another one")
-    assert image_digest(file) == f"sha256:{hashlib.sha256(b'another one').hexdigest()}"
+    assert compute_image_digest(file) == f"sha256:{hashlib.sha256(b'another one').hexdigest()}"
 
 
 def test_another_image_is_another_platform_and_another_overhead_sheet_is_not(project):

@@ -9,7 +9,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.plan.config import load_platform
-from commodel.platforms.launchers import LAUNCHERS, MPI_NAMES, Job, front_end_argv, get_toolchain
+from commodel.platforms.launchers import LAUNCHERS, MPI_NAMES, Job, get_toolchain, make_front_end_argv
 from commodel.platforms.platform import SECTIONS
 from tests.configfiles import NETWORK
 
@@ -175,10 +175,10 @@ def test_a_front_end_is_started_alone_on_the_node_of_rank_0(job, monkeypatch, na
     assert get_toolchain(made.platform) == "overlay"
     command = ["/bin/player", "--out", "a b;c", *launch]
     quoted = map(shlex.quote, command) if name == "hosts" else command  # a shell there reads it
-    assert front_end_argv(LAUNCHERS[name], made) == [*reached, *quoted]
+    assert make_front_end_argv(LAUNCHERS[name], made) == [*reached, *quoted]
 
 
 def test_hosts_are_reached_in_plain_folders_only(job):
     made = replace(job("hosts", text=OVERLAYS["hosts"]), folder=Path("/shared/a b"))
     with pytest.raises(UserError, match="found the folder '/shared/a b', wanted a path of"):
-        front_end_argv(LAUNCHERS["hosts"], made)
+        make_front_end_argv(LAUNCHERS["hosts"], made)

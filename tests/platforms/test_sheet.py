@@ -156,7 +156,7 @@ def test_advice_and_its_rules_state_it_too(tmp_path, monkeypatch):
     ask = ["advise", "--params", "s.yaml", "--platform", "planned.yaml", "--operation", "bcast", "--ranks", "8"]
     ask += ["--bytes", "8", "--layout", "block:1"]
     shown = CliRunner().invoke(main, ask).output
-    assert "FROM DATA SHEETS: values of shares that nobody has measured" in shown
+    assert "FROM DATA SHEETS: values of shares are not measured" in shown
     assert CliRunner().invoke(main, [*ask, "--out", "rules.conf"]).exit_code == 0
     assert "(from data sheets, not measured)" in (tmp_path / "rules.conf").read_text().splitlines()[0]
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from commodel.platforms import cores, transport
-from commodel.platforms.cores import PROCESSORS, levels
+from commodel.platforms.cores import PROCESSORS, find_processor_levels
 
 
 def machine(folder, processors):
@@ -19,7 +19,7 @@ def machine(folder, processors):
             cache.mkdir(parents=True)
             (cache / "level").write_text(f"{level}\n")
             (cache / "shared_cpu_list").write_text(f"{shared}\n")
-    return levels(folder)
+    return find_processor_levels(folder)
 
 
 def test_core_complexes_lie_in_sockets(tmp_path):
@@ -40,7 +40,7 @@ def test_without_a_third_level_it_is_the_second_that_is_last(tmp_path):
 
 
 def test_a_machine_that_informs_nothing_has_no_levels(tmp_path):
-    assert not levels(tmp_path).groups
+    assert not find_processor_levels(tmp_path).groups
     assert machine(tmp_path, [(0, 0, []), (1, 0, [])]).settings == {"socket": [0, 0]}
 
 
@@ -50,7 +50,7 @@ def test_a_cache_that_spans_sockets_is_not_trusted(tmp_path):
 
 @pytest.mark.skipif(not PROCESSORS.is_dir(), reason="no /sys")
 def test_this_machine_has_a_group_for_each_processor():
-    assert all(len(column) >= len(os.sched_getaffinity(0)) for column in levels().groups.values())
+    assert all(len(column) >= len(os.sched_getaffinity(0)) for column in find_processor_levels().groups.values())
 
 
 def test_processors_at_work(tmp_path, monkeypatch):

@@ -70,8 +70,8 @@ def test_radices_are_the_fewest_for_every_number_of_rounds():
 @pytest.mark.parametrize(
     ("ranks", "said"),
     [
-        (16, "a barrier is 12.6 µs (what a rank knows grows 4·4); n-way:3 is the best dissemination, 0 % above it"),
-        (64, "a barrier is 19 µs (what a rank knows grows 4·4·4); n-way:3 is the best dissemination, 0 % above it"),
+        (16, "a barrier is 12.6 µs (received entries grow 4·4); n-way:3 is the best dissemination, 0 % above it"),
+        (64, "a barrier is 19 µs (received entries grow 4·4·4); n-way:3 is the best dissemination, 0 % above it"),
     ],
 )
 def test_advice_on_a_barrier_states_how_good_it_can_be(ranks, said):

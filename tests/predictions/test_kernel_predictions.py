@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.fits.table_fits import fit_points
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family_names, find_family
-from commodel.models.keys import Pair, key
+from commodel.models.families import find_family, list_family_names
+from commodel.models.keys import Pair, make_key
 from commodel.models.parameter_sets import make_given_set
 from commodel.models.speeds import Speed
 from commodel.patterns.build import Shape, build_schedule, find_fan_ins, list_parts, stack_points
@@ -57,7 +57,7 @@ def fitted(name):
     return fitted_set(name, noise=0.03)
 
 
-@pytest.mark.parametrize("name", family_names())
+@pytest.mark.parametrize("name", list_family_names())
 @pytest.mark.parametrize("overlapped", [False, True])
 def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
     how = overlapped, "block:1" if name == "lmo" else "block:3"  # which is about ranks that have a node each
@@ -157,14 +157,14 @@ def test_what_a_plan_states_of_one(partition):
 def test_a_rank_alone_has_nothing_to_send(tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("rank,x,y,width,height\n0,0,0,5,5\n1,0,0,0,0\n")
-    for name in set(family_names()) - {"pmnf"}:  # which knows how many ranks there are, and no messages
+    for name in set(list_family_names()) - {"pmnf"}:  # which knows how many ranks there are, and no messages
         for operation in (f"summa:partition={path}", f"wave2d:partition={path}"):
             (row,) = predict(fitted(name), [point(operation, "paper", ranks=2, bytes=8)], strict=False)
             assert row.seconds == pytest.approx(0, abs=1e-5) or row.validity_text != "valid", (name, row)
 
 
 SIX = Rectangles.of([4, 0, 9, 9, 0, 4], [0, 0, 7, 0, 8, 9], [5, 4, 4, 4, 4, 5], [9, 8, 6, 7, 5, 4])
-HIDING = [name for name in family_names() if find_family(name).overlaps_work]
+HIDING = [name for name in list_family_names() if find_family(name).overlaps_work]
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +260,7 @@ def test_unknown_values_give_no_prediction(written):
     assert predict(values, [overlapping(path, 0, ranks=6)])[0].validity_text == "valid"
 
 
-@pytest.mark.parametrize("name", sorted(set(family_names()) - set(HIDING)))
+@pytest.mark.parametrize("name", sorted(set(list_family_names()) - set(HIDING)))
 def test_a_family_without_overlap_is_marked(written, name):
     (row,) = predict(fitted_set(name), [overlapping(written(SIX, np.full(6, 1.0)), ranks=6)], strict=False)
     assert row.validity_text == f"no prediction: {find_family(name).title} does not model overlap with computation"
@@ -299,14 +299,14 @@ TYPED_G = dict(zip(PLACES, (1e-10, 2e-10, 3e-9, 4e-9), strict=True))
 
 
 def hloggp():
-    numbers = {key("o_s", kind): value for kind, value in TYPED_O_S.items()}
-    numbers |= {key("o_r", kind): value for kind, value in TYPED_O_R.items()}
+    numbers = {make_key("o_s", kind): value for kind, value in TYPED_O_S.items()}
+    numbers |= {make_key("o_r", kind): value for kind, value in TYPED_O_R.items()}
     numbers |= {
-        key(name, Pair.parse(place)): table[place]
+        make_key(name, Pair.parse(place)): table[place]
         for name, table in (("L", TYPED_L), ("G", TYPED_G))
         for place in PLACES
     }
-    numbers |= {key("g", Pair.parse(place)): 1e-3 for place in PLACES}  # no rule knows of it
+    numbers |= {make_key("g", Pair.parse(place)): 1e-3 for place in PLACES}  # no rule knows of it
     values = {name: np.array([[value]]) for name, value in numbers.items()}
     return Model.of(find_family("hloggp"), Values(values, {}, {"types": TYPES}))
 

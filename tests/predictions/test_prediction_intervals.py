@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.files.parameter_sets import parameters_text, read_parameters
+from commodel.files.parameter_sets import format_parameters, read_parameters
 from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.prediction_intervals import (
     ENOUGH_ALLOCATIONS,
@@ -21,7 +21,7 @@ from commodel.predictions.prediction_intervals import (
     is_informative,
 )
 from commodel.predictions.predictions import PredictedTimes, predict
-from commodel.predictions.residuals import operation_class
+from commodel.predictions.residuals import find_operation_class
 from tests.patterns.catalogue import point
 from tests.predictions.residuals import find_ends, make_residuals, make_workload
 
@@ -54,7 +54,7 @@ def test_one_group_gives_no_interval():
 
 
 def test_streams_are_a_class_of_their_own():
-    assert operation_class("reduce", 50) != operation_class("reduce") == operation_class("reduce:x")
+    assert find_operation_class("reduce", 50) != find_operation_class("reduce") == find_operation_class("reduce:x")
 
 
 def carrying():
@@ -64,7 +64,7 @@ def carrying():
 
 def test_a_set_keeps_its_errors_and_predicts_with_them(tmp_path):
     path = tmp_path / "s.yaml"
-    path.write_text(parameters_text(carrying()), encoding="utf-8")
+    path.write_text(format_parameters(carrying()), encoding="utf-8")
     read = read_parameters(path)
     assert read.errors == carrying().errors
     (prediction,) = predict(read, [point("bcast", "binomial", ranks=8, bytes=8)])
@@ -120,7 +120,7 @@ def test_without_errors_an_interval_states_that_it_is_of_the_parameters():
     ],
 )
 def test_errors_that_make_no_sense_are_refused(tmp_path, before, after):
-    text = parameters_text(carrying())
+    text = format_parameters(carrying())
     assert before in text
     path = tmp_path / "s.yaml"
     path.write_text(text.replace(before, after), encoding="utf-8")
@@ -225,7 +225,7 @@ def test_with_unknown_levels_nodes_count():
 def test_sets_carry_how_far_ranks_were(tmp_path):
     parameters = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=fit_bands(levels(LEAF, GROUP)))
     path = tmp_path / "s.yaml"
-    path.write_text(parameters_text(parameters), encoding="utf-8")
+    path.write_text(format_parameters(parameters), encoding="utf-8")
     assert read_parameters(path).errors == parameters.errors
     near, far = (replace(point("bcast", "linear", ranks=8, bytes=8), reach=name) for name in (LEAF, FAR))
     words = [prediction.interval for prediction in predict(read_parameters(path), [near, far])]
@@ -307,7 +307,7 @@ def test_a_set_of_an_older_version_informs_nothing_of_nodes_and_is_read(tmp_path
     band = carrying().errors["bcast"]
     fields = {name: {key: value for key, value in getattr(band, name).items() if key != "nodes"} for name in TABLES}
     path = tmp_path / "s.yaml"
-    path.write_text(parameters_text(replace(carrying(), errors={"bcast": replace(band, **fields)})), encoding="utf-8")
+    path.write_text(format_parameters(replace(carrying(), errors={"bcast": replace(band, **fields)})), encoding="utf-8")
     far = replace(point("bcast", "binomial", ranks=8, bytes=8), nodes=2)
     assert predict(read_parameters(path), [far])[0].basis.of_residuals
 

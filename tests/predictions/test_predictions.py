@@ -15,7 +15,7 @@ from commodel.errors import UserError
 from commodel.files.streams import make_arrow_schema, make_piece, read_stream, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS, Field
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, family_names, find_family
+from commodel.models.families import complete_values, find_family, list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.points import Setting
@@ -70,7 +70,7 @@ CHOSEN = st.tuples(
 
 @given(
     st.lists(CHOSEN, min_size=1, max_size=2),
-    st.lists(st.sampled_from(family_names()), min_size=1, max_size=6, unique=True),
+    st.lists(st.sampled_from(list_family_names()), min_size=1, max_size=6, unique=True),
 )
 @settings(max_examples=15, deadline=None)
 def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, names):
@@ -231,7 +231,7 @@ def test_families_that_add_up_steps_inform_nothing():
 def test_a_stream_costs_no_more_than_waves_one_by_one_and_no_less_than_its_last(operation, choice):
     pattern = build_schedule(point(operation, choice, ranks=7, bytes=100))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
-    values = complete(find_family("loggp"), exactly(machine))
+    values = complete_values(find_family("loggp"), exactly(machine))
     one, five = (p.cost(find_family("loggp").predict(p, values))[0] for p in (pattern, repeat_waves(pattern, 5)))
     assert one < five <= 5 * (one + 3.0 + 0.1 * 100)
     assert repeat_waves(pattern, 5).work.bytes.sum() == 5 * pattern.work.bytes.sum()
@@ -254,7 +254,7 @@ def test_a_period_is_what_playing_all_waves_gives(operation, choice, waves):
     size = 0 if operation == "barrier" else 100
     pattern = build_schedule(point(operation, choice, ranks=9, bytes=size))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
-    values = complete(find_family("loggp"), exactly(machine))
+    values = complete_values(find_family("loggp"), exactly(machine))
     first, last = (p.cost(find_family("loggp").predict(p, values))[0] for p in (pattern, repeat_waves(pattern, waves)))
     period = between("loggp", pattern, waves=waves, **machine)
     assert period == pytest.approx((last - first) / (waves - 1), rel=1e-9 if waves <= 16 else 0.01)
@@ -296,7 +296,7 @@ def test_a_model_without_a_prediction_has_a_reason_and_predicts_the_rest():
 
 def test_every_model_predicts_a_stream_or_has_a_reason():
     stream = replace(point("bcast", "binomial", ranks=4), waves=5)
-    for name in family_names():
+    for name in list_family_names():
         (prediction,) = predict(fitted_set(name, noise=0.0), [stream], strict=False)
         assert (
             np.isfinite(prediction.seconds)

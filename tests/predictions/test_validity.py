@@ -19,9 +19,9 @@ from commodel.predictions.validity import (
     VALID,
     Validity,
     ValidityKind,
+    compute_single_message_ratios,
     estimate_typical_error,
     select_reported_check,
-    single_message_ratios,
 )
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
@@ -72,7 +72,7 @@ def measured(**trips):
 
 def times(parameters, src, dst, *sizes, node=None):
     several = stack_schedules([Schedule.of(4, 0, src, dst, np.broadcast_to(size, len(src))) for size in sizes])
-    return single_message_ratios(parameters, several.place(np.arange(4) if node is None else np.array(node)))
+    return compute_single_message_ratios(parameters, several.place(np.arange(4) if node is None else np.array(node)))
 
 
 def test_each_size_of_a_stack_by_itself_and_between_two_as_on_a_line_of_logarithms():
@@ -104,8 +104,8 @@ def test_ratios_of_repeated_rounds_are_those_of_expanded_ones(monkeypatch, opera
     described = build.build_schedule(requested)
     assert isinstance(described, CompactSchedule)
     assert not isinstance(whole, CompactSchedule)
-    of_parts = single_message_ratios(measured(beyond=FAR), described)
-    assert of_parts == pytest.approx(single_message_ratios(measured(beyond=FAR), stack_schedules([whole])))
+    of_parts = compute_single_message_ratios(measured(beyond=FAR), described)
+    assert of_parts == pytest.approx(compute_single_message_ratios(measured(beyond=FAR), stack_schedules([whole])))
 
 
 def test_the_interval_is_shifted_by_the_ratio_and_a_poor_fit_is_reported():

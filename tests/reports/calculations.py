@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
 
-from commodel.models.families import find_family, unit
+from commodel.models.families import find_family, find_unit
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
-from commodel.reports.xlsx.calculator.cells import LEVELS, Known, Pattern, Row, term
+from commodel.reports.xlsx.calculator.cells import LEVELS, ModelTerms, Pattern, Row, make_term
 from commodel.reports.xlsx.calculator.families import BCAST, BINOMIAL, CHAIN, FORMULAS, KARY, LINEAR, REDUCE, TREE
 
 
@@ -130,7 +130,7 @@ def parameter_set(draw: random.Random, name: str) -> ParameterSet:
             for level in LEVELS_AT_ONCE:
                 values[f"L_{channel}.{size}x{level}"] = (size * 1e-9 + 1e-6) * level**0.5 * draw.uniform(0.8, 1.2)
     entry = find_family(name)
-    estimates = {key: Estimate(value, unit(entry, key, forms), value, value) for key, value in values.items()}
+    estimates = {key: Estimate(value, find_unit(entry, key, forms), value, value) for key, value in values.items()}
     return ParameterSet(name, "", "made up", estimates, forms, settings)
 
 
@@ -139,18 +139,19 @@ SIZES, LEVELS_AT_ONCE = (1, 64, 1024, 16384), (1, 2, 4, 8)
 
 def formulas(parameters: ParameterSet, some: Workload, row: Row):
     """The terms of a set and a workload, all inputs in cells of the row."""
-    requested = Known(find_family(parameters.family), Model.of_set(parameters).values)
-    FORMULAS[parameters.family](Row(1), requested, some.pattern(lambda name, number: term(number)))
+    requested = ModelTerms(find_family(parameters.family), Model.of_set(parameters).values)
+    FORMULAS[parameters.family](Row(1), requested, some.pattern(lambda name, number: make_term(number)))
     cells = {
-        name: row.put(f"{parameters.family} {name}", requested.in_shown_unit(name)[0]) for name in requested.requested
+        name: row.put(f"{parameters.family} {name}", requested.convert_to_shown_unit(name)[0])
+        for name in requested.requested
     }
     areas = {}
     for name, area in requested.areas.items():
         places = [f"{name} {place}" for place in range(len(area.values))]
         for place, value in zip(places, area.values, strict=True):
             row.put(place, value)
-        areas[name] = row.area(places)
-    known = Known(requested.entry, requested.values, cells, areas)
+        areas[name] = row.make_area(places)
+    known = ModelTerms(requested.entry, requested.values, cells, areas)
     pattern = some.pattern(row.put)
     return FORMULAS[parameters.family](row, known, pattern), known, pattern
 

@@ -31,11 +31,11 @@ def evaluate_once():
     def evaluate(comparison):
         key = (*comparison, hashlib.sha256(pickle.dumps(comparison.to_dict("list"))).digest())
         if key not in known:
-            known[key] = recommended.evaluate(comparison)
+            known[key] = recommended.evaluate_recommended(comparison)
         return known[key].copy()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(standings, "evaluate", evaluate)
+        patch.setattr(standings, "evaluate_recommended", evaluate)
         yield
 
 
@@ -99,9 +99,9 @@ def round_trips():
 
 @pytest.fixture(scope="session")
 def report(inputs):
-    from commodel.reports import build
+    from commodel.reports import build_report
 
-    return build(**inputs)
+    return build_report(**inputs)
 
 
 @pytest.fixture(scope="session")

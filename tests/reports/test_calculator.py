@@ -15,8 +15,8 @@ from commodel.advice.gather_windows import gather_bounds
 from commodel.reports import write_xlsx
 from commodel.reports.shape import Report, Section
 from commodel.reports.xlsx.calculator.cells import LEVELS, Row
-from commodel.reports.xlsx.calculator.families import FORMULAS, OPERATIONS, WAYS, find_bounds
-from commodel.reports.xlsx.calculator.sheet import BOUNDS, SHEET, calculable
+from commodel.reports.xlsx.calculator.families import ALTERNATIVES, FORMULAS, OPERATIONS, find_bounds
+from commodel.reports.xlsx.calculator.sheet import BOUNDS, SHEET, select_calculable
 
 MANY = 203  # inputs: 29 of each family
 EXACT = 1e-9
@@ -123,9 +123,12 @@ def test_a_reader_changes_a_job_and_predictions_follow(recalculated):
     for title, operation, *shown in (row[:7] for row in rows[head + 1 :]):
         if operation not in OPERATIONS:
             break
-        requested = [(operation, way) for way, value in zip(WAYS, shown, strict=True) if value is not None]
+        requested = [(operation, way) for way, value in zip(ALTERNATIVES, shown, strict=True) if value is not None]
         wanted = predictions(by_name[titles[title]], EDITED, requested)
-        assert all(close(shown[WAYS.index(way)], wanted[operation, way]) for _, way in requested), (title, operation)
+        assert all(close(shown[ALTERNATIVES.index(way)], wanted[operation, way]) for _, way in requested), (
+            title,
+            operation,
+        )
         seen.add(titles[title])
     assert seen == set(FORMULAS)
     bounds = {row[3]: row[2] for row in rows if row[0] == "gather, cluster"}
@@ -140,7 +143,7 @@ def test_why_a_family_is_left_out():
     names = {"L_1": "L_1.a-b", "o_1": "o_1.a-b"}
     renamed = {key.replace(key[:3], names.get(key[:3], key[:3])): value for key, value in measured.values.items()}
     forms = {names.get(key, key): form for key, form in measured.forms.items()}
-    several, refused = calculable([replace(measured, values=renamed, forms=forms)])
+    several, refused = select_calculable([replace(measured, values=renamed, forms=forms)])
     assert not several
     assert "from node type to node type" in refused["taulop"]
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reading import sentences
 
-from commodel.reports import build, write_xlsx
+from commodel.reports import build_report, write_xlsx
 from commodel.reports.frames import prepare_comparison
-from commodel.reports.html.page import page_html
+from commodel.reports.html.page import format_page
 from commodel.reports.sections import conditions, summary
 from commodel.reports.shape import Answer, Remark, choose_number_format, format_value
 
@@ -48,7 +48,7 @@ def questions(report):
 
 def test_a_platform_has_at_most_fourteen_sentences_and_measured_platforms_come_first(small):
     flagged = small["validity"].mask(small["platform"] == "ether16", "extrapolated: 2.0 doublings beyond")
-    asked = questions(build(small.assign(validity=flagged), experiment="short"))
+    asked = questions(build_report(small.assign(validity=flagged), experiment="short"))
     assert [platform for _, platform, _ in asked] == ["ether16"] * 5 + ["fattree (simulated)"] * 5
     assert [question for question, *_ in asked] == 2 * list(summary.MAX_SENTENCES)
     for name in ("ether16", "fattree (simulated)"):
@@ -102,13 +102,13 @@ def test_a_model_with_few_predictions_is_not_the_best(fewer):
     hidden = (sparse["family"] == "plogp") & (sparse["bytes"] > 1)
     sparse.loc[hidden, ["predicted", "mu", "relative_error"]] = np.nan
     sparse.loc[(sparse["family"] == "plogp") & ~hidden, "mu"] = 1.0
-    lines = sentences(build(sparse, experiment="sparse"), BEST_MODEL)
+    lines = sentences(build_report(sparse, experiment="sparse"), BEST_MODEL)
     assert any("predicts best" in line for line in lines)
     assert not any("plogp predicts best" in line for line in lines)
 
 
 def test_poor_models_are_not_recommended(fewer):
-    lines = sentences(build(fewer.assign(mu=fewer["mu"] + 1), experiment="poor"), BEST_MODEL)
+    lines = sentences(build_report(fewer.assign(mu=fewer["mu"] + 1), experiment="poor"), BEST_MODEL)
     assert any(line.endswith("(poor).") for line in lines)
     assert any(re.search(r"No model predicts .*bcast \(best: \w+, [2-9]\.\d\d\).* well\.$", line) for line in lines)
 
@@ -166,20 +166,20 @@ def test_without_a_choice_there_is_no_table(small, tmp_path, parse):
     """One alternative a workload, and no MPI default."""
     single = small[small["alternative"] != "library"].assign(chosen=False)
     single = single[single["point"] == single.groupby("workload")["point"].transform("first")]
-    report = build(single, experiment="kernels")
+    report = build_report(single, experiment="kernels")
     for name in ("Selection", "Picks"):
         assert not report.section(name).blocks
         assert "There was no choice" in report.section(name).note
     write_xlsx(report, tmp_path / "kernels.xlsx")
-    parse(page_html(report))
+    parse(format_page(report))
 
 
 def test_an_empty_comparison_is_reported(comparison, tmp_path, parse):
-    empty = build(comparison.iloc[:0], experiment="nothing")
+    empty = build_report(comparison.iloc[:0], experiment="nothing")
     assert "no points" in sentences(empty, MISSING)[0]
     write_xlsx(empty, tmp_path / "empty.xlsx")
     assert openpyxl.load_workbook(tmp_path / "empty.xlsx").sheetnames[0] == "Summary"
-    parse(page_html(empty))
+    parse(format_page(empty))
 
 
 @pytest.mark.parametrize("column", ["measured", "predicted"])
@@ -187,10 +187,10 @@ def test_nothing_to_compare(small, column, tmp_path, parse):
     blank = small.assign(chosen=False, best=False, inside=False)
     gone = [column, f"{column}_low", f"{column}_high", "mu", "relative_error", "regret"]
     blank[gone] = np.nan
-    report = build(blank, experiment="blank")
+    report = build_report(blank, experiment="blank")
     assert "No point has both a prediction and a measurement" in sentences(report, BEST_MODEL)[0]
     write_xlsx(report, tmp_path / "blank.xlsx")
-    parse(page_html(report))
+    parse(format_page(report))
 
 
 def test_a_prediction_of_zero_is_off_the_chart_and_infinitely_wrong(small, tmp_path, parse):
@@ -198,16 +198,16 @@ def test_a_prediction_of_zero_is_off_the_chart_and_infinitely_wrong(small, tmp_p
     of_pmnf = free["family"] == "pmnf"
     free.loc[of_pmnf, ["predicted", "predicted_low", "predicted_high"]] = 0.0
     free.loc[of_pmnf & free["measured"].notna(), ["relative_error", "mu"]] = [-1.0, np.inf]
-    report = build(free, experiment="free")
+    report = build_report(free, experiment="free")
     write_xlsx(report, tmp_path / "free.xlsx")
-    assert "∞" in {cell for table in parse(page_html(report)).tables for row in table for cell in row}
+    assert "∞" in {cell for table in parse(format_page(report)).tables for row in table for cell in row}
     assert all(value > 0 for chart in report.charts for series in chart.series for value in series.y)
 
 
 def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
     again = pd.read_csv(io.StringIO(inputs["comparison"].to_csv(index=False)))
     assert again["algorithm"].isna().any(), "the trap: an empty text comes back as NaN"
-    from_csv = build(**inputs | {"comparison": again})
+    from_csv = build_report(**inputs | {"comparison": again})
     for direct, other in zip(report.sections, from_csv.sections, strict=True):
         assert repr(direct) == repr(other)
     assert repr(report.fronts) == repr(from_csv.fronts)
@@ -217,7 +217,7 @@ def test_points_without_any_prediction(small):
     bare = small.drop_duplicates("point").assign(
         family=np.nan, validity=np.nan, predicted=np.nan, mu=np.nan, chosen=False
     )
-    report = build(bare, experiment="bare")
+    report = build_report(bare, experiment="bare")
     assert report.section("Standings").tables[0].rows == ()
 
 

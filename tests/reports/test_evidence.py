@@ -13,10 +13,10 @@ from commodel.cli.report import report as verb
 from commodel.files.tables import SUMMARY, read_table, write_table
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.planning import load_plan
-from commodel.reports import build, charts, write_xlsx
+from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.sections.evidence import SHOWN_UNITS
 from commodel.reports.shape import format_undetermined, is_finite_number
-from commodel.results.raw_samples import JOINED_HEADERS, checksum
+from commodel.results.raw_samples import JOINED_HEADERS, compute_checksum
 
 
 def tables(report, section):
@@ -65,7 +65,7 @@ def test_values_that_the_data_do_not_determine_have_one_digit(report):
 
 def test_values_that_could_not_be_observed_have_a_reason(comparison):
     sets = [ParameterSet("f", "p", "", {}, missing={"M_ctc": "a copy takes no time there"})]
-    (row,) = records(tables(build(comparison.iloc[:0], sets, experiment="e"), "Parameters")["Parameters"])
+    (row,) = records(tables(build_report(comparison.iloc[:0], sets, experiment="e"), "Parameters")["Parameters"])
     assert math.isnan(row["value"])
     assert (row["name"], row["note"], row["known"]) == ("M_ctc", "a copy takes no time there", False)
 
@@ -82,7 +82,7 @@ def test_definitions_are_found_by_the_longest_name(comparison):
     values = {name: Estimate(1.0, "s", 1.0, 1.0) for name in ("L.fat.thin", "o_s.64", "o_s.fat.a", "g")}
     definitions = {("f", "L"): "latency", ("f", "o_s"): "overhead", ("f", "g"): "gap"}
     sets = [ParameterSet("f", "p", "", values, forms={"o_s": "linear", "g": "c·p^k"})]
-    report = build(comparison.iloc[:0], sets, experiment="e", definitions=definitions)
+    report = build_report(comparison.iloc[:0], sets, experiment="e", definitions=definitions)
     of_section = tables(report, "Parameters")
     rows = {row["name"]: row for row in records(of_section["Parameters"])}
     assert {name: row["definition"] for name, row in rows.items()} == {
@@ -148,7 +148,7 @@ def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
     curves = tuple(replace(good, title=f"good {place}", left_out=0.001 * place) for place in range(20))
     many = replace(plogp, curves=(*curves, bad))
     assert charts.select_worst_curves(many.curves) == [*curves[-charts.MAX_CURVES + 1 :], bad]
-    section = build(comparison.iloc[:0], [many], experiment="many").section("Fits")
+    section = build_report(comparison.iloc[:0], [many], experiment="many").section("Fits")
     assert sum(row["figure"] is not None for row in records(section.tables[0])) == charts.MAX_CURVES
     assert f"the {charts.MAX_CURVES} worst" in section.tables[0].note
 
@@ -159,7 +159,9 @@ def test_one_sample_is_no_curve(inputs, comparison):
     ]
     curve = plogp.curves[0]
     single = replace(curve, title="one", x=curve.x[:1], measured=curve.measured[:1], fitted=curve.fitted[:1], r2=0.0)
-    section = build(comparison.iloc[:0], [replace(plogp, curves=(curve, single))], experiment="one").section("Fits")
+    section = build_report(comparison.iloc[:0], [replace(plogp, curves=(curve, single))], experiment="one").section(
+        "Fits"
+    )
     first, second = records(section.tables[0])
     assert first["figure"] == 1
     assert second["figure"] is None
@@ -201,7 +203,7 @@ def test_histograms_are_drawn_where_there_is_a_distribution(report):
 
 
 def test_without_ping_pong_there_is_an_empty_table(small, tmp_path):
-    report = build(small, experiment="none")
+    report = build_report(small, experiment="none")
     assert report.section("Latency").tables[0].rows == ()
     write_xlsx(report, tmp_path / "none.xlsx")
 
@@ -220,7 +222,7 @@ def measured(folder):
                 f"{case},1,{number},{seconds:.9e},1e-7,{int(number < 2)},precision,{len(SECONDS)}"
                 for number, seconds in enumerate(SECONDS)
             ]
-            text = "\n".join([JOINED_HEADERS[0], *(f"{line},{checksum(line)}" for line in lines), ""])
+            text = "\n".join([JOINED_HEADERS[0], *(f"{line},{compute_checksum(line)}" for line in lines), ""])
             (folder / "raw" / batch.name / f"{case}.csv").write_text(text)
             at = len(summary)
             summary.loc[at] = summary.iloc[0]

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commodel.parameters import Curve, Estimate, ParameterSet
-from commodel.reports import build, write_xlsx
-from commodel.reports.html.page import page_html
+from commodel.reports import build_report, write_xlsx
+from commodel.reports.html.page import format_page
 from commodel.reports.sections.origins import RESULTS
 from commodel.reports.shape import to_plain_value
 from commodel.results.provenance import ExperimentProvenance
@@ -70,7 +70,7 @@ def few(comparison):
 
 
 def check_hostile(comparison, text, path, parse):
-    report = build(**hostile_inputs(comparison, text))
+    report = build_report(**hostile_inputs(comparison, text))
     write_xlsx(report, path)
     book = openpyxl.load_workbook(path)
     for sheet in book:
@@ -82,10 +82,12 @@ def check_hostile(comparison, text, path, parse):
     for name, content in parts.items():
         assert 'TargetMode="External"' not in content
         assert not re.search("hyperlink|externalLink|vbaProject|comments", name)
+        for footer in re.findall(r"<oddFooter>(.*?)</oddFooter>", content):
+            assert set(re.findall(r"&amp;(.)", footer.replace("&amp;&amp;", ""))) <= set("LCRAPN"), footer
         names = re.findall(r"<definedName [^>]*>([^<]*)</definedName>", content)
         formulas = re.findall(r"<(?:c:)?f>([^<]*)</(?:c:)?f>", content)
         assert all(INTERNAL.match(reference) for reference in [*names, *formulas]), name
-    written = page_html(report)
+    written = format_page(report)
     page = parse(written)
     assert all(link.startswith("#") for link in page.links)
     shown = {cell for table in page.tables for row in table for cell in row}

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from tests.planning import planned
 
-from commodel.compare.kernels import by_iteration, partitions
+from commodel.compare.kernels import read_partitions, select_iterations
 from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.plan.planning import record_files
 from commodel.records import Batch, Point
-from commodel.reports.html.page import page_html
+from commodel.reports.html.page import format_page
 from commodel.reports.pictures.render import list_pictures
 from commodel.reports.sections.kernels import UNIFORM_COLOUR, format_speed, make_sections
 from commodel.reports.shape import MAX_RECTANGLES, Report, Tiling, mix_scale_colour
@@ -65,13 +65,13 @@ def made(tiles):
         for family, off in (("loggp", 1.5), ("taulop", 1.1))
     ]
     speeds = {"s.yaml": Speeds({"gemm": KernelSpeeds({"node/1": ((4.0, 50.0, 40.0, 60.0), (16.0, 70.0, 65.0, 75.0))})})}
-    (section,) = make_sections(*partitions(plan), frame_of(rows), speeds, None, set())
+    (section,) = make_sections(*read_partitions(plan), frame_of(rows), speeds, None, set())
     return Report("e", "Kernels", "", (section,)), section
 
 
 def test_a_partition_stands_once_with_the_iterations_of_its_samples(tiles):
     points = [point(tiles), point(f"{tiles}:iteration=3"), point(tiles, "there"), point("wave2d:n=9:grid=1x3", size=8)]
-    (summa, wave), unread = partitions(plan_of(*points, point("bcast", size=8)))
+    (summa, wave), unread = read_partitions(plan_of(*points, point("bcast", size=8)))
     assert not unread
     assert (summa.kernel, summa.divided, summa.platforms) == ("summa", "tiles.csv", ("here", "there"))
     assert [count for _, count in summa.points] == [4, 1, 4]
@@ -106,7 +106,7 @@ def test_without_speeds_processes_are_coloured_by_kind(tmp_path, tiles):
     (tmp_path / "tiles.csv").write_text("\n".join(line.rpartition(",")[0] for line in TILES.splitlines()))
     (tmp_path / "who.csv").write_text("rank,node,cores,device\n0,0,4,cpu\n1,0,1,gpu\n2,1,4,cpu\n")
     plan = plan_of(point(tiles, layout="processes:who.csv"), point(tiles, layout="block:2"))
-    (section,) = make_sections(*partitions(plan), frame_of([]), {}, None, set())
+    (section,) = make_sections(*read_partitions(plan), frame_of([]), {}, None, set())
     assert [row["least"] for row in table(section, "Partitions")] == [1, 1]
     by_kind, by_node = [block for block in section.blocks if isinstance(block, Tiling)]
     assert [text for _, text in by_kind.legend] == ["node/4", "node/gpu"]
@@ -119,7 +119,7 @@ def test_page_and_workbook_draw_it_with_a_text(made, tmp_path):
     report, section = made
     (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
     assert "Partition 1" in dict(list_pictures(report, every=True))
-    page = page_html(report)
+    page = format_page(report)
     (drawing,) = re.findall(r'id="tiling-1" role="img"[^>]*aria-label="([^"]*)">(.*?)</svg>', page, re.DOTALL)
     assert drawing[0] == tiling.alt
     assert drawing[1].count(f'fill="{mix_scale_colour(0)}"') == 2  # the rectangle and its colour beside
@@ -166,13 +166,13 @@ def test_what_kernels_took_to_compute_is_a_speed_of_the_slowest():
         [("point", "here", False, p.id, value) for p, value in zip(points, seconds, strict=True)],
         columns=["kind", "platform", "simulated", "id", "computation"],
     )
-    (section,) = make_sections(*partitions(plan_of(*points)), frame_of([]), {}, raw, set())
+    (section,) = make_sections(*read_partitions(plan_of(*points)), frame_of([]), {}, raw, set())
     small, large = table(section, "Speeds")
     assert (small["size"], small["speed"], small["unit"]) == (8, 80.0, "blocks of 32×32")
     assert (large["size"], large["speed"], large["low"], large["high"]) == (32, 32.0, 16.0, 64.0)
     assert "the slowest of 2 processes, median and ends of 3 points" in large["whence"]
     simulated = raw.assign(simulated=True)
-    (section,) = make_sections(*partitions(plan_of(*points)), frame_of([]), {}, simulated, {"here"})
+    (section,) = make_sections(*read_partitions(plan_of(*points)), frame_of([]), {}, simulated, {"here"})
     assert not [table for table in section.tables if table.name == "Speeds"]
 
 
@@ -187,7 +187,7 @@ def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(
     batch = plan.batches[0]
     plan = replace(plan, batches=(replace(batch, points=(*batch.points, *strange)),))
     with use_archived_inputs(Results.of(tmp_path), plan.files):
-        made, unread = partitions(plan)
+        made, unread = read_partitions(plan)
     assert len(made) == 3
     assert len(unread) == 4
     assert "secret.csv" in unread[0]
@@ -195,14 +195,14 @@ def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(
     (section,) = make_sections(made, unread, frame_of([]), {}, None, set())
     assert [block.alt[:18] for block in section.blocks if isinstance(block, Tiling)] == ["summa, tiles.csv: "]
     assert any(line.startswith("1 of 3 partitions are drawn ") for line in section.blocks[0].sentences)
-    (section,) = make_sections(*partitions(plan_of(even)), frame_of([]), {}, None, set())
+    (section,) = make_sections(*read_partitions(plan_of(even)), frame_of([]), {}, None, set())
     (alone,) = [block for block in section.blocks if isinstance(block, Tiling)]
     assert alone.legend == ((UNIFORM_COLOUR, "node/1, node 0"),)
-    assert by_iteration(frame_of([]).assign(operation=[])).empty
+    assert select_iterations(frame_of([]).assign(operation=[])).empty
 
 
 def test_a_report_without_kernels_has_no_such_sheet():
-    assert make_sections(*partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, None, set()) == []
+    assert make_sections(*read_partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, None, set()) == []
 
 
 def test_speeds_of_a_legend_are_numbers_as_people_write_them():

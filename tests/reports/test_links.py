@@ -11,12 +11,12 @@ from click.testing import CliRunner
 
 from commodel.cli.report import report as verb
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
-from commodel.reports import build, build_stored_report, write_xlsx
-from commodel.reports.html.page import page_html
+from commodel.reports import build_report, build_stored_report, write_xlsx
+from commodel.reports.html.page import format_page
 from commodel.reports.sections.origins import RESULTS
 from commodel.reports.shape import make_raw_link
 from commodel.reports.stored import find_relative_results
-from commodel.reports.verify import verify
+from commodel.reports.verify import verify_workbook
 from commodel.results.provenance import ExperimentProvenance
 
 SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
@@ -80,7 +80,7 @@ def test_every_measured_row_leads_to_its_samples(project, out):
 
 def test_a_workbook_that_was_moved_is_still_the_same(project, tmp_path):
     path = shutil.move(reported(project), tmp_path / "by mail.xlsx")
-    findings, remark = verify(path, project / "results/trees")
+    findings, remark = verify_workbook(path, project / "results/trees")
     assert {finding.verdict for finding in findings} == {"same"}
     assert remark == ""
 
@@ -111,9 +111,9 @@ def test_an_anonymous_report_links_nowhere_and_names_no_machine(project):
 
 
 def test_an_older_comparison_has_no_paths(small, parse):
-    old = build(small.drop(columns=["batch", "raw"]), experiment="old")
+    old = build_report(small.drop(columns=["batch", "raw"]), experiment="old")
     assert set(old.section("Comparison").tables[0].column("raw")) == {""}
-    parse(page_html(old))
+    parse(format_page(old))
 
 
 FAR = "../" * 21
@@ -139,7 +139,7 @@ def test_the_way_to_the_results_ends_at_the_project():
 def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
     """What a received workbook says of the way is taken for the one that it is laid beside."""
     tools = {RESULTS: "http://example.org/results"}
-    write_xlsx(build(small, experiment="e", traces=ExperimentProvenance({}, (), {}, tools)), tmp_path / "e.xlsx")
+    write_xlsx(build_report(small, experiment="e", traces=ExperimentProvenance({}, (), {}, tools)), tmp_path / "e.xlsx")
     assert all(target is None for _, _, target in linked(tmp_path / "e.xlsx", "Comparison"))
 
 

@@ -9,9 +9,9 @@ import openpyxl
 import pytest
 from tests.compare.pairs import summary
 
-from commodel.compare.network import networks
+from commodel.compare.network import make_networks
 from commodel.hierarchy import Hierarchy
-from commodel.reports.html.page import page_html
+from commodel.reports.html.page import format_page
 from commodel.reports.sections.network import describe_network, make_sections
 from commodel.reports.shape import Matrix, Report, Section, format_digits
 from commodel.reports.xlsx.workbook import write_xlsx
@@ -21,7 +21,7 @@ FLAT = Hierarchy.of({"leaf": [0] * 8})
 
 
 def seen(hierarchy=LEAVES, count=8, slow=None, **place):
-    return networks(summary(hierarchy, count, slow), {"p": place})
+    return make_networks(summary(hierarchy, count, slow), {"p": place})
 
 
 def report(networks):
@@ -58,7 +58,7 @@ def test_nodes_stand_by_group_and_every_pair_has_its_number():
 
 
 def test_the_page_draws_it_with_a_text_instead():
-    page = page_html(report(seen(slow={3: 5.0})))
+    page = format_page(report(seen(slow={3: 5.0})))
     drawing = Drawing(page)
     assert len(drawing.of("svg")) == 2
     assert all(svg["role"] == "img" and "slow: 3" in svg["aria-label"] for svg in drawing.of("svg"))
@@ -70,7 +70,7 @@ def test_the_page_draws_it_with_a_text_instead():
 def test_a_report_of_several_levels_opens_with_it():
     whole = report(seen())
     before = [Section(name, "", ()) for name in ("Summary", "Comparison")]
-    page = page_html(replace(whole, sections=(*before, *whole.sections)))
+    page = format_page(replace(whole, sections=(*before, *whole.sections)))
     nav = re.search(r"<nav.*?</nav>", page, re.DOTALL)[0]
     assert re.findall(r'href="#([a-z-]*)"', nav)[:3] == ["network", "comparison", "summary"]
 
@@ -124,7 +124,7 @@ def test_of_hundreds_of_nodes_groups_are_drawn():
 def test_a_hostile_name_is_text_in_both(tmp_path):
     names = ["=1+1", '"><script>alert(1)</script>', *(f"n{node}" for node in range(6))]
     whole = report(seen(slow={1: 4.0}, nodes=names))
-    assert "<script>alert" not in page_html(whole)
+    assert "<script>alert" not in format_page(whole)
     write_xlsx(whole, tmp_path / "n.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "n.xlsx")["Network"]
     assert not [cell for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]

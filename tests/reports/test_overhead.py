@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.reports import build
+from commodel.reports import build_report
 from commodel.reports.frames import prepare_comparison
 from commodel.reports.sections import overhead
-from commodel.stats import median_interval
+from commodel.stats import compute_median_interval
 
 OVERHEAD = "Overhead of the container"
 
@@ -35,7 +35,7 @@ def rows_of(report):
 @pytest.mark.parametrize("factor", [1.0, 1.3, 0.5])
 def test_a_known_ratio_is_found_at_every_point(small, factor):
     both = with_container(small, factor)
-    report = build(both, experiment="boxes", containers=CONTAINERS)
+    report = build_report(both, experiment="boxes", containers=CONTAINERS)
     rows = rows_of(report)
     measured = both[(both["platform"] == "boxed") & both["measured"].notna()]["point"].nunique()
     assert len(rows) == measured
@@ -55,21 +55,23 @@ def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
     boxed = both[(both["platform"] == "boxed") & both["measured"].notna()]
     slowest = boxed.iloc[0]
     both.loc[both["point"] == slowest["point"], ["measured", "measured_low", "measured_high"]] *= 16
-    (line,) = sentences(build(both, experiment="boxes", containers=CONTAINERS), OVERHEAD)
+    (line,) = sentences(build_report(both, experiment="boxes", containers=CONTAINERS), OVERHEAD)
     assert f"{16 ** (1 / boxed['point'].nunique()):.3f}× the time" in line
     assert f"16.00× at worst ({slowest['operation']} {slowest['alternative']}, {slowest['ranks']} ranks" in line
     assert "Significant at 1 slower of " in line
 
 
 def test_the_sheet_has_the_whole_digest(small):
-    section = build(with_container(small, 1.1), experiment="b", containers=CONTAINERS).section("Container overhead")
+    section = build_report(with_container(small, 1.1), experiment="b", containers=CONTAINERS).section(
+        "Container overhead"
+    )
     assert any(DIGEST in line for line in section.blocks[0].sentences)
 
 
 def test_without_a_native_platform_there_is_no_overhead(small):
     for native in ("", "elsewhere"):
         containers = {"boxed": CONTAINERS["boxed"] | {"native": native}}
-        report = build(with_container(small, 1.1), experiment="b", containers=containers)
+        report = build_report(with_container(small, 1.1), experiment="b", containers=containers)
         assert "Container overhead" not in [section.name for section in report.sections]
         lines = sentences(report, OVERHEAD)
         assert all("no point was measured on both" in line for line in lines)
@@ -81,7 +83,7 @@ def test_coverage_of_the_interval_of_the_ratio(comparison):
     a hundred (the order statistics' own intervals hold a little more), and must not be wider than it needs."""
     random, rows = np.random.default_rng(5), []
     for _ in range(600):
-        pair = [median_interval(random.lognormal(np.log(time), 0.1, 40)) for time in (1.2, 1.0)]
+        pair = [compute_median_interval(random.lognormal(np.log(time), 0.1, 40)) for time in (1.2, 1.0)]
         rows.append([*pair[0], *pair[1]])
     names = [f"measured{end}{side}" for side in ("", "_native") for end in ("", "_low", "_high")]
     ratios = overhead.compute_ratios(pd.DataFrame(rows, columns=names))

@@ -14,14 +14,14 @@ import pytest
 import vl_convert
 from openpyxl.utils import range_boundaries
 
-from commodel.compare.recommended import evaluate
+from commodel.compare.recommended import evaluate_recommended
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import UNMEASURED
-from commodel.reports import build, write_pictures, write_xlsx
+from commodel.reports import build_report, write_pictures, write_xlsx
 from commodel.reports.frames import prepare_comparison
-from commodel.reports.html.page import page_html
+from commodel.reports.html.page import format_page
 from commodel.reports.pictures.render import list_pictures, render_svg
-from commodel.reports.pictures.specifications import fit_text, grid, lines, share_width, width
+from commodel.reports.pictures.specifications import fit_text, measure_width, share_width, specify_grid, specify_lines
 from commodel.reports.sections.front import (
     FLAGGED_COLOUR,
     format_error,
@@ -103,7 +103,7 @@ def test_sentences_are_few_and_do_not_name_the_platform(report):
 
 def test_regret_is_the_mean_of_all_choices(comparison, report):
     """Most of them have none; not the mean of the wrong ones alone."""
-    rows = evaluate(prepare_comparison(comparison))
+    rows = evaluate_recommended(prepare_comparison(comparison))
     for front in report.fronts:
         here = rows[rows["platform"] == front.platform]
         assert front.tiles[0].figure == f"error {format_error(here['mu'].mean())}"
@@ -118,7 +118,7 @@ def test_regret_is_the_mean_of_all_choices(comparison, report):
 
 def test_with_few_workloads_the_best_model_stands_in_for_the_recommended_prediction(fewer):
     some = fewer["workload"].drop_duplicates().iloc[:2]
-    report = build(fewer[fewer["workload"].isin(some)], experiment="few")
+    report = build_report(fewer[fewer["workload"].isin(some)], experiment="few")
     for front in report.fronts:
         assert front.tiles[0].question == "Best model"
         assert front.tiles[0].figure.partition(",")[0] in set(fewer["family"])
@@ -126,7 +126,7 @@ def test_with_few_workloads_the_best_model_stands_in_for_the_recommended_predict
 
 def test_measured_platforms_come_before_simulated_ones(fewer):
     names = {"ether16": "zebra", "fattree": "fattree"}
-    report = build(fewer.assign(platform=fewer["platform"].map(names)), experiment="order")
+    report = build_report(fewer.assign(platform=fewer["platform"].map(names)), experiment="order")
     blocks = [block for section in report.sections for block in section.blocks]
     answers = [block for block in blocks if isinstance(block, Answer) and block.question.startswith("Which model")]
     simulated = [answer.question.endswith("(simulated)") for answer in answers]
@@ -150,7 +150,7 @@ def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
     )
     frame = fewer.assign(interval_basis=words, **ends)
     end = "a parameter interval only: no other workload was measured between nodes."
-    report, other = build(frame, experiment="near"), build(fewer, experiment="near")
+    report, other = build_report(frame, experiment="near"), build_report(fewer, experiment="near")
     assert all(any(line.endswith(end) for line in front.anomalies) for front in report.fronts)
     assert not any(line.endswith(end) for front in other.fronts for line in front.anomalies)
 
@@ -180,17 +180,19 @@ def test_a_latency_that_the_data_do_not_determine_is_no_figure():
 
 
 def test_without_a_choice_there_is_no_map_of_alternatives(fewer):
-    report = build(fewer[fewer["alternative"] == "binomial"].drop_duplicates(["workload", "family"]), experiment="one")
+    report = build_report(
+        fewer[fewer["alternative"] == "binomial"].drop_duplicates(["workload", "family"]), experiment="one"
+    )
     for front in report.fronts:
         assert front.tiles[1].figure == "nothing to choose"
         assert not front.use.cells
-    page = page_html(report)
+    page = format_page(report)
     assert all(f"{front.trust.title}</span>" in page for front in report.fronts)
     assert "What to use</span>" not in page
 
 
 def test_simulated_platforms_are_marked(report):
-    page = page_html(report)
+    page = format_page(report)
     for front in report.fronts:
         screen = page[page.index(f'data-platform="{front.platform}"') :].partition("</section>")[0]
         assert ("SIMULATED" in screen) == front.simulated
@@ -203,7 +205,7 @@ def test_simulated_platforms_are_marked(report):
 def test_dots_lie_where_their_values_are():
     dots = Series("a", (1.0, 10.0, 1000.0), (10.0, 1.0, 100.0), labels=("one", "two", "three"))
     axes = (Axis("x [µs]", low=1.0, high=1000.0), Axis("y [µs]", low=1.0, high=100.0))
-    drawn = ET.fromstring(render_svg(lines(Chart("c", "c", *axes, (dots,)), 300, 200)))
+    drawn = ET.fromstring(render_svg(specify_lines(Chart("c", "c", *axes, (dots,)), 300, 200)))
     marks = [
         group for group in drawn.iter() if "role-mark" in group.get("class", "") and "symbol" in group.get("class")
     ]
@@ -217,7 +219,7 @@ def test_dots_lie_where_their_values_are():
 def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
     where = "../<b>&evil"
     here = small[small["platform"] == "fattree"]
-    report = build(here.assign(platform=where), experiment="pictures")
+    report = build_report(here.assign(platform=where), experiment="pictures")
     written = write_pictures(report, tmp_path / "one")
     again = write_pictures(report, tmp_path / "two")
     assert len(written) == 2 * 4
@@ -262,17 +264,19 @@ def test_no_name_is_cut_in_a_map_of_many_rows(columns):
     cells = tuple(
         Cell(row, column, NAMES[(column if columns > 3 else row) % len(NAMES)], "#fff", "") for row, column in places
     )
-    spec = grid(Grid("use", "What to use", "", ROWS, ("16 KiB",) * columns, cells, "message size", "ranks or leaves"))
+    spec = specify_grid(
+        Grid("use", "What to use", "", ROWS, ("16 KiB",) * columns, cells, "message size", "ranks or leaves")
+    )
     words = ["".join(value["t"]) if isinstance(value["t"], list) else value["t"] for value in shown(spec)]
     assert not [word for word in words if "…" in word]
     boxes = [value for value in shown(spec) if "x2" in value]
     for value in boxes:
         for line in value["t"] if isinstance(value["t"], list) else [value["t"]]:
-            assert width(line, 10) <= value["x2"] - value["x"]
+            assert measure_width(line, 10) <= value["x2"] - value["x"]
     assert max(value["x2"] for value in boxes) <= spec["width"]
     beside = [value for value in shown(spec) if "x2" not in value and value["t"] in {label for _, label in ROWS}]
     assert beside
-    assert max(value["x"] + width(value["t"], 11) for value in beside) < min(value["x"] for value in boxes)
+    assert max(value["x"] + measure_width(value["t"], 11) for value in beside) < min(value["x"] for value in boxes)
     tops = {at: {value["y"] for value in boxes[at * columns : (at + 1) * columns]} for at in range(len(ROWS))}
     assert all(len(top) == 1 for top in tops.values())
     assert all(
@@ -289,7 +293,7 @@ def test_columns_are_alike_where_there_is_room():
 
 def test_a_dot_of_a_picture_is_a_circle():
     clouds = tuple(Series(name, (1.0, 2.0, 4.0), (1.0, 3.0, 9.0), "dots", at) for at, name in enumerate(("a", "b")))
-    text = render_svg(lines(Chart("c", "c", Axis("x"), Axis("y"), clouds)))
+    text = render_svg(specify_lines(Chart("c", "c", Axis("x"), Axis("y"), clouds)))
     assert len(re.findall(r'<circle transform="[^"]+" r="2\.5\d*" fill="#[0-9A-F]{6}" opacity="0\.8"/>', text)) == 6
     assert vl_convert.svg_to_png(text).startswith(b"\x89PNG")
 
@@ -453,7 +457,7 @@ def test_everything_else_is_one_click_away_and_leads_back(pages):
 
 
 def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypatch):
-    from commodel.reports import build
+    from commodel.reports import build_report
 
     monkeypatch.setattr(overview, "MOST_ROWS", 2)
     some = comparison[(comparison["bytes"] == 256) & comparison["family"].isin(["loggp", "hockney"])]
@@ -462,7 +466,7 @@ def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypat
         some.assign(platform=name, workload=some["workload"] + name, point=some["point"] + name)
         for name in (f"p{number}" for number in range(6))
     ]
-    write_xlsx(build(pd.concat(parts, ignore_index=True), experiment="many"), tmp_path / "many.xlsx")
+    write_xlsx(build_report(pd.concat(parts, ignore_index=True), experiment="many"), tmp_path / "many.xlsx")
     book = openpyxl.load_workbook(tmp_path / "many.xlsx")
     names = [sheet.title for sheet in book if sheet.title.startswith("Overview")]
     assert names == [f"Overview p{number}" for number in range(6)]

@@ -15,19 +15,19 @@ from tests.cli.running import run
 from tests.documented import ROOT
 
 from commodel.files.parameter_sets import write_parameters
-from commodel.reports import build, write_html
+from commodel.reports import build_report, write_html
 from commodel.reports.content import DOUBLES, list_commands
 from commodel.reports.glossary import explain_terms, read_glossary
 from commodel.reports.html import page as html_page
-from commodel.reports.html.page import TermMarkup, page_html, terms_of
+from commodel.reports.html.page import TermMarkup, format_page, list_terms
 from commodel.reports.pictures import specifications
-from commodel.reports.pictures.specifications import SCHEMA, decade_ticks
+from commodel.reports.pictures.specifications import SCHEMA, choose_decade_ticks
 from commodel.reports.shape import Cell, format_value
 
 
 @pytest.fixture(scope="module")
 def text(report):
-    return page_html(report)
+    return format_page(report)
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +113,13 @@ def test_numbers_stand_below_charts(page, report):
 
 
 def test_page_without_charts_has_no_library(comparison):
-    text = page_html(build(comparison.iloc[:0], experiment="none"))
+    text = format_page(build_report(comparison.iloc[:0], experiment="none"))
     assert len(text) < 60_000
     assert "window.vegaEmbed" not in text
 
 
 def test_equal_reports_are_equal_bytes(inputs, text, tmp_path):
-    write_html(build(**inputs), tmp_path / "again.html")
+    write_html(build_report(**inputs), tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
     assert [path.name for path in tmp_path.iterdir()] == ["again.html"]
 
@@ -127,8 +127,8 @@ def test_equal_reports_are_equal_bytes(inputs, text, tmp_path):
 def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
     """Whatever its script says, and what was measured on a machine comes first where there is no script."""
     many = pd.concat([comparison.assign(layout=f"layout </script>{copy}") for copy in range(2)])
-    report = build(many, experiment="many")
-    text = page_html(report)
+    report = build_report(many, experiment="many")
+    text = format_page(report)
     (rows, *_) = data_of(text)
     (table,) = report.section("Comparison").tables
     assert len(rows) == len(many) == 3564
@@ -144,7 +144,7 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
 
 def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(report, parse, monkeypatch):
     monkeypatch.setattr(html_page, "MOST_DATA", 1000)
-    text = page_html(report)
+    text = format_page(report)
     assert "First 200 of 1,782 rows, which are too many for a page: the workbook (.xlsx) has them." in text
     assert all(len(rows) <= 1000 for rows in data_of(text))
     assert not re.search("<table[^>]* data-explored", text), "the script looks for all rows there"
@@ -159,15 +159,15 @@ def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(repor
 def test_every_shade_has_its_rule(value):
     from commodel.reports.shape import MU_SCALE, REGRET_SCALE
 
-    rules = html_page.shades()
+    rules = html_page.format_shade_rules()
     for scale in (MU_SCALE, REGRET_SCALE):
-        for name in html_page.shade(scale, value):
+        for name in html_page.choose_shade_class(scale, value):
             assert f"td.{name}{{".replace("s-", "s\\-") in rules
 
 
 def test_crowded_charts_are_thinned_with_a_word(report, monkeypatch, parse):
     monkeypatch.setattr(specifications, "MOST_DOTS", 100)
-    text = page_html(replace(report, sections=report.sections[:1]))
+    text = format_page(replace(report, sections=report.sections[:1]))
     assert "points drawn; the workbook&#39;s chart has all." in text
     parse(text)
 
@@ -176,7 +176,7 @@ def test_crowded_charts_are_thinned_with_a_word(report, monkeypatch, parse):
     ("low", "high"), [(0.95, 1.35), (40.0, 110.0), (3e-6, 9e-6), (1e3, 1.04e3), (1.0, 1e3), (0.9, 8.0)]
 )
 def test_a_logarithmic_axis_has_ticks_however_narrow_it_is(low, high):
-    ticks = decade_ticks(low, high)
+    ticks = choose_decade_ticks(low, high)
     assert len(ticks) >= 3
     assert ticks == sorted(set(ticks))
     assert low * 0.99 <= ticks[0]
@@ -192,9 +192,9 @@ def test_a_term_is_explained_once_and_the_text_stays():
 
 
 def test_the_page_explains_its_terms_and_every_model_that_it_names(report):
-    page = page_html(report)
+    page = format_page(report)
     assert {"μ", "workloads", "Regret", "MPI default"} <= set(re.findall(r'<abbr title="[^"]+">([^<]*)</abbr>', page))
-    assert terms_of(report)["loggp"].startswith("Loggp: T(m) = L")
+    assert list_terms(report)["loggp"].startswith("Loggp: T(m) = L")
     assert re.search(r'<th [^>]*title="max\(p/m, m/p\)[^>]*>μ</th>', page)
 
 
@@ -253,7 +253,7 @@ def test_the_command_for_another_workload_has_predictions(report, rows, sizes, w
 
 def test_page_and_workbook_have_the_commands(report, workbook):
     """Where a calculator is, the workbook leads to its cell for L instead."""
-    sheets, page = openpyxl.load_workbook(workbook, read_only=True).worksheets, page_html(report)
+    sheets, page = openpyxl.load_workbook(workbook, read_only=True).worksheets, format_page(report)
     for sheet, front in zip(sheets, report.fronts, strict=False):
         cells = {cell for row in sheet.iter_rows(values_only=True) for cell in row}
         listed = list_commands(report, front)

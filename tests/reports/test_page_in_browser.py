@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl
 import pandas as pd
 import pytest
 
-from commodel.reports import build
-from commodel.reports.html.page import page_html
+from commodel.reports import build_report
+from commodel.reports.html.page import format_page
 from commodel.reports.shape import format_value
 
 # Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
@@ -132,7 +132,7 @@ def driven(report, tmp_path, steps, address=""):
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not browser:
         pytest.skip("no Chromium here")
-    page = page_html(report).replace("<head>", LISTEN, 1)
+    page = format_page(report).replace("<head>", LISTEN, 1)
     page = page.removesuffix("</body>\n</html>") + DRIVER.replace("STEPS", steps) + "</body>\n</html>"
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
@@ -148,7 +148,7 @@ def driven(report, tmp_path, steps, address=""):
 
 
 def test_all_rows_are_within_reach(comparison, tmp_path):
-    report = build(pd.concat([comparison.assign(layout=f"copy{copy}") for copy in range(2)]), experiment="many")
+    report = build_report(pd.concat([comparison.assign(layout=f"copy{copy}") for copy in range(2)]), experiment="many")
     (table,) = report.section("Comparison").tables
     front, *lines = driven(report, tmp_path, REACH.replace("WORDS", WORDS))
     first, last, only, most = (line.split("|") for line in lines)
@@ -172,7 +172,7 @@ def test_all_rows_are_within_reach(comparison, tmp_path):
 
 
 def test_what_is_chosen_holds_for_charts_table_and_address(fewer, tmp_path):
-    report = build(fewer, experiment="chosen")
+    report = build_report(fewer, experiment="chosen")
     address = "#platform=fattree&operation=bcast"
     lines = driven(report, tmp_path, CHOICE, address)
     where, linked, dots, family, fewer_dots, limit, text, every = lines
@@ -193,7 +193,7 @@ def test_what_is_chosen_holds_for_charts_table_and_address(fewer, tmp_path):
 
 
 def test_a_click_on_a_cell_or_a_dot_leads_to_its_rows(fewer, tmp_path):
-    report = build(fewer, experiment="clicked")
+    report = build_report(fewer, experiment="clicked")
     lines = [json.loads(line) for line in driven(report, tmp_path, PRESS, "#platform=ether16")]
     touched, again, trust, dot, (wanted, first, marked, in_sight), link, restored = lines
 

@@ -12,7 +12,7 @@ from commodel.errors import UserError
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row
 from commodel.records import PlatformKind
 from commodel.reports import build_stored_report, write_xlsx
-from commodel.reports.html.page import page_html
+from commodel.reports.html.page import format_page
 from commodel.reports.pictures.render import specify_chart
 from commodel.reports.sections.papers import make_sections
 from commodel.reports.shape import Axis, Chart, Remark, Report, Section, Series
@@ -98,7 +98,7 @@ def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
         ("two", None, "two", 1.2),
         ("three", 3.0, "three", 1.1),
     ]
-    assert "<td>three</td>" in page_html(report)
+    assert "<td>three</td>" in format_page(report)
 
 
 def test_caption_and_chart_mark_simulated_values():
@@ -121,7 +121,7 @@ def test_the_first_sheet_names_the_platforms_where_processes_share_processors():
     evidence = Evidence(None, None, (), {"there": PlatformKind.REAL})
     lead, *_ = make_sections(PAPER, evidence, [Remark("there", "65 processes share 2 processors.")])
     assert lead.blocks[0].sentences[-1] == "there: 65 processes share 2 processors."
-    assert "there: 65 processes share 2 processors." in page_html(Report("e", "t", "", (lead,)))
+    assert "there: 65 processes share 2 processors." in format_page(Report("e", "t", "", (lead,)))
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_fit_s_chart_has_another_place_than_a_figure_of_its_number():
     dots = Series("a", (1.0, 2.0), (1.0, 2.0))
     fit = Chart("Fit 9", "a fit", Axis("x"), Axis("y"), (dots,), number=9)
     report = Report("e", "t", "", (*made(), Section("Fits", "", (fit,))))
-    places = re.findall(r'\sid="([^"]+)"', page_html(report))
+    places = re.findall(r'\sid="([^"]+)"', format_page(report))
     assert "figure-9" in places
     assert len(places) == len(set(places))
 
@@ -157,8 +157,8 @@ def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
     assert shown == sheets[: len(shown)]
     assert shown[0] == "The paper"
     assert "Table 1" in shown
-    page = page_html(report)
-    assert page == page_html(again)
+    page = format_page(report)
+    assert page == format_page(again)
     for section in report.sections[: len(shown)]:
         assert f"<h2>{section.name}</h2>" in page
         assert all(isinstance(block, Chart) is (block in section.charts) for block in section.blocks)

@@ -18,10 +18,10 @@ from commodel.compare.model_ranking import (
     rank_by_class,
     rank_models,
 )
-from commodel.compare.recommended import evaluate
-from commodel.reports import build, charts, write_xlsx
+from commodel.compare.recommended import evaluate_recommended
+from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.frames import prepare_comparison
-from commodel.reports.html.page import page_html
+from commodel.reports.html.page import format_page
 from commodel.reports.sections import conditions
 from commodel.reports.sections.standings import compare_with_default, describe_default, list_recommendations
 from commodel.reports.sections.summary import describe_uses
@@ -52,7 +52,7 @@ def with_library(comparison):
 
 @pytest.fixture(scope="module")
 def library_report(with_library, inputs):
-    return build(**inputs | {"comparison": with_library})
+    return build_report(**inputs | {"comparison": with_library})
 
 
 def findings(report, question):
@@ -86,7 +86,16 @@ def compared(workloads):
 
 def test_recommendations_have_ranges_of_size_and_gain_and_the_most_valuable_is_first():
     found = list_recommendations(compared(WORKLOADS))
-    fields = ("operation", "alternative", "smallest", "largest", "least", "most", "workloads", "measured")
+    fields = (
+        "operation",
+        "alternative",
+        "smallest",
+        "largest",
+        "smallest_factor",
+        "largest_factor",
+        "workloads",
+        "measured",
+    )
     assert [tuple(getattr(entry, field) for field in fields) for entry in found] == [
         ("bcast", "chain", 4096, 65536, 1.5, 3.0, 2, 3),
         ("allreduce", "ring", 1 << 20, 1 << 20, 4.0, 4.0, 1, 1),
@@ -240,12 +249,12 @@ def test_both_writers_take_it(library_report, tmp_path, parse):
     sheet = openpyxl.load_workbook(tmp_path / "library.xlsx")["Comparison"]
     cells = {cell.value for row in sheet.iter_rows() for cell in row}
     assert {"library", NOT_PREDICTED} <= cells
-    page = parse(page_html(library_report))
+    page = parse(format_page(library_report))
     assert any("Gain over the MPI default" in text for text in page.text)
 
 
 def test_without_a_measured_mpi_default_nothing_is_compared_with_it(small):
-    bare = build(small, experiment="bare")
+    bare = build_report(small, experiment="bare")
     assert not [shown for shown in bare.section("What to use").tables if shown.name == "Library"]
     assert not any("MPI" in line for line in sentences(bare, "What to use"))
     assert all(math.isnan(row["gain"]) for row in combined_table(bare))
@@ -278,7 +287,9 @@ def with_slow_library(comparison):
 def regrets(comparison):
     """Regret by workload of the alternative of the lowest recommended prediction."""
     rows = []
-    for (platform, operation, _), workload in evaluate(comparison).groupby(["platform", "operation", "workload"]):
+    for (platform, operation, _), workload in evaluate_recommended(comparison).groupby(
+        ["platform", "operation", "workload"]
+    ):
         times = workload.set_index("point")
         if len(times) > 1:
             pick, best = times.loc[times["predicted"].idxmin()], times.loc[times["measured"].idxmin()]
@@ -289,7 +300,7 @@ def regrets(comparison):
 
 
 def test_regret_and_gain_of_the_recommended_prediction_are_what_a_loop_finds(with_slow_library, regrets):
-    rows = combined_table(build(with_slow_library, experiment="studied"))
+    rows = combined_table(build_report(with_slow_library, experiment="studied"))
     assert len(rows) == regrets[["platform", "operation"]].drop_duplicates().shape[0] + regrets["platform"].nunique()
     for row in rows:
         workloads = regrets[regrets["platform"] == row["platform"]]
@@ -306,19 +317,19 @@ def test_regret_and_gain_of_the_recommended_prediction_are_what_a_loop_finds(wit
 
 def test_a_recommended_prediction_that_is_always_right_has_no_regret(small):
     exact = small.assign(predicted=small["measured"], mu=1.0, validity="valid")
-    rows = combined_table(build(exact, experiment="exact"))
+    rows = combined_table(build_report(exact, experiment="exact"))
     assert {row["platform"] for row in rows} == {"ether16", "fattree"}
     assert {(row["right"], row["regret_mean"], row["regret_max"]) for row in rows} == {(100.0, 0.0, 0.0)}
 
 
 def test_one_operation_needs_no_row_for_all(small):
-    rows = combined_table(build(small[small["operation"] == "bcast"], experiment="bcast"))
+    rows = combined_table(build_report(small[small["operation"] == "bcast"], experiment="bcast"))
     assert [row["operation"] for row in rows] == ["bcast", "bcast"]
 
 
 def test_nothing_to_choose_gives_no_table(small):
     alone = small[small["alternative"].isin(["binomial", "ring", "flat"])]
-    assert combined_table(build(alone[alone["operation"] != "reduce"], experiment="alone")) == []
+    assert combined_table(build_report(alone[alone["operation"] != "reduce"], experiment="alone")) == []
 
 
 FAN_INS = {"1": (0, 1), "2–4": (2, 4), "5–16": (5, 16), "> 16": (17, math.inf)}
@@ -441,7 +452,7 @@ def test_models_with_equal_predictions_count_as_one(comparison):
 
 
 def test_predictions_of_zero_recommend_no_model(comparison):
-    report = build(comparison[comparison["family"] == "pram"], experiment="free")
+    report = build_report(comparison[comparison["family"] == "pram"], experiment="free")
     lines = report.sections[0].blocks[0].sentences
     assert any("Every model predicts 0" in line for line in lines)
 
@@ -471,7 +482,7 @@ def test_points_used_in_a_fit_change_no_figure(small):
     assert seen.any()
     spoilt.loc[seen, ["predicted", "mu", "relative_error"]] = [1e9, 1e9, 1e9]
     for plain, changed in zip(
-        build(small, experiment="x").sections, build(spoilt, experiment="x").sections, strict=True
+        build_report(small, experiment="x").sections, build_report(spoilt, experiment="x").sections, strict=True
     ):
         if plain.name != "Comparison":
             assert repr(plain) == repr(changed)  # NaN is not equal to itself

@@ -19,9 +19,9 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_json
 from commodel.plan.planning import load_plan
 from commodel.reports import build_stored_report, write_xlsx
-from commodel.reports.html.page import page_html
+from commodel.reports.html.page import format_page
 from commodel.reports.stored import find_similar_names, make_anonymizer, shorten_machine_names, shorten_to_ranges
-from commodel.reports.verify import REPACKED, column_letters, verify
+from commodel.reports.verify import REPACKED, find_column_letters, verify_workbook
 from commodel.results.attempts import DAMAGED_OUTCOME
 
 
@@ -49,7 +49,7 @@ def entries(report, name):
 
 def test_what_people_wrote_stands_word_for_word(book, made):
     column = [cell.value for cell in book["Inputs"]["A"]]
-    page = page_html(made)
+    page = format_page(made)
     for name, text in INPUTS.items():
         at = column.index(name)
         lines = text.splitlines()
@@ -113,18 +113,18 @@ def test_versions_and_digests_are_listed(made, folder):
 
 def test_the_date_is_that_of_the_measurement(made, book):
     assert made.measured == "measured on 2026-10-02"
-    assert "experiment trees, measured on 2026-10-02" in page_html(made)
+    assert "experiment trees, measured on 2026-10-02" in format_page(made)
     assert book.properties.created.isoformat() == "2026-10-02T00:00:00"
     assert book["Summary"]["A3"].value == "experiment trees, measured on 2026-10-02"
 
 
 def test_no_folder_of_anybody_is_named(made):
-    assert "/home/someone" not in page_html(made)
+    assert "/home/someone" not in format_page(made)
 
 
 def test_an_anonymous_report_names_no_machine(folder, made):
-    page = page_html(build_stored_report(folder, anonymous=True))
-    named = page_html(made)
+    page = format_page(build_stored_report(folder, anonymous=True))
+    named = format_page(made)
     for machine in ("n001", "n002", "n009", "n017", "login1", "spare-a", "spare-b"):
         assert machine in named
         assert machine not in page
@@ -194,7 +194,7 @@ def cell_of(book, sheet, text):
 
 
 def test_the_same_is_the_same(path, folder):
-    findings, remark = verify(path, folder)
+    findings, remark = verify_workbook(path, folder)
     assert set(verdicts(findings).values()) == {"same"}
     assert {"comparison.csv", "raw/ether16-1n-0", "sheet Comparison", "sheet Inputs"} <= set(verdicts(findings))
     assert remark == ""
@@ -202,12 +202,12 @@ def test_the_same_is_the_same(path, folder):
 
 def test_an_anonymous_workbook_is_the_same_too(folder, tmp_path):
     write_xlsx(build_stored_report(folder, anonymous=True), tmp_path / "a.xlsx")
-    assert set(verdicts(verify(tmp_path / "a.xlsx", folder)[0]).values()) == {"same"}
+    assert set(verdicts(verify_workbook(tmp_path / "a.xlsx", folder)[0]).values()) == {"same"}
 
 
 @pytest.mark.usefixtures("known")
 def test_saved_again_without_a_change_is_the_same(path, folder):
-    findings, remark = verify(edited(path, lambda book: None), folder)
+    findings, remark = verify_workbook(edited(path, lambda book: None), folder)
     assert set(verdicts(findings).values()) == {"same"}
     assert remark == REPACKED
 
@@ -218,7 +218,7 @@ def test_saved_by_libreoffice_is_the_same(path, folder, tmp_path):
         pytest.skip("no LibreOffice here")
     command = ["soffice", f"-env:UserInstallation=file://{tmp_path}/profile", "--headless", "--convert-to", "xlsx"]
     subprocess.run([*command, "--outdir", tmp_path / "again", path], check=True, capture_output=True, timeout=900)
-    findings, remark = verify(tmp_path / "again" / "trees.xlsx", folder)
+    findings, remark = verify_workbook(tmp_path / "again" / "trees.xlsx", folder)
     assert [finding for finding in findings if finding.verdict != "same"] == []
     assert remark == REPACKED
 
@@ -256,7 +256,7 @@ EDITS = (
 @pytest.mark.parametrize("edits", EDITS)
 @pytest.mark.usefixtures("known")
 def test_every_edit_is_found_and_nothing_else(path, folder, edits):
-    findings, _ = verify(edited(path, lambda book: [change(book) for change in edits.values()]), folder)
+    findings, _ = verify_workbook(edited(path, lambda book: [change(book) for change in edits.values()]), folder)
     odd = [finding for finding in findings if finding.verdict != "same"]
     assert sorted(finding.name for finding in odd) == sorted(f"sheet {name}" for name in edits)
 
@@ -268,7 +268,7 @@ def test_a_text_that_became_a_formula_is_found(path, folder):
     def change(book):
         cell_of(book, "Inputs", "title: =1+1  # <script>").value = '="title: =1+1  # <script>"'
 
-    findings, _ = verify(edited(path, change), folder)
+    findings, _ = verify_workbook(edited(path, change), folder)
     assert verdicts(findings)["sheet Inputs"] == "differs"
 
 
@@ -276,7 +276,7 @@ def test_an_edited_result_is_found(path, folder):
     (folder / "raw/ether16-1n-0/0123456789ab.csv").write_text("id,pass\n1,1\n")
     table = folder / "comparison.csv"
     table.write_text(table.read_text().replace(",valid,", ",extrapolated,", 1))
-    by_name = verdicts(verify(path, folder)[0])
+    by_name = verdicts(verify_workbook(path, folder)[0])
     odd = {name for name, verdict in by_name.items() if verdict == "differs"}
     assert {"comparison.csv", "raw/ether16-1n-0", "sheet Comparison", "sheet Provenance"} <= odd
     assert by_name["summary.csv"] == "same"
@@ -284,7 +284,7 @@ def test_an_edited_result_is_found(path, folder):
 
 def test_a_lost_result_is_missing(path, folder):
     (folder / "fitted/ether16/loggp.yaml").unlink()
-    by_name = verdicts(verify(path, folder)[0])
+    by_name = verdicts(verify_workbook(path, folder)[0])
     assert by_name["fitted/ether16/loggp.yaml"] == "missing"
     assert by_name["sheets"] == "skipped"
 
@@ -294,7 +294,7 @@ def test_digests_taken_out_of_the_workbook_are_missing(path, folder):
     def change(book):
         cell_of(book, "Provenance", "comparison.csv").value = "../../etc/passwd"
 
-    findings, _ = verify(edited(path, change), folder)
+    findings, _ = verify_workbook(edited(path, change), folder)
     by_name = verdicts(findings)
     assert by_name["comparison.csv"] == by_name["../../etc/passwd"] == "missing"
 
@@ -305,12 +305,12 @@ def test_of_another_version_only_the_comparison_is_looked_at(path, folder):
         book["Provenance"].cell(row, 2).value = "0" * 12
         book["Comparison"].insert_rows(1)  # other code may put things elsewhere
 
-    findings, remark = verify(edited(path, older), folder)
+    findings, remark = verify_workbook(edited(path, older), folder)
     by_name = verdicts(findings)
     assert by_name["sheet Comparison"] == "same"
     assert by_name["sheet Summary"] == "skipped"
     assert "another version" in remark
-    findings, _ = verify(edited(path, change_number), folder)
+    findings, _ = verify_workbook(edited(path, change_number), folder)
     assert verdicts(findings)["sheet Comparison"] == "differs"
 
 
@@ -334,11 +334,11 @@ def test_a_renamed_workbook_needs_the_results_named(path):
 def test_another_workbook_is_no_report(tmp_path, folder):
     openpyxl.Workbook().save(tmp_path / "x.xlsx")
     with pytest.raises(UserError, match="no digests"):
-        verify(tmp_path / "x.xlsx", folder)
+        verify_workbook(tmp_path / "x.xlsx", folder)
 
 
 def test_letters_of_columns():
-    assert [column_letters(place) for place in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
+    assert [find_column_letters(place) for place in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
 
 
 @pytest.mark.usefixtures("known")
@@ -354,6 +354,6 @@ def test_a_calculator_may_be_used_but_no_formula_changed(path, folder, value, ve
         sheet[sheet.defined_names["ranks"].attr_text.rpartition("!")[2].replace("$", "")] = value
 
     edited(path, change)
-    finding = next(entry for entry in verify(path, folder)[0] if entry.name == f"sheet {name}")
+    finding = next(entry for entry in verify_workbook(path, folder)[0] if entry.name == f"sheet {name}")
     assert finding.verdict == verdict
     assert detail in finding.detail

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from tests.models.test_contract import fitted_set
 from tests.planning import planned
 
-from commodel.compare.alternatives import fastest_trees
+from commodel.compare.alternatives import find_fastest_trees
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.trees.drawing import list_walks
 from commodel.patterns.trees.tree import Tree
 from commodel.predictions.predictions import attribute_time
 from commodel.records import Batch
-from commodel.reports.html.page import page_html
-from commodel.reports.pictures.specifications import lines
+from commodel.reports.html.page import format_page
+from commodel.reports.pictures.specifications import specify_lines
 from commodel.reports.sections.trees import make_sections
 from commodel.reports.shape import Report
-from commodel.reports.xlsx.charts import axis
+from commodel.reports.xlsx.charts import format_axis
 from commodel.reports.xlsx.workbook import write_xlsx
 
 SPECS = ("binomial:3", "kary:2^2", "flat:4")
@@ -51,7 +51,7 @@ def compared(plan, family):
 def drawn():
     plan = planned(Batch("here-b", "here", 1, points=tuple(points())))
     parameters = replace(fitted_set("loggp"), platform="here")
-    return fastest_trees(plan, compared(plan, "loggp"), [parameters])
+    return find_fastest_trees(plan, compared(plan, "loggp"), [parameters])
 
 
 def test_messages_on_the_critical_path_add_up_to_the_prediction(drawn):
@@ -74,10 +74,10 @@ def test_page_and_workbook_show_them(drawn, tmp_path):
     )
     for chart in section.charts:
         levels = [0, *range(1, int(chart.y.high))]
-        assert lines(chart)["layer"][0]["encoding"]["y"]["axis"]["values"] == levels
-        assert axis(chart.y)["major_unit"] == 1
+        assert specify_lines(chart)["layer"][0]["encoding"]["y"]["axis"]["values"] == levels
+        assert format_axis(chart.y)["major_unit"] == 1
     report = Report("trees", "trees", "", (section,))
-    page = page_html(report)
+    page = format_page(report)
     assert "Critical paths of the fastest trees" in page
     assert page.count("critical path (") >= 4
     write_xlsx(report, tmp_path / "trees.xlsx")

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from tests.reports.reading import parts, rows_of, written
 
-from commodel.reports import build, charts, write_xlsx
+from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.frames import prepare_comparison, select_held_out
 from commodel.reports.shape import (
     TEXT_KINDS,
@@ -111,7 +111,7 @@ def test_simulated_rows_and_sheets_are_marked(book):
 def test_measured_rows_and_sheets_are_not_marked_as_simulated(inputs, tmp_path):
     real = inputs["comparison"][inputs["comparison"]["platform"] == "ether16"]
     sets = [parameters for parameters in inputs["parameter_sets"] if parameters.platform == "ether16"]
-    book = written(build(real, sets, experiment="one"), tmp_path / "one.xlsx")
+    book = written(build_report(real, sets, experiment="one"), tmp_path / "one.xlsx")
     assert not any("SIMULATED" in str(sheet["A2"].value) for sheet in book)
     head, rows = rows_of(book["Comparison"], "T_Comparison")
     assert {row[head.index("simulated")] for row in rows} == {"no"}
@@ -119,7 +119,7 @@ def test_measured_rows_and_sheets_are_not_marked_as_simulated(inputs, tmp_path):
 
 
 def test_columns_of_a_single_value_are_last_folded_and_repeated_in_the_note(small, tmp_path):
-    report = build(small[small["platform"] == "ether16"], experiment="one")
+    report = build_report(small[small["platform"] == "ether16"], experiment="one")
     section = report.section("Comparison")
     (table,) = section.tables
     keys = [column.key for column in table.columns]
@@ -197,7 +197,7 @@ def test_sheets_stand_in_the_promised_order(book):
 
 
 def test_equal_reports_are_equal_bytes(inputs, workbook, tmp_path):
-    write_xlsx(build(**inputs), tmp_path / "again.xlsx")
+    write_xlsx(build_report(**inputs), tmp_path / "again.xlsx")
     assert (tmp_path / "again.xlsx").read_bytes() == workbook.read_bytes()
 
 
@@ -232,7 +232,7 @@ def test_print_set_up(book):
 def test_wide_content(comparison, tmp_path):
     wide = comparison[comparison["family"] == "loggp"].copy()
     wide = wide.assign(validity="extrapolated: " + "long words " * 60, layout="l" * 300, bytes=np.int64(2) ** 50)
-    book = written(build(wide, experiment="e" * 500, title="t" * 500), tmp_path / "wide.xlsx")
+    book = written(build_report(wide, experiment="e" * 500, title="t" * 500), tmp_path / "wide.xlsx")
     assert max(column.width for column in book["Comparison"].column_dimensions.values()) < 60
 
 

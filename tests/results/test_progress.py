@@ -30,11 +30,11 @@ from commodel.results.progress import (
     STOPPED,
     WAITING,
     Work,
-    as_json_data,
     compare_with_earlier_durations,
     forecast_parallel,
     forecast_running_batch,
     format_status,
+    make_json_data,
     read_earlier_durations,
     tabulate_batches,
     tabulate_platforms,
@@ -108,7 +108,7 @@ def test_given_up_cases_are_counted_by_reason_and_the_whole_is_over(campaign):
     assert status.remaining == 0
     assert "6 not (3 crash, 3 timeout)" in format_status(status)
     assert tabulate_platforms(status)[0]["crash"] == 3
-    data = json.loads(json.dumps(as_json_data(status)))
+    data = json.loads(json.dumps(make_json_data(status)))
     assert data["unmeasured"] == {"crash": 3, "timeout": 3}
     assert data["batches"][0]["state"] == "finished"
 
@@ -141,7 +141,7 @@ def test_a_damaged_story_stops_no_status(campaign, damage):
     assert (entry.state, entry.measured) == (STOPPED, 3)
     assert tabulate_batches(read(campaign))[1]["state"].endswith(f": {DAMAGED_OUTCOME}")
     assert tabulate_batches(read(campaign))[1]["state"].startswith("stopped at ")
-    json.dumps(as_json_data(read(campaign)), allow_nan=False)
+    json.dumps(make_json_data(read(campaign)), allow_nan=False)
     for case in entry.batch.ids:
         (folder / f"{case}.csv").touch()
     campaign.done_file(entry.batch).touch()

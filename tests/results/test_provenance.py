@@ -26,7 +26,7 @@ from commodel.fits.probe_fits import collect_observed
 from commodel.plan.config import load_platform
 from commodel.records import Batch, Case, PlannedPlatform, Point
 from commodel.results import provenance, raw_samples
-from commodel.results.collection import collect, summarize_raw
+from commodel.results.collection import collect_samples, summarize_raw
 from commodel.results.provenance import check_setting, compute_digests, list_attempts, read_input_texts, read_setting
 from tests.planning import planned
 
@@ -205,9 +205,9 @@ def raw(tmp_path):
 
 
 def test_observations_have_the_setting_that_their_batch_noted(raw):
-    assert "setting" not in collect(PLAN, raw)[0]
+    assert "setting" not in collect_samples(PLAN, raw)[0]
     write_json(raw / "one" / PROVENANCE, {"setting": "rails=2", "date": "today"})
-    observations, _ = collect(PLAN, raw)
+    observations, _ = collect_samples(PLAN, raw)
     assert set(observations["setting"]) == {"rails=2"}
     write_table(raw / "observations.csv", observations)
     assert set(read_table(raw / "observations.csv", OBSERVATIONS)["setting"]) == {"rails=2"}
@@ -220,7 +220,7 @@ def test_observations_have_the_setting_that_their_batch_noted(raw):
 def test_what_a_provenance_may_not_state(raw, noted):
     write_json(raw / "one" / PROVENANCE, noted)
     with pytest.raises(UserError, match=r"provenance\.json"):
-        collect(PLAN, raw)
+        collect_samples(PLAN, raw)
 
 
 def test_a_batch_goes_on_in_the_setting_that_it_began_in(tmp_path):
@@ -238,7 +238,7 @@ def test_a_batch_goes_on_in_the_setting_that_it_began_in(tmp_path):
 @pytest.fixture
 def two(raw):
     """Of both points the same samples in two settings, three times as long in the second."""
-    observations, _ = collect(PLAN, raw)
+    observations, _ = collect_samples(PLAN, raw)
     slow = observations.assign(seconds=3 * observations["seconds"], setting="slow")
     path = raw / "observations.csv"
     write_table(path, pd.concat([observations.assign(setting="fast"), slow]))

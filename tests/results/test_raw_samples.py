@@ -18,7 +18,7 @@ from commodel.files.tables import UNMEASURED, list_columns, write_table
 from commodel.records import Batch, Case, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DAMAGED_OUTCOME, OwnAttempt
-from commodel.results.collection import collect, summarize_raw
+from commodel.results.collection import collect_samples, summarize_raw
 from commodel.results.raw_samples import (
     LATE,
     LATE_SUFFIX,
@@ -220,7 +220,7 @@ def raw(tmp_path):
 
 
 def test_every_sample_has_its_case_s_columns(raw):
-    observations, lacking = collect(PLAN, raw)
+    observations, lacking = collect_samples(PLAN, raw)
     assert len(observations) == 5 * 4
     assert lacking.empty
     assert list(lacking) == list_columns(UNMEASURED)
@@ -242,7 +242,7 @@ def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
     (raw / "first" / f"{late.id}.csv").unlink()
     raw_samples.join_passes({1: pass_file, 2: pass_file}, raw / "first", late.id)
     (raw / "second" / f"{lost.id}.csv").unlink()
-    observations, lacking = collect(PLAN, raw, unfinished=True)
+    observations, lacking = collect_samples(PLAN, raw, unfinished=True)
     prediction = {"family": "f", "validity": "valid"} | dict.fromkeys(
         ("predicted", "predicted_low", "predicted_high"), 1e-6
     )
@@ -271,11 +271,11 @@ def test_a_case_without_a_valid_sample_was_not_measured(raw):
         pass_file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *text]) + "\n")
         raw_samples.find_raw_file(raw / "first", POINTS[1].id).unlink()
         raw_samples.join_passes({1: pass_file}, raw / "first", POINTS[1].id)
-        observations, lacking = collect(PLAN, raw)
+        observations, lacking = collect_samples(PLAN, raw)
         assert (observations["id"] == POINTS[1].id).sum() == 2
         assert list(lacking["status"]) == expected
         assert [POINTS[1].id in cases for cases in raw_samples.list_finished(raw / "first")] == [bool(valid), not valid]
-    assert collect(PLAN, raw)[1].empty
+    assert collect_samples(PLAN, raw)[1].empty
 
 
 def test_all_damaged_files_are_moved_aside_at_once_and_their_batches_are_not_done(raw):
@@ -283,7 +283,7 @@ def test_all_damaged_files_are_moved_aside_at_once_and_their_batches_are_not_don
     first.write_text(first.read_text().replace("2.0", "2.1", 1))
     second.write_text(second.read_text()[:-5])
     with pytest.raises(UserError) as refused:
-        collect(PLAN, raw)
+        collect_samples(PLAN, raw)
     message = refused.value.format_message()
     assert f"{first}:3: damaged raw file (its checksum differs)" in message
     assert "2 files moved aside" in message
@@ -308,7 +308,7 @@ def test_a_damaged_file_of_late_samples_is_moved_aside_too(raw):
     late = path.replace(path.with_suffix(raw_samples.LATE_SUFFIX))
     late.write_text(late.read_text()[:-5])
     with pytest.raises(UserError, match=rf"{late.name}: damaged raw file .* 1 file moved aside"):
-        collect(PLAN, raw)
+        collect_samples(PLAN, raw)
     assert raw_samples.read_marker(raw / "first", POINTS[1].id) is None
     assert not (raw / "first/done").exists()
 
@@ -316,10 +316,10 @@ def test_a_damaged_file_of_late_samples_is_moved_aside_too(raw):
 def test_a_damaged_file_leaves_the_other_batch_done(raw):
     (raw / "second" / f"{POINTS[2].id}.csv").write_text("")
     with pytest.raises(UserError, match="1 file moved aside"):
-        collect(PLAN, raw)
+        collect_samples(PLAN, raw)
     assert (raw / "first/done").exists()
     assert not (raw / "second/done").exists()
-    _, lacking = collect(PLAN, raw, unfinished=True)
+    _, lacking = collect_samples(PLAN, raw, unfinished=True)
     assert lacking.loc[lacking["id"] == POINTS[2].id, "reason"].item() == "its raw file was damaged and moved aside"
 
 
@@ -327,7 +327,7 @@ def test_what_was_given_up_has_a_row_with_its_reason(raw):
     (raw / "first" / f"{POINTS[0].id}.csv").unlink()
     raw_samples.write_marker(raw / "first", POINTS[0].id, raw_samples.CRASH, "signal 9", 1)
     raw_samples.write_marker(raw / "first", POINTS[1].id, raw_samples.CRASH, "measured after all", 1)
-    observations, lacking = collect(PLAN, raw)
+    observations, lacking = collect_samples(PLAN, raw)
     assert len(observations) == 4 * 4
     (row,) = lacking.to_dict("records")
     assert (row["id"], row["batch"], row["name"], row["alternative"]) == (POINTS[0].id, "first", "bcast", "linear")
@@ -339,24 +339,24 @@ def test_a_batch_that_did_not_finish_is_an_error_unless_requested(raw):
     for path in (raw / "second").glob("*"):
         path.unlink()
     with pytest.raises(UserError, match=r"2 cases are neither .* as \w+ \(never started\): run again"):
-        collect(PLAN, raw)
+        collect_samples(PLAN, raw)
     OwnAttempt(raw / "second", 60, "").write()
-    _, lacking = collect(PLAN, raw, unfinished=True)
+    _, lacking = collect_samples(PLAN, raw, unfinished=True)
     assert list(lacking["id"]) == BATCHES[1].ids
     assert set(lacking["status"]) == {"unfinished"}
     assert set(lacking["reason"]) == {"1 attempt, the last one: ended without a message"}
     again = OwnAttempt(raw / "second", 60, "")
     again.end("error: no MPI")
-    _, lacking = collect(PLAN, raw, unfinished=True)
+    _, lacking = collect_samples(PLAN, raw, unfinished=True)
     assert set(lacking["reason"]) == {"2 attempts, the last one: error: no MPI"}
     (raw / "second/state.json").write_text("{")
-    _, lacking = collect(PLAN, raw, unfinished=True)
+    _, lacking = collect_samples(PLAN, raw, unfinished=True)
     assert set(lacking["reason"]) == {f"1 attempt, the last one: {DAMAGED_OUTCOME}"}
 
 
 def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):
     (raw / "first" / f"{CASE.id}.csv").unlink()
-    _, lacking = collect(PLAN, raw, unfinished=True)
+    _, lacking = collect_samples(PLAN, raw, unfinished=True)
     lacking.to_csv(tmp_path / "unmeasured.csv", index=False)
     (row,) = pd.read_csv(tmp_path / "unmeasured.csv").to_dict("records")
     assert (row["kind"], row["name"], row["nodes"], row["bytes"]) == ("probe", "pingpong", 1, 8)
@@ -372,7 +372,7 @@ def test_what_streams_state_of_their_first_and_last_wave(tmp_path):
         (tmp_path / "pass.csv").write_text("\n".join([f"id,sample,seconds,skew,valid,stop{head}", *rows]) + "\n")
         raw_samples.join_passes({1: tmp_path / "pass.csv"}, tmp_path / "first", point.id)
     plan = planned(batch)
-    observations, _ = collect(plan, tmp_path)
+    observations, _ = collect_samples(plan, tmp_path)
     streamed = observations[observations["id"] == stream.id]
     assert set(streamed["waves"]) == {50}
     assert list(streamed["first"]) == pytest.approx([1e-5, 1.1e-5, 1.2e-5, 1.3e-5])
@@ -395,7 +395,7 @@ def test_what_streams_state_of_their_first_and_last_wave(tmp_path):
 def test_a_table_of_before_there_were_waves_is_read(raw, tmp_path):
     lost = POINTS[2]
     (raw / "second" / f"{lost.id}.csv").unlink()
-    _, lacking = collect(PLAN, raw, unfinished=True)
+    _, lacking = collect_samples(PLAN, raw, unfinished=True)
     write_table(tmp_path / "new.csv", lacking)
     write_table(tmp_path / "old.csv", lacking.drop(columns="waves"))
     for name in ("new", "old"):

@@ -16,10 +16,10 @@ from commodel.advice.alternatives import list_trees
 from commodel.advice.evidence import Evidence
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
-from commodel.models.families import family_names
+from commodel.models.families import list_family_names
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.planning import load_setting
-from commodel.platforms.build import build
+from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT, find_tool
 from commodel.records import LIBRARY
 from tests.processes import command_name, family, still_there
@@ -44,12 +44,12 @@ def test_one_campaign_fits_them_all(project):
     results = project.compare("everything")
     project.verb("report", "--in", "results/everything", "--out", "reports/everything")
     assert (project.folder / "reports/everything/everything.xlsx").exists()
-    sets = {name: read_parameters(results / "fitted" / "two-types" / f"{name}.yaml") for name in family_names()}
+    sets = {name: read_parameters(results / "fitted" / "two-types" / f"{name}.yaml") for name in list_family_names()}
     empty = [name for name, parameters in sets.items() if not parameters.values]
     assert not empty
     comparison = pd.read_csv(results / "comparison.csv")
     predicted = comparison.groupby("family")["predicted"].apply(lambda column: column.notna().all())
-    assert set(predicted.index) == set(family_names())
+    assert set(predicted.index) == set(list_family_names())
     assert predicted.all(), predicted[~predicted]
 
     values = sets["hloggp"].values
@@ -352,7 +352,7 @@ with_mrnet = pytest.mark.skipif(find_tool("mrnet_commnode") is None, reason="no 
 
 @with_mrnet
 def test_mrnet_is_measured_by_the_same_benchmark(project):
-    program = build(ROOT, "mrnet") / "mrnet-bench"
+    program = build_toolchain(ROOT, "mrnet") / "mrnet-bench"
     described = json.loads(subprocess.run([program, "--describe"], capture_output=True, check=True).stdout)
     assert (described["name"], described["mpi"]) == ("mrnet-bench", "MRNet")
     (project.folder / "params/platforms/overlay-there.yaml").write_text(PLATFORM.replace("overlay", "mrnet"))
@@ -374,7 +374,7 @@ def test_nothing_of_mrnet_outlives_its_front_end(tmp_path, hung):
         "id,operation,topology,bytes,filter,compute,mode,period\na,reduce,tree.top,8,sum,0,waves,0\n"
     )
     options = ["--max-seconds", "600", "--min-samples", "10000000", "--max-samples", "10000000"]
-    command = [build(ROOT, "mrnet") / "mrnet-bench", "--cases", "cases.csv", "--out", "out", *options]
+    command = [build_toolchain(ROOT, "mrnet") / "mrnet-bench", "--cases", "cases.csv", "--out", "out", *options]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     if hung:
         inner = until(lambda: [number for number in family(process.pid) if command_name(number) == "mrnet_commnode"])

@@ -16,13 +16,13 @@ class UserError(click.ClickException):
     """A mistake in the user's input: its place, the value found, and the wanted one."""
 
     exit_code = 2
-    others: tuple["UserError", ...] = ()  # further mistakes of the same file
+    further_errors: tuple["UserError", ...] = ()  # further mistakes of the same file
     uncounted = 0  # number of further mistakes, which are not stored
 
     def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None, key: str = ""):
         self.file, self.key, self.found = file, key, message
-        place = ":".join(str(part) for part in (file, line) if part is not None)
-        super().__init__(": ".join(one_line(part) for part in (place, key, message) if part))
+        location = ":".join(str(part) for part in (file, line) if part is not None)
+        super().__init__(": ".join(make_printable(part) for part in (location, key, message) if part))
 
     def show(self, file=None) -> None:
         for line in self.lines():
@@ -30,14 +30,14 @@ class UserError(click.ClickException):
 
     def lines(self) -> list[str]:
         """Return a line for each mistake, at most ten, then the number of further mistakes."""
-        shown = [self, *self.others][:MAX_SHOWN_MISTAKES]
-        hidden = 1 + len(self.others) + self.uncounted - len(shown)
-        more = [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
-        return [error.format_message() for error in shown] + more
+        shown = [self, *self.further_errors][:MAX_SHOWN_MISTAKES]
+        hidden = 1 + len(self.further_errors) + self.uncounted - len(shown)
+        hidden_line = [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
+        return [error.format_message() for error in shown] + hidden_line
 
 
 @contextmanager
-def mistakes_in(file: str | Path | None = None, key: str = "") -> Iterator[None]:
+def locate_mistakes(file: str | Path | None = None, key: str = "") -> Iterator[None]:
     """Add the file, or the key, to an error of the block."""
     try:
         yield
@@ -59,8 +59,8 @@ class Mistakes:
 
     def raise_any(self) -> None:
         if self.errors:
-            first, *others = self.errors
-            first.others, first.uncounted = tuple(others), self.count - len(self.errors)
+            first, *further = self.errors
+            first.further_errors, first.uncounted = tuple(further), self.count - len(self.errors)
             raise first
 
 
@@ -69,21 +69,21 @@ def _print_note(text: str) -> None:
     click.echo(f"commodel: {text}", err=True)
 
 
-def note_old_names(file: str | Path, now: Mapping[str, str]) -> None:
+def note_old_names(file: str | Path, new_names: Mapping[str, str]) -> None:
     """Print which old names a file has and their present ones, in one line and once for all files of its folder."""
-    recorded = _noted_names(os.path.dirname(os.path.abspath(str(file))))
-    if new := {old: name for old, name in now.items() if old not in recorded}:
+    recorded = _list_noted_names(os.path.dirname(os.path.abspath(str(file))))
+    if new := {old: name for old, name in new_names.items() if old not in recorded}:
         recorded.update(new)
         names = ", ".join(f"'{old}' is now '{name}'" for old, name in new.items())
         _print_note(f"{file}: {names}; the old names are read until the next release")
 
 
 @lru_cache(maxsize=256)
-def _noted_names(folder: str) -> set[str]:
+def _list_noted_names(folder: str) -> set[str]:
     return set()
 
 
-def one_line(text: object, limit: int = 400) -> str:
+def make_printable(text: object, limit: int = 400) -> str:
     """Return a text from an unknown source, safe to print: without line breaks and control characters, and of limited
     length."""
     printable = str(text)
@@ -92,15 +92,15 @@ def one_line(text: object, limit: int = 400) -> str:
     return printable if len(printable) <= limit else printable[: limit - 1] + "…"
 
 
-def near(found: str, wanted: Iterable[str]) -> str:
+def find_similar_name(found: str, wanted: Iterable[str]) -> str:
     """Return the name that the user probably meant, ignoring case; empty if none is similar."""
-    known = {name.lower(): name for name in wanted}
-    nearest = difflib.get_close_matches(found.lower(), known, n=1, cutoff=0.6)
-    return known[nearest[0]] if nearest else ""
+    spellings = {name.lower(): name for name in wanted}
+    nearest = difflib.get_close_matches(found.lower(), spellings, n=1, cutoff=0.6)
+    return spellings[nearest[0]] if nearest else ""
 
 
-def suggest(found: str, wanted: Iterable[str]) -> str:
+def suggest_name(found: str, wanted: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the nearest name, else all names."""
     wanted = list(wanted)
-    meant = near(found, wanted)
+    meant = find_similar_name(found, wanted)
     return f"did you mean '{meant}'?" if meant else f"wanted one of: {', '.join(sorted(wanted))}"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
-from commodel.units import MAX_COUNT, parse_count, shown
+from commodel.units import MAX_COUNT, parse_count, show_value
 
 NODE, BEYOND = "node", "beyond"  # the classes that are not named after a level
 RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
@@ -46,7 +46,7 @@ class Hierarchy:
         patterns of host names (`rack1-*`).
         """
         if not isinstance(levels, Mapping):
-            raise UserError(f"found {shown(levels)}, wanted a mapping such as {{leaf: 16, group: 64}}")
+            raise UserError(f"found {show_value(levels)}, wanted a mapping such as {{leaf: 16, group: 64}}")
         return cls.of({name: _parse_level(name, text, nodes, hosts) for name, text in levels.items()})
 
     @property
@@ -99,8 +99,8 @@ class Hierarchy:
         one, two = np.asarray(one), np.asarray(two)
         distance = (one != two).astype(np.int64)
         if self.groups:
-            if (most := max((int(ends.max()) for ends in (one, two) if ends.size), default=-1)) >= self.nodes:
-                raise UserError(f"the levels have {self.nodes} nodes, found node {most}")
+            if (largest_node := max((int(ends.max()) for ends in (one, two) if ends.size), default=-1)) >= self.nodes:
+                raise UserError(f"the levels have {self.nodes} nodes, found node {largest_node}")
             for column in self.columns:
                 distance += column[one] != column[two]
         return distance
@@ -120,8 +120,8 @@ class Hierarchy:
             nodes = nodes[order][~third[: len(order)]]
         else:
             nodes = nodes[:2]
-        apart = np.unique(self.distance(nodes[:, None], nodes[None, :]))
-        return [distance for distance in apart.tolist() if distance or (ranks > 1).any()]
+        classes = np.unique(self.distance(nodes[:, None], nodes[None, :]))
+        return [distance for distance in classes.tolist() if distance or (ranks > 1).any()]
 
 
 FLAT = Hierarchy()
@@ -141,13 +141,13 @@ def describe_reach(reach: str) -> str:
 def _parse_groups(levels: object) -> dict[str, np.ndarray]:
     """Return the group of each node by level; groups are numbered in the order of their first nodes."""
     if not isinstance(levels, Mapping):
-        raise UserError(f"found {shown(levels)}, wanted a mapping of levels")
+        raise UserError(f"found {show_value(levels)}, wanted a mapping of levels")
     groups: dict[str, np.ndarray] = {}
     for name, column in levels.items():
         _check_name(name)
         numbers = isinstance(column, Sequence | np.ndarray) and not isinstance(column, str) and len(column)
         if not numbers or not all(isinstance(number, int | np.integer) for number in column):
-            raise UserError(f"level {name}: found {shown(column)}, wanted a group number for every node")
+            raise UserError(f"level {name}: found {show_value(column)}, wanted a group number for every node")
         _, first, group = np.unique(np.asarray(column), return_index=True, return_inverse=True)
         groups[name] = np.argsort(np.argsort(first))[group]
     if len(groups) > MAX_LEVELS:
@@ -158,7 +158,7 @@ def _parse_groups(levels: object) -> dict[str, np.ndarray]:
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name) or name in (NODE, BEYOND, "same"):
         wanted = f"a name of a-z, 0-9 and - other than {NODE}, {BEYOND} and same"
-        raise UserError(f"found a level called {shown(name)}, wanted {wanted}")
+        raise UserError(f"found a level called {show_value(name)}, wanted {wanted}")
 
 
 def _check_nesting(groups: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
@@ -170,8 +170,8 @@ def _check_nesting(groups: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]
         first = np.unique(inside, return_index=True)[1]
         if (wrong := around != around[first][inside]).any():
             node = int(wrong.argmax())
-            apart = f"nodes {first[inside[node]]} and {node}"
-            raise UserError(f"found {apart} in one {name} but not in one {outer}; levels nest, innermost first")
+            node_names = f"nodes {first[inside[node]]} and {node}"
+            raise UserError(f"found {node_names} in one {name} but not in one {outer}; levels nest, innermost first")
     return groups
 
 
@@ -195,9 +195,11 @@ def _parse_members(name: object, part: object, nodes: int, hosts: Sequence[str])
     if ends := RANGE.fullmatch(text):
         first, last = int(ends[1]), int(ends[2] or ends[1])
         if not first <= last < nodes:
-            raise UserError(f"level {name}: found {shown(part)}, wanted nodes from 0 to {nodes - 1}")
+            raise UserError(f"level {name}: found {show_value(part)}, wanted nodes from 0 to {nodes - 1}")
         return np.arange(first, last + 1)
     members = np.flatnonzero([fnmatchcase(host, text) for host in hosts])
     if not len(members):
-        raise UserError(f"level {name}: found {shown(part)}, wanted nodes such as 0-15, or a pattern of hosts' names")
+        raise UserError(
+            f"level {name}: found {show_value(part)}, wanted nodes such as 0-15, or a pattern of hosts' names"
+        )
     return members

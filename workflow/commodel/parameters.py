@@ -4,7 +4,7 @@ points, and its provenance."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from commodel.errors import one_line
+from commodel.errors import make_printable
 from commodel.records import Count, Finite
 
 DATA_SHEET_SOURCE = "from data sheets, not measured"  # source of a set without measurements
@@ -69,7 +69,7 @@ class Errors:
         return (self.low + self.high) / 2 if self.median is None else min(max(self.median, self.low), self.high)
 
 
-def file_key(field_name: str) -> str:
+def make_file_key(field_name: str) -> str:
     """Return the name of a field in a file of parameters."""
     return "parameters" if field_name == "values" else field_name
 
@@ -82,7 +82,7 @@ class ParameterSet:
     has what is not a number: the variant of the model, or the types of nodes.
     """
 
-    __pydantic_config__ = {"extra": "forbid", "alias_generator": file_key}  # noqa: RUF012
+    __pydantic_config__ = {"extra": "forbid", "alias_generator": make_file_key}  # noqa: RUF012
 
     family: str
     platform: str
@@ -118,7 +118,7 @@ def describe_origins(sets: Sequence[ParameterSet], platform: str) -> list[str]:
     families: dict[str, list[str]] = {}
     for parameters in sets:
         if parameters.platform and parameters.platform != platform:  # none: written by hand
-            families.setdefault(one_line(parameters.platform, 80), []).append(parameters.family)
+            families.setdefault(make_printable(parameters.platform, 80), []).append(parameters.family)
     notes = []
     if families and (platform or len(families) > 1):
         of = "; ".join(f"{', '.join(dict.fromkeys(names))} of {where}" for where, names in families.items())

@@ -30,9 +30,9 @@ def listen_with(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def report_within(what: str) -> Iterator[None]:
-    """Report `what` at the start of the block, and prefix it to all reports of the block."""
+def report_within(activity: str) -> Iterator[None]:
+    """Report `activity` at the start of the block, and prefix it to all reports of the block."""
     listener = _listener.get()
-    listener(what)
-    with listen_with(lambda text: listener(f"{what}, {text}")):
+    listener(activity)
+    with listen_with(lambda text: listener(f"{activity}, {text}")):
         yield

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from annotated_types import Interval, Predicate
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.units import MAX_WAVES, format_extent
 
 STOP_REASONS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
@@ -38,7 +38,7 @@ Samples = Annotated[int, Interval(ge=1, le=1_000_000)]
 Sha256 = Annotated[str, Predicate(lambda text: bool(re.fullmatch("[0-9a-f]{64}", text)))]
 
 
-def digest(content: object, length: int = 12) -> str:
+def compute_digest(content: object, length: int = 12) -> str:
     """Return a digest of anything that JSON can hold; equal content has an equal digest on every machine."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
@@ -157,7 +157,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        return digest([self.platform, self.probe, self.ranks, dict(self.settings), self.layout, self.where])
+        return compute_digest([self.platform, self.probe, self.ranks, dict(self.settings), self.layout, self.where])
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ class Plan:
     def batch(self, name: str) -> Batch:
         batches = {batch.name: batch for batch in self.batches}
         if name not in batches:
-            raise UserError(f"no batch '{name}' in the plan; {suggest(name, batches)}")
+            raise UserError(f"no batch '{name}' in the plan; {suggest_name(name, batches)}")
         return batches[name]
 
     def as_json(self) -> dict:

@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 from functools import lru_cache
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.sources import PACKAGE
 
 
@@ -69,4 +69,4 @@ def lookup(folder: str, constant: str, name: str):
         entries = discover(folder, constant)
     if name in entries:
         return entries[name]
-    raise UserError(f"unknown {constant.lower()} '{name}'; {suggest(name, entries)}")
+    raise UserError(f"unknown {constant.lower()} '{name}'; {suggest_name(name, entries)}")

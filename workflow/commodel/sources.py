@@ -36,8 +36,8 @@ def list_source_files(*modules: str) -> list[str]:
 def find_module_file(name: str) -> Path | None:
     """Return the file of a module: families/logp_tan.py for `families.logp-tan`, families/__init__.py for
     `families`."""
-    place = PACKAGE.joinpath(*name.replace("-", "_").split("."))
-    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.exists()), None)
+    module_path = PACKAGE.joinpath(*name.replace("-", "_").split("."))
+    return next((path for path in (module_path.with_suffix(".py"), module_path / "__init__.py") if path.exists()), None)
 
 
 def _require_module_file(name: str) -> Path:
@@ -58,7 +58,7 @@ def list_imported_files(path: Path) -> tuple[Path, ...]:
     Syntax trees of all files would add most of a second to each call of Snakemake.
     """
     names: list[str] = []
-    for module, given in IMPORT.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))):
-        names += [module, *(f"{module}.{name}" for name in NAME.findall(given))]
+    for module, names_text in IMPORT.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))):
+        names += [module, *(f"{module}.{name}" for name in NAME.findall(names_text))]
     stems = [name.partition(".")[2] for name in names]
     return tuple(file for stem in stems if stem and (file := find_module_file(stem)))

@@ -1,5 +1,5 @@
-"""Statistics of a few raw samples: the median and its confidence interval (`median_interval`), its noise, and bootstrap
-resamples (`resample_statistic`)."""
+"""Statistics of a few raw samples: the median and its confidence interval (`compute_median_interval`), its noise, and
+bootstrap resamples (`resample_statistic`)."""
 
 from collections.abc import Iterable, Sequence
 from math import log
@@ -22,20 +22,20 @@ def find_worst_stop(stops: Iterable[str]) -> str:
     return max(stops, key=STOP_REASONS.index)
 
 
-def median_interval(samples: np.ndarray, passes: np.ndarray | None = None) -> tuple[float, float, float]:
+def compute_median_interval(samples: np.ndarray, passes: np.ndarray | None = None) -> tuple[float, float, float]:
     """Return the median and its two-sided confidence interval by order statistics, without assuming a distribution.
 
     Below six samples no order statistic reaches 95 %, and the extremes are returned. Samples of one pass are taken
     within milliseconds. If passes differ, the interval is widened to include the medians of all of them.
     """
-    median, low, high = _ordered_interval(samples)
+    median, low, high = _select_ordered_interval(samples)
     if passes is not None and len(samples):
         medians = [np.median(samples[passes == number]) for number in np.unique(passes)]
         low, high = min(low, *medians, median), max(high, *medians, median)
     return median, float(low), float(high)
 
 
-def _ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
+def _select_ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
     ordered = np.sort(samples)
     count = len(ordered)
     if not count:
@@ -51,9 +51,9 @@ def estimate_noise(samples: Sequence[float]) -> float:
     return max(MIN_NOISE, MEDIAN_TO_MEAN_NOISE * float(np.std(np.log(samples), ddof=1)) / len(samples) ** 0.5)
 
 
-def select_evenly(count: int, most: int) -> list[int]:
-    """Return at most `most` of `count` indices, including the first and the last, at about equal distances."""
-    return np.linspace(0, count - 1, min(most, count)).round().astype(int).tolist()
+def select_evenly(count: int, max_count: int) -> list[int]:
+    """Return at most `max_count` of `count` indices, including the first and the last, at about equal distances."""
+    return np.linspace(0, count - 1, min(max_count, count)).round().astype(int).tolist()
 
 
 def count_omitted(count: int) -> int:
@@ -82,7 +82,7 @@ def resample_statistic(
         return np.concatenate([[reduce(samples)], reduce(picks, axis=1)])
     resamples: dict[int, list[tuple[int, np.ndarray]]] = {}  # by length: those of one length are reduced together
     for number in range(1, 1 + draws):
-        drawn = [groups[place] for place in rng.integers(0, len(groups), len(groups))]
+        drawn = [groups[index] for index in rng.integers(0, len(groups), len(groups))]
         picks = np.concatenate([group[rng.integers(0, len(group), len(group))] for group in drawn])
         resamples.setdefault(len(picks), []).append((number, picks))
     values = np.full(1 + draws, reduce(samples))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
-from commodel.errors import UserError, one_line, suggest
+from commodel.errors import UserError, make_printable, suggest_name
 
 MAX_BYTES = 1 << 50
 MAX_COUNT = 1 << 24
@@ -42,7 +42,7 @@ FRACTION = "a fraction such as 2% or 0.02"
 COUNT, NUMBER = "a whole number", "a number such as 4, 0.5 or 1e3"
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Return a wrong value as text for an error message."""
     match value:
         case None:
@@ -55,16 +55,16 @@ def shown(value: object) -> str:
             return "a list" if value else "an empty list"
         case int() if abs(value) > 10**30:
             return "an endless number"
-    return f"'{one_line(value, 60)}'"
+    return f"'{make_printable(value, 60)}'"
 
 
 def parse_bytes(value: object) -> int:
     """Return whole bytes, 0 to 2**50."""
     number = _parse_quantity(value, BYTE_UNITS, SIZE)
     if number > MAX_BYTES:
-        raise UserError(f"found {shown(value)}, wanted at most 1024 TiB")
+        raise UserError(f"found {show_value(value)}, wanted at most 1024 TiB")
     if number != int(number):
-        raise UserError(f"found {shown(value)}, wanted whole bytes")
+        raise UserError(f"found {show_value(value)}, wanted whole bytes")
     return int(number)
 
 
@@ -74,10 +74,10 @@ def parse_bandwidth(value: object) -> float:
     A unit is required: half of the readers take a bare 100 for gigabits, the other half for GB.
     """
     if parse_bare_number(value):
-        raise UserError(f"found {shown(value)}, wanted {RATE}")
+        raise UserError(f"found {show_value(value)}, wanted {RATE}")
     number = _parse_quantity(value, RATE_UNITS, RATE)
     if number and not 1 <= number <= MAX_BYTES:
-        raise UserError(f"found {shown(value)}, wanted 1 B/s to 1024 TiB/s")
+        raise UserError(f"found {show_value(value)}, wanted 1 B/s to 1024 TiB/s")
     return float(number)
 
 
@@ -87,12 +87,12 @@ def parse_seconds(value: object) -> float:
     A unit is required: half of the readers take a bare 2.5 for microseconds. 0 is 0 in every unit.
     """
     if parse_bare_number(value):
-        right = with_time_unit(one_line(_value_text(value), 40))
-        raise UserError(f"found {shown(value)}, wanted a unit with it, such as {right}")
+        right = suggest_time_units(make_printable(_format_value(value), 40))
+        raise UserError(f"found {show_value(value)}, wanted a unit with it, such as {right}")
     return parse_number_of_seconds(value)
 
 
-def with_time_unit(number: str, per: str = "") -> str:
+def suggest_time_units(number: str, per: str = "") -> str:
     """Return the likely meanings of a number without a unit; `per` is the rest of the unit, such as /B."""
     seconds = f"{number}s{per}"
     return seconds if abs(Decimal(number)) < Decimal("0.001") else f"{number}us{per} or {seconds}"
@@ -102,13 +102,13 @@ def parse_number_of_seconds(value: object) -> float:
     """Return a time in seconds; a number without a unit is in seconds, as its key or column states."""
     number = _parse_quantity(value, TIME_UNITS, TIME)
     if number > MAX_SECONDS:
-        raise UserError(f"found {shown(value)}, wanted at most {MAX_SECONDS:g} s")
+        raise UserError(f"found {show_value(value)}, wanted at most {MAX_SECONDS:g} s")
     return float(number)
 
 
 def parse_bare_number(value: object) -> Decimal | None:
     """Return a quantity without a unit as a number; None if the value has a unit, is negative, or is no quantity."""
-    match = None if isinstance(value, bool) else _QUANTITY.fullmatch(_value_text(value))
+    match = None if isinstance(value, bool) else _QUANTITY.fullmatch(_format_value(value))
     return Decimal(match[2]) if match and not match[3] and match[1] != "-" else None
 
 
@@ -116,14 +116,14 @@ def parse_fraction(value: object) -> float:
     """Return a fraction from 0 to 1; a bare 2 is refused, since it may mean 2 %."""
     number = _parse_quantity(value, {"%": Decimal("0.01")}, FRACTION)
     if number > 1:
-        raise UserError(f"found {shown(value)}, wanted {FRACTION}, at most 100%")
+        raise UserError(f"found {show_value(value)}, wanted {FRACTION}, at most 100%")
     return float(number)
 
 
 def parse_number(value: object) -> float:
     number = float(_parse_quantity(value, {}, NUMBER))
     if math.isinf(number):
-        raise UserError(f"found {shown(value)}, wanted {NUMBER}")
+        raise UserError(f"found {show_value(value)}, wanted {NUMBER}")
     return number
 
 
@@ -134,32 +134,32 @@ def parse_waves(value: object) -> int:
 def parse_count(value: object, low: int = 1, high: int = MAX_COUNT) -> int:
     number = _parse_quantity(value, {}, COUNT)
     if not low <= number <= high or number != int(number):
-        raise UserError(f"found {shown(value)}, wanted {COUNT} from {low} to {high}")
+        raise UserError(f"found {show_value(value)}, wanted {COUNT} from {low} to {high}")
     return int(number)
 
 
 def _parse_quantity(value: object, units: Mapping[str, object], wanted: str) -> Decimal:
     """Return a number times its unit; refuse negative ones. With Decimal, 1.1 kB is exactly 1100 bytes."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise UserError(f"found {shown(value)}, wanted {wanted}")
-    match = _QUANTITY.fullmatch(_value_text(value))
+        raise UserError(f"found {show_value(value)}, wanted {wanted}")
+    match = _QUANTITY.fullmatch(_format_value(value))
     if match is None:
-        raise UserError(f"found {shown(value)}, wanted {wanted}")
+        raise UserError(f"found {show_value(value)}, wanted {wanted}")
     sign, number, unit = match.groups()
     if unit and not units:
-        raise UserError(f"found {shown(value)}, wanted {wanted}, without a unit")
+        raise UserError(f"found {show_value(value)}, wanted {wanted}, without a unit")
     if unit and unit not in units:
-        meant = suggest(unit, units)
+        meant = suggest_name(unit, units)
         if unit in MEANT_KILO and "kB" in units:
             meant = "did you mean 'KiB', 1024 bytes, or 'kB', 1000 bytes?"
-        raise UserError(f"found the unit '{one_line(unit, 20)}' in {shown(value)}; {meant}")
+        raise UserError(f"found the unit '{make_printable(unit, 20)}' in {show_value(value)}; {meant}")
     if sign == "-" and Decimal(number):
-        raise UserError(f"found {shown(value)}, wanted {wanted}, not negative")
+        raise UserError(f"found {show_value(value)}, wanted {wanted}, not negative")
     scale = units[unit] if unit else 1
     return Decimal(number) * (scale if isinstance(scale, Decimal) else Decimal(str(scale)))
 
 
-def _value_text(value: object) -> str:
+def _format_value(value: object) -> str:
     """Return the text of a value; empty for an integer beyond every quantity, since str() of thousands of digits
     raises."""
     return "" if isinstance(value, int) and abs(value) > 10**30 else str(value).strip()

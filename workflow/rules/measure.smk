@@ -1,5 +1,5 @@
-from commodel.plan.planning import constraint_of, launcher_of, nodelist_of, programs_of
-from commodel.plan.surveys import is_survey, network_file, list_networks_needed
+from commodel.plan.planning import find_constraint, find_launcher, find_nodelist, find_programs_file
+from commodel.plan.surveys import is_survey, find_network_file, list_networks_needed
 
 SURVEYED = {batch.platform: batch for batch in PLAN.batches if is_survey(batch)}
 
@@ -9,7 +9,7 @@ rule learn:
     input:
         lambda wildcards: str(CAMPAIGN.done_file(SURVEYED[wildcards.platform])),
     output:
-        str(network_file("{platform}", "{digest}")),
+        str(find_network_file("{platform}", "{digest}")),
     log:
         str(RESULTS.job_log("learn.{platform}.{digest}")),
     wildcard_constraints:
@@ -31,24 +31,24 @@ rule learn:
 rule measure:
     input:
         plan=ancient(str(RESULTS.plan)),
-        programs=lambda wildcards: programs_of(PLAN, wildcards.batch),
+        programs=lambda wildcards: find_programs_file(PLAN, wildcards.batch),
         cases=str(RESULTS.cases("{batch}")),
         network=lambda wildcards: [
-            file if launcher_of(PLAN, wildcards.batch).in_job else ancient(file)
+            file if find_launcher(PLAN, wildcards.batch).in_job else ancient(file)
             for file in list_networks_needed(PLAN, wildcards.batch)
         ],
     output:
         str(RESULTS.done("{batch}")),
     log:
         str(RESULTS.job_log("measure.{batch}")),
-    threads: lambda wildcards: workflow.cores if launcher_of(PLAN, wildcards.batch).busy else 1
+    threads: lambda wildcards: workflow.cores if find_launcher(PLAN, wildcards.batch).busy else 1
     resources:
         mpi="srun",
         nodes=lambda wildcards: BATCHES[wildcards.batch].nodes,
         tasks=lambda wildcards: BATCHES[wildcards.batch].tasks,
         runtime=lambda wildcards: BATCHES[wildcards.batch].minutes,
-        constraint=lambda wildcards: constraint_of(PLAN, wildcards.batch),
-        nodelist=lambda wildcards: nodelist_of(PLAN, wildcards.batch),
+        constraint=lambda wildcards: find_constraint(PLAN, wildcards.batch),
+        nodelist=lambda wildcards: find_nodelist(PLAN, wildcards.batch),
     message:
         "measuring {wildcards.batch}"
     shell:

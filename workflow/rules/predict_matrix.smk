@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from commodel.errors import UserError
-from commodel.plan.planning import tables_of
+from commodel.plan.planning import list_tables
 from commodel.results.campaign import open_lock
 from commodel.files.safe_paths import SafePath
 from commodel.sources import PACKAGE, list_source_files
@@ -46,7 +46,7 @@ rule predictions:
 rule part:
     input:
         experiment=config["experiment"],
-        tables=tables_of(config["experiment"]),
+        tables=list_tables(config["experiment"]),
         sets=config["params"],
         code=list_source_files("api.matrices"),
         patterns=[

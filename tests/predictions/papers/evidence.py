@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from commodel.models.probes import probe
+from commodel.models.probes import find_probe
 from commodel.parameters import ParameterSet
 from commodel.predictions.papers import Evidence, Figure, Numbers
 from commodel.records import PlatformKind
@@ -36,7 +36,7 @@ def cases(machine: Truth, names: Iterable[str]) -> list[dict]:
     """Rows of a summary."""
     rows = []
     for name in names:
-        for case in probe(name).cases(PLATFORM, machine.site, list(machine.sizes)):
+        for case in find_probe(name).cases(PLATFORM, machine.site, list(machine.sizes)):
             seconds = machine.times[name](case.settings)
             text = " ".join(f"{key}={value}" for key, value in case.settings.items())
             times = dict.fromkeys(("min", "median", "mean", "max"), seconds)

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from commodel.advice.alternatives import assess_alternatives, list_algorithms, list_layouts, list_trees, point_of
+from commodel.advice.alternatives import (
+    assess_alternatives,
+    list_algorithms,
+    list_layouts,
+    list_trees,
+    make_combination_point,
+)
 from commodel.advice.evidence import (
     Evidence,
     LibraryDefault,
@@ -25,19 +31,19 @@ from commodel.advice.evidence import (
     select_placement,
 )
 from commodel.advice.gather_windows import gather_bounds
-from commodel.advice.sequential_sampling import choose_settling_points, seconds_of
+from commodel.advice.sequential_sampling import choose_settling_points, estimate_seconds
 from commodel.compare.combined_prediction import (
     CombinedPrediction,
     ModelWeight,
+    arrange_weights,
     combine_predictions,
+    find_pareto_front,
     is_default_kept,
-    pareto_front,
     weigh_models,
     weigh_probed_models,
-    weights_by_alternative,
 )
 from commodel.compare.comparison import STREAM
-from commodel.compare.comparison_intervals import combine_intervals, combined_residuals
+from commodel.compare.comparison_intervals import combine_intervals, combine_residuals
 from commodel.compare.recommended import Places, Recommender
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet, describe_origins
@@ -113,8 +119,8 @@ def advise(
     """Rank the alternatives of a workload; `only` names those to consider; `streams`: times between waves too."""
     sets = evidence.by_family()
     ranks = workload.ranks or workload.leaves + 1
-    points, missing = _points(workload, evidence.setting.extended(ranks), sets, layouts, only)
-    points, patterns = _distinct(points)
+    points, missing = _list_points(workload, evidence.setting.extended(ranks), sets, layouts, only)
+    points, patterns = _drop_duplicates(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.missing.items())
@@ -128,21 +134,23 @@ def advise(
         [f"left out: {missing} alternatives that need more nodes or cores than the platform has"] if missing else []
     )
     notes += [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
-    recommenders = {place: evidence.find_recommender(models, place) for place in dict.fromkeys(placements)}
-    for place, recommender in recommenders.items():
-        unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == place])
-        measured = weigh_models(models, select_placement(held_out, [place]), workload.operation)
-        weights[place] = weigh_probed_models(measured, unprobed)
+    recommenders = {placement: evidence.find_recommender(models, placement) for placement in dict.fromkeys(placements)}
+    for placement, recommender in recommenders.items():
+        unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == placement])
+        measured = weigh_models(models, select_placement(held_out, [placement]), workload.operation)
+        weights[placement] = weigh_probed_models(measured, unprobed)
         if recommender is not None:
             stacked = recommender.weights
-            weights[place] = {n: replace(own, weight=stacked.get(n, 0.0)) for n, own in weights[place].items()}
-        without = {name: why for name, why in unprobed.items() if not weights[place][name].weight}
-        notes += [f"{name} has weight 0 {place}: {why}" for name, why in without.items()]
-    beyond, of_points = count_doublings(points, deciding), weights_by_alternative(weights, placements)
+            weights[placement] = {n: replace(own, weight=stacked.get(n, 0.0)) for n, own in weights[placement].items()}
+        without = {name: why for name, why in unprobed.items() if not weights[placement][name].weight}
+        notes += [f"{name} has weight 0 {placement}: {why}" for name, why in without.items()]
+    doublings, of_points = count_doublings(points, deciding), arrange_weights(weights, placements)
     predictions = panel.values("seconds")
-    fitted = _correct(points, placements, recommenders, weights, sets, held_out, panel.values("single_message_ratio"))
+    fitted = _compute_corrections(
+        points, placements, recommenders, weights, sets, held_out, panel.values("single_message_ratio")
+    )
     corrected = {name: seconds * fitted.factors for name, seconds in predictions.items()}
-    combined = combine_predictions(corrected, of_points, beyond, panel.values("widening"), fitted.covariance)
+    combined = combine_predictions(corrected, of_points, doublings, panel.values("widening"), fitted.covariance)
     own = PredictedTimes(
         combined.seconds / fitted.factors, combined.low, combined.high, fitted.factors / np.exp(fitted.moved), []
     )
@@ -159,7 +167,7 @@ def advise(
             "interval_basis": [basis.text for basis in interval.bases],
             **{name: getattr(combined, name) for name in ("regret", "behind", "as_good", "support")},
             "period": period,
-            "front": pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
+            "front": find_pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
             "doubt": panel.doubts,
         }
     )
@@ -174,7 +182,7 @@ def advise(
         counting = sorted((-of_streams[name].weight, name) for name in models if of_streams[name].weight > 0)
         shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in counting)
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
-    notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(beyond)))
+    notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(doublings)))
     notes += describe_missing_intervals(rows["interval_basis"])
     default = find_library_default(
         evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes
@@ -185,18 +193,20 @@ def advise(
     keeps = default is not None and bool(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviation, default.deviation))
     )
-    settling = () if keeps else _settle(combined, rows, order)
+    settling = () if keeps else _find_informative_points(combined, rows, order)
     return Advice(workload, rows, weights, notes, first["interval_basis"], default, keeps, deviation, settling)
 
 
-def _settle(combined: CombinedPrediction, rows: pd.DataFrame, order: np.ndarray) -> tuple[SettlingPoint, ...]:
+def _find_informative_points(
+    combined: CombinedPrediction, rows: pd.DataFrame, order: np.ndarray
+) -> tuple[SettlingPoint, ...]:
     """Return the two points whose measurement would lower the expected regret most, if it is large and alternatives are
     statistically tied."""
     if rows["regret"].iloc[0] <= REGRET_AT_STAKE or rows["as_good"].sum() < 2:
         return ()
     numbers = choose_settling_points(np.log(combined.seconds), combined.covariance, SETTLING_POINTS)
     places = {int(number): row for row, number in zip(rows.itertuples(), order, strict=True)}
-    seconds = seconds_of(combined.seconds[numbers], SAMPLING_SECONDS, FEWEST_SAMPLES)
+    seconds = estimate_seconds(combined.seconds[numbers], SAMPLING_SECONDS, FEWEST_SAMPLES)
     return tuple(
         SettlingPoint(places[number].alternative, places[number].layout, float(time))
         for number, time in zip(numbers, seconds, strict=True)
@@ -215,7 +225,7 @@ class Corrections:
     covariance: np.ndarray | None
 
 
-def _correct(
+def _compute_corrections(
     points: Sequence[Point],
     placements: Sequence[str],
     recommenders: Mapping[str, Recommender | None],
@@ -225,23 +235,23 @@ def _correct(
     ratios: Mapping[str, np.ndarray],
 ) -> Corrections:
     """Return the corrections from the residuals measured at each placement, else from those that the sets keep."""
-    residuals, logs = _residuals(points, recommenders, weights, sets, held_out, ratios)
+    residuals, logs = _find_residual_range(points, recommenders, weights, sets, held_out, ratios)
     of_residuals = np.array([basis.of_residuals for basis in residuals.bases])
     local, covariance = np.zeros(len(points)), np.zeros((len(points), len(points)))
-    for place, recommender in recommenders.items():
-        here = np.flatnonzero([own == place for own in placements])
+    for placement, recommender in recommenders.items():
+        numbers = np.flatnonzero([own == placement for own in placements])
         if recommender is not None:
-            corrections = recommender.correct(Places.of_points([points[number] for number in here]))
-            local[here], covariance[np.ix_(here, here)] = corrections.logs, corrections.covariance
-            residuals.low[here], residuals.high[here] = -corrections.half_width, corrections.half_width
-            residuals.corrected[here] = 0.0
+            corrections = recommender.correct(Places.of_points([points[number] for number in numbers]))
+            local[numbers], covariance[np.ix_(numbers, numbers)] = corrections.logs, corrections.covariance
+            residuals.low[numbers], residuals.high[numbers] = -corrections.half_width, corrections.half_width
+            residuals.corrected[numbers] = 0.0
     moved = np.where(of_residuals, residuals.corrected, 0.0)
     factors = np.exp(np.where(of_residuals, logs, 0.0) + local + moved)
-    known = all(recommender is not None for recommender in recommenders.values())
-    return Corrections(factors, moved, residuals, covariance if known else None)
+    all_fitted = all(recommender is not None for recommender in recommenders.values())
+    return Corrections(factors, moved, residuals, covariance if all_fitted else None)
 
 
-def _residuals(
+def _find_residual_range(
     points: Sequence[Point],
     recommenders: Mapping[str, Recommender | None],
     weights: Mapping[str, Mapping[str, ModelWeight]],
@@ -251,29 +261,41 @@ def _residuals(
 ) -> tuple[Interval, np.ndarray]:
     """Return the range of the residuals of the combined prediction at points measured here, else from those that the
     sets keep; and the logarithm of its single-message ratio. `ratios`: each model's ratio at each point."""
-    kept, intervals = {name: parameters.errors for name, parameters in sets.items()}, {}
+    errors_of_sets, intervals = {name: parameters.errors for name, parameters in sets.items()}, {}
     logs = np.zeros(len(points))
-    for place, of_models in weights.items():
+    for placement, of_models in weights.items():
         shares = {name: weight.weight for name, weight in of_models.items()}
-        known = combined_residuals(held_out, shares) if recommenders[place] is None else None
-        bands = recommenders[place].bands if recommenders[place] else fit_bands(known) if known is not None else {}
+        measured_residuals = combine_residuals(held_out, shares) if recommenders[placement] is None else None
+        bands = (
+            recommenders[placement].bands
+            if recommenders[placement]
+            else fit_bands(measured_residuals)
+            if measured_residuals is not None
+            else {}
+        )
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
-            if find_placement(point) == place:
+            if find_placement(point) == placement:
                 logs[number], series = common[number], PointSeries.of(point)
-                interval = find_residual_interval(bands, series) if bands else combine_intervals(kept, shares, series)
+                interval = (
+                    find_residual_interval(bands, series)
+                    if bands
+                    else combine_intervals(errors_of_sets, shares, series)
+                )
                 intervals[number] = interval
     ordered = [intervals[number] for number in range(len(points))]
     ends = (np.concatenate([getattr(interval, end) for interval in ordered]) for end in ("low", "high", "corrected"))
     return Interval(*ends, [interval.bases[0] for interval in ordered]), logs
 
 
-def _points(
+def _list_points(
     workload: Workload, setting: Setting, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
 ) -> tuple[list[Point], int]:
     """Return the distinct alternatives that fit on the platform, and the number of those that do not."""
     if workload.leaves:
-        choices = [{"topology": spec} for spec in only or list_trees(workload.leaves, _latencies(workload, sets))]
+        choices = [
+            {"topology": spec} for spec in only or list_trees(workload.leaves, _compute_latencies(workload, sets))
+        ]
     else:
         windows = (
             [gather_bounds(sets["cluster"], workload.ranks, workload.bytes)["window"]] if "cluster" in sets else []
@@ -285,7 +307,7 @@ def _points(
         for layout in layouts or list_layouts(setting, workload.ranks):
             combination = {"operation": workload.operation, "bytes": workload.bytes, "layout": layout, **choice}
             try:
-                point = point_of(setting, combination, bool(layouts))
+                point = make_combination_point(setting, combination, bool(layouts))
             except UserError as error:
                 if layouts or only or error.key not in ("ranks", "topology") or not setting.name:
                     raise
@@ -299,14 +321,14 @@ def _points(
     return list(points.values()), len(missing)
 
 
-def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
+def _drop_duplicates(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
     """Return the first of alternatives that are the same messages under other names, as knomial:2 and binomial are."""
     distinct: dict[bytes, tuple[Point, Schedule]] = {}
     for point in points:
         if len(list_parts(point)) > 1:
-            what = "is a sum of iterations, each begun by all ranks at once"
+            reason = "is a sum of iterations, each begun by all ranks at once"
             raise UserError(
-                f"'{point.operation}' {what}: `commodel predict --kernel` predicts it; here give iteration=K"
+                f"'{point.operation}' {reason}: `commodel predict --kernel` predicts it; here give iteration=K"
             )
         pattern = build_schedule(point)
         same = hashlib.blake2b(pattern.encode() + encode_integers(pattern.node)).digest()
@@ -314,14 +336,14 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
     return [point for point, _ in distinct.values()], [pattern for _, pattern in distinct.values()]
 
 
-def _latencies(workload: Workload, sets: dict[str, ParameterSet]) -> list[float]:
+def _compute_latencies(workload: Workload, sets: dict[str, ParameterSet]) -> list[float]:
     """Return the latency of a message over the gap to the next message, as each model predicts them for one and two
     children."""
     latencies = set()
     for parameters in sets.values():
         try:
             model = Model.of_set(parameters)
-            single, both = (float(model.cost(build_schedule(_flat(workload, count)))[0]) for count in (1, 2))
+            single, both = (float(model.cost(build_schedule(_make_flat_point(workload, count)))[0]) for count in (1, 2))
         except UserError:
             continue
         if 0 < both - single < np.inf and single / (both - single) < 1e4:
@@ -329,6 +351,6 @@ def _latencies(workload: Workload, sets: dict[str, ParameterSet]) -> list[float]
     return sorted(latencies)
 
 
-def _flat(workload: Workload, leaves: int) -> Point:
+def _make_flat_point(workload: Workload, leaves: int) -> Point:
     combination = {"operation": workload.operation, "topology": f"flat:{leaves}", "bytes": workload.bytes}
     return make_point(Setting.unlimited(), combination)

@@ -29,8 +29,8 @@ from commodel.predictions.validity import (
     Validity,
     ValidityKind,
     assess_validity,
+    compute_single_message_ratios,
     find_widening_factor,
-    single_message_ratios,
 )
 from commodel.progress import report_within
 from commodel.records import Point
@@ -50,8 +50,8 @@ def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
     and the postal-optimal tree of each latency (of a message, over the gap to the next one)."""
     specs = [
         f"flat:{leaves}",
-        *_spread(list(list_balanced_trees(leaves))),
-        *_spread(list(list_two_level_trees(leaves))),
+        *_select_spread(list(list_balanced_trees(leaves))),
+        *_select_spread(list(list_two_level_trees(leaves))),
     ]
     for radix in RADICES:
         specs += find_growing_trees(f"knomial:{radix}@", leaves)
@@ -63,32 +63,32 @@ def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
     return list(distinct.values())
 
 
-def _spread(specs: list[str]) -> list[str]:
-    picks = np.unique(np.linspace(0, len(specs) - 1, min(MOST_TREES, len(specs))).astype(int)) if specs else []
-    return [specs[pick] for pick in picks]
+def _select_spread(specs: list[str]) -> list[str]:
+    indices = np.unique(np.linspace(0, len(specs) - 1, min(MOST_TREES, len(specs))).astype(int)) if specs else []
+    return [specs[index] for index in indices]
 
 
 def list_balanced_trees(leaves: int) -> Iterator[str]:
     """Return all products of two and more fan-outs, in every order."""
-    for factors in _factors(leaves):
+    for factors in _list_factorizations(leaves):
         if len(factors) > 1:
             yield "balanced:" + "x".join(map(str, factors))
 
 
-def _factors(number: int) -> Iterator[tuple[int, ...]]:
+def _list_factorizations(number: int) -> Iterator[tuple[int, ...]]:
     yield (number,)
     for first in range(2, number // 2 + 1):
         if number % first == 0:
-            for rest in _factors(number // first):
-                yield (first, *rest)
+            for cofactors in _list_factorizations(number // first):
+                yield (first, *cofactors)
 
 
 def list_two_level_trees(leaves: int) -> Iterator[str]:
     """Return trees with every number of inner nodes, whose leaves differ by at most one."""
     for inner in range(2, leaves // 2 + 1):
-        fewer, more = divmod(leaves, inner)
-        if more:
-            yield f"groups:{fewer + 1}x{more},{fewer}x{inner - more}"
+        smaller, larger = divmod(leaves, inner)
+        if larger:
+            yield f"groups:{smaller + 1}x{larger},{smaller}x{inner - larger}"
 
 
 def find_growing_trees(kind: str, leaves: int) -> list[str]:
@@ -114,13 +114,13 @@ def find_growing_trees(kind: str, leaves: int) -> list[str]:
 def list_algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
     """Return every algorithm for an operation, with all arguments that can make a difference, the usual ones first.
     `windows` are the windows of a windowed gather."""
-    known = find_algorithms(operation)
-    ordered = [known[name] for name in PREFERRED_NAMES if name in known]
-    ordered += [entry for name, entry in known.items() if name not in PREFERRED_NAMES]
-    return [spec for entry in ordered for spec in _spellings(entry, ranks, bytes, windows)]
+    algorithms = find_algorithms(operation)
+    ordered = [algorithms[name] for name in PREFERRED_NAMES if name in algorithms]
+    ordered += [entry for name, entry in algorithms.items() if name not in PREFERRED_NAMES]
+    return [spec for entry in ordered for spec in _list_specs(entry, ranks, bytes, windows)]
 
 
-def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
+def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
     if entry.argument is None:
         return [entry.short_name]
     if entry.argument.is_size:
@@ -150,7 +150,7 @@ def list_layouts(setting: Setting, ranks: int) -> list[str]:
     return ["block", "cyclic", *levels, *([NEAR] if setting.levels and 0 < ranks <= MOST_RANKS else [])]
 
 
-def point_of(setting: Setting, combination: Mapping[str, object], requested: bool) -> Point | None:
+def make_combination_point(setting: Setting, combination: Mapping[str, object], requested: bool) -> Point | None:
     """Return the point of a combination, whose layout may be `near`; None if that changes nothing and was not
     requested."""
     if combination["layout"] != NEAR:
@@ -197,7 +197,7 @@ class Assessment:
             raise UserError(validity.text)
         seconds = np.broadcast_to(model.cost(pattern), model.rows)
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
-            raise UserError("it predicts something at 0, or at no number")
+            raise UserError("it predicts a time of 0, or no number")
         period, of_stream = np.nan, validity
         if stream and predicts_streams(model.entry):
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
@@ -207,7 +207,7 @@ class Assessment:
             np.maximum(seconds, seconds[0] * 1e-6),
             float(np.ravel(period)[0]),
             float(np.log(find_widening_factor(model.entry, parameters, one_size)[0]) / NORMAL_QUANTILE),
-            float(single_message_ratios(parameters, one_size)[0]),
+            float(compute_single_message_ratios(parameters, one_size)[0]),
             validity,
             of_stream,
             None if through is None else float(through[0]),
@@ -238,7 +238,7 @@ class Panel:
         texts = {
             name: validity.text for name, validity in validities.items() if validity.kind is not ValidityKind.VALID
         }
-        return [f"{', '.join(names)}: {text}" for text, names in _by_text(texts).items()]
+        return [f"{', '.join(names)}: {text}" for text, names in _group_by_text(texts).items()]
 
     def unprobed(self, numbers: Collection[int]) -> dict[str, str]:
         """Return the models that were not probed for some of these alternatives, each with the text of that
@@ -272,10 +272,13 @@ class Panel:
         if not lossy:
             return []
         named = ", ".join(f"{choice} {100 * (1 - share):.0f} %" for choice, share in list(lossy.items())[:SEVERAL])
-        more = f" and {len(lossy) - SEVERAL} more" if len(lossy) > SEVERAL else ""
+        more_text = f" and {len(lossy) - SEVERAL} more" if len(lossy) > SEVERAL else ""
         unaware = [name for name in self.models if name not in through]
-        rest = f"; {', '.join(unaware)} {'does' if len(unaware) == 1 else 'do'} not see that" if unaware else ""
-        return [f"by {', '.join(through)} a buffer overflows and packets have to be sent again: {named}{more}{rest}"]
+        unaware_note = (
+            f"; {', '.join(unaware)} {'does' if len(unaware) == 1 else 'do'} not model losses" if unaware else ""
+        )
+        losing = f"by {', '.join(through)} a buffer overflows and packets have to be sent again"
+        return [f"{losing}: {named}{more_text}{unaware_note}"]
 
     @cached_property
     def find_limited_streams(self) -> dict[str, str]:
@@ -290,8 +293,8 @@ class Panel:
     def streaming(self) -> list[str]:
         """Models that predict the time between waves; of these the valid ones, if any."""
         periods = self.values("period")
-        known = [name for name, times in periods.items() if np.isfinite(times).all() and (times > 0).all()]
-        return [name for name in known if name not in self.find_limited_streams] or known
+        predicting = [name for name, times in periods.items() if np.isfinite(times).all() and (times > 0).all()]
+        return [name for name in predicting if name not in self.find_limited_streams] or predicting
 
     def describe_streams(self) -> list[str]:
         end = (
@@ -299,7 +302,7 @@ class Panel:
             if self.find_limited_streams.keys() & set(self.streaming)
             else "other models predict these times"
         )
-        texts = _by_text(self.find_limited_streams if self.streaming else {})
+        texts = _group_by_text(self.find_limited_streams if self.streaming else {})
         return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
 
     def period(self, weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
@@ -311,7 +314,7 @@ class Panel:
         return np.exp(sum(weights[name] * np.log(periods[name]) for name in self.streaming) / total)
 
 
-def _by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
+def _group_by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the names that have each text."""
     names: dict[str, list[str]] = {}
     for name, text in texts.items():

@@ -10,7 +10,7 @@ from math import nan
 from pathlib import Path
 
 from commodel.advice.evidence import Evidence
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.files.atomic import write_text
 from commodel.models.families import find_family
 from commodel.models.speeds import Speeds
@@ -66,7 +66,7 @@ class Configuration:
     layout: str
     ranks: int
     nodes: int
-    way: str  # its columns with processes of a node near each other, or by rank
+    division: str  # its columns with processes of a node near each other, or by rank
     file: Path
     tiling: Rectangles
     computation: float
@@ -110,7 +110,7 @@ def rank_configurations(
 
     best = []
     for number, layout in enumerate(layouts):
-        partitions = _partitions(problem, layout, speeds, evidence, folder, number)
+        partitions = _list_partitions(problem, layout, speeds, evidence, folder, number)
         tried = [predicted(family, partition) for partition in partitions]
         cheapest = min(tried, key=lambda configuration: configuration.total(family))
         for name in (name for name in sets if name != family):
@@ -143,26 +143,26 @@ def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection
         dict(setting.types),
     )
     counts = sorted({1 << power for power in range(setting.nodes.bit_length())} | {setting.nodes})
-    made = []
-    for kept in dict.fromkeys(cores):
+    layouts = []
+    for core_count in dict.fromkeys(cores):
         missing: set[str] = set()
-        before = len(made)
+        before = len(layouts)
         for nodes in counts:
-            where = [node for node in range(nodes) for _ in range(room.cores(node) // kept)]
-            missing |= {f"{find_node_type(node, types)}/{kept}" for node in set(where)} - set(kinds)
+            where = [node for node in range(nodes) for _ in range(room.cores(node) // core_count)]
+            missing |= {f"{find_node_type(node, types)}/{core_count}" for node in set(where)} - set(kinds)
             if len(where) < MIN_RANKS or missing:
                 continue
-            path = folder / f"{kept}-cores-on-{nodes}.csv"
-            rows = [f"{rank},{node},{kept},cpu\n" for rank, node in enumerate(where)]
+            path = folder / f"{core_count}-cores-on-{nodes}.csv"
+            rows = [f"{rank},{node},{core_count},cpu\n" for rank, node in enumerate(where)]
             write_text(path, "".join(["rank,node,cores,device\n", *rows]))
-            made.append(f"processes:{path}")
-        if len(made) == before:
-            why = f"no speeds of '{min(missing)}'" if missing else f"no node has {kept} cores"
-            raise UserError(f"no layout of processes with {kept} cores: {why}")
-    return made
+            layouts.append(f"processes:{path}")
+        if len(layouts) == before:
+            why = f"no speeds of '{min(missing)}'" if missing else f"no node has {core_count} cores"
+            raise UserError(f"no layout of processes with {core_count} cores: {why}")
+    return layouts
 
 
-def _partitions(
+def _list_partitions(
     problem: Problem, layout: str, speeds: Speeds, evidence: Evidence, folder: Path, number: int
 ) -> Iterator[Configuration]:
     """Yield balanced partitions of a layout that differ in columns or arrangement, before prediction."""
@@ -173,27 +173,27 @@ def _partitions(
     placed = complete_layout(setting, layout, ranks).check(ranks)
     node, kinds = place_ranks(placed.layout, ranks), list_process_kinds(placed.layout, ranks, dict(setting.types))
     curves = speeds.curves(problem.kernel, kinds, problem.form)
-    shares, ways = partition_geometric(curves, problem.side**2), {}
+    shares, arrangements = partition_geometric(curves, problem.side**2), {}
     for column_cost in COLUMN_COSTS:
         columns = find_best_columns(shares, problem.side, column_cost)
         tiling = even_out_times(Rectangles(*tile_square(columns, shares, problem.side), problem.side), curves)
-        if not ways:
-            ways["by rank"] = tiling
-        if (name := f"{len(columns)} columns") not in ways:
-            ways[name] = exchange_ranks(tiling, node, kinds, VOLUMES[problem.kernel])
-    for way, tiling in ways.items():
-        file = folder / f"{number}-{way.replace(' ', '-')}.csv"
+        if not arrangements:
+            arrangements["by rank"] = tiling
+        if (name := f"{len(columns)} columns") not in arrangements:
+            arrangements[name] = exchange_ranks(tiling, node, kinds, VOLUMES[problem.kernel])
+    for arrangement, tiling in arrangements.items():
+        file = folder / f"{number}-{arrangement.replace(' ', '-')}.csv"
         write_text(file, rectangles.format_rectangles(tiling))
         computed = problem.iterations(tiling) * predict_computation(tiling, curves).slowest
-        yield Configuration(layout, ranks, len(set(node)), way, file, tiling, computed)
+        yield Configuration(layout, ranks, len(set(node)), arrangement, file, tiling, computed)
 
 
 def choose_ranking_family(evidence: Evidence, family: str | None) -> str:
     """Return the model whose predictions rank configurations; one that ignores sizes only on request."""
     families = list(evidence.by_family())
     if family not in (None, *families):
-        raise UserError(f"no values of family '{family}'; {suggest(family, families)}")
+        raise UserError(f"no values of family '{family}'; {suggest_name(family, families)}")
     seeing = ["taulop"] if "taulop" in families else [name for name in families if find_family(name).uses_bytes]
     if not (family or seeing):
-        raise UserError(f"found values of {', '.join(families)}, wanted a family that sees sizes, or --family")
+        raise UserError(f"found values of {', '.join(families)}, wanted a model of message sizes, or --family")
     return family or seeing[0]

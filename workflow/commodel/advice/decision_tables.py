@@ -47,18 +47,29 @@ def decide(
     for number, workload in enumerate(workloads, 1):
         with report_within(f"workload {number} of {len(workloads)}"):
             advised[workload] = advise(workload, evidence, layouts, only(workload), streams=False)
-    common = _common_choices(advised, one_for_all_sizes)
-    of_all = {workload: _put_first(advice, common.get(_where(workload))) for workload, advice in advised.items()}
-    kept = {where: _keeps_default(a for w, a in of_all.items() if _where(w) == where) for where in common}
+    common = _find_common_choices(advised, one_for_all_sizes)
+    of_all = {
+        workload: _put_first(advice, common.get(_operation_and_ranks(workload))) for workload, advice in advised.items()
+    }
+    default_is_kept = {
+        where: _keeps_default(a for w, a in of_all.items() if _operation_and_ranks(w) == where) for where in common
+    }
     for workload, advice in of_all.items():
         best = advice.rows.iloc[0]
-        keeps = kept.get(_where(workload), advice.keeps_default)
+        keeps = default_is_kept.get(_operation_and_ranks(workload), advice.keeps_default)
         choice = LIBRARY if keeps else best["alternative"]
         if keeps and advice.default:
             default = advice.default
             best = best.copy()
             best[["seconds", "low", "high"]] = default.seconds, default.low, default.high
-        what = workload.operation, int(best["ranks"]), workload.leaves, workload.bytes, choice, best["layout"]
+        workload_columns = (
+            workload.operation,
+            int(best["ranks"]),
+            workload.leaves,
+            workload.bytes,
+            choice,
+            best["layout"],
+        )
         prediction = best["seconds"], best["low"], best["high"], list_tied(advice), best["doubt"]
         grounds = (
             platform,
@@ -68,18 +79,18 @@ def decide(
             describe_weights(advice),
             NOTES.join(advice.notes),
         )
-        rows.append((*what, *prediction, *grounds))
+        rows.append((*workload_columns, *prediction, *grounds))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _common_choices(
+def _find_common_choices(
     advised: Mapping[Workload, Advice], operations: Collection[str]
 ) -> dict[tuple[str, int], tuple[str, str]]:
     """Return the choice and layout with the least mean logarithm of times over all sizes, by operation and ranks."""
     groups: dict[tuple[str, int], list[Advice]] = {}
     for workload, advice in advised.items():
         if workload.operation in operations:
-            groups.setdefault(_where(workload), []).append(advice)
+            groups.setdefault(_operation_and_ranks(workload), []).append(advice)
     common = {}
     for where, group in groups.items():
         times = pd.concat([advice.rows.set_index(["alternative", "layout"])["seconds"] for advice in group], axis=1)
@@ -92,15 +103,15 @@ def _common_choices(
 def _keeps_default(advised: Iterable[Advice]) -> bool:
     """Return whether the MPI default is kept for all sizes: the mean gain of the common choice is within its
     uncertainty."""
-    known = [advice for advice in advised if advice.default]
-    if not known:
+    with_default = [advice for advice in advised if advice.default]
+    if not with_default:
         return False
-    gains = np.log([advice.gain_over_default for advice in known])
-    deviations = [np.hypot(advice.deviation, advice.default.deviation) for advice in known]
+    gains = np.log([advice.gain_over_default for advice in with_default])
+    deviations = [np.hypot(advice.deviation, advice.default.deviation) for advice in with_default]
     return bool(is_default_kept(np.exp(gains.mean()), 1.0, np.mean(deviations)))
 
 
-def _where(workload: Workload) -> tuple[str, int]:
+def _operation_and_ranks(workload: Workload) -> tuple[str, int]:
     return workload.operation, workload.ranks
 
 
@@ -135,19 +146,19 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
 def describe_weights(advice: Advice) -> str:
     """Return the weight of each model and the reason, for each placement if alternatives have both and weights
     differ."""
-    of_side = {side: _weights(families) for side, families in advice.weights.items()}
+    of_side = {side: _choose_weights(families) for side, families in advice.weights.items()}
     first = next(iter(of_side.values()))
     return first if len(set(of_side.values())) == 1 else "; ".join(f"{side} {text}" for side, text in of_side.items())
 
 
-def _weights(families: Mapping[str, ModelWeight]) -> str:
+def _choose_weights(families: Mapping[str, ModelWeight]) -> str:
     counting = sorted(families.items(), key=lambda entry: -entry[1].weight)
     return ", ".join(
-        f"{name} {100 * trust.weight:.0f} %{_error(trust)}" for name, trust in counting if trust.weight > 0
+        f"{name} {100 * trust.weight:.0f} %{_format_error(trust)}" for name, trust in counting if trust.weight > 0
     )
 
 
-def _error(trust: ModelWeight) -> str:
+def _format_error(trust: ModelWeight) -> str:
     return f" (off by a factor of {exp(trust.error):.2f} at {trust.points} points)" if trust.points else ""
 
 

@@ -21,7 +21,7 @@ from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, add_default_columns, read_table, select_fields
 from commodel.models.parameter_sets import describe_changes, list_sets, read_set, replace_by_hand
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
-from commodel.patterns.operations import base_name
+from commodel.patterns.operations import find_base_name
 from commodel.patterns.points import Setting
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.residuals import ABSENT_AT, NODES, PLACEMENT_NAMES
@@ -40,7 +40,7 @@ JUDGED = select_fields(  # the columns that models are judged by
 MEASURED = ("measured", "measured_low", "measured_high")
 
 
-def no_points() -> pd.DataFrame:
+def make_empty_held_out() -> pd.DataFrame:
     return pd.DataFrame({field.name: pd.Series(dtype=field.type) for field in JUDGED})
 
 
@@ -51,7 +51,7 @@ class Evidence:
 
     sets: Sequence[ParameterSet]
     setting: Setting
-    held_out: pd.DataFrame = field(default_factory=no_points)
+    held_out: pd.DataFrame = field(default_factory=make_empty_held_out)
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
     def find_recommender(self, families: Sequence[str], placement: str) -> Recommender | None:
@@ -106,7 +106,7 @@ def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarr
     return times
 
 
-def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: float) -> list[str]:
+def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, doublings: float) -> list[str]:
     """Return notes on the evidence: weights without measurements, and extrapolation."""
     notes = []
     if deciding.empty:
@@ -114,19 +114,19 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         notes.append(
             f"{unweighted}: all weights are equal, and intervals contain no model error unless the sets have residuals"
         )
-    elif other := sorted(set(deciding["operation"].map(base_name)) - {base_name(operation)}):
+    elif other := sorted(set(deciding["operation"].map(find_base_name)) - {find_base_name(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
-    if beyond > MIN_NAMED_DOUBLINGS:
+    if doublings > MIN_NAMED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
-        reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
-        notes.append(f"EXTRAPOLATED by {beyond:.1f} doublings: measured were {reach}; intervals are wider for that")
+        reach = f"{_find_span(*ranks)} ranks and {_find_span(*map(format_bytes, sizes))}"
+        notes.append(f"EXTRAPOLATED by {doublings:.1f} doublings: measured were {reach}; intervals are wider for that")
     if changed := describe_manual_values(evidence):
-        rest = "" if deciding.empty else "; weights are by the errors of what was fitted"
-        notes.append(f"SET BY HAND: {changed}, all else as in the sets{rest}")
+        weights_note = "" if deciding.empty else "; weights come from the errors of the fitted sets"
+        notes.append(f"SET BY HAND: {changed}, all else as in the sets{weights_note}")
     if sheets := sorted(
         parameters.family for parameters in evidence.sets if DATA_SHEET_SOURCE in parameters.provenance
     ):
-        notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} that nobody has measured")
+        notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} are not measured")
     return notes
 
 
@@ -134,9 +134,9 @@ def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
     """Return a note on the alternatives without an interval from residuals, if others have one."""
     missing = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
-        f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
-        f"{'families count alike there' if where in PLACEMENT_NAMES.values() else 'weights come from nearer ranks'}, "
-        "and low and high are what the parameters leave open"
+        f"NO PREDICTION INTERVAL for {number} of {len(intervals)} choices: no measurement {where}; "
+        f"{'weights are equal' if where in PLACEMENT_NAMES.values() else 'weights come from nearer ranks'}, "
+        "low and high are the ends of the parameter interval"
         for where, number in missing.items()
     ]
 
@@ -181,16 +181,16 @@ def find_library_default(
     rows = held_out[is_library_default(held_out) & (held_out["operation"] == operation)]
     axis, wanted = ("leaves", leaves) if leaves else ("ranks", ranks)
     rows = rows[(rows["leaves"] > 0) == bool(leaves)]
-    found = {int(count): _interpolate_sizes(part, size) for count, part in rows.groupby(axis)}
-    counts = [count for count, default in found.items() if default is not None]
+    default_of_count = {int(count): _interpolate_sizes(part, size) for count, part in rows.groupby(axis)}
+    counts = [count for count, default in default_of_count.items() if default is not None]
     below, above = [n for n in counts if n <= wanted], [n for n in counts if n >= wanted]
     if not below or not above:
         return None
     ends = tuple(sorted({max(below), min(above)}))
     if len(ends) == 1:
-        return found[ends[0]]
+        return default_of_count[ends[0]]
     share = float(np.log(wanted / ends[0]) / np.log(ends[1] / ends[0]))
-    one, other = (found[count] for count in ends)
+    one, other = (default_of_count[count] for count in ends)
     sizes = max(one.sizes, other.sizes, key=len)
     return LibraryDefault(*_interpolate(*(((e.seconds, e.low, e.high)) for e in (one, other)), share), sizes, ends)
 
@@ -209,8 +209,8 @@ def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
 def _interpolate(below: Sequence[float], above: Sequence[float], share: float) -> tuple[float, float, float]:
     """Return time, low and high at this share of the distance. The interval is wider if the two times differ more."""
     seconds, low, high = (one ** (1 - share) * other**share for one, other in zip(below, above, strict=True))
-    more = np.exp(INTERPOLATION_ERROR * share * (1 - share) * abs(np.log(above[0] / below[0])))
-    return seconds, low / more, high * more
+    widening = np.exp(INTERPOLATION_ERROR * share * (1 - share) * abs(np.log(above[0] / below[0])))
+    return seconds, low / widening, high * widening
 
 
 def describe_library_default(default: LibraryDefault | None, seconds: float) -> list[str]:
@@ -220,7 +220,7 @@ def describe_library_default(default: LibraryDefault | None, seconds: float) -> 
     return [f"the MPI default takes {default.seconds / seconds:.2f} times as long ({default.source})"]
 
 
-def _span(low: object, high: object) -> str:
+def _find_span(low: object, high: object) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
@@ -267,7 +267,7 @@ def read_held_out(results: Results, platform: str) -> pd.DataFrame:
     """Return the measured held-out points of a platform; none if nothing was compared."""
     table = results.table("comparison")
     if not table.exists():
-        return no_points()
+        return make_empty_held_out()
     rows = name_streams(read_table(table, JUDGED))
     return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
 

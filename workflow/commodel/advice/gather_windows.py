@@ -7,10 +7,10 @@ import numpy as np
 
 from commodel.models.evaluation.buffer_overflow import (
     choose_window,
+    compute_transfer_ratio,
     find_fewest_senders,
     find_most_senders,
     time_to_fill,
-    transfer_ratio,
 )
 from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
@@ -31,12 +31,12 @@ def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str,
     low = min(find_fewest_senders(g_s, g_r), senders)
     if "B_L" not in values:
         high = window_size = senders
-        rule, full_after, delivered = "no B_L: nothing is known to be lost", None, None
+        rule, full_after, delivered = "no B_L: losses are not predicted", None, None
     else:
         buffer = float(values["B_L"][0, 0])
         high = find_most_senders(senders, packets * senders, g_s, g_r, buffer)
         window_size, rule = choose_window(senders, packets, g_s, g_r, buffer)
-        delivered = transfer_ratio(senders, packets * senders, g_s, g_r, buffer)
+        delivered = compute_transfer_ratio(senders, packets * senders, g_s, g_r, buffer)
         full_after = time_to_fill(senders, g_s, g_r, buffer) if delivered < 1 else None
     bounds = {
         "packets": packets,

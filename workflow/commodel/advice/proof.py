@@ -1,10 +1,9 @@
 """Proof of tuning rules on the real MPI library: rules with wrong results are dropped, then the others are timed.
 
-`prove` times the MPI library's own collectives with rules and without any, in alternation, at sizes between those that
-were measured before. The gain of a rule is the geometric mean of the time ratios of consecutive starts, with its
+`prove_rules` times the MPI library's own collectives with rules and without any, in alternation, at sizes between those
+that were measured before. The gain of a rule is the geometric mean of the time ratios of consecutive starts, with its
 interval. Workloads whose library default no rule changes are controls: a gain there is an effect of the machine.
-`select_for_proof` and `confirm_rules` select the rules that stay.
-"""
+`select_for_proof` and `confirm_rules` select the rules that stay."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import polygamma
 from scipy.stats import t
 
-from commodel.advice.tuning import Place, rules_of
+from commodel.advice.tuning import Place, list_rule_choices
 from commodel.records import LIBRARY, Choice, PlacedWorkload
 
 CONFIDENCE = 0.95  # probability that an interval contains the true gain
@@ -47,8 +46,8 @@ class Gain:
         """Whether the gain is below WORST, and the whole interval below 1."""
         return self.times < MIN_ALLOWED_GAIN and self.high < 1
 
-    def widened(self, by: float) -> "Gain":
-        return replace(self, low=self.low * exp(-by), high=self.high * exp(by))
+    def widened(self, log_margin: float) -> "Gain":
+        return replace(self, low=self.low * exp(-log_margin), high=self.high * exp(log_margin))
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def compute_gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
     both starts of a pair share, such as a busy network, cancels."""
     logs = tuple(log(bare / ruled) for ruled, bare in zip(with_rules, without, strict=True))
     medians = (sorted(seconds)[len(seconds) // 2] for seconds in (with_rules, without))
-    return Gain(*_interval(logs), *medians, logs)
+    return Gain(*_compute_interval(logs), *medians, logs)
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,10 @@ def pool_variances(gains: Sequence[Gain]) -> list[Gain]:
     """Return the gains with intervals from the pairs of all workloads: three pairs determine a variance badly, twenty
     workloads of three pairs determine it well. Variances are assumed to be scaled inverse χ². The variance of a
     workload is shrunk towards the usual one; the less variances differ, the more (as limma does for genes)."""
-    usual = _estimate_usual_variance([variance(gain.pairs) for gain in gains], [len(gain.pairs) - 1 for gain in gains])
-    intervals = [_interval(gain.pairs, usual) for gain in gains]
+    usual_variance = _estimate_usual_variance(
+        [variance(gain.pairs) for gain in gains], [len(gain.pairs) - 1 for gain in gains]
+    )
+    intervals = [_compute_interval(gain.pairs, usual_variance) for gain in gains]
     return [replace(gain, low=low, high=high) for gain, (_, low, high) in zip(gains, intervals, strict=True)]
 
 
@@ -107,21 +108,25 @@ def _estimate_usual_variance(variances: Sequence[float], freedoms: Sequence[int]
         return NO_USUAL_VARIANCE
     half = np.array(freedoms) / 2
     logs = np.log(np.maximum(variances, MIN_VARIANCE)) - polygamma(0, half) + np.log(half)
-    apart = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # what chance does not explain
-    if apart >= polygamma(1, LEAST_FREEDOM / 2):
+    excess_variance = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # what chance does not explain
+    if excess_variance >= polygamma(1, LEAST_FREEDOM / 2):
         return NO_USUAL_VARIANCE
     freedom = 2 * brentq(
-        lambda at: polygamma(1, at) - max(apart, polygamma(1, MOST_FREEDOM / 2)), LEAST_FREEDOM / 2, MOST_FREEDOM / 2
+        lambda at: polygamma(1, at) - max(excess_variance, polygamma(1, MOST_FREEDOM / 2)),
+        LEAST_FREEDOM / 2,
+        MOST_FREEDOM / 2,
     )
     return UsualVariance(float(np.exp(logs.mean() + polygamma(0, freedom / 2) - np.log(freedom / 2))), freedom)
 
 
-def _interval(logs: Sequence[float], usual: UsualVariance = NO_USUAL_VARIANCE) -> tuple[float, float, float]:
+def _compute_interval(
+    logs: Sequence[float], usual_variance: UsualVariance = NO_USUAL_VARIANCE
+) -> tuple[float, float, float]:
     """Return the geometric mean and its confidence interval."""
-    middle, freedom = mean(logs), len(logs) - 1 + usual.freedom
+    middle, freedom = mean(logs), len(logs) - 1 + usual_variance.freedom
     half = float("inf")
     if len(logs) > 1:
-        spread = ((len(logs) - 1) * variance(logs) + usual.freedom * usual.variance) / freedom
+        spread = ((len(logs) - 1) * variance(logs) + usual_variance.freedom * usual_variance.variance) / freedom
         half = t.ppf((1 + CONFIDENCE) / 2, freedom) * sqrt(spread / len(logs))
     low, high = (exp(min(max(end, -700), 700)) for end in (middle - half, middle + half))
     return exp(middle), low, high
@@ -137,7 +142,7 @@ def average_gains(gains: Iterable[Gain], wider: float = 0.0) -> tuple[float, flo
     same starts, and a slow start slows all of them. The interval therefore rests on the mean of each pair of starts,
     not on the number of workloads."""
     by_pair = zip(*(gain.pairs for gain in gains), strict=False)  # a workload may lack a pair
-    middle, low, high = _interval([mean(logs) for logs in by_pair])
+    middle, low, high = _compute_interval([mean(logs) for logs in by_pair])
     return middle, low * exp(-wider), high * exp(wider)
 
 
@@ -145,10 +150,13 @@ def choose_unmeasured_sizes(sizes: Sequence[int]) -> dict[int, int]:
     """Return for each measured size one that was not measured and has the same rule: the geometric mean of the size and
     the next one, 1.5 times the largest; whole doubles if there is room for any. A size of 0 stays 0."""
     ends = [*sizes[1:], int(2.25 * sizes[-1])]
-    return {size: _whole(sqrt(size * end), size, end) if size else 0 for size, end in zip(sizes, ends, strict=True)}
+    return {
+        size: _select_whole_operation(sqrt(size * end), size, end) if size else 0
+        for size, end in zip(sizes, ends, strict=True)
+    }
 
 
-def _whole(middle: float, size: int, end: int) -> int:
+def _select_whole_operation(middle: float, size: int, end: int) -> int:
     for unit in (512, 64, 8, 1):
         value = unit * round(middle / unit)
         if size < value < end and abs(value - middle) <= 0.2 * middle:
@@ -158,7 +166,7 @@ def _whole(middle: float, size: int, end: int) -> int:
 
 def order_starts(pairs: int) -> list[bool]:
     """Return whether each start has rules: with, without, without, with, …, so that neither always comes first."""
-    return [(pair + place) % 2 == 0 for pair in range(pairs) for place in range(2)]
+    return [(pair + start) % 2 == 0 for pair in range(pairs) for start in range(2)]
 
 
 PROOF_SECONDS = 0.3  # of samples of a workload in trial and proof: starts differ more than samples
@@ -198,8 +206,8 @@ class Stage:
         return average_gains((row.gain for row in rows), self.control.wider)
 
 
-def prove(
-    place: Place,
+def prove_rules(
+    timer: Place,
     stage: str,
     choices: Mapping[PlacedWorkload, str],
     pairs: int,
@@ -209,17 +217,17 @@ def prove(
     """Measure the MPI library's own collectives with these rules and without any, in alternation, at sizes between
     those that were measured. Each operation with rules has starts of its own. Operations without rules share their
     starts, because nothing differs there. A workload without enough pairs of valid samples has no row."""
-    if not rules_of(choices.items()):
+    if not list_rule_choices(choices.items()):
         return Stage()
-    place = place.with_seconds(PROOF_SECONDS)
-    apart = {row.operation for row in rules_of(choices.items())}
-    cases = {workload: workload._replace(bytes=size) for workload, size in _sizes(choices).items()}
+    timer = timer.with_seconds(PROOF_SECONDS)
+    separate = {row.operation for row in list_rule_choices(choices.items())}
+    cases = {workload: workload._replace(bytes=size) for workload, size in _list_sizes(choices).items()}
     times: dict[bool, list[Mapping[PlacedWorkload, float]]] = {True: [], False: []}
     took = 0.0
     for number, ruled in enumerate(order_starts(pairs)):
         progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
-        rules = rules_of(choices.items()) if ruled else ()
-        timed = place.time(f"{stage}-{number}", list(cases.values()), rules, apart)
+        rules = list_rule_choices(choices.items()) if ruled else ()
+        timed = timer.time(f"{stage}-{number}", list(cases.values()), rules, separate)
         times[ruled].append(timed.seconds)
         took += timed.took
     rows = []
@@ -246,7 +254,7 @@ def _apply_control(stage: Stage) -> Stage:
     return replace(stage, rows=rows, control=controls)
 
 
-def _sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
+def _list_sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
     by_place: dict[tuple, list[int]] = {}
     for workload in sorted(workloads):
         by_place.setdefault(workload.without_size, []).append(workload.bytes)
@@ -258,7 +266,7 @@ def _sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
 
 
 def drop_wrong(
-    place: Place, choices: Mapping[PlacedWorkload, str], progress: Callable[[str], None]
+    timer: Place, choices: Mapping[PlacedWorkload, str], progress: Callable[[str], None]
 ) -> tuple[dict[PlacedWorkload, str], dict[tuple[str, str], str]]:
     """Return the choices without the rules that give wrong results, and the reason by operation and algorithm. Each
     algorithm is forced on communicators of many sizes; then all rules of an operation run together. A workload that
@@ -273,7 +281,7 @@ def drop_wrong(
 
         def failing(name: str, rules: Sequence[Choice], operation=operation, sizes=sizes, layout=layout) -> set | dict:
             progress(f"results: {operation}, {name}")
-            return place.find_failures(f"results-{operation}-{name.replace(':', '-')}", operation, sizes, rules, layout)
+            return timer.find_failures(f"results-{operation}-{name.replace(':', '-')}", operation, sizes, rules, layout)
 
         excused = set(failing("default", [Choice(operation, count, 0, LIBRARY) for count in ranks]))
         for spec in sorted(set(of_operation.values()) - {LIBRARY}):
@@ -284,12 +292,14 @@ def drop_wrong(
         choices = {
             workload: LIBRARY if (workload.operation, name) in wrong else name for workload, name in choices.items()
         }
-        rules = rules_of((workload, name) for workload, name in choices.items() if workload.operation == operation)
+        rules = list_rule_choices(
+            (workload, name) for workload, name in choices.items() if workload.operation == operation
+        )
         for case, why in failing("all rules", rules).items() if rules else ():
             if case not in excused:
-                together = {name for workload, name in choices.items() if workload.operation == operation} - {LIBRARY}
+                algorithms = {name for workload, name in choices.items() if workload.operation == operation} - {LIBRARY}
                 wrong |= {
-                    (operation, name): f"with its other rules, {_describe_failure(case, why)}" for name in together
+                    (operation, name): f"with its other rules, {_describe_failure(case, why)}" for name in algorithms
                 }
         choices = {
             workload: LIBRARY if (workload.operation, name) in wrong else name for workload, name in choices.items()
@@ -298,16 +308,16 @@ def drop_wrong(
 
 
 def _describe_failure(case: tuple[str, int, int], why: str) -> str:
-    given, ranks, size = case
-    return f"input {given}, {ranks} ranks, {size} B: {why}"
+    input_name, ranks, size = case
+    return f"input {input_name}, {ranks} ranks, {size} B: {why}"
 
 
 def select_for_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False) -> dict[PlacedWorkload, str]:
     """Return the choices for operations that have rules. If a rule changes the library default of its whole operation,
     some workloads of other operations are added as controls."""
     ruled = {workload.operation for workload, algorithm in choices.items() if algorithm != LIBRARY}
-    others = sorted(workload for workload in choices if workload.operation not in ruled) if spread else []
-    controls = others[:: -(-len(others) // MAX_CONTROLS)] if others else []
+    unruled = sorted(workload for workload in choices if workload.operation not in ruled) if spread else []
+    controls = unruled[:: -(-len(unruled) // MAX_CONTROLS)] if unruled else []
     return {
         workload: algorithm
         for workload, algorithm in choices.items()
@@ -330,7 +340,7 @@ def confirm_rules(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str]
     tried = {row.workload: row.gain for row in trial.rows}
     both = [row for row in proof.rows if row.workload in tried]
     gains = pool_variances([join_gains(tried[row.workload], row.gain) for row in both])
-    sure = {row.workload for row, seen in zip(both, gains, strict=True) if seen.widened(proof.control.wider).pays}
+    sure = {row.workload for row, gain in zip(both, gains, strict=True) if gain.widened(proof.control.wider).pays}
     before = {row.workload for row in find_slowed_workloads(trial.rows)}
     spoilt = {row.workload.operation for row in find_slowed_workloads(proof.rows) if row.workload in before}
     faster = {row.workload for row in proof.rows if log(row.gain.times) > proof.control.wider} & sure
@@ -345,9 +355,11 @@ def _keep_rules(
     faster at most of them and harms none."""
     costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1} | set(spoilt)
     good = [row for row in stage.rows if row.workload in faster and row.workload.operation not in costly]
-    together = [row for row in stage.rows if row.workload.operation in one_for_all_sizes and row.algorithm != LIBRARY]
-    for where in {row.workload.without_size for row in together}:
-        rows = [row for row in together if row.workload.without_size == where]
+    rows_for_all_sizes = [
+        row for row in stage.rows if row.workload.operation in one_for_all_sizes and row.algorithm != LIBRARY
+    ]
+    for where in {row.workload.without_size for row in rows_for_all_sizes}:
+        rows = [row for row in rows_for_all_sizes if row.workload.without_size == where]
         stay = [row for row in rows if row in good]
         good = [row for row in good if row.workload.without_size != where]
         if 2 * len(stay) > len(rows) and not any(row.harms for row in rows):

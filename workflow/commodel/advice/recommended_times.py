@@ -18,22 +18,24 @@ def recommend_times(evidence: Evidence, points: Sequence[Point]) -> list[Predict
     """Return for each point the recommended prediction, then that of the model with the lowest mean μ."""
     sets = evidence.by_family()
     by_family = {name: predict(parameters, points, strict=False) for name, parameters in sets.items()}
-    found: dict[int, Prediction] = {}
-    for place in dict.fromkeys(map(find_placement, points)):
-        numbers = [number for number, point in enumerate(points) if find_placement(point) == place]
-        found |= dict(zip(numbers, _recommend(evidence, place, numbers, by_family), strict=True))
+    recommended: dict[int, Prediction] = {}
+    for placement in dict.fromkeys(map(find_placement, points)):
+        numbers = [number for number, point in enumerate(points) if find_placement(point) == placement]
+        recommended |= dict(zip(numbers, _recommend(evidence, placement, numbers, by_family), strict=True))
     best = next((name for name in rank_models(evidence.predicted_points())["family"] if name in sets), None)
-    rows = [[found[number], *([by_family[best][number]] if best else [])] for number in range(len(points))]
+    rows = [[recommended[number], *([by_family[best][number]] if best else [])] for number in range(len(points))]
     return [prediction for row in rows for prediction in row]
 
 
 def _recommend(
-    evidence: Evidence, place: str, numbers: Sequence[int], by_family: dict[str, list[Prediction]]
+    evidence: Evidence, placement: str, numbers: Sequence[int], by_family: dict[str, list[Prediction]]
 ) -> list[Prediction]:
     """Return the recommended predictions of the points of one placement."""
-    recommender = evidence.find_recommender(list(by_family), place)
+    recommender = evidence.find_recommender(list(by_family), placement)
     if recommender is None:
-        raise UserError(f"found too few measured workloads {place} for a recommended prediction; give --params FILE")
+        raise UserError(
+            f"found too few measured workloads {placement} for a recommended prediction; give --params FILE"
+        )
     own = {name: [by_family[name][number] for number in numbers] for name in recommender.weights}
     times = {
         name: np.array([row.seconds * row.single_message_ratio if row.validity.has_weight else np.nan for row in rows])

@@ -85,7 +85,7 @@ class Arms:
     def prior_mean(self) -> np.ndarray:
         """Logarithms of predictions; without a prediction, the mean of the other arms of the workload."""
         logs = np.array([np.log(arm.prediction) if arm.prediction > 0 else np.nan for arm in self.arms])
-        middle = [_middle(logs[self.workload == number]) for number in range(len(self.workloads))]
+        middle = [_compute_mean(logs[self.workload == number]) for number in range(len(self.workloads))]
         return np.where(np.isnan(logs), np.array(middle)[self.workload], logs)
 
     def prior(self, algorithm: float, peculiar: float, arms: np.ndarray | None = None) -> np.ndarray:
@@ -102,9 +102,9 @@ class Arms:
         sizes = compute_matern(self._bytes[:, None] - self._bytes, BYTES_REACH)
         near = sizes * compute_matern(self._ranks[:, None] - self._ranks, RANKS_REACH)
         predicted = self._predicted[:, None] & self._predicted
-        known = np.where(predicted, OPERATION, UNKNOWN) ** 2 * np.where(predicted, 1, sizes)
+        operation_variance = np.where(predicted, OPERATION, UNKNOWN) ** 2 * np.where(predicted, 1, sizes)
         steepness = SLOPE**2 * np.outer(self._above, self._above)
-        shared = same["operation"] * (known + near * (SIZE**2 + steepness)) + SIZE**2 * same["workload"]
+        shared = same["operation"] * (operation_variance + near * (SIZE**2 + steepness)) + SIZE**2 * same["workload"]
         library = (self.alone | self._rest)[:, None] & (self.alone | self._rest) & same["workload"]
         chosen = np.where(np.eye(len(self.arms), dtype=bool), 1.0, SAME_CHOICE) * library
         segments = compute_matern(self._segment[:, None] - self._segment, BYTES_REACH)
@@ -124,7 +124,7 @@ class Arms:
 
     @cached_property
     def _cuts(self) -> list[tuple[int, str]]:
-        return [_cut(arm) for arm in self.arms]
+        return [_find_segment(arm) for arm in self.arms]
 
     @cached_property
     def _words(self) -> dict[str, np.ndarray]:
@@ -182,7 +182,7 @@ class Arms:
         of them for each workload."""
         if len(self.groups) == len(self.workloads):
             return np.minimum.reduceat(logs, self.first, axis=0)
-        return np.minimum(*(np.add.reduceat(ways, self.groups, axis=0) for ways in self._both(logs)))
+        return np.minimum(*(np.add.reduceat(totals, self.groups, axis=0) for totals in self._both(logs)))
 
     def _both(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the time of each workload without rules, and with the best one; infinite without such an
@@ -195,31 +195,31 @@ class Arms:
 
     def choose_fastest(self, logs: np.ndarray) -> np.ndarray:
         """Return the arm to choose for each workload, so that each group takes least; the first of several."""
-        sums = [np.add.reduceat(ways, self.groups) for ways in self._both(logs)]
+        sums = [np.add.reduceat(totals, self.groups) for totals in self._both(logs)]
         sizes = np.diff([*self.groups, len(self.workloads)])
-        kept = self.alone == np.repeat(sums[0] <= sums[1], sizes)[self.workload]
-        seconds = np.where(kept, logs, np.inf)
+        allowed = self.alone == np.repeat(sums[0] <= sums[1], sizes)[self.workload]
+        seconds = np.where(allowed, logs, np.inf)
         ends = [*self.first[1:], len(self.arms)]
         return np.array([at + int(np.argmin(seconds[at:end])) for at, end in zip(self.first, ends, strict=True)])
 
 
-def _cut(arm: Arm) -> tuple[int, str]:
+def _find_segment(arm: Arm) -> tuple[int, str]:
     """Return the number of bytes that an algorithm sends at once, and the algorithm's name without that size."""
-    operation, whole = arm.workload.operation, max(arm.workload.bytes, 1)
+    operation, full_size = arm.workload.operation, max(arm.workload.bytes, 1)
     try:
         entry, text = find_algorithm(operation, arm.algorithm)
     except UserError:  # the library default is none of our algorithms
-        return whole, arm.algorithm
+        return full_size, arm.algorithm
     if entry.argument is None or not entry.argument.is_size:
-        return whole, arm.algorithm
+        return full_size, arm.algorithm
     (size,) = entry.parse_argument(text)
     uncut = size is None or (entry.argument.kind is Kind.FIRST_PART and not text)
-    return whole if uncut else min(size, whole), entry.short_name
+    return full_size if uncut else min(size, full_size), entry.short_name
 
 
-def _middle(logs: np.ndarray) -> float:
-    known = logs[~np.isnan(logs)]
-    return float(known.mean()) if len(known) else 0.0
+def _compute_mean(logs: np.ndarray) -> float:
+    finite = logs[~np.isnan(logs)]
+    return float(finite.mean()) if len(finite) else 0.0
 
 
 STRENGTH = 1.0  # of what is usual, against what was measured
@@ -250,8 +250,8 @@ class Scales:
         noise = np.array([row.noise for row in measured])
         starts = np.array([row.start for row in measured])
         timed = starts >= 0
-        together = (starts[:, None] == starts) & timed
-        return np.diag(noise**2 + self.again**2 * timed) + self.start**2 * together
+        same_start = (starts[:, None] == starts) & timed
+        return np.diag(noise**2 + self.again**2 * timed) + self.start**2 * same_start
 
     def noise(self, samples: float = MIN_NOISE) -> float:
         """Return the noise of the logarithm of a measurement in a new start."""
@@ -265,20 +265,20 @@ STARTS = {"again": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
 
 def compute_residuals(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of the measured arms, and the logarithms of their times over the expected ones."""
-    seen = np.array([row.arm for row in measured])
-    return seen, np.log([row.seconds for row in measured]) - arms.prior_mean[seen]
+    measured_arms = np.array([row.arm for row in measured])
+    return measured_arms, np.log([row.seconds for row in measured]) - arms.prior_mean[measured_arms]
 
 
 def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
     """Return the most likely scales by coordinate search: first over those of predictions, then over those of
     starts."""
-    seen, off = compute_residuals(arms, measured)
+    measured_arms, residuals = compute_residuals(arms, measured)
     scales, likelihoods = USUAL, {}
 
     def likelihood(scales: Scales) -> float:
         if scales not in likelihoods:
-            covariance = arms.prior(scales.algorithm, scales.peculiar, seen) + scales.errors(measured)
-            likelihoods[scales] = _likelihood(covariance, off) - _unusual(scales)
+            covariance = arms.prior(scales.algorithm, scales.peculiar, measured_arms) + scales.errors(measured)
+            likelihoods[scales] = _compute_likelihood(covariance, residuals) - _penalize_scales(scales)
         return likelihoods[scales]
 
     for _ in range(SWEEPS):
@@ -288,12 +288,12 @@ def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
     return scales
 
 
-def _likelihood(covariance: np.ndarray, off: np.ndarray) -> float:
+def _compute_likelihood(covariance: np.ndarray, residuals: np.ndarray) -> float:
     factor, lower = cho_factor(covariance)
-    return -0.5 * off @ cho_solve((factor, lower), off) - np.log(np.diag(factor)).sum()
+    return -0.5 * residuals @ cho_solve((factor, lower), residuals) - np.log(np.diag(factor)).sum()
 
 
-def _unusual(scales: Scales) -> float:
+def _penalize_scales(scales: Scales) -> float:
     """Return the penalty of scales that differ from the usual ones."""
     return STRENGTH * sum(np.log(getattr(scales, name) / getattr(USUAL, name)) ** 2 for name in (*STRENGTHS, *STARTS))
 
@@ -316,7 +316,7 @@ class Belief:
     scales: Scales = USUAL
 
     @property
-    def seen(self) -> set[int]:
+    def measured_arms(self) -> set[int]:
         """Arms that were measured."""
         return {row.arm for row in self.measured}
 
@@ -347,12 +347,12 @@ class Belief:
         wanted = np.arange(len(self.mean)) if wanted is None else np.asarray(wanted, dtype=int)
         spread = np.sqrt(np.diag(self.covariance)[wanted] + self.noise[wanted] ** 2)
         moves = self.covariance[:, wanted] / spread  # by each of these
-        now = self.arms.least(self.mean).sum()
+        present_total = self.arms.least(self.mean).sum()
         then = sum(
             weight * self.arms.least(self.mean[:, None] + node * moves).sum(axis=0)
             for node, weight in zip(NODES, WEIGHTS, strict=True)
         )
-        return np.maximum(now - then, 0.0)
+        return np.maximum(present_total - then, 0.0)
 
     def regret(self, draws: int = 400, seed: int = 0) -> np.ndarray:
         """Return the expected regret of each workload's choice, as a share; the same for all that are decided
@@ -387,8 +387,8 @@ class Belief:
         belief, points = self, list(first)
         for arm in first:
             belief = belief.assume_measured(arm)
-        known = {arm for arm in self.seen if self.noise[arm] <= REPEATED_NOISE} | set(without)
-        closed = np.isin(np.arange(len(self.mean)), list(known)) | np.isin(
+        settled = {arm for arm in self.measured_arms if self.noise[arm] <= REPEATED_NOISE} | set(without)
+        closed = np.isin(np.arange(len(self.mean)), list(settled)) | np.isin(
             self.arms.workload, self.arms.workload[points]
         )
         while len(points) < count and not closed.all():
@@ -407,27 +407,27 @@ def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     """Return the belief after these measurements."""
     if not measured:
         return Belief(arms, arms.prior_mean, arms.prior(USUAL.algorithm, USUAL.peculiar))
-    seen, off = compute_residuals(arms, measured)
+    measured_arms, residuals = compute_residuals(arms, measured)
     scales = fit_scales(arms, measured)
     prior = arms.prior(scales.algorithm, scales.peculiar)
-    across = prior[:, seen]
-    inverse = np.linalg.inv(across[seen] + scales.errors(measured))
-    mean = arms.prior_mean + across @ inverse @ off
-    covariance = prior - across @ inverse @ across.T
-    missed = (inverse @ off) / np.sqrt(np.diag(inverse))
-    doubts = np.sqrt(_doubts(missed, arms.operation[seen], arms.operation))
+    covariance_with_measured = prior[:, measured_arms]
+    inverse = np.linalg.inv(covariance_with_measured[measured_arms] + scales.errors(measured))
+    mean = arms.prior_mean + covariance_with_measured @ inverse @ residuals
+    covariance = prior - covariance_with_measured @ inverse @ covariance_with_measured.T
+    missed = (inverse @ residuals) / np.sqrt(np.diag(inverse))
+    doubts = np.sqrt(_compute_variance_factors(missed, arms.operation[measured_arms], arms.operation))
     return Belief(arms, mean, covariance * np.outer(doubts, doubts), tuple(measured), scales)
 
 
-def _doubts(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _compute_variance_factors(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Return the factors by which the variances of operations grow. `missed` are the errors of measurements predicted
     from the others, in standard deviations. A factor is at least 1. With few measurements it is near that of all
     operations."""
-    usual = max((PRIOR_WEIGHT + (missed**2).sum()) / (PRIOR_WEIGHT + len(missed)), 1.0)
+    overall = max((PRIOR_WEIGHT + (missed**2).sum()) / (PRIOR_WEIGHT + len(missed)), 1.0)
     count = wanted.max() + 1
     squares = np.bincount(operations, missed**2, count)
     return np.maximum(
-        (PRIOR_WEIGHT * usual + squares) / (PRIOR_WEIGHT + np.bincount(operations, minlength=count)), 1.0
+        (PRIOR_WEIGHT * overall + squares) / (PRIOR_WEIGHT + np.bincount(operations, minlength=count)), 1.0
     )[wanted]
 
 
@@ -441,7 +441,7 @@ def pool_measurements(first: tuple[float, float], second: tuple[float, float]) -
 A_POINT = 0.02  # seconds in addition to those of samples
 
 
-def seconds_of(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
+def estimate_seconds(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
     """Return the seconds of points in one start: samples for the given time, at least the fewest, and equally many
     warm-up runs."""
     return A_POINT + 2 * np.clip(samples, medians, fewest * medians)

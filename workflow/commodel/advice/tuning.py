@@ -1,5 +1,5 @@
-"""Search for the fastest algorithms of an MPI library's own collectives: `search` checks whether rules are followed and
-measures alternatives, `choose_algorithms` returns the algorithm of each workload."""
+"""Search for the fastest algorithms of an MPI library's own collectives: `search_choices` checks whether rules are
+followed and measures alternatives, `choose_algorithms` returns the algorithm of each workload."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +23,7 @@ from commodel.advice.sequential_sampling import (
     Belief,
     Measured,
     compute_belief,
-    seconds_of,
+    estimate_seconds,
 )
 from commodel.errors import UserError
 from commodel.patterns.points import Setting, make_point
@@ -64,7 +64,7 @@ class Place(Protocol):
         name: str,
         workloads: Collection[PlacedWorkload],
         choices: Iterable[Choice] = (),
-        apart: Collection[str] = (),
+        separate: Collection[str] = (),
     ) -> StartTimings: ...
 
     def with_seconds(self, seconds: float) -> "Place": ...
@@ -88,7 +88,9 @@ def list_arms(
     arms = []
     for workload in workloads:
         operation, ranks, layout, size = workload
-        specs = [spec for spec in list_algorithms(operation, ranks, size) if _says(names, setting, workload, spec)]
+        specs = [
+            spec for spec in list_algorithms(operation, ranks, size) if _can_express(names, setting, workload, spec)
+        ]
         predictions = dict.fromkeys(specs, 0.0)
         if evidence and specs:
             try:
@@ -102,7 +104,7 @@ def list_arms(
     return Arms.of(arms)
 
 
-def _says(names: Names, setting: Setting, workload: PlacedWorkload, spec: str) -> bool:
+def _can_express(names: Names, setting: Setting, workload: PlacedWorkload, spec: str) -> bool:
     """Return whether a rule can name the algorithm and the algorithm can run the workload."""
     operation, ranks, layout, size = workload
     if not names(operation, spec, ranks):
@@ -114,12 +116,12 @@ def _says(names: Names, setting: Setting, workload: PlacedWorkload, spec: str) -
     return False
 
 
-def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
+def search_choices(timer: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
     """Measure until the choice is settled or the budget of seconds is used up. The first two starts check whether rules
     are followed, whatever the budget."""
     measured: list[Measured] = []
     pairs = _choose_check_pairs(arms)
-    checks = _checks(pairs)
+    checks = _choose_checks(pairs)
     belief, took, least = compute_belief(arms), 0.0, START
     failed: set[int] = set()  # points of which no sample was valid
     for number in count():
@@ -129,30 +131,32 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
             break
         if measured:
             progress(
-                f"{len(belief.seen)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
-                f"{100 * expected:.1f} % more than the best"
+                f"{len(belief.measured_arms)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to "
+                f"take {100 * expected:.1f} % more than the best"
             )
         first = checks[number] if number < len(checks) else []
-        costs = _costs(place.measure, belief, least)
-        points = _next_start(belief, costs, least, MAX_POINTS_PER_START if going_on else len(first), first, failed)
+        costs = _estimate_costs(timer.measure, belief, least)
+        points = _choose_next_start(
+            belief, costs, least, MAX_POINTS_PER_START if going_on else len(first), first, failed
+        )
         if not points:
             break
-        new, seconds = _measure(place, number, arms, points)
+        new, seconds = _measure(timer, number, arms, points)
         took, least = took + seconds, min(least, seconds)
         measured += new
         failed |= set(points) - {row.arm for row in measured}
         belief = compute_belief(arms, measured)
-    ignored = [name for name in pairs if _same_times(belief, name)]
-    return Search(arms, belief, took, _estimate_full_search(place.measure, belief, took, number), ignored)
+    ignored = [name for name in pairs if _have_same_times(belief, name)]
+    return Search(arms, belief, took, _estimate_full_search(timer.measure, belief, took, number), ignored)
 
 
-def _next_start(
+def _choose_next_start(
     belief: Belief, costs: np.ndarray, start: float, count: int, first: Sequence[int], failed: Collection[int]
 ) -> list[int]:
     """Return the points of the next start, with rules or without any: the one with more expected gain for its seconds.
     The library default can only be measured without rules."""
-    alone, worth = belief.arms.alone, belief.worth()
-    kinds = [alone] if first else [~alone, alone]
+    separate, worth = belief.arms.alone, belief.worth()
+    kinds = [separate] if first else [~separate, separate]
     worth[list(failed)] = 0
     least = MIN_VALUE_SHARE * worth.max()
     closed = [failed | set(np.flatnonzero(kind)) for kind in kinds]
@@ -160,24 +164,24 @@ def _next_start(
     return max(sets, key=lambda points: worth[points].sum() / (start + costs[points].sum()))
 
 
-def _checks(pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
+def _choose_checks(pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
     """Return the slow and the fast algorithm of each operation."""
     return [list(ends) for ends in zip(*pairs.values(), strict=True)]
 
 
-def _costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
+def _estimate_costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
     """Return the expected seconds of each point: samples, equally many warm-up runs, and a start of its own if a
     barrier has a rule."""
     arms, seconds = belief.arms.arms, np.exp(belief.mean)
-    alone = np.array([arm.workload.operation == BARRIER and arm.algorithm != LIBRARY for arm in arms])
-    return seconds_of(seconds, settings.seconds, settings.min_samples) + start * alone
+    separate = np.array([arm.workload.operation == BARRIER and arm.algorithm != LIBRARY for arm in arms])
+    return estimate_seconds(seconds, settings.seconds, settings.min_samples) + start * separate
 
 
-def _measure(place: Place, number: int, arms: Arms, points: Sequence[int]) -> tuple[list[Measured], float]:
+def _measure(timer: Place, number: int, arms: Arms, points: Sequence[int]) -> tuple[list[Measured], float]:
     """Measure in the start of that number; return the results and its seconds."""
     chosen = [arms.arms[point] for point in points]
-    rules = rules_of((arm.workload, arm.algorithm) for arm in chosen)
-    timed = place.time(f"round-{number}", [arm.workload for arm in chosen], rules)
+    rules = list_rule_choices((arm.workload, arm.algorithm) for arm in chosen)
+    timed = timer.time(f"round-{number}", [arm.workload for arm in chosen], rules)
     workloads = {point: arms.arms[point].workload for point in points}
     rows = [
         Measured(point, timed.seconds[workload], timed.noise[workload], number)
@@ -198,16 +202,16 @@ def _choose_check_pairs(arms: Arms) -> dict[str, tuple[int, int]]:
         slow = max(ours, key=lambda arm: arms.arms[arm].prediction)
         fast = min(ours, key=lambda arm: arms.arms[arm].prediction)
         predictions = arms.arms[slow].prediction, arms.arms[fast].prediction
-        apart = predictions[0] / predictions[1] if predictions[1] else 1.0
-        if slow != fast and apart > MIN_PREDICTED_RATIO:
-            effort = predictions[0] / log(apart)
+        ratio = predictions[0] / predictions[1] if predictions[1] else 1.0
+        if slow != fast and ratio > MIN_PREDICTED_RATIO:
+            effort = predictions[0] / log(ratio)
             pairs[workload.operation] = min(
                 pairs.get(workload.operation, (np.inf, (0, 0))), (effort, (int(slow), int(fast)))
             )
     return {name: pair for name, (_, pair) in pairs.items()}
 
 
-def _same_times(belief: Belief, operation: str) -> bool:
+def _have_same_times(belief: Belief, operation: str) -> bool:
     """Return whether algorithms of an operation were measured, and none differ significantly within a workload. A
     single pair may be equal by chance."""
     times: dict[PlacedWorkload, list[tuple[float, float]]] = {}
@@ -222,9 +226,9 @@ def _same_times(belief: Belief, operation: str) -> bool:
 def _differ_significantly(times: Sequence[tuple[float, float]]) -> bool:
     """Return whether the extremes of some times, logarithms with noise, differ by more than equal times would in so
     many starts."""
-    (least, first), (most, second) = min(times), max(times)
+    (smallest, first), (largest, second) = min(times), max(times)
     by_chance = norm.isf(0.025 / comb(len(times), 2)) * hypot(first, second)
-    return most - least > max(log(MIN_DISTINCT_RATIO), by_chance)
+    return largest - smallest > max(log(MIN_DISTINCT_RATIO), by_chance)
 
 
 def _estimate_full_search(settings: Measure, belief: Belief, took: float, starts: int) -> float:
@@ -238,12 +242,12 @@ def _estimate_full_search(settings: Measure, belief: Belief, took: float, starts
     return max(float(samples.sum() + np.bincount(belief.arms.workload).max() * start), took)
 
 
-def rules_of(choices: Iterable[tuple[PlacedWorkload, str]]) -> list[Choice]:
+def list_rule_choices(choices: Iterable[tuple[PlacedWorkload, str]]) -> list[Choice]:
     """Return the rows of a rules file; none if all workloads keep the library default."""
     rows = [Choice(workload.operation, workload.ranks, workload.bytes, algorithm) for workload, algorithm in choices]
-    kept = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
+    ruled = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
     own = [replace(row, algorithm=LIBRARY) if row.algorithm == DEFAULT_BESIDE_RULES else row for row in rows]
-    return [row for row in own if (row.operation, row.ranks) in kept]
+    return [row for row in own if (row.operation, row.ranks) in ruled]
 
 
 def choose_algorithms(

@@ -29,8 +29,8 @@ from commodel.hierarchy import Hierarchy
 from commodel.measure.batch import find_setting, measure_now
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.points import Setting
-from commodel.plan.config import find, load_platform
-from commodel.plan.planning import load_plan, load_setting, setting_of
+from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.planning import load_plan, load_setting, make_setting
 from commodel.predictions.recalibration import Factor
 from commodel.records import Measure, Plan
 from commodel.results.recalibrations import (
@@ -70,7 +70,7 @@ class RecalibrationRequest:
     setting: str
     nodes: int
     count: int
-    aside: int
+    check_count: int
 
     @classmethod
     def of(
@@ -79,12 +79,12 @@ class RecalibrationRequest:
         platform: str | None,
         setting: str | None,
         count: int,
-        aside: int,
+        check_count: int,
         nodes: int | None,
     ) -> RecalibrationRequest:
         if not (platform or source.platform):
-            raise UserError("--platform is missing: the sets do not say where to measure")
-        loaded = load_platform(find("platform", platform or source.platform))
+            raise UserError("--platform is missing: the sets name no platform to measure on")
+        loaded = load_platform(find_config_file("platform", platform or source.platform))
         if loaded.overlay:
             raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")
         job = os.environ.get("SLURM_JOB_ID", "")
@@ -93,11 +93,19 @@ class RecalibrationRequest:
             (int(text) for name in NODE_COUNT_VARIABLES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes
         )
         room = min(loaded.nodes, nodes or (offered if loaded.slurm else loaded.nodes))
-        site = setting_of(loaded)
-        return cls(site, loaded.hierarchy, loaded.simulated, called or f"{now():%Y-%m-%d %H.%M}", room, count, aside)
+        site = make_setting(loaded)
+        return cls(
+            site,
+            loaded.hierarchy,
+            loaded.simulated,
+            called or f"{read_clock():%Y-%m-%d %H.%M}",
+            room,
+            count,
+            check_count,
+        )
 
 
-def now() -> datetime.datetime:
+def read_clock() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
@@ -143,19 +151,24 @@ def measure_witnesses(
     """Return the times of the informative points and of the check points in this allocation."""
     kept_files = use_archived_inputs(source.results, source.plan.files) if source.plan else nullcontext()
     with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
-        picked, aside = _choose_witnesses(source, requested)
+        informative, check_points = _choose_witnesses(source, requested)
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        on_site = [replace(entry.point, platform=requested.site.name) for entry in (*picked, *aside)]
-        alike = replace(QUICK_MEASURE, sync=source.plan.measure.sync) if source.plan else QUICK_MEASURE
-        samples = measure_now("calibration", on_site, requested.site.name, alike, raw, say)
-    taken = [calibrating.summarize_samples(entry, own) for entry, own in zip((*picked, *aside), samples, strict=True)]
-    used, kept = ([entry for entry in part if entry] for part in (taken[: len(picked)], taken[len(picked) :]))
+        on_site = [replace(entry.point, platform=requested.site.name) for entry in (*informative, *check_points)]
+        settings = replace(QUICK_MEASURE, sync=source.plan.measure.sync) if source.plan else QUICK_MEASURE
+        samples = measure_now("calibration", on_site, requested.site.name, settings, raw, say)
+    times = [
+        calibrating.summarize_samples(entry, own)
+        for entry, own in zip((*informative, *check_points), samples, strict=True)
+    ]
+    used, check_times = (
+        [entry for entry in part if entry] for part in (times[: len(informative)], times[len(informative) :])
+    )
     if len(used) < calibrating.FEWEST_POINTS:
         raise UserError(
-            f"only {len(used)} of {len(picked)} points could be measured, wanted {calibrating.FEWEST_POINTS}"
+            f"only {len(used)} of {len(informative)} points could be measured, wanted {calibrating.FEWEST_POINTS}"
         )
-    return used, kept
+    return used, check_times
 
 
 def _choose_witnesses(
@@ -163,20 +176,24 @@ def _choose_witnesses(
 ) -> tuple[list[Witness], list[Witness]]:
     if source.plan:
         points = [point for point in source.plan.points if point.platform == source.platform]
-        known = calibrating.list_campaign_witnesses(points, source.comparison, requested.nodes)
-        if len(known) >= calibrating.FEWEST_POINTS:
+        campaign_witnesses = calibrating.list_campaign_witnesses(points, source.comparison, requested.nodes)
+        if len(campaign_witnesses) >= calibrating.FEWEST_POINTS:
             order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
             ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
-            return calibrating.select_witnesses(known, ranked, requested.levels, requested.count, requested.aside)
-    messages, aside = calibrating.list_message_witnesses(replace(requested.site, nodes=requested.nodes))
-    return messages[: requested.count], aside[: requested.aside]
+            return calibrating.select_witnesses(
+                campaign_witnesses, ranked, requested.levels, requested.count, requested.check_count
+            )
+    messages, check_points = calibrating.list_message_witnesses(replace(requested.site, nodes=requested.nodes))
+    return messages[: requested.count], check_points[: requested.check_count]
 
 
 def record_factors(entry: Calibrated) -> RecordedFactors:
-    found = entry.factors
-    factors = (_record_factor(factor) for factor in (found.latency, found.per_byte))
+    fitted_factors = entry.factors
+    factors = (_record_factor(factor) for factor in (fitted_factors.latency, fitted_factors.per_byte))
     errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
-    return RecordedFactors(*factors, found.together, found.points, found.scatter, *errors, entry.checked)
+    return RecordedFactors(
+        *factors, fitted_factors.together, fitted_factors.points, fitted_factors.scatter, *errors, entry.checked
+    )
 
 
 def _record_factor(factor: Factor) -> RecordedFactor:
@@ -187,21 +204,21 @@ def write_recalibration(
     source: RecalibrationSource,
     requested: RecalibrationRequest,
     used: Sequence[Taken],
-    kept: Sequence[Taken],
+    check_times: Sequence[Taken],
     calibrations: Sequence[Calibrated],
     folder: AnyPath,
 ) -> None:
     """Write the scaled sets. The measurements are written last, so a folder without them is incomplete."""
     for moved in (entry.moved for entry in calibrations):
-        here = replace(moved, platform=requested.site.name, simulated=moved.simulated or requested.simulated)
-        write_parameters(folder / f"{moved.family}.yaml", here)
-    points = [(entry, True) for entry in used] + [(entry, False) for entry in kept]
+        recalibrated = replace(moved, platform=requested.site.name, simulated=moved.simulated or requested.simulated)
+        write_parameters(folder / f"{moved.family}.yaml", recalibrated)
+    points = [(entry, True) for entry in used] + [(entry, False) for entry in check_times]
     calibration = Calibration(
         requested.setting,
         source.platform or requested.site.name,
         requested.site.name,
         requested.simulated,
-        now().isoformat(timespec="seconds"),
+        read_clock().isoformat(timespec="seconds"),
         tuple(_record_point(entry, flag) for entry, flag in points),
         {entry.moved.family: record_factors(entry) for entry in calibrations},
     )

@@ -15,16 +15,22 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from commodel.api.snakemake_runs import Display, find_project_profile, follow, snakemake_command, wait
-from commodel.errors import UserError, suggest
+from commodel.api.snakemake_runs import (
+    Display,
+    find_project_profile,
+    make_snakemake_command,
+    run_in_terminal,
+    run_with_display,
+)
+from commodel.errors import UserError, suggest_name
 from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
 from commodel.models.parameter_sets import read_set
 from commodel.parameters import ParameterSet
 from commodel.patterns.points import Setting
-from commodel.plan.config import find, load_platform
-from commodel.plan.planning import launcher_of, load_plan, make_plan, missing_compiler, setting_of, write_plan
+from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.planning import find_launcher, find_missing_compiler, load_plan, make_plan, make_setting, write_plan
 from commodel.plan.surveys import is_survey
 from commodel.plan.view import summarize_plan
 from commodel.records import Batch, Plan
@@ -85,9 +91,9 @@ class Run:
 
     def parameter_set(self, platform: str, model: str) -> ParameterSet:
         """Return the fitted values of a model on a platform, with its errors on held-out points where it has any."""
-        for name, known in ((platform, self.platforms), (model, self.models)):
-            if name not in known:
-                raise UserError(f"found no '{name}' in {self.folder}; {suggest(name, known)}")
+        for name, names in ((platform, self.platforms), (model, self.models)):
+            if name not in names:
+                raise UserError(f"found no '{name}' in {self.folder}; {suggest_name(name, names)}")
         return read_set(self._results.find_set(platform, model))
 
     def parameter_sets(self, platform: str | None = None) -> list[ParameterSet]:
@@ -107,14 +113,14 @@ class Run:
             )
         name = platform or self.platforms[0]
         if name not in self.platforms:
-            raise UserError(f"found no platform '{name}' in {self.folder}; {suggest(name, self.platforms)}")
+            raise UserError(f"found no platform '{name}' in {self.folder}; {suggest_name(name, self.platforms)}")
         return name
 
     def setting(self, platform: str) -> Setting:
         """Return the nodes of a platform at the time of the experiment."""
         self._results.check()
         with use_archived_inputs(self._results, self.plan.files):
-            return setting_of(load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml"))
+            return make_setting(load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml"))
 
     @cached_property
     def charts(self) -> dict[str, dict]:
@@ -133,7 +139,7 @@ class Run:
         for name, specification in self.charts.items():
             if name.startswith(wanted):
                 return load_altair().Chart.from_dict(specification)
-        raise UserError(f"found no chart '{chart}'; {suggest(chart, list(self.charts))}")
+        raise UserError(f"found no chart '{chart}'; {suggest_name(chart, list(self.charts))}")
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r}): {len(self.plan.points)} points on {', '.join(self.platforms)}"
@@ -232,8 +238,12 @@ def run_campaign(
 ) -> tuple[Path, int]:
     """Return the results folder of an experiment after its report is written, and the workflow's exit code: not 0 if
     something was not measured."""
-    settings = {"experiment": find("experiment", experiment), "only": only, "survey": None if survey else False}
-    command = partial(snakemake_command, "Snakefile", cores=cores, profile=profile)
+    settings = {
+        "experiment": find_config_file("experiment", experiment),
+        "only": only,
+        "survey": None if survey else False,
+    }
+    command = partial(make_snakemake_command, "Snakefile", cores=cores, profile=profile)
     command(settings=settings)  # an unknown profile is refused before anything is done
     folder = find_results(experiment)
     Results(folder).check()
@@ -257,14 +267,18 @@ def show_dry_run(
     experiment: str, only: str | None, profile: str | None, cores: int | None, display: Display, survey: bool = True
 ) -> int:
     """Print the rules that the workflow would run and return its exit code."""
-    settings = {"experiment": find("experiment", experiment), "only": only, "survey": None if survey else False}
-    command = snakemake_command("Snakefile", settings, cores, profile)
+    settings = {
+        "experiment": find_config_file("experiment", experiment),
+        "only": only,
+        "survey": None if survey else False,
+    }
+    command = make_snakemake_command("Snakefile", settings, cores, profile)
     Results(find_results(experiment)).check()
     plan = make_plan(experiment, Path.cwd(), only, survey)
     require_compilers(plan, plan.batches)
     for line in summarize_plan(plan):
         display.show_progress(line, last=True)
-    return wait([*command, "--dry-run"])
+    return run_in_terminal([*command, "--dry-run"])
 
 
 def _run_workflow(campaign: Campaign, command: Callable[..., list[str]], settings: dict, display: Display) -> int:
@@ -272,10 +286,10 @@ def _run_workflow(campaign: Campaign, command: Callable[..., list[str]], setting
     measured again. If some batches fail, the rest is reported without them."""
     settings = settings | {"quiet": True}
     finished = campaign.finished
-    code = follow(campaign, command(settings=settings), "run", display)
+    code = run_with_display(campaign, command(settings=settings), "run", display)
     if code and any(batch in campaign.unfinished for batch in finished):
         display.show_message("commodel: cases whose damaged files were moved aside are measured again")
-        code = follow(campaign, command(settings=settings), "again", display)
+        code = run_with_display(campaign, command(settings=settings), "again", display)
     lost = [batch for batch in campaign.unfinished if is_survey(batch)]
     if code and lost:
         names = ", ".join(batch.platform for batch in lost)
@@ -283,10 +297,10 @@ def _run_workflow(campaign: Campaign, command: Callable[..., list[str]], setting
         settings |= {"survey": False}
         plan = make_plan(str(settings["experiment"]), Path.cwd(), settings["only"], survey=False)
         campaign = replace(campaign, plan=plan)
-        code = follow(campaign, command(settings=settings), "unsurveyed", display)
+        code = run_with_display(campaign, command(settings=settings), "unsurveyed", display)
     missing, count = len(campaign.unfinished), len(campaign.plan.batches)
     if code and 0 < missing < count:
-        if failed := follow(campaign, command(settings=settings | {"finish": True}), "finish", display):
+        if failed := run_with_display(campaign, command(settings=settings | {"finish": True}), "finish", display):
             raise RunFailedError(failed)
         display.show_message(
             f"commodel: {missing} of {count} batches did not finish; their points are marked as not measured;"
@@ -306,7 +320,7 @@ def require_jobs(campaign: Campaign, profile: str | None) -> None:
     if submits_jobs or os.environ.get("SLURM_JOB_ID"):
         return
     for batch in campaign.unfinished:
-        if launcher_of(campaign.plan, batch.name).in_job:
+        if find_launcher(campaign.plan, batch.name).in_job:
             raise UserError(
                 f"platform '{batch.platform}' is measured inside Slurm jobs, which no profile submits; "
                 f"wanted: commodel run {campaign.plan.experiment} --profile slurm"
@@ -315,11 +329,11 @@ def require_jobs(campaign: Campaign, profile: str | None) -> None:
 
 def require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
     """Refuse platforms whose compiler is missing; Snakemake would name a file that no rule makes."""
-    missing = {of.platform: missing_compiler(plan, of.name) for of in {of.platform: of for of in batches}.values()}
+    missing = {of.platform: find_missing_compiler(plan, of.name) for of in {of.platform: of for of in batches}.values()}
     for platform, compiler in missing.items():
         if compiler:
-            others = [name for name in plan.platforms if not missing.get(name)]
-            instead = f"; without it: commodel run {plan.experiment} --only {others[0]}" if others else ""
+            compilable = [name for name in plan.platforms if not missing.get(name)]
+            instead = f"; without it: commodel run {plan.experiment} --only {compilable[0]}" if compilable else ""
             raise UserError(f"no {compiler} found, which platform '{platform}' needs: see commodel doctor{instead}")
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 from commodel import sources
 from commodel.api.campaigns import load_altair, tabulate_parameters
 from commodel.compare.baselines import predict_baselines, score_choices
-from commodel.compare.held_out import fit_seen, predict_held_out, split
+from commodel.compare.held_out import fit_without_held_out, predict_held_out, split_points
 from commodel.errors import UserError
 from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.parameter_sets import read_parameters, write_parameters
@@ -93,9 +93,9 @@ def fit(
     measured, source = _read_measured(table)
     if hold_out is None:
         return Fit(fit_in_settings(measured, name, source, setting))
-    parts = split(measured, hold_out)
-    parameters = fit_seen(parts, name, source, setting)
-    return Fit(parameters, predict_held_out(parameters, parts.unseen))
+    parts = split_points(measured, hold_out)
+    parameters = fit_without_held_out(parts, name, source, setting)
+    return Fit(parameters, predict_held_out(parameters, parts.held_out))
 
 
 def _read_measured(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:
@@ -166,10 +166,10 @@ def fit_collectives(
         say(f"left out {measured.unpredicted} rows of algorithm 'library': no prediction")
     if measured.streams:
         say(f"left out {measured.streams} rows of several waves: one wave is fitted")
-    parts = split(measured, where) if where else None
-    seen = parts.seen if parts else measured
-    reference = choose_reference(seen, setting)
-    fit = partial(fit_seen, parts) if parts else partial(fit_in_settings, measured)
+    parts = split_points(measured, where) if where else None
+    fitted_points = parts.fitted if parts else measured
+    reference = choose_reference(fitted_points, setting)
+    fit = partial(fit_without_held_out, parts) if parts else partial(fit_in_settings, measured)
     sets, rows = [], []
     for number, name in enumerate(names, 1):
         digest, path = (
@@ -190,19 +190,19 @@ def fit_collectives(
             if out and FIT_DIGEST_KEY not in fitted.provenance:
                 signed = replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest})
                 write_parameters(path, signed)
-            for remark in (
+            for note in (
                 *describe_factors(fitted),
-                *describe_fit(fitted, select_setting(seen, reference), table.name),
+                *describe_fit(fitted, select_setting(fitted_points, reference), table.name),
             ):
-                say(f"{name}: {remark}")
+                say(f"{name}: {note}")
             sets.append(fitted)
             if parts:
-                rows.append(predict_held_out(fitted, parts.unseen))
+                rows.append(predict_held_out(fitted, parts.held_out))
     if not rows:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
-    together, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
-    chosen = score_choices(pd.concat([together, baselines]), parts.seen, parts.unseen)
-    return FitEvaluation(sets, together, baselines, chosen)
+    predicted, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
+    chosen = score_choices(pd.concat([predicted, baselines]), parts.fitted, parts.held_out)
+    return FitEvaluation(sets, predicted, baselines, chosen)
 
 
 def read_data_sheet(family: str, platform_file: Path) -> ParameterSet:
@@ -210,6 +210,6 @@ def read_data_sheet(family: str, platform_file: Path) -> ParameterSet:
     platform = load_platform(platform_file)
     if (sheet := platform.data_sheet) is None:
         raise UserError("found no section data_sheet, wanted the links of its network", file=platform_file)
-    alone, shared = sheet.compute_message_costs(platform.hierarchy)
-    times = SheetTimes(platform.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager)
+    single, shared = sheet.compute_message_costs(platform.hierarchy)
+    times = SheetTimes(platform.hierarchy, single, shared, sheet.overhead or 0.0, sheet.eager)
     return make_set_from_sheets(family, platform_file.stem, times)

@@ -1,9 +1,8 @@
 """Data-parallel kernels: predicted communication, partitions balanced by speed, and measurements of both.
 
 `KernelPredictions.of` predicts a kernel's communication under several models, as a whole and iteration by iteration;
-`balance` and `balance_measuring` partition a matrix; `measure_best` measures the best configurations; `measure_speeds`
-samples the speed of each kind of process.
-"""
+`balance_partition` and `balance_measuring` partition a matrix; `measure_best` measures the best configurations;
+`measure_speeds` samples the speed of each kind of process."""
 
 from __future__ import annotations
 
@@ -17,10 +16,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from commodel.advice.configurations import Configuration, Problem, Times, find_fastest
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
-from commodel.fits.speed_sampling import Rows, Sample, rectangle, sample_speeds
+from commodel.fits.speed_sampling import Rows, Sample, make_rectangle, sample_speeds
 from commodel.measure.batch import measure_now
 from commodel.measure.speeds import Kernel, make_measurer
 from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
@@ -29,7 +28,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.build import complete_layout_and_ranks, list_parts
 from commodel.patterns.layouts import list_process_kinds, place_ranks
 from commodel.patterns.operations import (
-    canonical_operation,
+    canonicalize_operation,
     fill_parameters,
     find_operation,
     make_tiles,
@@ -45,8 +44,8 @@ from commodel.patterns.partitions.shares import (
 )
 from commodel.patterns.points import Setting
 from commodel.patterns.rectangles import Rectangles, format_rectangles
-from commodel.plan.config import find, load_platform
-from commodel.plan.planning import setting_of
+from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.planning import make_setting
 from commodel.platforms.platform import Platform
 from commodel.predictions.kernel_times import (
     SUMMED_FAMILIES,
@@ -94,16 +93,16 @@ class KernelPredictions:
                 else (MESSAGES_RULE,)
             ):
                 cost = predict_by_sums if rule == SUMS_RULE else None
-                (whole,) = predict(fitted, [point], strict=False, cost=cost)
+                (total,) = predict(fitted, [point], strict=False, cost=cost)
                 by_hand = {BY_HAND_KEY: describe_changes(fitted)} if any(map(describe_changes, sets)) else {}
-                times = {name: _none_if_nan(getattr(whole, name)) for name in ("seconds", "low", "high")}
-                rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "validity": whole.validity_text})
+                times = {name: _replace_nan(getattr(total, name)) for name in ("seconds", "low", "high")}
+                rows.append({"family": total.family, "rule": rule, **by_hand, **times, "validity": total.validity_text})
                 if len(parts) > 1:
                     predictions = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
-                    columns[whole.family, rule] = [_none_if_nan(prediction.seconds) for prediction in predictions]
-        by_name = {_column_name(*names): column for names, column in columns.items()}
+                    columns[total.family, rule] = [_replace_nan(prediction.seconds) for prediction in predictions]
+        by_name = {_make_column_name(*names): column for names, column in columns.items()}
         iterations = [
-            {"iteration": _first_iteration(part), "count": count}
+            {"iteration": _find_first_iteration(part), "count": count}
             | {name: column[number] for name, column in by_name.items()}
             for number, (part, count) in enumerate(parts)
             if by_name
@@ -111,26 +110,28 @@ class KernelPredictions:
         return cls(point, any(entry.simulated for entry in sets), rows, iterations, overlapped_computation)
 
     @property
-    def about(self) -> dict[str, object]:
+    def properties(self) -> dict[str, object]:
         names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
-        about = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
+        properties = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
         count = sum(entry["count"] for entry in self.iterations) or 1
-        about |= (
-            {} if self.overlapped_computation is None else {"computation": _none_if_nan(self.overlapped_computation)}
+        properties |= (
+            {} if self.overlapped_computation is None else {"computation": _replace_nan(self.overlapped_computation)}
         )
-        return about | {"iterations": count, "different": len(self.iterations) or 1}
+        return properties | {"iterations": count, "different": len(self.iterations) or 1}
 
     @property
     def slowest_iterations(self) -> list[dict[str, object]]:
         """Return the slowest kinds of iteration by the median prediction of the models with message size: first and
         last, count, and share of the whole."""
         weighted = {
-            _column_name(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["validity"]).has_weight
+            _make_column_name(row["family"], row["rule"])
+            for row in self.rows
+            if Validity.parse(row["validity"]).has_weight
         }
-        predicted = ({**entry, "times": _weighted_times(entry, weighted)} for entry in self.iterations)
+        predicted = ({**entry, "times": _weight_times(entry, weighted)} for entry in self.iterations)
         timed = [entry for entry in predicted if entry["times"]]
         timed.sort(key=lambda entry: -median(entry["times"]))
-        whole = sum(entry["count"] * median(entry["times"]) for entry in timed)
+        total = sum(entry["count"] * median(entry["times"]) for entry in timed)
         return [
             {
                 "iterations": _format_iterations(entry),
@@ -138,21 +139,24 @@ class KernelPredictions:
                 "median": median(entry["times"]),
                 "least": min(entry["times"]),
                 "most": max(entry["times"]),
-                "share": entry["count"] * median(entry["times"]) / whole if whole else 0.0,
+                "share": entry["count"] * median(entry["times"]) / total if total else 0.0,
             }
             for entry in timed[:ITERATIONS_SHOWN]
         ]
 
     @property
     def sentences(self) -> list[str]:
-        about = self.about
-        where = f" of {about['platform']}{' (simulated)' if about['simulated'] else ''}" if about["platform"] else ""
-        nodes = "1 node" if about["nodes"] == 1 else f"{about['nodes']} nodes"
-        text = (
-            f"{about['operation']}, {format_bytes(about['bytes'])} a unit, {about['ranks']} processes on {nodes}{where}"
+        properties = self.properties
+        where = (
+            f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
+            if properties["platform"]
+            else ""
         )
-        if about["iterations"] > 1:
-            text += f": {about['iterations']} iterations, {about['different']} of them different"
+        nodes = "1 node" if properties["nodes"] == 1 else f"{properties['nodes']} nodes"
+        text = f"{properties['operation']}, {format_bytes(properties['bytes'])} a unit, {properties['ranks']} processes"
+        text += f" on {nodes}{where}"
+        if properties["iterations"] > 1:
+            text += f": {properties['iterations']} iterations, {properties['different']} of them different"
         lines = [f"{text}; communication alone, predicted."]
         if self.overlapped_computation is not None:
             lines.append(
@@ -166,7 +170,7 @@ class KernelPredictions:
         return lines
 
 
-def _first_iteration(part: Point) -> int:
+def _find_first_iteration(part: Point) -> int:
     return fill_parameters(part.operation, part.ranks)["iteration"]
 
 
@@ -175,15 +179,15 @@ def _format_iterations(entry: dict) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _column_name(family: str, rule: str) -> str:
+def _make_column_name(family: str, rule: str) -> str:
     return f"{family} {rule}" if rule == SUMS_RULE else family
 
 
-def _weighted_times(entry: dict, weighted: set[str]) -> list[float]:
+def _weight_times(entry: dict, weighted: set[str]) -> list[float]:
     return [value for name, value in entry.items() if name in weighted and value is not None]
 
 
-def _none_if_nan(value: float) -> float | None:
+def _replace_nan(value: float) -> float | None:
     return value if value == value else None
 
 
@@ -195,18 +199,18 @@ def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[
         yield point, False
         return
     kinds, declared = list_process_kinds(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
-    with mistakes_in(speeds):
+    with locate_mistakes(speeds):
         curves = declared.curves("gemm", kinds)
     tiling = make_tiles(point.operation, point.ranks)
     with TemporaryDirectory(prefix="commodel-") as folder:
         path = Path(folder) / "partition.csv"
         write_text(path, format_rectangles(replace(tiling, speed=predict_computation(tiling, curves).speed)))
-        rest = [
+        other_arguments = [
             f"{name}={value}"
             for name, value in _list_spelled_parameters(point.operation)
             if name not in ("n", "grid", "partition")
         ]
-        spelled = canonical_operation(":".join(["summa", f"partition={path}", *rest]))
+        spelled = canonicalize_operation(":".join(["summa", f"partition={path}", *other_arguments]))
         yield replace(point, operation=spelled), declared.simulated
 
 
@@ -235,8 +239,8 @@ class Processes:
 
 def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
     """Return the processes of a layout on a platform."""
-    loaded = load_platform(find("platform", platform))
-    setting = setting_of(loaded)
+    loaded = load_platform(find_config_file("platform", platform))
+    setting = make_setting(loaded)
     placed, ranks = complete_layout_and_ranks(setting, spec, ranks)
     kinds = list_process_kinds(placed.layout, ranks, dict(setting.types))
     return Processes(loaded, placed.layout, place_ranks(placed.layout, ranks), kinds)
@@ -245,15 +249,15 @@ def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
 def read_process_speeds(processes: Processes, speeds: Path, kernel: str, form: str) -> Processes:
     """Return the processes with their speeds from a file."""
     declared = read_speeds(speeds)
-    with mistakes_in(speeds):
+    with locate_mistakes(speeds):
         curves = declared.curves(kernel, processes.kinds, form)
     return replace(processes, curves=curves, simulated=declared.simulated)
 
 
-def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Rectangles, str]:
+def balance_partition(processes: Processes, side: int, method: str, within: float) -> tuple[Rectangles, str]:
     """Return the rectangles in whole blocks, and how they were computed."""
-    curves, total, how = processes.curves, side * side, by
-    if by == "dynamic":
+    curves, total, how = processes.curves, side * side, method
+    if method == "dynamic":
 
         def measure(shares: np.ndarray) -> np.ndarray:
             return np.array([float(c.seconds(n)) for c, n in zip(curves, shares, strict=True)])
@@ -261,10 +265,10 @@ def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Re
         balanced = partition_dynamic(len(curves), total, measure, Speed.of, within)
         rounds = f"{balanced.rounds} rounds that take their times from the file of speeds"
         shares, how = balanced.shares, f"dynamic, {rounds}, {_describe_convergence(balanced)}"
-    elif by == "constant":
+    elif method == "constant":
         # The baseline uses only these speeds, also for rounding to whole blocks.
-        even, shares = total / len(curves), partition_constant(curves, total)
-        curves = [Speed.of(((even, float(curve.at(even))),)) for curve in curves]
+        even_share, shares = total / len(curves), partition_constant(curves, total)
+        curves = [Speed.of(((even_share, float(curve.at(even_share))),)) for curve in curves]
     else:
         shares = partition_geometric(curves, total)
     return even_out_times(arrange_in_columns(shares, side), curves), how
@@ -304,7 +308,7 @@ class Partition:
     """A partition of a matrix, with the predicted computing time of each process."""
 
     kernel: str
-    by: str
+    method: str
     form: str
     processes: Processes
     tiling: Rectangles
@@ -338,7 +342,7 @@ class Partition:
             "platform": self.processes.platform.name,
             "simulated": self.processes.simulated,
             "kernel": self.kernel,
-            "by": self.by,
+            "by": self.method,
             "interpolation": self.form,
             "side": self.tiling.side,
             "ranks": self.tiling.ranks,
@@ -368,21 +372,23 @@ def measure_speeds(
     kernel: Kernel,
     sizes: tuple[int, int],
     within: float,
-    most: int,
+    max_sizes: int,
     settings: Measure,
     say: Say,
 ) -> dict[str, Rows]:
     """Measure the speeds of every kind of process and return their rows."""
     with _prepare_measuring(processes, kernel, settings, say) as run:
-        return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, within, most)
+        return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, within, max_sizes)
 
 
 @contextmanager
 def _prepare_measuring(processes: Processes, kernel: Kernel, settings: Measure, say: Say) -> Iterator[MeasureRound]:
     """Yield the function that measures one round and reports its results."""
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
-        place = SafePath.at(Path(folder).resolve())
-        run = make_measurer(processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, place)
+        folder_path = SafePath.at(Path(folder).resolve())
+        run = make_measurer(
+            processes.platform, processes.layout, processes.kinds, kernel, settings, make_rectangle, folder_path
+        )
 
         def run_with_progress(sizes: Mapping[str, int]) -> dict[str, Sample]:
             samples = run(sizes)
@@ -410,18 +416,18 @@ def measure_best(
     with TemporaryDirectory(prefix="commodel-") as folder:
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        simulated = load_platform(find("platform", platform)).simulated
+        simulated = load_platform(find_config_file("platform", platform)).simulated
         settings = SIMULATED_MEASURE if simulated else REAL_MEASURE
         measure_now("configurations", tuple(points.values()), platform, settings, raw, say)
         return [
-            replace(configuration, measured=_measured_times(configuration, problem, points[configuration], raw))
+            replace(configuration, measured=_read_measured_times(configuration, problem, points[configuration], raw))
             if configuration in points
             else configuration
             for configuration in configurations
         ]
 
 
-def _measured_times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:
+def _read_measured_times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:
     if why := read_marker(raw, point.id):
         raise UserError(f"{configuration.layout} was not measured: {why[0]}, {why[1]}")
     samples = [sample for sample in read_samples(raw / f"{point.id}.csv", point.id) if sample["valid"]]

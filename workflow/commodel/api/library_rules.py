@@ -26,11 +26,11 @@ from commodel.advice.proof import (
     Stage,
     confirm_rules,
     drop_wrong,
-    prove,
+    prove_rules,
     select_for_proof,
     select_for_trial,
 )
-from commodel.advice.tuning import Search, choose_algorithms, list_arms, rules_of, search
+from commodel.advice.tuning import Search, choose_algorithms, list_arms, list_rule_choices, search_choices
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.safe_paths import SafePath
@@ -39,11 +39,11 @@ from commodel.interchange import rules, selection
 from commodel.interchange.rules import BENCHMARK_ASSUMPTIONS, NO_ASSUMPTIONS, Assumptions
 from commodel.measure.library_collectives import LibraryTimer
 from commodel.patterns.libraries import MPICH, OPEN_MPI
-from commodel.patterns.operations import canonical_operation
+from commodel.patterns.operations import canonicalize_operation
 from commodel.patterns.points import Setting
-from commodel.plan.config import find, load_platform
-from commodel.plan.planning import setting_of
-from commodel.platforms.build import build, find_starter, get_program_folder
+from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.planning import make_setting
+from commodel.platforms.build import build_toolchain, find_starter, get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
 from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
 from commodel.platforms.platform import Platform
@@ -84,9 +84,9 @@ class Dialect:
     def _text(self, choices: Iterable[Choice], assumptions: Assumptions) -> str:
         """Return the rules file. Numbers of ranks above the measured ones get no rule."""
         choices = list(choices)
-        most = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
-        beyond = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in most.items())
-        return self.write([*choices, *beyond], assumptions)
+        max_ranks = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
+        rules_above = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in max_ranks.items())
+        return self.write([*choices, *rules_above], assumptions)
 
 
 def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
@@ -98,7 +98,7 @@ def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     if find_kind(version) == MPICH:
         own = selection.read_builtin_tree(find_shared_library(program))
         return replace(OF_MPICH, write=lambda choices, assumptions: selection.format_selection(choices, own))
-    raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH: no rules of others are known here")
+    raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH")
 
 
 def _open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
@@ -109,12 +109,12 @@ def _open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, st
     }
 
 
-def _mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
+def _make_mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
     """Return the environment for MPICH. Collectives of a device would precede the selection, so they are off for
     operations with a rule."""
     called = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
-    off = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in called}
-    return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **off}
+    settings = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in called}
+    return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **settings}
 
 
 OF_OPEN_MPI = Dialect(
@@ -133,7 +133,7 @@ OF_MPICH = Dialect(
     tuple(selection.COLLECTIVES),
     lambda name, spec, ranks, assumptions: bool(selection.find_function(name, spec, ranks)),
     lambda choices, assumptions: "",
-    _mpich_environment,
+    _make_mpich_environment,
     spread=True,  # for an operation with a rule, the device's own collectives are off
 )
 OLD_OPTIONS_FILE = "asked.json"  # of earlier versions
@@ -145,7 +145,7 @@ PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60
 class Outcome:
     """The result of tuning: search, trial, proof and final rules."""
 
-    place: LibraryTimer
+    timer: LibraryTimer
     search: Search
     trial: Stage
     proof: Stage  # of the rules that paid in the trial
@@ -172,7 +172,9 @@ def tune_library(
 
     `list_workloads` returns the workloads of operations, which depend on the MPI library.
     """
-    loaded = load_platform(find("platform", platform), learned=False)  # so that it runs on any nodes of a Slurm cluster
+    loaded = load_platform(
+        find_config_file("platform", platform), learned=False
+    )  # so that it runs on any nodes of a Slurm cluster
     how = LAUNCHERS[loaded.launcher]
     if how.simulated or loaded.overlay:
         raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
@@ -180,13 +182,13 @@ def tune_library(
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
     require_job(platform, loaded)
     toolchain = get_toolchain(loaded)
-    build(ROOT, toolchain)
+    build_toolchain(ROOT, toolchain)
     settings = [f"{name}={value}" for name, value in how.settings(os.geteuid()).items()]
     starter = find_starter(toolchain, how.starters)
     start = ["env", *settings, starter, "-n", "1"] if starter else []
     program = get_program_folder(find_build_root(), toolchain) / "library"
     dialect = replace(find_dialect(program, start), assumptions=assumptions)
-    operations = [canonical_operation(name) for name in operations] or dialect.operations
+    operations = [canonicalize_operation(name) for name in operations] or dialect.operations
     if unknown := [name for name in operations if name not in dialect.operations]:
         raise UserError(f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}")
     workloads = [
@@ -195,26 +197,26 @@ def tune_library(
     ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
-    place = LibraryTimer(platform, loaded, setting_of(loaded), dialect, measure, folder)
+    timer = LibraryTimer(platform, loaded, make_setting(loaded), dialect, measure, folder)
     for workload in workloads:
-        place.point(workload)  # a workload that does not fit is refused before anything is measured
-    evidence = _find_evidence(place.setting, params, experiment, say)
+        timer.point(workload)  # a workload that does not fit is refused before anything is measured
+    evidence = _find_evidence(timer.setting, params, experiment, say)
     folder.mkdir()
     with lock_folder(folder, "another `commodel tune`"):
-        _check_options(place, workloads, loaded)
-        arms = list_arms(workloads, evidence, place.setting, dialect.can_name, say, dialect.spread)
-        searched = search(place, arms, 60 * minutes, say)
+        _check_options(timer, workloads, loaded)
+        arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, say, dialect.spread)
+        searched = search_choices(timer, arms, 60 * minutes, say)
         choices, wrong = drop_wrong(
-            place, choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes), say
+            timer, choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes), say
         )
-        trial = prove(place, "trial", select_for_trial(choices, dialect.spread), TRIAL, say, dialect.spread)
+        trial = prove_rules(timer, "trial", select_for_trial(choices, dialect.spread), TRIAL, say, dialect.spread)
         paying = dict.fromkeys(choices, LIBRARY) | select_for_proof(trial, dialect.one_for_all_sizes)
-        proof = prove(place, "proof", paying, pairs, say, dialect.spread)
+        proof = prove_rules(timer, "proof", paying, pairs, say, dialect.spread)
         final = dict.fromkeys(choices, LIBRARY) | confirm_rules(proof, trial, dialect.one_for_all_sizes)
         dropped = {
             workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
         }
-        outcome = Outcome(place, searched, trial, proof, final, dropped, wrong)
+        outcome = Outcome(timer, searched, trial, proof, final, dropped, wrong)
         _write_results(outcome)
     return outcome
 
@@ -234,17 +236,17 @@ def _find_evidence(setting: Setting, params, experiment: str | None, say: Callab
     return evidence
 
 
-def _check_options(place: LibraryTimer, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
+def _check_options(timer: LibraryTimer, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
     """Raise UserError if the folder has results of other options."""
     requested = {
         "platform": platform.digest,
-        "library": place.dialect.library,
-        "sync": place.measure.sync,
-        "assumptions": asdict(place.dialect.assumptions),
+        "library": timer.dialect.library,
+        "sync": timer.measure.sync,
+        "assumptions": asdict(timer.dialect.assumptions),
         "workloads": [list(workload) for workload in workloads],
     }
-    file = place.folder / OLD_OPTIONS_FILE
-    file = file if file.exists() else place.folder / OPTIONS_FILE
+    file = timer.folder / OLD_OPTIONS_FILE
+    file = file if file.exists() else timer.folder / OPTIONS_FILE
     if not file.exists():
         write_json(file, requested)
         return
@@ -254,28 +256,28 @@ def _check_options(place: LibraryTimer, workloads: Sequence[PlacedWorkload], pla
     if before != requested:
         differs = min(name for name in requested if before.get(name) != requested[name])
         raise UserError(
-            f"its results have other {differs}; give another --out, or remove this folder", file=place.folder
+            f"its results have other {differs}; give another --out, or remove this folder", file=timer.folder
         )
 
 
 def _write_results(outcome: Outcome) -> None:
     """Write the rules that pay, the environment of a Slurm script, and all gains; no rules file if none pays."""
-    place, rows = outcome.place, rules_of(outcome.final.items())
-    path, script = place.folder / place.dialect.file, place.folder / ENVIRONMENT_FILE
+    timer, rows = outcome.timer, list_rule_choices(outcome.final.items())
+    path, script = timer.folder / timer.dialect.file, timer.folder / ENVIRONMENT_FILE
     for file in (path, script):
         file.unlink(missing_ok=True)
     if rows:
-        write_text(path, place.dialect.user_text(rows))
-        settings = place.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
+        write_text(path, timer.dialect.user_text(rows))
+        settings = timer.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))
     stages = {"trial": outcome.trial, "proof": outcome.proof}
-    table = [gain_fields(name, row) for name, stage in stages.items() for row in stage.rows]
+    table = [make_gain_row(name, row) for name, stage in stages.items() for row in stage.rows]
     if table:
-        write_table(place.folder / GAINS_FILE, pd.DataFrame(table))
+        write_table(timer.folder / GAINS_FILE, pd.DataFrame(table))
 
 
-def gain_fields(stage: str, row: Row) -> dict:
+def make_gain_row(stage: str, row: Row) -> dict:
     """Return a row of the table of gains."""
     operation, ranks, layout, size = row.workload
     names = {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout, "from_bytes": size}
@@ -289,7 +291,7 @@ def gain_fields(stage: str, row: Row) -> dict:
     )
 
 
-def choices_for_rules(only: Sequence[str], assumptions: Assumptions) -> Callable[[Workload], list[str]]:
+def make_choice_lister(only: Sequence[str], assumptions: Assumptions) -> Callable[[Workload], list[str]]:
     """Return a function that lists the algorithms that Open MPI's rules may name for a workload under these
     assumptions."""
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import expand_axis
 from commodel.files.safe_paths import AnyPath, SafePath
-from commodel.models.families import find_family, unit
+from commodel.models.families import find_family, find_unit
 from commodel.models.parameter_sets import (
     BY_HAND_KEY,
     describe_changes,
@@ -21,7 +21,7 @@ from commodel.models.parameter_sets import (
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import build_schedule
-from commodel.patterns.operations import canonical_operation, has_size, required_ranks
+from commodel.patterns.operations import canonicalize_operation, find_required_ranks, has_size
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.points import Setting, find_ranks, make_point
 from commodel.patterns.schedule import Schedule
@@ -73,10 +73,10 @@ def predict(
     """
     sources = list(parameters) if isinstance(parameters, list | tuple) else [parameters]
     settings = [
-        f"{name}={_with_unit(model, name, value)}" for name, value in {**(values or {}), **named_values}.items()
+        f"{name}={_format_with_unit(model, name, value)}" for name, value in {**(values or {}), **named_values}.items()
     ]
     sets = choose_sets(sources, model, settings, platform)
-    sizes = as_text(bytes) or find_only_size(sets)
+    sizes = join_amounts(bytes) or find_only_size(sets)
     setting = None
     if platform:
         from commodel.plan.planning import load_setting  # reads what a campaign needs
@@ -84,13 +84,13 @@ def predict(
         setting = load_setting(platform)
     points = list_points(
         operation,
-        _as_list(algorithm),
-        _as_list(topology),
-        as_text(ranks),
+        _make_list(algorithm),
+        _make_list(topology),
+        join_amounts(ranks),
         sizes,
         layout,
         setting,
-        as_text(waves),
+        join_amounts(waves),
     )
     rows = tabulate_predictions(predict_sets(sets, points, pipelined), sets, waves=waves is not None)
 
@@ -159,24 +159,24 @@ def list_points(
     setting = setting or Setting.unlimited()
     repeats = [{"waves": count} for count in expand_axis(waves, parse_waves)] if waves is not None else [{}]
     if is_pattern_file(operation):
-        given = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
-        if wrong := [key for key, value in given.items() if value]:
+        pattern_options = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
+        if wrong := [key for key, value in pattern_options.items() if value]:
             raise UserError(f"{wrong[0]}: the file of '{operation}' has all messages; leave it out")
         return [make_point(setting, {"operation": operation, "layout": layout} | count) for count in repeats]
-    name = canonical_operation(operation)
+    name = canonicalize_operation(operation)
     if algorithm and topology:
         raise UserError("give algorithm or topology, not both")
     if topology and ranks:
         raise UserError("a topology determines the number of ranks; leave ranks out")
-    if not topology and not ranks and not required_ranks(name):
+    if not topology and not ranks and not find_required_ranks(name):
         raise UserError(f"ranks is missing; {name} needs a number of ranks, or a topology")
     if has_size(name) and sizes is None:
         raise UserError(f"bytes is missing; {name} needs a message size")
     every = [spec for spec, entry in find_algorithms(name).items() if not entry.needs_argument]
     alternatives = [{"topology": spec} for spec in topology] or [{"algorithm": spec} for spec in algorithm or every]
-    with mistakes_in(key="ranks"):
+    with locate_mistakes(key="ranks"):
         counts = [{"ranks": count} for count in expand_axis(ranks, parse_count)] if ranks else [{}]
-    with mistakes_in(key="bytes"):
+    with locate_mistakes(key="bytes"):
         lengths = expand_axis(sizes, parse_bytes) if has_size(name) else [0]
     combinations = len(alternatives) * len(counts) * len(lengths) * len(repeats)
     if combinations > MAX_PATTERNS:
@@ -227,7 +227,7 @@ def tabulate_predictions(
     ]
 
 
-def _with_unit(model: str | None, name: str, value: Value) -> str:
+def _format_with_unit(model: str | None, name: str, value: Value) -> str:
     """Return a value as text with the unit that the model's parameter has; text stays as it is."""
     if isinstance(value, str):
         return value
@@ -235,17 +235,17 @@ def _with_unit(model: str | None, name: str, value: Value) -> str:
         raise UserError(f"found {name}={value!r} without model=, wanted a model or text with a unit")
     entry = find_family(model)
     return (
-        f"{float(value)!r} {unit(entry, entry.full_name(name), {})}".strip()
+        f"{float(value)!r} {find_unit(entry, entry.full_name(name), {})}".strip()
         if name in entry.by_name
         else repr(float(value))
     )
 
 
-def _as_list(names: str | Sequence[str]) -> list[str]:
+def _make_list(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def as_text(amounts: Amounts | None) -> str | None:
+def join_amounts(amounts: Amounts | None) -> str | None:
     if amounts is None:
         return None
     return ",".join(map(str, amounts)) if isinstance(amounts, list | tuple | range) else str(amounts)

@@ -20,11 +20,11 @@ from commodel.advice.evidence import (
     replace_values,
 )
 from commodel.api.campaigns import Run
-from commodel.api.predictions import Amounts, Source, as_text, read_sets
-from commodel.errors import UserError, mistakes_in
+from commodel.api.predictions import Amounts, Source, join_amounts, read_sets
+from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import expand_axis
 from commodel.files.results_folder import Results
-from commodel.patterns.operations import canonical_operation, has_size, required_ranks
+from commodel.patterns.operations import canonicalize_operation, find_required_ranks, has_size
 from commodel.plan.planning import load_setting
 from commodel.units import parse_bytes, parse_count
 
@@ -49,7 +49,7 @@ def advise(
     platform file; `only` names the algorithms or topologies to consider. The result's `rows` is a DataFrame, its
     `notes` state limits and reasons. `values` replace fitted ones, such as `{"L": "1us"}`.
     """
-    workloads = list_workloads([operation], as_text(leaves), as_text(ranks), as_text(bytes))
+    workloads = list_workloads([operation], join_amounts(leaves), join_amounts(ranks), join_amounts(bytes))
     if len(workloads) != 1:
         raise UserError(f"found {len(workloads)} workloads, wanted one; decide() takes several")
     settings = [f"{name}={value}" for name, value in (values or {}).items()]
@@ -68,7 +68,7 @@ def decide(
 ) -> pd.DataFrame:
     """Return a decision table: the best alternative of each operation, number of ranks and size."""
     names = [operations] if isinstance(operations, str) else list(operations)
-    workloads = list_workloads(names, as_text(leaves), as_text(ranks), as_text(bytes))
+    workloads = list_workloads(names, join_amounts(leaves), join_amounts(ranks), join_amounts(bytes))
     return decide_workloads(workloads, gather_evidence(evidence, platform), layouts, lambda workload: ())
 
 
@@ -90,9 +90,9 @@ def find_evidence(
 
 def describe_evidence_folder(evidence: Evidence, folder: Path) -> str:
     """Return a line that names the folder and the platform of the evidence, and the other platforms there."""
-    others = [name for name in Results.of(folder).platforms() if name != evidence.setting.name]
-    more = f"; --platform {' or '.join(others)} has results, too" if others else ""
-    return f"evidence: {folder}, platform {evidence.setting.name}{more}"
+    other_platforms = [name for name in Results.of(folder).platforms() if name != evidence.setting.name]
+    hint = f"; --platform {' or '.join(other_platforms)} has results, too" if other_platforms else ""
+    return f"evidence: {folder}, platform {evidence.setting.name}{hint}"
 
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
@@ -116,8 +116,8 @@ def list_workloads(
     """Return a workload for each operation, number of leaves or ranks, and size."""
     workloads = []
     for operation in operations:
-        name = canonical_operation(operation)
-        amounts = leaves or ranks or required_ranks(name)
+        name = canonicalize_operation(operation)
+        amounts = leaves or ranks or find_required_ranks(name)
         if leaves and ranks:
             raise UserError("give ranks, or leaves of a tree on an overlay network, not both")
         if not amounts:
@@ -136,5 +136,5 @@ def list_workloads(
 
 
 def _expand(name: str, text: str, parse: Callable[[str], int]) -> list[int]:
-    with mistakes_in(key=name):
+    with locate_mistakes(key=name):
         return expand_axis(text, parse)

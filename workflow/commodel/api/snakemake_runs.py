@@ -1,8 +1,7 @@
 """The Snakemake workflow as a process: its command line, its output, and how it is stopped.
 
-`follow` runs the workflow of a campaign and returns Snakemake's exit code. All output of Snakemake and its jobs goes to
-a log; a `Display` gets the progress of the campaign and the errors of jobs, each once.
-"""
+`run_with_display` runs the workflow of a campaign and returns Snakemake's exit code. All output of Snakemake and its
+jobs goes to a log; a `Display` gets the progress of the campaign and the errors of jobs, each once."""
 
 import json
 import math
@@ -22,9 +21,9 @@ from typing import Protocol, TextIO
 
 from platformdirs import AppDirs
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.files.safe_paths import AnyPath
-from commodel.platforms.slurm import STOP_FILE, cancel
+from commodel.platforms.slurm import STOP_FILE, cancel_jobs
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import LOCK_VARIABLE, Campaign
 from commodel.results.progress import StatusReader, format_status
@@ -48,7 +47,7 @@ class RunStoppedError(Exception):
         self.number = number
 
 
-def snakemake_command(
+def make_snakemake_command(
     snakefile: str, settings: Mapping[str, object], cores: int | None, profile: str | None
 ) -> list[str]:
     """Return the command that runs one of our workflows in this folder."""
@@ -57,12 +56,12 @@ def snakemake_command(
     words += ["--nocolor"] if os.environ.get("NO_COLOR") else []
     if profile:
         words += ["--profile", find_profile(profile)]
-    given = [
+    config_texts = [
         f"{name}={json.dumps(value) if isinstance(value, list) else value}"
         for name, value in settings.items()
         if value is not None
     ]
-    return [*words, "--config", *given, "--cores", str(cores or "all")]
+    return [*words, "--config", *config_texts, "--cores", str(cores or "all")]
 
 
 def find_profile(name: str) -> str:
@@ -71,10 +70,12 @@ def find_profile(name: str) -> str:
     if own := find_project_profile(name):
         return str(own)
     theirs = AppDirs("snakemake", "snakemake")
-    if any((Path(place) / name).exists() for place in (Path.cwd(), theirs.user_config_dir, theirs.site_config_dir)):
+    if any(
+        (Path(directory) / name).exists() for directory in (Path.cwd(), theirs.user_config_dir, theirs.site_config_dir)
+    ):
         return name
     brought = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
-    raise UserError(f"unknown profile '{name}'; {suggest(name, brought)}")
+    raise UserError(f"unknown profile '{name}'; {suggest_name(name, brought)}")
 
 
 def find_project_profile(name: str) -> Path | None:
@@ -152,7 +153,7 @@ class Stop:
     when: float
 
 
-def wait(command: list[str]) -> int:
+def run_in_terminal(command: list[str]) -> int:
     """Run Snakemake with output to the terminal and return its exit code. It also receives Ctrl-C, and cancels its jobs
     before it ends."""
     process = subprocess.Popen(command)
@@ -180,7 +181,7 @@ def run_snakemake(
     stop_file = log.with_name(f"{log.stem}.stop")
     stop_file.unlink(missing_ok=True)
     shared = [hold.fileno()] if hold else []
-    with log.open("wb", buffering=0) as kept:
+    with log.open("wb", buffering=0) as log_file:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -201,7 +202,7 @@ def run_snakemake(
 
             for line in _read_lines(process, update):
                 with suppress(OSError):  # the jobs report a full disk
-                    kept.write(line)
+                    log_file.write(line)
                 if not stopped:
                     show(line.decode(errors="replace").rstrip("\n"))
     return process.returncode, stopped[0].number if stopped else 0
@@ -209,7 +210,7 @@ def run_snakemake(
 
 def _read_lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[bytes]:
     """Yield the lines that a process prints until it ends; its children may keep the pipe open for longer."""
-    pipe, rest, due = process.stdout, b"", 0.0
+    pipe, unfinished, due = process.stdout, b"", 0.0
     os.set_blocking(pipe.fileno(), False)
     with selectors.DefaultSelector() as waiting:
         waiting.register(pipe, selectors.EVENT_READ)
@@ -219,16 +220,16 @@ def _read_lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator
             if not ended:
                 waiting.select(POLL_INTERVAL)
             while chunk := pipe.read(1 << 16):
-                *lines, rest = (rest + chunk).splitlines(keepends=True)
+                *lines, unfinished = (unfinished + chunk).splitlines(keepends=True)
                 yield from lines
-                if rest.endswith(b"\n"):
-                    yield rest
-                    rest = b""
+                if unfinished.endswith(b"\n"):
+                    yield unfinished
+                    unfinished = b""
             if time.monotonic() >= due:
                 tick()
                 due = time.monotonic() + POLL_INTERVAL
-    if rest:
-        yield rest + b"\n"
+    if unfinished:
+        yield unfinished + b"\n"
 
 
 @contextmanager
@@ -250,15 +251,15 @@ def _forward_signals(process: subprocess.Popen, stop_file: AnyPath) -> Iterator[
             stop_file.touch()
 
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    taken = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
-    for number in taken:
+    forwarded = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in forwarded:
         signal.signal(number, stop)
     try:
         yield stopped
     finally:
         if process.poll() is None:  # an error of this process's own
             os.killpg(process.pid, signal.SIGINT)
-        for number, handler in taken.items():
+        for number, handler in forwarded.items():
             signal.signal(number, handler)
 
 
@@ -266,7 +267,7 @@ RUN_ID = re.compile(r"^SLURM run ID: ([\w-]+)$")
 LEFT_BEHIND = "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"
 
 
-def follow(campaign: Campaign, command: list[str], name: str, display: Display) -> int:
+def run_with_display(campaign: Campaign, command: list[str], name: str, display: Display) -> int:
     """Run the workflow of a campaign and return Snakemake's exit code; its output is kept in NAME.log."""
     reader, errors = StatusReader(campaign), JobErrors(display.show_message)
     log = campaign.results.log(name)
@@ -288,7 +289,7 @@ def follow(campaign: Campaign, command: list[str], name: str, display: Display) 
     display.clear()
     if stopped:
         for run in slurm_runs:
-            if failure := cancel(run):  # Snakemake has tried as well, but may have been killed meanwhile
+            if failure := cancel_jobs(run):  # Snakemake has tried as well, but may have been killed meanwhile
                 display.show_message(LEFT_BEHIND.format(failure, run))
         how = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
         display.show_message(f"commodel: stopped by {how}; measured cases are kept, and the next run continues")

@@ -4,15 +4,15 @@ import datetime
 from dataclasses import replace
 from pathlib import Path
 
-from commodel.compare.network import Network, networks, places
-from commodel.errors import UserError, suggest
+from commodel.compare.network import Network, find_recorded_nodes, make_networks
+from commodel.errors import UserError, suggest_name
 from commodel.files.atomic import read_json, write_text
 from commodel.files.results_folder import Results
 from commodel.plan.planning import load_plan, make_plan, write_plan
 from commodel.plan.surveys import LearnedNetwork, is_survey, write_network
 from commodel.records import Batch, Plan
 from commodel.results.campaign import find_results
-from commodel.results.collection import collect, summarize_raw
+from commodel.results.collection import collect_samples, summarize_raw
 
 
 def learn_network(experiment: str, platform: str, only: str | None = None) -> Path:
@@ -22,7 +22,7 @@ def learn_network(experiment: str, platform: str, only: str | None = None) -> Pa
     plan = load_plan(own.plan)
     surveys = {batch.platform: batch for batch in plan.batches if is_survey(batch)}
     if platform not in surveys:
-        raise UserError(f"found no survey of '{platform}' in {own.folder}; {suggest(platform, surveys)}")
+        raise UserError(f"found no survey of '{platform}' in {own.folder}; {suggest_name(platform, surveys)}")
     path = write_network(find_network(plan, surveys[platform], own))
     write_text(own.learned(surveys[platform].name), path.read_text(encoding="utf-8"))
     write_plan(make_plan(experiment, Path.cwd(), only), experiment, Path.cwd())
@@ -32,25 +32,25 @@ def learn_network(experiment: str, platform: str, only: str | None = None) -> Pa
 def find_network(plan: Plan, survey: Batch, own: Results) -> LearnedNetwork:
     """Return the network that the samples of a survey show."""
     part = replace(plan, batches=(survey,))
-    observations, _ = collect(part, own.all_raw, unfinished=True)
+    observations, _ = collect_samples(part, own.all_raw, unfinished=True)
     note = own.provenance(survey.name)
     notes = {survey.name: read_json(note)} if note.exists() else {}
-    found = networks(summarize_raw(observations), places(part, notes)) if len(observations) else []
-    about = LearnedNetwork(
+    learned = make_networks(summarize_raw(observations), find_recorded_nodes(part, notes)) if len(observations) else []
+    network = LearnedNetwork(
         platform=survey.platform,
         digest=plan.platforms[survey.platform].digest,
         experiment=plan.experiment,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         pairs=0,
-        notes=() if found else ("the survey has no usable samples",),
+        notes=() if learned else ("the survey has no usable samples",),
     )
-    return _describe(about, found[0]) if found else about
+    return _describe(network, learned[0]) if learned else network
 
 
-def _describe(about: LearnedNetwork, network: Network) -> LearnedNetwork:
+def _describe(learned: LearnedNetwork, network: Network) -> LearnedNetwork:
     named = network.names != tuple(map(str, range(len(network.names))))
     return replace(
-        about,
+        learned,
         pairs=len(network.pairs),
         hosts=network.names if named else (),
         levels={level: tuple(column) for level, column in network.distances.hierarchy.settings.items()},

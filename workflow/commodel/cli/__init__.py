@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 GROUPS = {  # in the order of use: the module of each verb, and its sentence
     "Start": {
         "init": ("project", "Make a project with experiments, platforms and profiles."),
-        "doctor": ("project", "List the programs found here, and what each missing one would add."),
+        "doctor": ("project", "List installed programs, and the features that need each missing one."),
         "run": ("run", "Measure, fit, predict, compare and report an experiment."),
         "status": ("run", "Show the progress of an experiment, from any machine."),
     },
@@ -66,7 +66,7 @@ OLD_VERBS = {  # spellings of earlier versions, which work for one release
 
 
 @contextmanager
-def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
+def print_errors_as_lines(ctx: click.Context | None = None) -> Iterator[None]:
     """Print refusals of the operating system, and mistakes in options, as one line."""
     try:
         yield
@@ -94,8 +94,10 @@ class Verbs(VerbGroup):
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        place, sentence = VERBS[name]
-        command = getattr(importlib.import_module(f"commodel.cli.{place}"), "import_" if name == "import" else name)
+        module_name, sentence = VERBS[name]
+        command = getattr(
+            importlib.import_module(f"commodel.cli.{module_name}"), "import_" if name == "import" else name
+        )
         command.help = sentence
         return adapt_parameters(command)
 
@@ -106,19 +108,19 @@ class Verbs(VerbGroup):
         verb, *words = OLD_VERBS[old].split()
         if not ctx.resilient_parsing:
             click.echo(f"commodel {old} is now commodel {OLD_VERBS[old]}", err=True)
-        command, rest = self.get_command(ctx, verb), args[1:]
-        if words[0].startswith("-") and any(word in rest for word in ("-h", "--help")):
+        command, remaining = self.get_command(ctx, verb), args[1:]
+        if words[0].startswith("-") and any(word in remaining for word in ("-h", "--help")):
             return verb, command, ["--help"]
         if words == ["--matrix"]:  # the experiment could stand anywhere among the options
-            return verb, take_as_argument(command, "matrix"), rest
-        return verb, command, [*words, *rest]
+            return verb, take_as_argument(command, "matrix"), remaining
+        return verb, command, [*words, *remaining]
 
     def make_context(self, *arguments, **settings) -> click.Context:
-        with one_line_errors():
+        with print_errors_as_lines():
             return super().make_context(*arguments, **settings)
 
     def invoke(self, ctx: click.Context):
-        with one_line_errors(ctx), enter_project(ctx):
+        with print_errors_as_lines(ctx), enter_project(ctx):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -131,8 +133,8 @@ def take_as_argument(command: click.Command, name: str) -> click.Command:
     """Return a copy of a command that takes one of its options without the option's name."""
     changed = copy.copy(command)
     option = next(parameter for parameter in command.params if parameter.name == name)
-    others: Sequence[click.Parameter] = [parameter for parameter in command.params if parameter is not option]
-    changed.params = [click.Argument([name], type=option.type), *others]
+    parameters: Sequence[click.Parameter] = [parameter for parameter in command.params if parameter is not option]
+    changed.params = [click.Argument([name], type=option.type), *parameters]
     return changed
 
 

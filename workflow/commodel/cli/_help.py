@@ -1,9 +1,8 @@
 """Help pages: one sentence, examples that run as printed, and options in titled groups.
 
-`Verb` is the class of every command, `VerbGroup` that of a command with subcommands. `option_group` gives options the
-title under which the page lists them. `--help` lists a folded group by the names of its options; `--help-all` and the
-site's page of verbs explain these, too.
-"""
+`Verb` is the class of every command, `VerbGroup` that of a command with subcommands. `make_option_group` gives options
+the title under which the page lists them. `--help` lists a folded group by the names of its options; `--help-all` and
+the site's page of verbs explain these, too."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import click
 
-from commodel.errors import near, one_line
+from commodel.errors import find_similar_name, make_printable
 
 MAX_NAMES = 26  # characters; an option with longer names and metavar has its text on the next line
 BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # of a number; help omits them, errors have them
@@ -21,7 +20,7 @@ EVERY_OPTION = "commodel.every_option"  # key of a click context for --help-all
 WIDTH = 76  # characters of the line of an example, without its indentation of two columns
 
 
-def option_group(title: str, *options: Callable, folded: bool = False) -> Callable[[Callable], Callable]:
+def make_option_group(title: str, *options: Callable, folded: bool = False) -> Callable[[Callable], Callable]:
     """Return a decorator that gives a function several options, which help lists under this title in this order."""
 
     def decorate(function: Callable) -> Callable:
@@ -38,10 +37,10 @@ class HelpPage:
     """Writes examples, arguments and titled groups of options below the sentence, which is the docstring."""
 
     def __init__(
-        self, *given, examples: Sequence[str] = (), arguments: Mapping[str, str] | None = None, **settings
+        self, *args, examples: Sequence[str] = (), arguments: Mapping[str, str] | None = None, **settings
     ) -> None:
         self.examples, self.arguments = tuple(examples), dict(arguments or {})
-        super().__init__(*given, **settings)
+        super().__init__(*args, **settings)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)
@@ -50,8 +49,8 @@ class HelpPage:
             params.append(click.Option(["--help-all"], **every, help="Show this message with every option explained."))
         return params
 
-    def show_every_option(self, ctx: click.Context, _option: click.Parameter, given: bool) -> None:
-        if given and not ctx.resilient_parsing:
+    def show_every_option(self, ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
             ctx.meta[EVERY_OPTION] = True
             click.echo(self.get_help(ctx), color=ctx.color)
             ctx.exit()
@@ -121,8 +120,10 @@ class VerbGroup(HelpPage, click.Group):
         if args and args[0].lower() in names:
             args = [args[0].lower(), *args[1:]]
         elif args and not args[0].startswith("-"):
-            meant = near(args[0], names)
-            ctx.fail(f"No such command '{one_line(args[0], 60)}'." + (f" Did you mean '{meant}'?" if meant else ""))
+            meant = find_similar_name(args[0], names)
+            ctx.fail(
+                f"No such command '{make_printable(args[0], 60)}'." + (f" Did you mean '{meant}'?" if meant else "")
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

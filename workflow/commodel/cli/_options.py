@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from commodel.cli._help import option_group
+from commodel.cli._help import make_option_group
 from commodel.errors import UserError
 from commodel.files.results_folder import PLAN
 from commodel.registry import list_names
@@ -131,13 +131,13 @@ class Name(click.ParamType):
         self.names = names
 
     def convert(self, value, param, ctx):
-        head, colon, rest = value.partition(":")
-        if head in ("file", "processes") and rest:
-            return f"{head}:{resolve_path(rest, ctx)}"
+        head, colon, argument = value.partition(":")
+        if head in ("file", "processes") and argument:
+            return f"{head}:{resolve_path(argument, ctx)}"
         if "/" in value or value.endswith((".yaml", ".yml", ".xlsx")):
             return resolve_path(value, ctx)
-        known = {name.lower(): name for name in self.names(ctx)} if ctx and head.lower() != head else {}
-        return known.get(head.lower(), head) + colon + rest
+        spellings = {name.lower(): name for name in self.names(ctx)} if ctx and head.lower() != head else {}
+        return spellings.get(head.lower(), head) + colon + argument
 
     def shell_complete(self, ctx, param, incomplete):
         return [CompletionItem(name) for name in sorted(self.names(ctx)) if name.startswith(incomplete.lower())]
@@ -158,18 +158,18 @@ def list_campaigns(ctx: click.Context) -> list[str]:
 
 
 def list_profiles(ctx: click.Context) -> list[str]:
-    places = (find_project(find_start_folder(ctx)), ROOT)
-    names = {path.parent.name for place in places for path in place.glob("profiles/*/config.yaml")}
+    directories = (find_project(find_start_folder(ctx)), ROOT)
+    names = {path.parent.name for directory in directories for path in directory.glob("profiles/*/config.yaml")}
     return [name for name in names if name != "default"]
 
 
 def list_known_algorithms(ctx: click.Context) -> list[str]:
     """Return the algorithms of the given operations, or of all."""
-    given = ctx.params.get("operation") or ctx.params.get("operations") or ""
-    heads = [given] if isinstance(given, str) else given
+    option_value = ctx.params.get("operation") or ctx.params.get("operations") or ""
+    heads = [option_value] if isinstance(option_value, str) else option_value
     operations = [head.partition(":")[0] for head in heads if head]
-    known = list_names("patterns.algorithms", "ALGORITHM")
-    return list(dict.fromkeys(name for operation, name in known if operation in operations or not operations))
+    names = list_names("patterns.algorithms", "ALGORITHM")
+    return list(dict.fromkeys(name for operation, name in names if operation in operations or not operations))
 
 
 def make_name_lister(folder: str, constant: str) -> Callable[..., list[str]]:
@@ -238,7 +238,7 @@ PATTERN_OPTIONS = (
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
     click.option("--layout", help="Layout of ranks on nodes, e.g. cyclic:2.  [default: one rank a node]"),
 )
-pattern_options = option_group("Pattern", *PATTERN_OPTIONS)
+pattern_options = make_option_group("Pattern", *PATTERN_OPTIONS)
 
 
 def check_mode(mode: str, allowed: Iterable[str]) -> None:
@@ -246,13 +246,13 @@ def check_mode(mode: str, allowed: Iterable[str]) -> None:
     ctx = click.get_current_context()
     allowed = {*allowed, "help"}
     for parameter in ctx.command.params:
-        given = ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-        if given and parameter.name not in allowed:
+        on_command_line = ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        if on_command_line and parameter.name not in allowed:
             raise UserError(f"{parameter.opts[0]} has no meaning {mode}; leave it out")
 
 
-def require_options(mode: str, **given: object) -> None:
+def require_options(mode: str, **options: object) -> None:
     """Refuse a command without one of the options that its mode needs."""
-    for name, value in given.items():
+    for name, value in options.items():
         if value in (None, ()):
             raise UserError(f"{mode} needs --{name.replace('_', '-')}")

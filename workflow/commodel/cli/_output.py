@@ -137,8 +137,8 @@ def format_answer(answer: str, body: str = "", notes: Sequence[str] = (), verbos
     """Return the answer in a sentence, then a table, then numbered notes: five of them unless `verbose`."""
     shown = list(notes) if verbose else list(notes)[:MAX_NOTES]
     numbered = [_wrap_line(f"{number}. {note}", "   ") for number, note in enumerate(shown, 1)]
-    if more := len(notes) - len(shown):
-        numbered.append(f"{more} more note{'s' * (more > 1)}: --verbose.")
+    if hidden := len(notes) - len(shown):
+        numbered.append(f"{hidden} more note{'s' * (hidden > 1)}: --verbose.")
     return "\n\n".join(part for part in (_wrap_line(answer), body, "\n".join(numbered)) if part)
 
 
@@ -170,13 +170,13 @@ def _format_cell(value: object) -> str:
 
 
 def format_csv(rows: Rows) -> str:
-    from commodel.files.tables import safe_cell
+    from commodel.files.tables import make_cell_safe
 
     stream = io.StringIO()
     if rows:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
-        writer.writerows({name: safe_cell(value) for name, value in row.items()} for row in rows)
+        writer.writerows({name: make_cell_safe(value) for name, value in row.items()} for row in rows)
     return stream.getvalue().rstrip("\n")
 
 
@@ -251,13 +251,13 @@ class ProgressLine:
             self.shown = ""
 
 
-def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
+def count_progress(items: Sequence[Item], activity: str) -> Iterator[Item]:
     """Yield the items unchanged. If they take long, a line on the terminal counts those done."""
     line, due = ProgressLine(quiet=not can_rewrite_line()), time.monotonic() + PROGRESS_DELAY
     try:
         for number, item in enumerate(items):
             if time.monotonic() >= due:
-                line.show_progress(f"{what}: {number:,} of {len(items):,}")
+                line.show_progress(f"{activity}: {number:,} of {len(items):,}")
                 due = time.monotonic() + REFRESH_INTERVAL
             yield item
     finally:
@@ -265,10 +265,10 @@ def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 
 @contextmanager
-def show_waiting(what: str, plain_lines: bool = False) -> Iterator[None]:
+def show_waiting(activity: str, plain_lines: bool = False) -> Iterator[None]:
     """Show on a terminal the running work, its duration and its step, if it takes long. With `plain_lines`, a line is
     printed every 30 seconds if there is no terminal, except in jobs, whose logs have no progress."""
-    line, start, done = ProgressLine(quiet=False), time.monotonic(), threading.Event()
+    line, start, finished = ProgressLine(quiet=False), time.monotonic(), threading.Event()
     if not (line.live or (plain_lines and not os.environ.get(JOB_VARIABLE))):
         yield
         return
@@ -279,9 +279,9 @@ def show_waiting(what: str, plain_lines: bool = False) -> Iterator[None]:
 
     def show_elapsed_time() -> None:
         pause = PROGRESS_DELAY if line.live else PLAIN_PROGRESS_DELAY
-        while not done.wait(pause):
+        while not finished.wait(pause):
             pause = REFRESH_INTERVAL
-            line.show_progress(f"{what}: {time.monotonic() - start:.0f} s{texts[0]}")
+            line.show_progress(f"{activity}: {time.monotonic() - start:.0f} s{texts[0]}")
 
     thread = threading.Thread(target=show_elapsed_time, daemon=True)
     thread.start()
@@ -289,7 +289,7 @@ def show_waiting(what: str, plain_lines: bool = False) -> Iterator[None]:
         with listen_with(listen):
             yield
     finally:
-        done.set()
+        finished.set()
         thread.join()
         line.clear()
 

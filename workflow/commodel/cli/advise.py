@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import (
     PATH,
     check_mode,
@@ -46,37 +46,37 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
         "commodel advise --operation allreduce --ranks 2:16:*2 --bytes 8:1MiB:*8 -o rules.conf",
     ),
 )
-@option_group(
+@make_option_group(
     "Workload",
     click.option("--operation", "operations", multiple=True, help="Operation (`commodel show operations`); repeated."),
     click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
     click.option("--leaves", help="Leaves of a tree, for an overlay network, in place of --ranks."),
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
 )
-@option_group(
+@make_option_group(
     "Alternatives",
     click.option("--layout", "layouts", multiple=True, help=LAYOUT_HELP),
     click.option("--only", multiple=True, metavar="NAME", help="Rank only these algorithms or topologies; repeated."),
 )
-@option_group(
+@make_option_group(
     "Other questions",
     click.option("--score", is_flag=True, help="Show the regret of this advice at the measured points."),
     click.option("--window", is_flag=True, help="Compute how many senders a gather may admit at once."),
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Rank layouts of processes for a kernel."),
 )
-@option_group("Models", params_option, set_option, experiment_option)
-@option_group(
+@make_option_group("Models", params_option, set_option, experiment_option)
+@make_option_group(
     "Where",
     click.option("--platform", help="Platform of a run.  [default: its only one, or the one not simulated]"),
 )
-@option_group(
+@make_option_group(
     "For Open MPI's rules",
     click.option("--open-mpi", is_flag=True, help="Rank only what Open MPI's rules can name; implied by .conf."),
     commutative_option,
     same_types_option,
     folded=True,
 )
-@option_group(
+@make_option_group(
     "With --kernel",
     click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML)."),
     click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells."),
@@ -88,7 +88,7 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
     click.option("--measure", "count", type=click.IntRange(1, 1000), help="Also measure the best N."),
     folded=True,
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option(
         "-o", "--out", type=PATH, help="Decision table (.csv, .xlsx, .conf); with --kernel a folder of partitions."
@@ -153,8 +153,8 @@ def advise(
             style,
         )
         return
-    others = [parameter.name for parameter in click.get_current_context().command.params]
-    check_mode("without --kernel", [name for name in others if name not in KERNEL_OPTIONS])
+    names = [parameter.name for parameter in click.get_current_context().command.params]
+    check_mode("without --kernel", [name for name in names if name not in KERNEL_OPTIONS])
     from commodel.advice import advise as rank
     from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import replace_values
@@ -164,7 +164,7 @@ def advise(
     if out and out.suffix not in OUT_SUFFIXES:
         raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
     if score and settings:
-        raise UserError("--score is about what was fitted: leave --set out")
+        raise UserError("--score uses the fitted sets: omit --set")
     if not (score or pattern["operations"]):
         raise UserError("give --operation NAME; `commodel show operations` lists them")
     workloads = [] if score else list_workloads(**pattern)
@@ -175,22 +175,22 @@ def advise(
         _show_score(evidence, style)
         return
     evidence = replace_values(evidence, settings)
-    choices, together = lambda workload: only, ()
+    choices, one_for_all_sizes = lambda workload: only, ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES_SUFFIX):
-        from commodel.api.library_rules import choices_for_rules, leave_out_unsafe
+        from commodel.api.library_rules import leave_out_unsafe, make_choice_lister
 
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")
-        layouts, choices, together = (
+        layouts, choices, one_for_all_sizes = (
             layouts or ("block",),
-            choices_for_rules(only, assumptions),
+            make_choice_lister(only, assumptions),
             SIZE_INDEPENDENT_OPERATIONS,
         )
         workloads = leave_out_unsafe(workloads, choices, make_progress_printer(False))
     if out or len(workloads) > 1:
         with show_waiting("advising", plain_lines=True):
-            decisions = decide(workloads, evidence, layouts, choices, together)
+            decisions = decide(workloads, evidence, layouts, choices, one_for_all_sizes)
         _write_decisions(decisions, out, style, assumptions, verbose)
         return
     with show_waiting("advising", plain_lines=True):
@@ -198,11 +198,11 @@ def advise(
     rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
     records = rows.to_dict("records")
     if style != "table":
-        print_rows([_without_nan(row) for row in records], style)
+        print_rows([_drop_nan(row) for row in records], style)
         return
     answer, *notes = _describe_advice(advice, verbose)
     print_answer(
-        answer, format_table([_alternative_row(row, records) for row in records], TIME_COLUMNS), notes, verbose
+        answer, format_table([_make_alternative_row(row, records) for row in records], TIME_COLUMNS), notes, verbose
     )
 
 
@@ -226,14 +226,14 @@ def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) 
         print_rows(rows, style)
         return
     windows = [f"{row['window']} for {format_bytes(row['bytes'])} and {row['ranks']} ranks" for row in rows[:MAX_NAMED]]
-    more = f", {len(rows) - MAX_NAMED} more below" if len(rows) > MAX_NAMED else ""
+    more_text = f", {len(rows) - MAX_NAMED} more below" if len(rows) > MAX_NAMED else ""
     notes = ["Window: the most senders at once that lose no packets and keep the receiver busy (cluster model, eq. 7)."]
     notes += ["All at once: share of packets that arrive if every rank sends, and when the receiver's buffer is full."]
-    answer = f"Admit at once at most these senders: {', '.join(windows)}{more}."
-    print_answer(answer, format_table([_window_row(row) for row in rows], TIME_COLUMNS), notes)
+    answer = f"Admit at once at most these senders: {', '.join(windows)}{more_text}."
+    print_answer(answer, format_table([_make_window_row(row) for row in rows], TIME_COLUMNS), notes)
 
 
-def _window_row(row: dict) -> dict:
+def _make_window_row(row: dict) -> dict:
     share = row["through"]
     return {
         "ranks": row["ranks"],
@@ -257,15 +257,15 @@ MIN_WEIGHT = 0.01  # of a model that a note names
 MAX_LAYOUT_LENGTH = 40  # characters of a layout in a table
 
 
-def _without_nan(row: dict) -> dict:
+def _drop_nan(row: dict) -> dict:
     return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
 
 
-def _alternative_row(row: dict, rows: list[dict]) -> dict:
+def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
     """Return a row of the table; columns for streams only if there are any."""
     best = row is rows[0]
-    behind = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
-    behind = "best" if best else "0" if row["behind"] < EQUAL_TIME_TOLERANCE else behind
+    excess = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
+    excess = "best" if best else "0" if row["behind"] < EQUAL_TIME_TOLERANCE else excess
     streams = any(entry["period"] == entry["period"] for entry in rows)
     front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
     return (
@@ -276,7 +276,7 @@ def _alternative_row(row: dict, rows: list[dict]) -> dict:
             "time": row["seconds"],
             "low": row["low"],
             "high": row["high"],
-            "slower by [%]": behind,
+            "slower by [%]": excess,
             "regret [%]": float(f"{100 * row['regret']:.2g}"),
         }
         | ({"between waves": row["period"]} if streams else {})
@@ -310,8 +310,8 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
         lines.append(f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time}).")
     close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
-        more = f" and {len(close) - MAX_NAMED} more" if len(close) > MAX_NAMED else ""
-        lines.append(f"Statistically tied with it: {', '.join(map(_shorten_layout, close[:MAX_NAMED]))}{more}.")
+        more_text = f" and {len(close) - MAX_NAMED} more" if len(close) > MAX_NAMED else ""
+        lines.append(f"Statistically tied with it: {', '.join(map(_shorten_layout, close[:MAX_NAMED]))}{more_text}.")
     fastest = rows.sort_values("period", kind="stable").iloc[0]
     if fastest["period"] * MIN_STREAM_GAIN < best["period"]:
         gain = best["period"] / fastest["period"]
@@ -327,8 +327,8 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
         return [*lines, *notes, f"Weights of models: {describe_weights(advice)}."]
     heavy = sorted((entry for entry in weights if entry[1].weight > MIN_WEIGHT), key=lambda entry: -entry[1].weight)
     named = ", ".join(f"{name} {100 * weight.weight:.0f} %" for name, weight in heavy)
-    rest = f"; {len(weights) - len(heavy)} others at most 1 % each" if len(weights) > len(heavy) else ""
-    return [*lines, *notes, f"Weights of models: {named}{rest}."]
+    small_weights = f"; {len(weights) - len(heavy)} others at most 1 % each" if len(weights) > len(heavy) else ""
+    return [*lines, *notes, f"Weights of models: {named}{small_weights}."]
 
 
 def _name_settling_points(advice: Advice) -> str:
@@ -354,7 +354,7 @@ def _write_decisions(
             from commodel.files.atomic import write_text
             from commodel.interchange import rules
 
-            write_text(out, rules.format_rules(rules.choices_of_frame(decisions), assumptions))
+            write_text(out, rules.format_rules(rules.parse_choice_frame(decisions), assumptions))
         elif out.suffix == ".csv":
             from commodel.files.tables import write_table
 
@@ -371,11 +371,11 @@ def _write_decisions(
     shown = [name for name in COLUMNS if name not in BASIS_COLUMNS and decisions[name].astype(bool).any()]
     chosen = [f"{name} ({count})" for name, count in decisions["algorithm"].value_counts(sort=False).items()]
     answer = f"Alternatives to use in {len(decisions)} workloads: {', '.join(chosen)}."
-    body = format_table([_decision_row(row) for row in decisions[shown].to_dict("records")], TIME_COLUMNS)
-    print_answer(answer, body, [f"{remark}." for remark in summarize_notes(decisions)], verbose)
+    body = format_table([_make_decision_row(row) for row in decisions[shown].to_dict("records")], TIME_COLUMNS)
+    print_answer(answer, body, [f"{note}." for note in summarize_notes(decisions)], verbose)
 
 
-def _decision_row(row: dict) -> dict:
+def _make_decision_row(row: dict) -> dict:
     renamed = {"algorithm": "alternative", "seconds": "time", "as_good": "tied"}
     return {renamed.get(name, name): value for name, value in row.items()} | {"bytes": format_bytes(row["bytes"])}
 

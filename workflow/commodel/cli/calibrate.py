@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, experiment_option, quiet_option, style_option
 from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows
 from commodel.errors import UserError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         'commodel calibrate --platform mycluster --setting "transport=tcp"',
     ),
 )
-@option_group(
+@make_option_group(
     "What",
     experiment_option,
     click.option("--params", type=PATH, multiple=True, help="Adapt these sets, or folders of sets, instead; repeated."),
@@ -39,13 +39,14 @@ if TYPE_CHECKING:
     ),
     click.option(
         "--aside",
+        "check_count",
         type=click.IntRange(0, 100),
         default=6,
         show_default=True,
         help="Measure N held-out points for errors.",
     ),
 )
-@option_group(
+@make_option_group(
     "Where",
     click.option("--platform", help="Platform of this allocation.  [default: the experiment's]"),
     click.option(
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     ),
     click.option("--nodes", type=click.IntRange(1), help="Use at most N nodes.  [default: all of the allocation]"),
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option(
         "-o", "--out", type=PATH, help="Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING]"
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     quiet_option,
     style_option,
 )
-def calibrate(platform, experiment, params, setting, count, aside, nodes, out, quiet, style) -> None:
+def calibrate(platform, experiment, params, setting, count, check_count, nodes, out, quiet, style) -> None:
     from commodel.api.calibration import (
         RecalibrationRequest,
         choose_folder,
@@ -74,32 +75,32 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
     source = read_source(Path("results"), platform, experiment, params)
     if source.results:
         click.echo(f"predictions: {source.results.folder}, platform {source.platform}", err=True)
-    requested = RecalibrationRequest.of(source, platform, setting, count, aside, nodes)
+    requested = RecalibrationRequest.of(source, platform, setting, count, check_count, nodes)
     folder = choose_folder(source, requested, out)
-    used, kept = measure_witnesses(source, requested, make_progress_printer(quiet))
-    calibrations, complaints = recalibrate(source.sets, used, kept, requested.setting, source.errors)
+    used, check_times = measure_witnesses(source, requested, make_progress_printer(quiet))
+    calibrations, complaints = recalibrate(source.sets, used, check_times, requested.setting, source.errors)
     for complaint in complaints.values():
         click.echo(f"commodel: left out: {complaint}", err=True)
     if not calibrations:
         raise UserError("no parameter set could be recalibrated to this allocation")
     if style == "table":
-        seconds = sum(entry.seconds for entry in (*used, *kept))
+        seconds = sum(entry.seconds for entry in (*used, *check_times))
         best = min(calibrations, key=lambda entry: entry.after if entry.after == entry.after else inf)
         errors = f" (mean error μ {best.before:.3g} before, {best.after:.3g} after)" if best.checked else ""
-        points = f"factors from {len(used)} points, errors at {len(kept)} held-out points"
+        points = f"factors from {len(used)} points, errors at {len(check_times)} held-out points"
         notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
         answer = f"{len(calibrations)} models are adapted to this allocation; best: {best.moved.family}{errors}."
-        print_answer(answer, format_table([_factor_row(entry, style) for entry in calibrations]), notes)
+        print_answer(answer, format_table([_make_factor_row(entry, style) for entry in calibrations]), notes)
     else:
-        print_rows([_factor_row(entry, style) for entry in calibrations], style)
-    write_recalibration(source, requested, used, kept, calibrations, folder)
+        print_rows([_make_factor_row(entry, style) for entry in calibrations], style)
+    write_recalibration(source, requested, used, check_times, calibrations, folder)
     click.echo(f"sets: {folder}", err=True)
 
 
-def _factor_row(entry: Calibrated, style: str) -> dict[str, object]:
+def _make_factor_row(entry: Calibrated, style: str) -> dict[str, object]:
     if style == "table":
-        together = entry.factors.together
-        per_byte = "as latency: statistically tied" if together else entry.factors.per_byte.text
+        tied = entry.factors.together
+        per_byte = "as latency: statistically tied" if tied else entry.factors.per_byte.text
         errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
         factors = {"latency factor": entry.factors.latency.text, "time per byte factor": per_byte}
         return {"model": entry.moved.family, **factors, **errors}
@@ -111,5 +112,7 @@ def _factor_row(entry: Calibrated, style: str) -> dict[str, object]:
         for name in ("latency", "per_byte")
         for end in ("value", "low", "high")
     }
-    rest = {name: getattr(recorded, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
-    return {"family": entry.moved.family, **flat, **rest}
+    columns = {
+        name: getattr(recorded, name) for name in ("together", "points", "scatter", "before", "after", "checked")
+    }
+    return {"family": entry.moved.family, **flat, **columns}

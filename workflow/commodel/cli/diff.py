@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, check_workbook, style_option, verbose_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.units import format_seconds, parse_fraction
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ COMPARED = "folders of results, workbooks of reports (.xlsx), comparisons (.csv)
 )
 @click.argument("old", type=PATH)
 @click.argument("new", type=PATH)
-@option_group(
+@make_option_group(
     "Output",
     click.option("--fail-above", "limit", metavar="SHARE", help="Exit with code 1 after a larger change, e.g. 10%."),
     style_option,
@@ -40,31 +40,32 @@ COMPARED = "folders of results, workbooks of reports (.xlsx), comparisons (.csv)
     verbose_option,
 )
 def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, verbose: bool) -> None:
-    from commodel.compare.snapshots import CHANGED, SAME, changes, provenance, sentences
+    from commodel.compare.snapshots import CHANGED, SAME, compare_provenance, describe_changes, list_changes
 
     share = parse_fraction(limit) if limit is not None else None
     check_workbook(out)
     with show_waiting("comparing"):
         before, after = _read_snapshot(old), _read_snapshot(new)
-        compared = changes(before, after)
+        compared = list_changes(before, after)
     if style != "table":
-        print_rows([_without_nan(asdict(change)) for change in compared], style)
+        print_rows([_drop_nan(asdict(change)) for change in compared], style)
     else:
-        shown = [_change_row(change) for change in compared if change.verdict in CHANGED]
+        shown = [_make_change_row(change) for change in compared if change.verdict in CHANGED]
         shared = sum(change.verdict in (SAME, *CHANGED) for change in compared)
         answer = f"{len(shown) or 'None'} of {shared} points and parameters changed beyond the 95 % interval."
         columns, limit = ("platform", "provenance", "old", "new"), None if verbose else MAX_TEXT
         other = [
-            dict(zip(columns, map(shorten_text, row, repeat(limit)), strict=True)) for row in provenance(before, after)
+            dict(zip(columns, map(shorten_text, row, repeat(limit)), strict=True))
+            for row in compare_provenance(before, after)
         ]
         body = "\n\n".join(part for part in (format_table(shown), format_table(other)) if part)
-        print_answer(answer, body, [f"{line}." for line in sentences(before, after, compared)], verbose)
+        print_answer(answer, body, [f"{line}." for line in describe_changes(before, after, compared)], verbose)
     if out is not None:
         from commodel.reports.workbooks import write_difference
 
         write_difference(before, after, compared, out)
-    if share is not None and (beyond := [change for change in compared if change.exceeds(share)]):
-        click.echo(f"commodel: {len(beyond)} changed by more than {limit} beyond their intervals", err=True)
+    if share is not None and (exceeding := [change for change in compared if change.exceeds(share)]):
+        click.echo(f"commodel: {len(exceeding)} changed by more than {limit} beyond their intervals", err=True)
         raise SystemExit(1)
 
 
@@ -72,10 +73,10 @@ MAX_TEXT = 60  # characters of a provenance entry, without --verbose
 
 
 def shorten_text(text: object, limit: int | None) -> str:
-    return str(text) if limit is None else one_line(text, limit)
+    return str(text) if limit is None else make_printable(text, limit)
 
 
-def _change_row(change) -> dict[str, object]:
+def _make_change_row(change) -> dict[str, object]:
     names = {"platform": change.platform, "what": change.name}
     interval = f"[{change.low:.3f}, {change.high:.3f}]" if change.ratio > 0 else "-"
     return names | {
@@ -91,7 +92,7 @@ def _format_value(value: float, unit: str) -> str:
     return format_seconds(value) if unit == "s" else f"{value:.4g} {unit}"
 
 
-def _without_nan(row: dict) -> dict:
+def _drop_nan(row: dict) -> dict:
     """Return the row without NaN, which JSON lacks."""
     return {name: None if value != value else value for name, value in row.items()}
 
@@ -101,9 +102,9 @@ def _read_snapshot(path: Path) -> Snapshot:
         from commodel.reports.workbooks import read_snapshot  # slow to load
 
         return read_snapshot(path)
-    from commodel.compare.snapshots import read
+    from commodel.compare.snapshots import read_results_snapshot
 
-    return read(path)
+    return read_results_snapshot(path)
 
 
 MIN_SHOWN_CHANGE = 0.01  # changes by less are not in the table
@@ -118,7 +119,7 @@ MIN_SHOWN_CHANGE = 0.01  # changes by less are not in the table
     arguments={"FIRST NEXT…": f"Two or more {COMPARED}, the oldest first."},
 )
 @click.argument("results", metavar="FIRST NEXT…", nargs=-1, type=PATH)
-@option_group(
+@make_option_group(
     "Output", style_option, click.option("-o", "--out", type=PATH, help="Workbook (.xlsx) to write, with charts.")
 )
 def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
@@ -138,16 +139,16 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
         notes = [f"Columns: {compared}; ratios to {snapshots[0].name}."]
         if names := sorted({name for snapshot in snapshots for name in snapshot.simulated}):
             notes.append(f"simulated, not measured on hardware: {', '.join(names)}.")
-        print_answer(answer, format_table([_history_row(line) for line in changed]), notes)
+        print_answer(answer, format_table([_make_history_row(line) for line in changed]), notes)
     else:
-        print_rows([_history_row(line, exact=True) for line in lines], style)
+        print_rows([_make_history_row(line, exact=True) for line in lines], style)
     if out is not None:
         from commodel.reports.workbooks import write_history
 
         write_history(snapshots, lines, out)
 
 
-def _history_row(line, exact: bool = False) -> dict[str, object]:
+def _make_history_row(line, exact: bool = False) -> dict[str, object]:
     ratios = [None if ratio != ratio else ratio if exact else f"{ratio:.3f}" for ratio in line.ratios]
     names = {"kind": line.kind, "platform": line.platform, "what": line.name}
     return names | {str(number): ratio for number, ratio in enumerate(ratios, 1)}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import VerbGroup, option_group
+from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import (
     PATH,
     commutative_option,
@@ -15,7 +15,7 @@ from commodel.cli._options import (
 from commodel.cli._output import show_waiting, write_or_print
 from commodel.units import parse_count, parse_seconds
 
-OUT = option_group("Output", click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"))
+OUT = make_option_group("Output", click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"))
 
 
 @click.group(
@@ -40,7 +40,7 @@ def export() -> None:
     ),
 )
 @pattern_options
-@option_group(
+@make_option_group(
     "Times",
     click.option("--params", type=PATH, help="Set of LogGP or LogGOPS: its gamma, and LogGOPSim's arguments."),
     click.option("--gamma", help="Time per byte of reduce and copy work, e.g. 0.3ns."),
@@ -71,7 +71,9 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     ),
 )
 @click.argument("parts", nargs=-1, required=True, type=PATH)
-@option_group("Output", click.option("-o", "--out", type=PATH, required=True, help="Table to write: .parquet or .csv."))
+@make_option_group(
+    "Output", click.option("-o", "--out", type=PATH, required=True, help="Table to write: .parquet or .csv.")
+)
 def to_matrix(parts: tuple[Path, ...], out: Path) -> None:
     """Join parts of a predicted matrix, made by predict --matrix --part, into one table."""
     from commodel.files.streams import read_stream, write_stream
@@ -85,7 +87,7 @@ def to_matrix(parts: tuple[Path, ...], out: Path) -> None:
     examples=("commodel export mrnet kary:4^2", "commodel export mrnet flat:3 --hosts hosts.txt -o tree.top"),
 )
 @click.argument("spec")
-@option_group("What", click.option("--hosts", type=PATH, help="Names of hosts, one a line, one for each node."))
+@make_option_group("What", click.option("--hosts", type=PATH, help="Names of hosts, one a line, one for each node."))
 @OUT
 def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     """Write the tree SPEC as a topology of MRNet."""
@@ -104,7 +106,7 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     ),
 )
 @click.argument("table", type=PATH)
-@option_group(
+@make_option_group(
     "Output",
     format_option("text", "jsonl", help_text="Write Extra-P's text format, or JSON lines."),
     click.option(
@@ -134,8 +136,8 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
     ),
 )
 @click.argument("params", type=PATH)
-@option_group("What", click.option("--nodes", required=True, help="Number of nodes of the platform."))
-@option_group(
+@make_option_group("What", click.option("--nodes", required=True, help="Number of nodes of the platform."))
+@make_option_group(
     "Output",
     click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it."),
 )
@@ -156,7 +158,7 @@ def to_simgrid(params: Path, nodes: str, out: Path) -> None:
     ),
 )
 @click.argument("table", type=PATH)
-@option_group("Assumptions", commutative_option, same_types_option)
+@make_option_group("Assumptions", commutative_option, same_types_option)
 @OUT
 def to_rules(table: Path, out: Path | None, commutative: bool, same_types: bool) -> None:
     """Write Open MPI's rules from a table of operation, ranks, bytes and algorithm."""

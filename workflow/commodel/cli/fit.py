@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, style_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
         "commodel fit --family shares --data-sheet --platform fat-tree-64 --out shares.yaml",
     ),
 )
-@option_group(
+@make_option_group(
     "What",
     click.option(
         "--family", "families", multiple=True, required=True, help="Model to fit; with --points repeated, or all."
     ),
     click.option("--platform", help="Platform of the probes, or of the data sheet."),
 )
-@option_group(
+@make_option_group(
     "Fit to probes",
     click.option("--in", "observations", type=PATH, help="Table of observations, results/NAME/observations.csv."),
     click.option("--plan", "plan_file", type=PATH, help="Plan of the experiment, results/NAME/plan.json."),
 )
-@option_group(
+@make_option_group(
     "Fit to collectives",
     click.option(
         "--points", "table", type=PATH, help="CSV of operation, algorithm or topology, ranks, bytes, seconds."
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     ),
     click.option("--setting", help="Fit this setting; others get factors.  [default: the one with most points]"),
 )
-@option_group(
+@make_option_group(
     "Fit to a data sheet",
     click.option("--data-sheet", is_flag=True, help="Use the platform's description of its network, unmeasured."),
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="Parameter set (YAML) to write; a folder for several."),
     style_option,
@@ -66,14 +66,14 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     if out is None and not where:
         raise UserError("--out is missing; without it give --hold-out")
     if data_sheet:
-        others = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
-        if given := [option for option, value in others.items() if value is not None]:
-            raise UserError(f"--data-sheet takes only --family, --platform and --out: found {given[0]}")
+        other_options = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
+        if conflicting := [option for option, value in other_options.items() if value is not None]:
+            raise UserError(f"--data-sheet takes only --family, --platform and --out: found {conflicting[0]}")
         _write_data_sheet(families, platform, out)
         return
     if table:
-        if given := [option for option, value in probed.items() if value is not None]:
-            raise UserError(f"found {given[0]} together with --points, wanted one of them")
+        if conflicting := [option for option, value in probed.items() if value is not None]:
+            raise UserError(f"found {conflicting[0]} together with --points, wanted one of them")
         from commodel.api.fits import fit_collectives
 
         def print_note(text: str) -> None:
@@ -85,8 +85,8 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
             show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)
         return
     only_with_points = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}
-    if given := [option for option, value in only_with_points.items() if value is not None]:
-        raise UserError(f"{given[0]} needs --points")
+    if conflicting := [option for option, value in only_with_points.items() if value is not None]:
+        raise UserError(f"{conflicting[0]} needs --points")
     if missing := [option for option, value in probed.items() if value is None]:
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     results = plan_file.parent
@@ -102,11 +102,11 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
 def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path | None) -> None:
     from commodel.api.fits import read_data_sheet
     from commodel.files.parameter_sets import write_parameters
-    from commodel.plan.config import find
+    from commodel.plan.config import find_config_file
 
     if len(families) != 1 or not platform or out is None:
         raise UserError("--data-sheet wants one --family, --platform and --out")
-    parameters = read_data_sheet(families[0], find("platform", platform))
+    parameters = read_data_sheet(families[0], find_config_file("platform", platform))
     write_parameters(out, parameters)
     click.echo(f"{out}: {parameters.source}")
 
@@ -133,13 +133,13 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     """Print the errors: a row for each operation and alternative, and one for all. Several models have a row each,
     unless the format is for programs. Baselines have a table of their own."""
     if style != "table":
-        by = ["family", "operation", "kind", "alternative"]
+        group_columns = ["family", "operation", "kind", "alternative"]
         plain = [
-            _plain_row(row, baseline)
+            _make_plain_row(row, baseline)
             for part, baseline in ((rows, False), (baselines, True))
-            for row in _summarize_errors(part, by)
+            for row in _summarize_errors(part, group_columns)
         ]
-        plain += [_plain_row(row, row["baseline"]) for row in choices.to_dict("records")]
+        plain += [_make_plain_row(row, row["baseline"]) for row in choices.to_dict("records")]
         print_rows(plain, style)
         return
     best = min(_summarize_errors(rows, ["family"]), key=lambda row: row["mu_median"])
@@ -149,16 +149,22 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     if rows["family"].nunique() == 1:
         every = ["operation", "kind", "alternative"]
         parts = [
-            format_table([_detailed_row(row) for by in (every, ["family"]) for row in _summarize_errors(rows, by)])
+            format_table(
+                [
+                    _make_detailed_row(row)
+                    for group_columns in (every, ["family"])
+                    for row in _summarize_errors(rows, group_columns)
+                ]
+            )
         ]
     else:
-        parts = [format_table(_model_rows(rows))]
-    if len(judged := baselines.dropna(subset=["mu"])):
-        lines = [_without_range(row) for row in _model_rows(judged)]
+        parts = [format_table(_make_model_rows(rows))]
+    if len(evaluated := baselines.dropna(subset=["mu"])):
+        lines = [_drop_range(row) for row in _make_model_rows(evaluated)]
         parts.append("Baselines, without a model of communication:\n" + format_table(lines))
     if len(choices):
         ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable").to_dict("records")
-        chosen = format_table([_choice_row(row) for row in ordered])
+        chosen = format_table([_make_choice_row(row) for row in ordered])
         parts.append("Alternatives chosen among held-out points, and their time over the fastest:\n" + chosen)
     print_answer(answer, "\n\n".join(parts), NOTES)
 
@@ -169,24 +175,28 @@ NOTES = (
 )
 
 
-def _plain_row(row: dict, baseline: bool) -> dict:
+def _make_plain_row(row: dict, baseline: bool) -> dict:
     """Return the row for programs with all columns: model or baseline, its prediction or choice, and its error."""
-    what = {name: row.get(name, "") for name in ("operation", "kind", "alternative")}
+    point_columns = {name: row.get(name, "") for name in ("operation", "kind", "alternative")}
     figures = {name: row.get(name) for name in (*ERROR_COLUMNS, *CHOICE_COLUMNS)}
     finite = {
         name: None if isinstance(figure, float) and not math.isfinite(figure) else figure
         for name, figure in figures.items()
     }
-    return {"family": "" if baseline else row["family"], "baseline": row["family"] if baseline else ""} | what | finite
+    return (
+        {"family": "" if baseline else row["family"], "baseline": row["family"] if baseline else ""}
+        | point_columns
+        | finite
+    )
 
 
-def _summarize_errors(rows: pd.DataFrame, by: list[str]) -> list[dict]:
-    from commodel.compare.held_out import errors
+def _summarize_errors(rows: pd.DataFrame, group_columns: list[str]) -> list[dict]:
+    from commodel.compare.held_out import tabulate_errors
 
-    return errors(rows, by).to_dict("records")
+    return tabulate_errors(rows, group_columns).to_dict("records")
 
 
-def _detailed_row(row: dict) -> dict:
+def _make_detailed_row(row: dict) -> dict:
     named = {
         "operation": row.get("operation", "all"),
         "kind": row.get("kind", ""),
@@ -195,7 +205,7 @@ def _detailed_row(row: dict) -> dict:
     return named | _format_errors(row) | {"worst": f"{row['mu_worst']:.3g} at {row['worst']}"}
 
 
-def _model_rows(rows: pd.DataFrame) -> list[dict]:
+def _make_model_rows(rows: pd.DataFrame) -> list[dict]:
     """Return a row for each model with its errors at all held-out points and its median μ of each operation; the lowest
     median first."""
     by_operation = {
@@ -212,16 +222,16 @@ def _model_rows(rows: pd.DataFrame) -> list[dict]:
     ]
 
 
-def _without_range(row: dict) -> dict:
+def _drop_range(row: dict) -> dict:
     """Return the row of a baseline, which has neither an interval nor a range of validity."""
     shown = {name: value for name, value in row.items() if name not in ("valid", "μ of valid", "covered [%]")}
     return {"baseline": shown.pop("model"), **shown}
 
 
-def _choice_row(row: dict) -> dict:
-    by = f"baseline: {row['family']}" if row["baseline"] else row["family"]
+def _make_choice_row(row: dict) -> dict:
+    chooser = f"baseline: {row['family']}" if row["baseline"] else row["family"]
     times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['over_fastest_worst']:.4g}"}
-    return {"chosen by": by, "workloads": row["workloads"], "fastest [%]": round(100 * row["fastest"]), **times}
+    return {"chosen by": chooser, "workloads": row["workloads"], "fastest [%]": round(100 * row["fastest"]), **times}
 
 
 def _format_errors(row: dict) -> dict:

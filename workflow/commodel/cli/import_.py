@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, VerbGroup, option_group
+from commodel.cli._help import Verb, VerbGroup, make_option_group
 from commodel.cli._options import PATH, adapt_parameters
 from commodel.cli._output import format_csv, show_waiting
 from commodel.registry import lookup
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TIME_FORMATS = ("csv", "imb", "mpiblib", "osu", "pico", "reprompi", "skampi")  # formats of tables of times
 FILE_ARGUMENT = click.argument("file", type=PATH)
 TABLE_OPTION = click.option("-o", "--out", type=PATH, required=True, help="Table of times (CSV) to write.")
-SET_OPTION = option_group(
+SET_OPTION = make_option_group(
     "Output", click.option("-o", "--out", type=PATH, required=True, help="Parameter set (YAML) to write.")
 )
 EXAMPLES = {  # of the formats of times
@@ -76,22 +76,22 @@ def import_() -> None:
 
 
 def _make_time_command(entry: Format) -> click.Command:
-    what = [OPTIONS[name] for name in ("algorithm", "ranks", "layout", *entry.extra_options)]
+    pattern_options = [OPTIONS[name] for name in ("algorithm", "ranks", "layout", *entry.extra_options)]
 
     @click.command(
         name=entry.name,
         cls=Verb,
         help=f"Read times of {entry.title} into a table for fit --points.",
-        examples=[f"commodel import {entry.name} {rest}" for rest in EXAMPLES[entry.name]],
+        examples=[f"commodel import {entry.name} {arguments}" for arguments in EXAMPLES[entry.name]],
     )
     @click.argument("files", nargs=-1, required=True, type=PATH)
-    @option_group("What", *what)
-    @option_group("Output", TABLE_OPTION)
-    def command(files, out: Path, ranks: str | None, **given) -> None:
+    @make_option_group("What", *pattern_options)
+    @make_option_group("Output", TABLE_OPTION)
+    def command(files, out: Path, ranks: str | None, **properties) -> None:
         from commodel.files.atomic import write_text
         from commodel.interchange import StatedProperties, describe_left_out, read_times
 
-        options = StatedProperties(**given, ranks=parse_count(ranks, 2) if ranks else 0)
+        options = StatedProperties(**properties, ranks=parse_count(ranks, 2) if ranks else 0)
         with show_waiting("reading"):
             imported = read_times(entry, files, options)
         write_text(out, format_csv([asdict(time) for time in imported.times]) + "\n")
@@ -115,7 +115,7 @@ def _make_time_command(entry: Format) -> click.Command:
     ),
 )
 @click.argument("folder", type=PATH)
-@option_group(
+@make_option_group(
     "What", click.option("--network", default="", help="Network, e.g. TCP.  [default: IB, else the first table]")
 )
 @SET_OPTION
@@ -150,13 +150,15 @@ def net_gauge(file: Path, out: Path) -> None:
     ),
 )
 @FILE_ARGUMENT
-@option_group(
+@make_option_group(
     "What",
     click.option(
         "--unit", type=click.Choice(["ns", "ps"]), help="Unit of calc in GOAL.  [default: of the file, or ns]"
     ),
 )
-@option_group("Output", click.option("-o", "--out", type=PATH, required=True, help="Table of messages (CSV) to write."))
+@make_option_group(
+    "Output", click.option("-o", "--out", type=PATH, required=True, help="Table of messages (CSV) to write.")
+)
 def from_goal(file: Path, unit: str | None, out: Path) -> None:
     """Read a pattern in GOAL, text or binary, into a table of messages."""
     from commodel.files.atomic import write_text

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, choose_style
 from commodel.cli._output import (
     format_answer,
@@ -89,28 +89,30 @@ def predict_kernel(
         write_kernel(predicted.rows, predicted.iterations, predicted.sentences, predicted.simulated, out)
     elif style == "json":
         write_or_print(
-            json.dumps(predicted.about | {"families": predicted.rows, "by_iteration": predicted.iterations}, indent=1),
+            json.dumps(
+                predicted.properties | {"families": predicted.rows, "by_iteration": predicted.iterations}, indent=1
+            ),
             out,
         )
     else:
-        write_or_print(format_csv(predicted.rows) if style == "csv" else _prediction_table(predicted), out)
+        write_or_print(format_csv(predicted.rows) if style == "csv" else _format_prediction_table(predicted), out)
 
 
-def _prediction_table(predicted: KernelPredictions) -> str:
-    known = [row for row in predicted.rows if row["seconds"] is not None]
-    ends = [pick(known, key=lambda row: row["seconds"]) for pick in (min, max)] if known else []
+def _format_prediction_table(predicted: KernelPredictions) -> str:
+    finite = [row for row in predicted.rows if row["seconds"] is not None]
+    ends = [select(finite, key=lambda row: row["seconds"]) for select in (min, max)] if finite else []
     times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in ends)
     first, *notes = predicted.sentences
-    parts = [format_table([_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
+    parts = [format_table([_make_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
     if predicted.slowest_iterations:
         rows = [row | {"share": round(100 * row["share"])} for row in predicted.slowest_iterations]
         shown = [{"share [%]" if name == "share" else name: value for name, value in row.items()} for row in rows]
         parts.append("Slowest iterations, time over all models:\n" + format_table(shown, ("median", "least", "most")))
-    answer = f"Communication takes {times}." if known else "No model has a prediction."
+    answer = f"Communication takes {times}." if finite else "No model has a prediction."
     return format_answer(answer, "\n\n".join(parts), [first, *notes])
 
 
-def _prediction_row(row: dict) -> dict:
+def _make_prediction_row(row: dict) -> dict:
     exact = row["low"] == row["seconds"] == row["high"]
     cells = {"time" if name == "seconds" else name: value for name, value in row.items()}
     return cells | ({"low": None, "high": None} if exact else {})
@@ -129,19 +131,19 @@ def _prediction_row(row: dict) -> dict:
         ),
     ),
 )
-@option_group(
+@make_option_group(
     "What",
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), default="gemm", show_default=True, help="Kernel."),
     click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells."),
     click.option("--from", "source", type=PATH, help="Show this partition instead: .xlsx as edited, or .csv."),
 )
-@option_group(
+@make_option_group(
     "Where",
     click.option("--layout", required=True, help="Processes, e.g. processes:params/layouts/fermi/M10.csv."),
     click.option("--platform", required=True, help="Platform of the processes: a name or a file."),
     click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"),
 )
-@option_group(
+@make_option_group(
     "Speeds",
     click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML), by measure --kernel."),
     click.option("--measure", is_flag=True, help="Measure on the platform while balancing instead (dynamic)."),
@@ -155,6 +157,7 @@ def _prediction_row(row: dict) -> dict:
     click.option("--within", default="5%", show_default=True, help="Largest difference of times, for --measure."),
     click.option(
         "--by",
+        "method",
         type=click.Choice(["geometric", "constant", "dynamic"]),
         default="geometric",
         show_default=True,
@@ -168,18 +171,18 @@ def _prediction_row(row: dict) -> dict:
         help="Interpolation between the sizes of the file.",
     ),
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
     click.option(
         "--format",
         "style",
         type=click.Choice(PARTITION_STYLES),
-        help="Format; csv is what summa:partition=PATH reads.  [default: as --out ends, else table]",
+        help="Format; summa:partition=PATH reads csv.  [default: as --out ends, else table]",
     ),
 )
 def partition(
-    speeds, measure, block, kernel, layout, platform, ranks, blocks, by, interpolation, within, source, style, out
+    speeds, measure, block, kernel, layout, platform, ranks, blocks, method, interpolation, within, source, style, out
 ) -> None:
     style = choose_style(style, out, PARTITION_STYLES)
     if (source is None) == (blocks is None):
@@ -189,8 +192,8 @@ def partition(
     from commodel.api.kernels import (
         Kernel,
         Partition,
-        balance,
         balance_measuring,
+        balance_partition,
         locate_processes,
         read_process_speeds,
     )
@@ -208,8 +211,8 @@ def partition(
                 raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=source)
         else:
             with show_waiting("balancing"):
-                tiling, how = balance(processes, blocks, by, share)
-    made = Partition(kernel, how, interpolation, processes, tiling)
+                tiling, how = balance_partition(processes, blocks, method, share)
+    result = Partition(kernel, how, interpolation, processes, tiling)
     if style == "xlsx":
         import pandas as pd
 
@@ -217,9 +220,9 @@ def partition(
 
         banner = "SIMULATED: these speeds are declared, not measured." if processes.simulated else ""
         title = f"{kernel} on {processes.platform.name}: a partition"
-        write_partition(pd.DataFrame(made.rows), title, _describe_partition(made), banner, out)
+        write_partition(pd.DataFrame(result.rows), title, _describe_partition(result), banner, out)
     else:
-        write_or_print(_partition_text(made, style), out)
+        write_or_print(_format_partition(result, style), out)
 
 
 def read_partition_input(path: Path) -> Rectangles:
@@ -241,48 +244,48 @@ def read_partition_input(path: Path) -> Rectangles:
     return tiling
 
 
-def _partition_text(made: Partition, style: str) -> str:
+def _format_partition(result: Partition, style: str) -> str:
     from commodel.patterns.partitions.drawing import draw_partition
     from commodel.patterns.rectangles import format_rectangles
 
-    rows, computed = made.rows, made.computed
+    rows, computed = result.rows, result.computed
     if style == "json":
-        return json.dumps(made.summary | {"rows": rows}, indent=1)
+        return json.dumps(result.summary | {"rows": rows}, indent=1)
     if style == "csv":
-        return format_rectangles(replace(made.tiling, speed=computed.speed)).rstrip("\n")
+        return format_rectangles(replace(result.tiling, speed=computed.speed)).rstrip("\n")
     if style == "svg":
         titles = [
             f"rank {row['rank']}: {row['kind']} of node {row['node']}, "
             f"{row['width']}×{row['height']} = {row['area']}, {format_seconds(row['seconds'])}"
             for row in rows
         ]
-        return draw_partition(made.tiling, made.processes.node, titles)
+        return draw_partition(result.tiling, result.processes.node, titles)
     times = TIME_COLUMNS if (computed.low < computed.high).any() else TIME_COLUMNS[:1]
-    speed = f"speed [{UNIT_NAMES[made.kernel]}s/s]"
+    speed = f"speed [{UNIT_NAMES[result.kernel]}s/s]"
     named = {"seconds": "time", "speed": speed, "idle": "idle [%]"}
     shown = [
         {named.get(name, name): value for name, value in row.items() if name not in ("low", "high") or name in times}
         | {"idle [%]": 100 * row["idle"]}
         for row in rows
     ]
-    answer, *notes = _describe_partition(made)
+    answer, *notes = _describe_partition(result)
     return format_answer(answer, format_table(shown, times), notes)
 
 
-def _describe_partition(made: Partition) -> list[str]:
-    summary = made.summary
-    side, unit = summary["side"], UNIT_NAMES[made.kernel]
+def _describe_partition(result: Partition) -> list[str]:
+    summary = result.summary
+    side, unit = summary["side"], UNIT_NAMES[result.kernel]
     where = f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
-    work = f"{made.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {where}"
+    work = f"{result.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {where}"
     count, perimeters = summary["iterations"], summary["half_perimeters"]
     ratio = perimeters / summary["squares"]
     all_of_them = f", {format_seconds(summary['total'])} in all {count}" if count > 1 else ""
     lines = [
-        f"{work}, by {made.by}: {format_seconds(summary['seconds'])} of computation an iteration{all_of_them}.",
+        f"{work}, by {result.method}: {format_seconds(summary['seconds'])} of computation an iteration{all_of_them}.",
         f"The slowest process takes {100 * summary['imbalance']:.2g} % longer than the mean.",
         f"Half perimeters: {perimeters} {unit}s, {ratio:.3f} times those of squares of these areas.",
     ]
-    if dropped := sum({curve: curve.dropped for curve in made.processes.curves}.values()):
+    if dropped := sum({curve: curve.dropped for curve in result.processes.curves}.values()):
         lines.append(f"{dropped} rows of speeds are ignored: a larger share may not take less time than a smaller one.")
     return lines
 
@@ -355,16 +358,16 @@ def _print_best_configuration(best: Configuration, family: str) -> None:
     """Print the best configuration of a layout, if there is a terminal: a layout of thousands of messages may take
     seconds."""
     if sys.stderr.isatty():
-        click.echo(f"{_layout_name(best)}: {best.way}, {format_seconds(best.total(family))}", err=True)
+        click.echo(f"{_name_layout(best)}: {best.division}, {format_seconds(best.total(family))}", err=True)
 
 
 def _show_configurations(configurations: list[Configuration], family: str, style: str, simulated: bool) -> None:
-    rows = [_configuration_row(entry, family) | {"simulated": simulated} for entry in configurations]
+    rows = [_make_configuration_row(entry, family) | {"simulated": simulated} for entry in configurations]
     measured = [entry for entry in configurations if entry.measured]
     if style != "table":
         print_rows(
             [
-                row | (_measured_columns(entry) if measured else {})
+                row | (_make_measured_columns(entry) if measured else {})
                 for row, entry in zip(rows, configurations, strict=True)
             ],
             style,
@@ -384,22 +387,22 @@ def _show_configurations(configurations: list[Configuration], family: str, style
     print_answer(answer, "\n\n".join(parts), notes)
 
 
-def _configuration_row(entry: Configuration, family: str) -> dict[str, object]:
-    others = {
+def _make_configuration_row(entry: Configuration, family: str) -> dict[str, object]:
+    details = {
         f"communication {name}": None if isnan(seconds) else seconds  # this model cannot predict it
         for name, seconds in entry.communication.items()
         if name != family
     }
     return {
-        "layout": _layout_name(entry),
+        "layout": _name_layout(entry),
         "ranks": entry.ranks,
         "nodes": entry.nodes,
-        "partition": entry.way,
+        "partition": entry.division,
         "computation": entry.computation,
         f"communication {family}": entry.communication[family],
         "validity": entry.validity[family],
         "total": entry.total(family),
-        **others,
+        **details,
     }
 
 
@@ -407,7 +410,7 @@ def _format_seconds_or_none(seconds: float | None) -> str | None:
     return None if seconds is None else format_seconds(seconds)
 
 
-def _measured_columns(entry: Configuration) -> dict[str, float | None]:
+def _make_measured_columns(entry: Configuration) -> dict[str, float | None]:
     return {
         f"measured {name}": getattr(entry.measured, name, None) for name in ("computation", "communication", "total")
     }
@@ -415,17 +418,17 @@ def _measured_columns(entry: Configuration) -> dict[str, float | None]:
 
 def _pair_times(entry: Configuration, family: str) -> dict[str, str]:
     """Return each predicted time, followed by the measured one."""
-    predicted = _configuration_row(entry, family) | {"communication": entry.communication[family]}
-    cells = {"layout": _layout_name(entry)}
-    for name, seconds in _measured_columns(entry).items():
+    predicted = _make_configuration_row(entry, family) | {"communication": entry.communication[family]}
+    cells = {"layout": _name_layout(entry)}
+    for name, seconds in _make_measured_columns(entry).items():
         cells |= {
-            (what := name.removeprefix("measured ")): _format_seconds_or_none(predicted[what]),
+            (quantity := name.removeprefix("measured ")): _format_seconds_or_none(predicted[quantity]),
             name: _format_seconds_or_none(seconds),
         }
     return cells | {"measured/predicted": f"{entry.measured.total / entry.total(family):.2f}"}
 
 
-def _layout_name(entry: Configuration) -> str:
+def _name_layout(entry: Configuration) -> str:
     return Path(entry.layout.partition(":")[2]).stem
 
 
@@ -441,7 +444,7 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
         parts = entry.computation, entry.communication[family]
         return f"{format_seconds(entry.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
 
-    lines = [f"Fastest, communication included: {_layout_name(best)}, {text(best)} (by {family})."]
+    lines = [f"Fastest, communication included: {_name_layout(best)}, {text(best)} (by {family})."]
     if flags := Counter(
         row.validity[family] for row in configurations if row.validity[family] != ValidityKind.VALID.value
     ):
@@ -450,7 +453,7 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
     if computes is best:
         return [*lines, "It computes fastest, too."]
     ratio = computes.total(family) / best.total(family)
-    return [*lines, f"Fastest computation: {_layout_name(computes)}, {text(computes)}: {ratio:.2f} times as long."]
+    return [*lines, f"Fastest computation: {_name_layout(computes)}, {text(computes)}: {ratio:.2f} times as long."]
 
 
 def _describe_regrets(measured: list[Configuration]) -> list[str]:
@@ -464,9 +467,9 @@ def _describe_regrets(measured: list[Configuration]) -> list[str]:
     def text(how: str, choice: Configuration) -> str:
         longer = 100 * (choice.measured.total / shortest.measured.total - 1)
         computing = (
-            "the fastest of these" if choice is shortest else f"{longer:.2g} % longer than {_layout_name(shortest)}"
+            "the fastest of these" if choice is shortest else f"{longer:.2g} % longer than {_name_layout(shortest)}"
         )
-        return f"{how}: {_layout_name(choice)}, measured to take {format_seconds(choice.measured.total)}, {computing}."
+        return f"{how}: {_name_layout(choice)}, measured to take {format_seconds(choice.measured.total)}, {computing}."
 
     return [text(how, choice) for how, choice in choices.items()]
 
@@ -479,7 +482,7 @@ def measure_kernel_speeds(
     block: int,
     sizes: str,
     within: str,
-    most: int,
+    max_sizes: int,
     seconds: float,
     precision: str,
     out: Path,
@@ -491,16 +494,16 @@ def measure_kernel_speeds(
     """
     from commodel.api.kernels import SPEED_MEASURE, Kernel, locate_processes, measure_speeds, read_speeds_so_far
     from commodel.models.speeds import write_speeds
-    from commodel.plan.config import find
+    from commodel.plan.config import find_config_file
 
-    speeds = read_speeds_so_far(out, find("platform", platform).stem)
+    speeds = read_speeds_so_far(out, find_config_file("platform", platform).stem)
     computed = Kernel(kernel, block if kernel == "gemm" else 1)
     if kernel in speeds.kernels and speeds.kernels[kernel].block != computed.block:
         raise UserError(f"found speeds of blocks of {speeds.kernels[kernel].block}, wanted those of {block}", file=out)
     settings = replace(SPEED_MEASURE, precision=parse_fraction(precision), seconds=seconds)
     areas, share = _parse_size_range(sizes), parse_fraction(within)
     processes = locate_processes(layout, platform, ranks)
-    rows = measure_speeds(processes, computed, areas, share, most, settings, make_progress_printer(quiet))
+    rows = measure_speeds(processes, computed, areas, share, max_sizes, settings, make_progress_printer(quiet))
     write_speeds(out, speeds.joined(kernel, computed.block, rows))
     unit = f"[{UNIT_NAMES[kernel]}s/s]"
     names = (f"size [{UNIT_NAMES[kernel]}s]", f"speed {unit}", f"low {unit}", f"high {unit}")

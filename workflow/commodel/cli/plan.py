@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import EXPERIMENT_ARGUMENT, PATH, format_option, verbose_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
@@ -16,14 +16,14 @@ from commodel.errors import UserError
     arguments=EXPERIMENT_ARGUMENT,
 )
 @click.argument("experiment", required=False)
-@option_group(
+@make_option_group(
     "What",
     click.option("--only", metavar="PLATFORM", help="Plan only the part on this platform."),
     click.option("--from", "edited", type=PATH, help="Turn an edited workbook of --format xlsx into an experiment."),
     click.option("--no-survey", is_flag=True, help="Plan no survey of networks whose levels are not named."),
     click.option("--learn", metavar="PLATFORM", help="Learn a network from its survey, and plan again."),
 )
-@option_group(
+@make_option_group(
     "Output",
     format_option("table", "json", "csv", "xlsx", help_text="Print batches as a table, or every point."),
     click.option("-o", "--out", type=PATH, help="Workbook to write; with --from the experiment (YAML)."),
@@ -56,28 +56,34 @@ def plan(
     from commodel.results.progress import compare_with_earlier_durations
 
     with show_waiting("planning"):
-        made = make_plan(experiment, Path.cwd(), only, not no_survey)
+        experiment_plan = make_plan(experiment, Path.cwd(), only, not no_survey)
     if write:
-        write_plan(made, experiment, Path.cwd())
+        write_plan(experiment_plan, experiment, Path.cwd())
     if style == "table":
-        answer, *notes = summarize_plan(made, compare_with_earlier_durations(made, Path("results")))
-        print_answer(f"{answer}.", format_table(make_batch_rows(made)), [f"{note}." for note in notes], verbose)
+        answer, *notes = summarize_plan(
+            experiment_plan, compare_with_earlier_durations(experiment_plan, Path("results"))
+        )
+        print_answer(
+            f"{answer}.", format_table(make_batch_rows(experiment_plan)), [f"{note}." for note in notes], verbose
+        )
     elif style == "xlsx":
         from commodel.plan import editable_matrix
-        from commodel.plan.config import find
+        from commodel.plan.config import find_config_file
         from commodel.plan.planning import use_received_files
 
-        path, file = out or Path(f"{made.experiment}-plan.xlsx"), find("experiment", experiment)
+        path, file = out or Path(f"{experiment_plan.experiment}-plan.xlsx"), find_config_file("experiment", experiment)
         with use_received_files(file):
             small = editable_matrix.is_editable(file)
-            fill = (lambda book: editable_matrix.write_sheets(book, file, Path.cwd(), made)) if small else None
-            write_plan_workbook(made, path, fill)
+            fill = (
+                (lambda book: editable_matrix.write_sheets(book, file, Path.cwd(), experiment_plan)) if small else None
+            )
+            write_plan_workbook(experiment_plan, path, fill)
         click.echo(path)
         if not small:
-            most = f"{editable_matrix.MAX_ROWS:,}"
-            click.echo(f"commodel: more than {most} combinations: without a sheet to edit the matrix", err=True)
+            limit = f"{editable_matrix.MAX_ROWS:,}"
+            click.echo(f"commodel: more than {limit} combinations: without a sheet to edit the matrix", err=True)
     else:
-        print_rows(make_point_rows(made), style)
+        print_rows(make_point_rows(experiment_plan), style)
 
 
 def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | None) -> None:
@@ -90,20 +96,20 @@ def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | No
     if experiment is not None or out is None:
         raise UserError("--from takes no EXPERIMENT, and -o FILE.yaml")
     if out.exists():
-        raise UserError("is there already; name another file, or remove it", file=out)
+        raise UserError("exists already; name another file, or remove it", file=out)
     with open_received(workbook) as book:
-        sheets, most = {}, editable_matrix.MAX_ROWS + editable_matrix.SPARE_ROWS + editable_matrix.HEADER_ROWS
+        sheets, max_rows = {}, editable_matrix.MAX_ROWS + editable_matrix.SPARE_ROWS + editable_matrix.HEADER_ROWS
         for name, width in (
             (editable_matrix.MATRIX_SHEET, len(editable_matrix.COLUMNS)),
             (editable_matrix.EXPERIMENT_SHEET, 1),
         ):
             if name not in book.sheetnames:
                 raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
-            sheets[name] = list(read_sheet_rows(book[name], most, width, workbook))
+            sheets[name] = list(read_sheet_rows(book[name], max_rows, width, workbook))
     write_text(out, editable_matrix.convert_to_text(sheets, workbook, Path.cwd()) + "\n")
     try:
-        made = make_plan(str(out), Path.cwd())
+        experiment_plan = make_plan(str(out), Path.cwd())
     except UserError:
         out.unlink()
         raise
-    click.echo(f"{out}: {len(made.points)} points, the library's own among them")
+    click.echo(f"{out}: {len(experiment_plan.points)} points, the library's own among them")

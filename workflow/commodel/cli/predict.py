@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import (
     PATH,
     check_mode,
@@ -53,31 +53,31 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
     ),
 )
 @pattern_options
-@option_group(
+@make_option_group(
     "In place of a pattern",
     click.option("--matrix", metavar="EXPERIMENT", help="Predict every point of an experiment's matrix."),
     click.option("--kernel", type=click.Choice(["summa", "wave2d"]), help="Predict a kernel's communication."),
 )
-@option_group("Models", PARAMS, FAMILY, set_option)
-@option_group("Where", platform_option)
-@option_group(
+@make_option_group("Models", PARAMS, FAMILY, set_option)
+@make_option_group("Where", platform_option)
+@make_option_group(
     "Streams of a pattern",
     click.option("--waves", help="Repetitions in a row, e.g. 50: predict the time between two of them."),
     click.option("--pipelined", is_flag=True, help="Predict the time between two waves of an endless stream."),
     folded=True,
 )
-@option_group(
+@make_option_group(
     "With --kernel",
     click.option("--blocks", "side", help="Side of the square, in blocks or cells.  [default: the partition's]"),
     click.option("--partition", help="CSV of rank,x,y,width,height.  [default: an even grid]"),
     click.option("--grid", help="Rows x columns of processes, e.g. 4x2.  [default: nearly square]"),
     click.option("--iteration", help="Iteration of summa to predict, from 0.  [default: all]"),
-    click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict what stays visible."),
+    click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict the visible time."),
     click.option("--speeds", type=PATH, help="Speeds of processes for --overlapped.  [default: the partition's]"),
     experiment_option,
     folded=True,
 )
-@option_group(
+@make_option_group(
     "With --matrix",
     click.option("--draws", type=click.IntRange(0), help="Draws for an interval; 0 omits it, 20 times as fast."),
     click.option("--part", metavar="I/N", help="Predict part I of N; `commodel export matrix` joins the parts."),
@@ -85,12 +85,12 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
     click.option("--profile", help="Snakemake profile for --jobs, e.g. slurm."),
     folded=True,
 )
-@option_group(
+@make_option_group(
     "Stage of a run",
     click.option("--plan", "plan_file", type=PATH, help="Predict the points of a plan.json, as Snakemake does."),
     folded=True,
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
     click.option(
@@ -134,11 +134,22 @@ def predict(
         )
         from commodel.cli.kernels import predict_kernel
 
-        given = {"iteration": iteration, "overlapped": "yes" if overlapped else None}
+        kernel_arguments = {"iteration": iteration, "overlapped": "yes" if overlapped else None}
         size, layout, ranks = pattern["sizes"], pattern["layout"], pattern["ranks"]
         square = {"n": side, "grid": grid, "partition": partition}
         predict_kernel(
-            kernel, square | given, size, layout, ranks, speeds, platform, params, experiment, settings, style, out
+            kernel,
+            square | kernel_arguments,
+            size,
+            layout,
+            ranks,
+            speeds,
+            platform,
+            params,
+            experiment,
+            settings,
+            style,
+            out,
         )
     elif plan_file:
         check_mode("with --plan", ["plan_file", "family", *SHARED_OPTIONS])
@@ -209,7 +220,7 @@ def _predict_patterns(
     if setting:
         sources += [f"{line}." for line in setting.describe_extension(max(point.ranks for point in points))]
     if style != "table" or out:
-        print_rows([_plain_row(row) if style == "json" else row for row in rows], style, out)
+        print_rows([_make_plain_row(row) if style == "json" else row for row in rows], style, out)
         for line in sources:
             click.echo(line, err=True)
         return
@@ -217,7 +228,7 @@ def _predict_patterns(
     for row in rows:
         if row["validity"].partition(": ")[2]:
             numbers.setdefault(row["validity"], len(sources) + len(numbers) + 1)
-    body = format_table([_table_row(row, numbers) for row in rows], TIME_COLUMNS, fold=True)
+    body = format_table([_make_table_row(row, numbers) for row in rows], TIME_COLUMNS, fold=True)
     print_answer(
         _format_answer_sentence(rows),
         body,
@@ -226,11 +237,11 @@ def _predict_patterns(
     )
 
 
-def _plain_row(row: dict) -> dict:
+def _make_plain_row(row: dict) -> dict:
     return row | {name: row[name] or None for name in ("algorithm", "topology")}
 
 
-def _table_row(row: dict, numbers: dict[str, int]) -> dict:
+def _make_table_row(row: dict, numbers: dict[str, int]) -> dict:
     """Return a row of the table: without an interval if values have none, and with the number of the validity's note.
     Its validity is "no information" if the interval is too wide."""
     from commodel.predictions.prediction_intervals import NO_INFORMATION, is_informative
@@ -267,38 +278,39 @@ def _format_answer_sentence(rows: list[dict]) -> str:
 
     alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
     workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}
-    known = [row for row in rows if row["seconds"] == row["seconds"]]
-    valid = [row for row in known if row["family"] == RECOMMENDED or not row["validity"].partition(": ")[2]]
-    known = valid or known
-    families = list(dict.fromkeys(row["family"] for row in known))
+    predicted = [row for row in rows if row["seconds"] == row["seconds"]]
+    valid = [row for row in predicted if row["family"] == RECOMMENDED or not row["validity"].partition(": ")[2]]
+    predicted = valid or predicted
+    families = list(dict.fromkeys(row["family"] for row in predicted))
     first = rows[0]
     over = "" if first["topology"] and len(alternatives) > 1 else f" over {first['ranks']} ranks"
     workload = f"{first['operation']}{over}, {format_bytes(first['bytes'])}"
-    if not known:
+    if not predicted:
         return f"No model has a prediction of {workload}."
     if len(alternatives) > 1 and (len(workloads) == 1 or first["topology"]):
         best = [
-            min((row for row in known if row["family"] == name), key=lambda row: row["seconds"]) for name in families
+            min((row for row in predicted if row["family"] == name), key=lambda row: row["seconds"])
+            for name in families
         ]
         by_name: dict[str, list[str]] = {}
         for row in best:
-            by_name.setdefault(_alternative_name(row), []).append(f"{row['family']} ({format_seconds(row['seconds'])})")
+            by_name.setdefault(_name_alternative(row), []).append(f"{row['family']} ({format_seconds(row['seconds'])})")
         named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
         return f"Fastest {workload}: {'; '.join(named[:MAX_NAMED])}{'; …' if len(named) > MAX_NAMED else ''}."
     if len(workloads) == 1:
-        named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in known]
-        more = ", …" if len(named) > MAX_NAMED else ""
-        return f"{_alternative_name(first)} {workload}: {', '.join(named[:MAX_NAMED])}{more}."
-    least, most = (pick(known, key=lambda row: row["seconds"]) for pick in (min, max))
+        named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in predicted]
+        more_text = ", …" if len(named) > MAX_NAMED else ""
+        return f"{_name_alternative(first)} {workload}: {', '.join(named[:MAX_NAMED])}{more_text}."
+    fastest, slowest = (select(predicted, key=lambda row: row["seconds"]) for select in (min, max))
     ends = [
         f"{format_seconds(row['seconds'])} "
-        f"({_alternative_name(row)}, {row['ranks']} ranks, {format_bytes(row['bytes'])})"
-        for row in (least, most)
+        f"({_name_alternative(row)}, {row['ranks']} ranks, {format_bytes(row['bytes'])})"
+        for row in (fastest, slowest)
     ]
     return f"{first['operation']}, {len(rows)} predictions by {', '.join(families[:MAX_NAMED])}: {' to '.join(ends)}."
 
 
-def _alternative_name(row: dict) -> str:
+def _name_alternative(row: dict) -> str:
     return row["algorithm"] or row["topology"] or row["operation"]
 
 
@@ -353,9 +365,9 @@ def _predict_matrix(
     profile: str | None,
 ) -> None:
     from commodel.api.matrices import parse_part, read_named_sets, write_matrix_predictions
-    from commodel.api.snakemake_runs import snakemake_command, wait
+    from commodel.api.snakemake_runs import make_snakemake_command, run_in_terminal
     from commodel.files.streams import check_suffix
-    from commodel.plan.config import find
+    from commodel.plan.config import find_config_file
 
     if (part and jobs) or (profile and not jobs):
         raise UserError("--part and --jobs exclude each other, and --profile needs --jobs")
@@ -365,12 +377,12 @@ def _predict_matrix(
     fraction = parse_part(part) if part else None
     if part and out.suffix != ".parquet":
         raise UserError(f"--part: found '{out.name}', wanted a file .parquet, for `commodel export matrix`")
-    path = find("experiment", experiment)
+    path = find_config_file("experiment", experiment)
     if jobs:
         config = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
         config |= ({"set": list(settings)} if settings else {}) | {"on": platform, "draws": draws}
-        command = snakemake_command("workflow/rules/predict_matrix.smk", config, None, profile)
-        raise SystemExit(wait([*command, "--quiet", "host", "reason"]))
+        command = make_snakemake_command("workflow/rules/predict_matrix.smk", config, None, profile)
+        raise SystemExit(run_in_terminal([*command, "--quiet", "host", "reason"]))
     sets = read_named_sets(params, settings)
     rows, points = write_matrix_predictions(path, sets, out, platform, draws, fraction, count_progress)
     click.echo(f"{out}: {rows:,} predictions of {points:,} points", err=True)

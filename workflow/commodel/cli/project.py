@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH
 from commodel.cli._output import format_table, print_answer
 from commodel.errors import UserError
@@ -49,10 +49,10 @@ def init(folder: Path) -> None:
     if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
         raise UserError("found a file, wanted a folder, or a name for a new one", file=file)
     slurm = folder / "slurm"  # what `snakemake --profile slurm` looks for
-    there = [name for name in texts if _is_another(folder / name, texts[name])]
-    there += ["slurm"] if slurm.exists() and not slurm.samefile(folder / SLURM_PROFILE) else []
-    if there:
-        message = f"found another {there[0]} there already, wanted a folder without one; nothing was written"
+    existing = [name for name in texts if _is_another(folder / name, texts[name])]
+    existing += ["slurm"] if slurm.exists() and not slurm.samefile(folder / SLURM_PROFILE) else []
+    if existing:
+        message = f"found another {existing[0]}, wanted a folder without one; nothing was written"
         raise UserError(message, file=folder)
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def _is_another(path: Path, text: str) -> bool:
 
 
 @click.command(cls=Verb, examples=("commodel doctor", "commodel doctor --need smpirun || echo no SimGrid here"))
-@option_group(
+@make_option_group(
     "Output",
     click.option("--need", metavar="PROGRAM", help="Print nothing, and exit with code 1 if this program is missing."),
 )
@@ -89,7 +89,7 @@ def doctor(need: str | None) -> None:
         if not path:
             rows[-1]["needed for"] += f"; install: {tool.installation}"
     missing = [row["tool"] for row in rows if row["found"] == "missing"]
-    answer = f"{len(rows) - len(missing)} of {len(rows)} programs are here"
+    answer = f"{len(rows) - len(missing)} of {len(rows)} programs are installed"
     answer += f"; missing: {', '.join(missing)}." if missing else "."
     notes = [f"Messages between two ranks here: {carrier}."] if (carrier := detect_node_transport()) else []
     notes.append(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH
 from commodel.cli._output import show_waiting
 from commodel.errors import UserError
@@ -14,18 +14,18 @@ from commodel.errors import UserError
     cls=Verb,
     examples=("commodel report --in results/sample", "commodel report --verify reports/sample/sample.xlsx"),
 )
-@option_group(
+@make_option_group(
     "What",
     click.option("--in", "folder", metavar="FOLDER", type=PATH, help="Results of an experiment, results/NAME."),
     click.option("--verify", "workbook", type=PATH, help="Check a workbook against its results instead."),
     click.option("--anonymous", is_flag=True, help="Write numbers instead of the names of machines."),
     click.option("--samples", is_flag=True, help="Add a sheet with every sample to the workbook."),
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="Folder of the report.  [default: reports/NAME]"),
     click.option("--pictures", type=PATH, help="Write the charts here, as SVG and PNG; the report only with --out."),
-    click.option("--every-chart", is_flag=True, help="Write all charts of the page, not only those of its start."),
+    click.option("--every-chart", is_flag=True, help="Write all charts of the page, not only of its first screen."),
 )
 def report(
     folder: Path | None,
@@ -50,11 +50,11 @@ def report(
         from commodel.reports import build_stored_report, write_pictures, write_report  # slow to load: not for --help
         from commodel.reports.pictures.render import find_obstacle
 
-        made = build_stored_report(folder, anonymous, output_folder=out, samples=samples)
+        stored_report = build_stored_report(folder, anonymous, output_folder=out, samples=samples)
         if out:
-            written = write_report(made, out)
+            written = write_report(stored_report, out)
         if pictures:
-            written += write_pictures(made, pictures, every_chart)
+            written += write_pictures(stored_report, pictures, every_chart)
     for path in written:
         click.echo(path)
     if out and (obstacle := find_obstacle()):
@@ -62,16 +62,16 @@ def report(
 
 
 def _print_verification(workbook: Path, folder: Path | None) -> None:
-    from commodel.reports.verify import SAME, SKIPPED, verify
+    from commodel.reports.verify import SAME, SKIPPED, verify_workbook
 
     results = folder or Path("results") / workbook.stem
     if folder is None and workbook.exists() and not results.exists():
         raise UserError(f"found no folder {results}, wanted --in FOLDER with the results behind it", file=workbook)
     with show_waiting("reading the workbook"):
-        findings, remark = verify(workbook, results)
+        findings, note = verify_workbook(workbook, results)
     for finding in findings:
         click.echo(f"{finding.verdict:<8} {finding.name}" + (f": {finding.detail}" if finding.detail else ""))
-    if remark:
-        click.echo(remark)
+    if note:
+        click.echo(note)
     if any(finding.verdict not in (SAME, SKIPPED) for finding in findings):
         raise SystemExit(1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import EXPERIMENT_ARGUMENT, RESULTS_ARGUMENT, format_option
 from commodel.cli._output import ProgressLine, format_table, print_answer
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     cls=Verb, examples=("commodel run sample", "commodel run sample --dry-run"), arguments=EXPERIMENT_ARGUMENT
 )
 @click.argument("experiment")
-@option_group(
+@make_option_group(
     "What",
     click.option("--only", metavar="PLATFORM", help="Run only the part on this platform."),
-    click.option("--retry", is_flag=True, help="Measure again what failed: crash, timeout, budget, late."),
+    click.option("--retry", is_flag=True, help="Measure failed cases again: crash, timeout, budget, late."),
     click.option("--no-survey", is_flag=True, help="Do not learn levels that the platform file does not name."),
-    click.option("-n", "--dry-run", is_flag=True, help="Show what would run."),
+    click.option("-n", "--dry-run", is_flag=True, help="Show the jobs that would run."),
 )
-@option_group(
+@make_option_group(
     "Where",
     click.option("--profile", help="Run jobs by this Snakemake profile, e.g. slurm."),
     click.option("--cores", type=click.IntRange(min=1), help="Use at most N cores of this machine.  [default: all]"),
 )
-@option_group("Output", click.option("-q", "--quiet", is_flag=True, help="Print only the result."))
+@make_option_group("Output", click.option("-q", "--quiet", is_flag=True, help="Print only the result."))
 def run(
     experiment: str,
     profile: str | None,
@@ -74,12 +74,12 @@ def print_outcome(results: Results) -> None:
     measurements."""
     import pandas as pd  # slow to load: after the campaign
 
-    from commodel.compare.recommended import evaluate
+    from commodel.compare.recommended import evaluate_recommended
     from commodel.files.tables import COMPARISON, read_table
     from commodel.reports import list_anomalies  # slow to load: after the campaign
 
     comparison = read_table(results.table("comparison"), COMPARISON)
-    rows = tabulate_scores(pd.concat([evaluate(comparison), comparison], ignore_index=True))
+    rows = tabulate_scores(pd.concat([evaluate_recommended(comparison), comparison], ignore_index=True))
     first = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
     named = [(row, f"{row['model']}, mean error μ {row['mean error μ']} on {row['platform']}") for row in first]
     useful = "; ".join(text for row, text in named if is_useful(row["mean error μ"]))
@@ -101,11 +101,13 @@ def is_useful(mu: float | str) -> bool:
 def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
     """Return rows by platform and model, measured platforms first, and the recommended prediction before models: mean
     proportional error over all points and over the valid ones, and how often the choice is the fastest alternative."""
-    from commodel.compare.comparison import summarize, summarize_choices
+    from commodel.compare.comparison import summarize_choices, summarize_errors
     from commodel.records import RECOMMENDED
 
-    by = ["platform", "simulated", "family"]
-    rows = summarize(comparison, by).merge(summarize_choices(comparison, by), on=by, how="left")
+    group_columns = ["platform", "simulated", "family"]
+    rows = summarize_errors(comparison, group_columns).merge(
+        summarize_choices(comparison, group_columns), on=group_columns, how="left"
+    )
     rows = rows.assign(model=rows["family"] != RECOMMENDED)
     rows = rows.sort_values(["simulated", "platform", "model", "mu_mean", "family"])
 
@@ -133,7 +135,7 @@ STATUS_INTERVAL = 5.0  # seconds
     cls=Verb, examples=("commodel status sample", "commodel status sample --watch"), arguments=RESULTS_ARGUMENT
 )
 @click.argument("experiment")
-@option_group(
+@make_option_group(
     "Output",
     click.option("--watch", is_flag=True, help="Print the progress every few seconds until the run ends."),
     format_option("table", "json", help_text="Print tables, or JSON."),
@@ -142,24 +144,24 @@ def status(experiment: str, watch: bool, style: str) -> None:
     from commodel.files.results_folder import Results
     from commodel.plan.planning import load_plan
     from commodel.results.campaign import Campaign, find_results, read_lock_holder
-    from commodel.results.progress import StatusReader, as_json_data, format_status
+    from commodel.results.progress import StatusReader, format_status, make_json_data
 
     named = Results.of(Path("results") / experiment)
-    there = named if named.plan.exists() else Results(find_results(experiment))
-    folder = there.folder
-    reader = StatusReader(Campaign(load_plan(there.plan), folder))
+    results = named if named.plan.exists() else Results(find_results(experiment))
+    folder = results.folder
+    reader = StatusReader(Campaign(load_plan(results.plan), folder))
     shown = ""
     while True:
-        now = reader.read(read_lock_holder(folder), time.time())
-        text = json.dumps(as_json_data(now)) if style == "json" else _format_status_tables(now)
+        progress = reader.read(read_lock_holder(folder), time.time())
+        text = json.dumps(make_json_data(progress)) if style == "json" else _format_status_tables(progress)
         if watch and style == "table" and sys.stdout.isatty():
             click.clear()
-        elif watch and style == "table" and not now.has_ended:
-            text = format_status(now)
+        elif watch and style == "table" and not progress.has_ended:
+            text = format_status(progress)
         if text != shown:
             click.echo(text)
         shown = text
-        if not watch or now.has_ended:
+        if not watch or progress.has_ended:
             return
         time.sleep(STATUS_INTERVAL)
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import VerbGroup, option_group
+from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import PATH, format_option, pattern_options, platform_option, style_option
 from commodel.cli._output import find_table_width, format_table, print_answer, print_rows, show_waiting
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from commodel.patterns.libraries import Routine
 
 
-OUTPUT = option_group("Output", style_option)
+OUTPUT = make_option_group("Output", style_option)
 
 
 @click.group(
@@ -44,21 +44,21 @@ def operations(name: str | None, style: str) -> None:
     """List the operations, the meaning of `bytes` in each, and their parameters."""
     from commodel.patterns.operations import find_operation, list_operations
 
-    listed = [find_operation(name)] if name else list_operations().values()
-    rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in listed]
+    entries = [find_operation(name)] if name else list_operations().values()
+    rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in entries]
     if style == "table":
         print_rows(rows, style)
-        named = [(entry.name, field) for entry in listed for field in entry.parameters]
+        named = [(entry.name, field) for entry in entries for field in entry.parameters]
         rows = [{"of": of, "parameter": f"{field.name}={field.form}", "meaning": field.title} for of, field in named]
         click.echo(f"\n{format_table(rows)}" if rows else "", nl=bool(rows))
         return
-    texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in listed]
+    texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in entries]
     print_rows([row | {"parameters": text} for row, text in zip(rows, texts, strict=True)], style)
 
 
 @show.command(examples=("commodel show algorithms bcast", "commodel show algorithms allreduce --libraries"))
 @click.argument("operation", required=False)
-@option_group(
+@make_option_group(
     "What",
     click.option("--libraries", is_flag=True, help="List functions of Open MPI and MPICH that send the same messages."),
 )
@@ -72,17 +72,21 @@ def algorithms(operation: str | None, libraries: bool, style: str) -> None:
     entries = sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
     entries = [entry for entry in entries if wanted in (None, entry.operation)]
     print_rows(
-        [row for entry in entries for row in (_library_function_rows(entry) if libraries else [_algorithm_row(entry)])],
+        [
+            row
+            for entry in entries
+            for row in (_list_library_functions(entry) if libraries else [_make_algorithm_row(entry)])
+        ],
         style,
     )
 
 
-def _library_function_rows(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
+def _list_library_functions(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
     """Return a row for each function of an MPI library that implements the algorithm; without any, one row with
     `none`."""
-    named = _algorithm_row(entry)
+    named = _make_algorithm_row(entry)
     counterparts = [
-        (routine.library, routine.function, _operand_order(entry, routine), routine.differs)
+        (routine.library, routine.function, _describe_operand_order(entry, routine), routine.differs)
         for routine in getattr(entry, "mpi_functions", ())
     ]
     return [
@@ -92,7 +96,7 @@ def _library_function_rows(entry: Algorithm | TreeAlgorithm) -> list[dict[str, s
     ]
 
 
-def _operand_order(entry: Algorithm, routine: Routine) -> str:
+def _describe_operand_order(entry: Algorithm, routine: Routine) -> str:
     """Return whether a library's function keeps the order of operands; empty if the operation is no reduction."""
     from commodel.patterns.operations import find_operation
 
@@ -101,7 +105,7 @@ def _operand_order(entry: Algorithm, routine: Routine) -> str:
     return "in order" if routine.keeps_order else "reordered"
 
 
-def _algorithm_row(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
+def _make_algorithm_row(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
     return {"operation": entry.operation, "algorithm": entry.form, "title": entry.title, "order": entry.order}
 
 
@@ -133,24 +137,24 @@ def _print_forms(kind: str, folder: str, name: str | None, style: str) -> None:
 @OUTPUT
 def models(name: str | None, style: str) -> None:
     """List the models, or show one: equation, parameters, probes, citation, published sets."""
-    from commodel.models.families import family_names, find_family
+    from commodel.models.families import find_family, list_family_names
 
-    entries = [find_family(name) for name in ([name] if name else family_names())]
+    entries = [find_family(name) for name in ([name] if name else list_family_names())]
     if name and style == "table":
         click.echo(_format_model(entries[0]))
     elif style == "json":
-        listed = [_model_fields(entry) for entry in entries]
-        click.echo(json.dumps(listed[0] if name else listed, indent=1, ensure_ascii=False))
+        fields = [_collect_model_fields(entry) for entry in entries]
+        click.echo(json.dumps(fields[0] if name else fields, indent=1, ensure_ascii=False))
     else:
-        print_rows([_model_row(entry) for entry in entries], style)
+        print_rows([_make_model_row(entry) for entry in entries], style)
 
 
-def _model_row(entry: Family) -> dict[str, str]:
+def _make_model_row(entry: Family) -> dict[str, str]:
     symbols = " ".join(parameter.symbol for parameter in entry.parameters)
     return {"name": entry.name, "title": entry.title, "parameters": symbols, "probes": " ".join(entry.probes)}
 
 
-def _model_fields(entry: Family) -> dict[str, object]:
+def _collect_model_fields(entry: Family) -> dict[str, object]:
     from commodel.models.parameter_sets import read_published_sets
 
     names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")
@@ -212,13 +216,13 @@ def _format_model(entry: Family) -> str:
     arguments={"SPEC": "A form of `commodel show topologies` with its values."},
 )
 @click.argument("spec")
-@option_group(
+@make_option_group(
     "Critical path",
     click.option("--params", type=PATH, help="Parameter set (YAML): show the critical path of its prediction."),
     click.option("--operation", default="bcast", show_default=True, help="Operation to predict."),
     click.option("--bytes", "size", default="1KiB", show_default=True, help="Message size."),
 )
-@option_group(
+@make_option_group(
     "Output",
     format_option(
         "summary",
@@ -281,12 +285,12 @@ def _list_critical_messages(
     arguments={"SPEC": "A form of `commodel show layouts` with its values."},
 )
 @click.argument("spec")
-@option_group(
+@make_option_group(
     "What",
     click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of ranks.  [default: those of a file]"),
     platform_option,
 )
-@option_group(
+@make_option_group(
     "Output",
     format_option(
         "line",
@@ -304,9 +308,11 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     from commodel.plan.planning import load_setting
 
     placed, ranks = complete_layout_and_ranks(load_setting(platform) if platform else Setting.unlimited(), spec, ranks)
-    nodes, kind, cores = (look(placed.layout, ranks) for look in (place_ranks, list_processor_kinds, list_cores))
+    nodes, kind, cores = (
+        function(placed.layout, ranks) for function in (place_ranks, list_processor_kinds, list_cores)
+    )
     if style == "line":
-        click.echo(_nodes_line(nodes, kind, cores))
+        click.echo(_format_nodes(nodes, kind, cores))
     elif style == "file":
         click.echo("\n".join(map(str, nodes.tolist())))
     else:
@@ -318,7 +324,7 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
         print_rows(rows, style)
 
 
-def _nodes_line(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -> str:
+def _format_nodes(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -> str:
     """Return the ranks of each node, such as 0 1:6 | 2 3:accelerator: with cores if several, or the kind."""
     ranks_of_node: dict[int, list[str]] = {}
     for rank, node in enumerate(nodes):
@@ -338,7 +344,9 @@ def _nodes_line(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -
     )
 )
 @pattern_options
-@option_group("Output", format_option("csv", "dot", help_text="Print the table that file:PATH reads, or a drawing."))
+@make_option_group(
+    "Output", format_option("csv", "dot", help_text="Print the table that file:PATH reads, or a drawing.")
+)
 def schedule(style: str, **pattern) -> None:
     """Show the messages and the local work of one pattern."""
     from commodel.api.predictions import build_one_schedule
@@ -352,15 +360,15 @@ def schedule(style: str, **pattern) -> None:
     arguments={"EXPERIMENT": "Name of results of an experiment with `probes: [auto, nodepairs]`."},
 )
 @click.argument("experiment")
-@option_group("What", click.option("--platform", help="Platform to show.  [default: all of the experiment]"))
-@option_group(
+@make_option_group("What", click.option("--platform", help="Platform to show.  [default: all of the experiment]"))
+@make_option_group(
     "Output",
     click.option("--levels", is_flag=True, help="Print `levels` for the platform file, from Slurm or learned."),
     style_option,
 )
 def network(experiment: str, platform: str | None, levels: bool, style: str) -> None:
     """Show distance classes, groups of nodes and slow nodes, from the probe nodepairs."""
-    from commodel.compare.network import classes, format_levels, read_networks
+    from commodel.compare.network import format_levels, read_networks, tabulate_distance_classes
     from commodel.files.results_folder import Results
     from commodel.reports.sections.network import describe_mixed_classes, describe_network, list_node_rows
 
@@ -377,12 +385,13 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     for entry in networks:
         click.echo(f"# {entry.platform}{' (simulated)' if entry.simulated else ''}")
         if levels:
-            comments = [f"# {one_line(line)}" for line in describe_mixed_classes(entry)]
+            comments = [f"# {make_printable(line)}" for line in describe_mixed_classes(entry)]
             click.echo("\n".join([*comments, format_levels(entry.hierarchy)]))
         else:
-            answer, *notes = (one_line(line) for line in describe_network(entry))
+            answer, *notes = (make_printable(line) for line in describe_network(entry))
             body = format_table(
-                [_distance_class_row(row) for row in classes(entry).to_dict("records")], LATENCY_COLUMNS
+                [_make_distance_class_row(row) for row in tabulate_distance_classes(entry).to_dict("records")],
+                LATENCY_COLUMNS,
             )
             print_answer(answer, body, notes)
 
@@ -390,7 +399,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
 LATENCY_COLUMNS = ("latency", "from", "to")
 
 
-def _distance_class_row(row: dict) -> dict:
+def _make_distance_class_row(row: dict) -> dict:
     return {
         "class": row["class"],
         "pairs": row["pairs"],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, check_mode, quiet_option, require_options
 from commodel.cli._output import make_progress_printer, show_waiting
 from commodel.errors import UserError
@@ -35,7 +35,7 @@ class Toolchain(click.Choice[str]):
 )
 @click.argument("toolchain", type=Toolchain(["mpi", "smpi", "overlay", "mrnet", "replay"]), default="mpi")
 def build(toolchain: str) -> None:
-    from commodel.platforms.build import build as compile_programs
+    from commodel.platforms.build import build_toolchain as compile_programs
     from commodel.platforms.tools import find_build_root
     from commodel.sources import ROOT
 
@@ -51,7 +51,7 @@ def build(toolchain: str) -> None:
         "commodel measure --kernel gemm --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
     ),
 )
-@option_group(
+@make_option_group(
     "A batch of a plan",
     click.option(
         "--in", "plan_file", metavar="PLAN", type=PATH, help="Plan of an experiment, or its folder results/NAME."
@@ -59,7 +59,7 @@ def build(toolchain: str) -> None:
     click.option("--batch", help="Batch to measure, or how its name begins; a stopped one continues."),
     click.option("--setting", help="Name of this allocation.  [default: $COMMODEL_SETTING, else the platform's]"),
 )
-@option_group(
+@make_option_group(
     "Speeds of processes",
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Computation to time."),
     click.option("--layout", help="Processes that compute at the same time, e.g. processes:PATH."),
@@ -70,19 +70,21 @@ def build(toolchain: str) -> None:
     ),
     click.option("--sizes", default="16:4096", show_default=True, help="Range of areas, in blocks or cells."),
     click.option("--within", default="5%", show_default=True, help="Largest deviation from straight lines."),
-    click.option("--most", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sizes of each kind."),
+    click.option(
+        "--most", "max_sizes", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sizes of each kind."
+    ),
     click.option(
         "--seconds", type=click.FloatRange(0.01, 3600), default=0.5, show_default=True, help="Time for each size."
     ),
     click.option("--precision", default="2%", show_default=True, help="Half width of the median's 95 % interval."),
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option(
         "-o",
         "--out",
         type=PATH,
-        help="File of speeds, whose others stay; or folder of raw samples.  [default: raw/BATCH]",
+        help="File of speeds to update, or folder of raw samples.  [default: raw/BATCH]",
     ),
     quiet_option,
 )
@@ -100,8 +102,7 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     from commodel.files.cache import use_archived_inputs
     from commodel.files.results_folder import PLAN, Results
     from commodel.files.safe_paths import SafePath
-    from commodel.measure.batch import find_setting
-    from commodel.measure.batch import measure as measure_batch
+    from commodel.measure.batch import find_setting, measure_batch
     from commodel.plan.planning import load_plan
 
     plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
@@ -120,14 +121,14 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     cls=Verb,
     examples=("commodel collect --in results/sample", "commodel collect --in results/sample --unfinished"),
 )
-@option_group(
+@make_option_group(
     "What",
     click.option(
         "--in", "plan_file", metavar="PLAN", type=PATH, required=True, help="Plan of the experiment, or its folder."
     ),
-    click.option("--unfinished", is_flag=True, help="Collect unfinished batches too; the rest is marked unmeasured."),
+    click.option("--unfinished", is_flag=True, help="Collect unfinished batches too; mark missing cases unmeasured."),
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="Table to write, others beside it.  [default: observations.csv there]"),
 )
@@ -136,7 +137,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
     from commodel.plan.planning import load_plan
-    from commodel.results.collection import collect as gather
+    from commodel.results.collection import collect_samples as gather
     from commodel.results.collection import summarize_raw
     from commodel.results.latency_distributions import tabulate_distributions
 
@@ -156,10 +157,10 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     cls=Verb,
     examples=("commodel compare --in results/sample", "commodel compare --in results/sample --sets"),
 )
-@option_group(
+@make_option_group(
     "What", click.option("--in", "folder", type=PATH, required=True, help="Results of an experiment, results/NAME.")
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="Table to write.  [default: comparison.csv there]"),
     click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to validated/PLATFORM."),

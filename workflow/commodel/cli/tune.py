@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import (
     PATH,
     commutative_option,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         "commodel tune --platform local --ranks 2 --operation bcast --bytes 8",
     ),
 )
-@option_group(
+@make_option_group(
     "What",
     click.option("--operation", "operations", multiple=True, help="Operation to tune; repeated.  [default: all]"),
     click.option("--ranks", required=True, help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     commutative_option,
     same_types_option,
 )
-@option_group(
+@make_option_group(
     "Where",
     click.option("--platform", required=True, help="Platform to measure on."),
     click.option(
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         help="Start samples by clocks or a barrier.",
     ),
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option(
         "-o", "--out", type=PATH, help="Folder of results, continued if there.  [default: results/tune-PLATFORM]"
@@ -101,20 +101,20 @@ SLOWED_WARNING = (
 
 
 def _print_outcome(outcome: Outcome, style: str, verbose: bool) -> None:
-    from commodel.api.library_rules import gain_fields
+    from commodel.api.library_rules import make_gain_row
     from commodel.records import LIBRARY
 
     if style != "table":
-        print_rows([gain_fields("proof", row) for row in outcome.proof.rows], style)
+        print_rows([make_gain_row("proof", row) for row in outcome.proof.rows], style)
         return
     shown = [row for row in outcome.proof.rows if outcome.final[row.workload] != LIBRARY]
     answer, *notes = _describe_outcome(outcome)
     print_answer(
-        answer, format_table([_gain_row(row) for row in shown], ("without rules", "with rules")), notes, verbose
+        answer, format_table([_make_gain_row(row) for row in shown], ("without rules", "with rules")), notes, verbose
     )
 
 
-def _gain_row(row: Row) -> dict:
+def _make_gain_row(row: Row) -> dict:
     operation, ranks, _, size = row.workload
     gain = row.gain
     return {
@@ -132,20 +132,20 @@ def _gain_row(row: Row) -> dict:
 
 def _describe_outcome(outcome: Outcome) -> list[str]:
     from commodel.advice.proof import find_slowed_workloads
-    from commodel.advice.tuning import rules_of
+    from commodel.advice.tuning import list_rule_choices
     from commodel.api.library_rules import ENVIRONMENT_FILE
     from commodel.patterns.libraries import OPEN_MPI
 
-    searched, proof, place = outcome.search, outcome.proof, outcome.place
+    searched, proof, timer = outcome.search, outcome.proof, outcome.timer
     rows = proof.rows
-    points, full, took = len(searched.belief.seen), len(searched.arms.arms), searched.took
+    points, full, took = len(searched.belief.measured_arms), len(searched.arms.arms), searched.took
     lines = [
         f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
         f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",
     ]
     if tried := outcome.trial.took + proof.took:
         lines.append(f"Trial and proof took {tried:.0f} s more.")
-    hint = " Another component may precede, such as han, hcoll or ucc." if place.dialect.library == OPEN_MPI else ""
+    hint = " Another component may precede, such as han, hcoll or ucc." if timer.dialect.library == OPEN_MPI else ""
     lines += [
         f"Rules for {name} change nothing: no workload has two algorithms whose times differ.{hint}"
         for name in searched.ignored
@@ -157,8 +157,8 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
     if number := len(outcome.dropped):
         lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} without a measured gain.")
     lines += _describe_control("proof", proof) if rows else _describe_control("trial", outcome.trial)
-    if not rules_of(outcome.final.items()):
-        return [f"No rule is faster: keep the defaults of {place.dialect.library}.", *lines]
+    if not list_rule_choices(outcome.final.items()):
+        return [f"No rule is faster: keep the defaults of {timer.dialect.library}.", *lines]
     operations = dict.fromkeys(row.workload.operation for row in rows)
     overall = _format_gain(*proof.of())
     gains = ", ".join(f"{name} {_format_gain(*proof.of(name))}" for name in operations)
@@ -167,7 +167,7 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
     interval = _format_gain(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
         f"Geometric mean of the gains of all {len(rows)} cases, including those without a rule: {overall}; {gains}.",
-        f"Rules: {place.folder / place.dialect.file}. In a Slurm script: source {place.folder / ENVIRONMENT_FILE}",
+        f"Rules: {timer.folder / timer.dialect.file}. In a Slurm script: source {timer.folder / ENVIRONMENT_FILE}",
         f"Smallest gain: {worst.workload.operation} of {format_bytes(worst.size)}, {interval}.",
         *(
             f"{row.workload.operation} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×."

@@ -1,5 +1,5 @@
-"""The fastest measured alternatives: `find_fastest` returns those of each workload and message size, `fastest_trees`
-the trees among them with their critical paths."""
+"""The fastest measured alternatives: `find_fastest` returns those of each workload and message size,
+`find_fastest_trees` the trees among them with their critical paths."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -30,19 +30,21 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each workload with at least two measured alternatives: the fastest one, the next and its time
     over the fastest, the slowest, the library default, and the alternatives that are statistically tied with the
     fastest."""
-    once = select_measured_points(comparison)
-    once = once.assign(own=is_library_default(once), count=once["leaves"].where(once["leaves"] > 0, once["ranks"]))
-    once = once.sort_values([*ORDER, "bytes", "measured", "way"], kind="stable")
+    points = select_measured_points(comparison)
+    points = points.assign(
+        own=is_library_default(points), count=points["leaves"].where(points["leaves"] > 0, points["ranks"])
+    )
+    points = points.sort_values([*ORDER, "bytes", "measured", "way"], kind="stable")
     rows = []
     columns = [*ORDER, "bytes", "point", "way", "own", "library_default", "measured", "measured_low", "measured_high"]
-    for key, group in groupby(once[columns].to_dict("records"), key=itemgetter(*ORDER, "bytes")):
-        first, *others = group
-        if others:
-            ties = tuple(dict.fromkeys(other["way"] for other in others if not is_clearly_faster(first, other)))
-            times = [row["measured"] / first["measured"] for row in (others[0], others[-1])]
+    for key, group in groupby(points[columns].to_dict("records"), key=itemgetter(*ORDER, "bytes")):
+        first, *slower = group
+        if slower:
+            ties = tuple(dict.fromkeys(other["way"] for other in slower if not is_clearly_faster(first, other)))
+            times = [row["measured"] / first["measured"] for row in (slower[0], slower[-1])]
             own = first["point"], first["way"], first["own"], first["measured"]
-            after = others[0]["way"], others[0]["own"], times[0], first["library_default"] / first["measured"], times[1]
-            rows.append((*key, *own, *after, is_clearly_faster(first, others[0]), ties))
+            after = slower[0]["way"], slower[0]["own"], times[0], first["library_default"] / first["measured"], times[1]
+            rows.append((*key, *own, *after, is_clearly_faster(first, slower[0]), ties))
     return pd.DataFrame(rows, columns=[*COLUMNS, "ties"])
 
 
@@ -98,7 +100,7 @@ class PredictedTree:
         return list_walks(self.tree, every if messages is None else [max(src, dst) for src, dst, _ in messages])
 
 
-def fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[ParameterSet]) -> list[PredictedTree]:
+def find_fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[ParameterSet]) -> list[PredictedTree]:
     """Return the fastest trees of a platform's largest workloads, at their smallest and largest message. The critical
     path is by the best model that has one."""
     points = {point.id: point for point in plan.points}
@@ -107,13 +109,13 @@ def fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Parameter
     for platform, part in rows.groupby("platform"):
         by_family = {parameters.family: parameters for parameters in sets if parameters.platform == platform}
         families = [by_family[name] for name in rank_models(part)["family"] if name in by_family]
-        winners = [(points[row.point], row.measured) for row in _fastest_rows(part) if row.point in points]
-        drawn = (tree for winner in winners for tree in _draw(*winner, families))
+        winners = [(points[row.point], row.measured) for row in _find_fastest_rows(part) if row.point in points]
+        drawn = (tree for winner in winners for tree in _predict_tree(*winner, families))
         trees += islice(drawn, MOST_TREES)
     return trees
 
 
-def _fastest_rows(part: pd.DataFrame) -> list:
+def _find_fastest_rows(part: pd.DataFrame) -> list:
     """Return the rows of the fastest trees of each operation over the most leaves: at the smallest and at the largest
     message."""
     rows = []
@@ -124,7 +126,7 @@ def _fastest_rows(part: pd.DataFrame) -> list:
     return rows
 
 
-def _draw(point: Point, measured: float, families: Sequence[ParameterSet]) -> Iterator[PredictedTree]:
+def _predict_tree(point: Point, measured: float, families: Sequence[ParameterSet]) -> Iterator[PredictedTree]:
     """Yield the tree with its critical path by the first model that has one. Trees from files and large trees are left
     out."""
     if parse_file_path(point.topology) or point.waves > 1 or point.ranks > MOST_NODES:

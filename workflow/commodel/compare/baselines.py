@@ -31,61 +31,63 @@ OTHER_SETTING = 1e3  # doublings: another setting is farther than any point of t
 def predict_baselines(parts: Split, reference: str) -> pd.DataFrame:
     """Return a row for each held-out point and baseline that has a time for it, as of a model. The regression uses the
     points of the setting `reference`, as the models do."""
-    points, seen = list_points(parts.unseen), select_setting(parts.seen, reference)
+    points, fitted = list_points(parts.held_out), select_setting(parts.fitted, reference)
     times = {
-        NEAREST: predict_by_nearest_point(parts.seen, parts.unseen),
-        REGRESSION: predict_by_regression(seen, parts.unseen),
+        NEAREST: predict_by_nearest_point(parts.fitted, parts.held_out),
+        REGRESSION: predict_by_regression(fitted, parts.held_out),
     }
     rows = [points.assign(family=name, predicted=predicted, validity=BASELINE) for name, predicted in times.items()]
     blank = {"predicted_low": np.nan, "predicted_high": np.nan}
     return add_errors(pd.concat(rows, ignore_index=True).assign(**blank)).assign(covered=np.nan)
 
 
-def predict_by_nearest_point(seen: Measured, unseen: Measured) -> np.ndarray:
+def predict_by_nearest_point(fitted: Measured, held_out: Measured) -> np.ndarray:
     """Return the time of the nearest fitted point for each held-out one; NaN if no point of its operation and
     alternative was fitted."""
-    times, seconds = np.full(len(unseen.points), np.nan), np.array(seen.seconds)
-    known, wanted = _places(seen), _places(unseen)
-    for of_seen, of_unseen in _by_algorithm(seen, unseen):
-        away = np.abs(known[of_seen] - wanted[of_unseen, None]).sum(axis=-1)
-        settings = [np.array(list_settings(part))[numbers] for part, numbers in ((seen, of_seen), (unseen, of_unseen))]
+    times, seconds = np.full(len(held_out.points), np.nan), np.array(fitted.seconds)
+    fitted_places, held_out_places = _locate_points(fitted), _locate_points(held_out)
+    for of_seen, of_unseen in _group_by_algorithm(fitted, held_out):
+        away = np.abs(fitted_places[of_seen] - held_out_places[of_unseen, None]).sum(axis=-1)
+        settings = [
+            np.array(list_settings(part))[numbers] for part, numbers in ((fitted, of_seen), (held_out, of_unseen))
+        ]
         away += OTHER_SETTING * (settings[0] != settings[1][:, None])
         times[of_unseen] = seconds[of_seen[away.argmin(axis=1)]]
     return times
 
 
-def predict_by_regression(seen: Measured, unseen: Measured) -> np.ndarray:
+def predict_by_regression(fitted: Measured, held_out: Measured) -> np.ndarray:
     """Return the seconds of each held-out point by a regression over the fitted ones of its operation and alternative;
     NaN if there are too few."""
-    times = np.full(len(unseen.points), np.nan)
-    for of_seen, of_unseen in _by_algorithm(seen, unseen):
+    times = np.full(len(held_out.points), np.nan)
+    for of_seen, of_unseen in _group_by_algorithm(fitted, held_out):
         with suppress(UserError):
-            fitted = fit_regression([seen.points[n] for n in of_seen], [seen.seconds[n] for n in of_seen])
-            predictions = predict(fitted, [unseen.points[n] for n in of_unseen], draws=0)
+            regression = fit_regression([fitted.points[n] for n in of_seen], [fitted.seconds[n] for n in of_seen])
+            predictions = predict(regression, [held_out.points[n] for n in of_unseen], draws=0)
             times[of_unseen] = [prediction.seconds for prediction in predictions]
     return times
 
 
-def _by_algorithm(seen: Measured, unseen: Measured) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _group_by_algorithm(fitted: Measured, held_out: Measured) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the numbers of the fitted and of the held-out points of each operation and alternative that has both."""
     numbers: tuple[dict[tuple, list[int]], dict[tuple, list[int]]] = {}, {}
-    for groups, measured in zip(numbers, (seen, unseen), strict=True):
+    for groups, measured in zip(numbers, (fitted, held_out), strict=True):
         for number, point in enumerate(measured.points):
             groups.setdefault((point.operation, point.kind, point.alternative), []).append(number)
     for algorithm in (name for name in numbers[1] if name in numbers[0]):
         yield tuple(np.array(groups[algorithm]) for groups in numbers)
 
 
-def _places(measured: Measured) -> np.ndarray:
+def _locate_points(measured: Measured) -> np.ndarray:
     return np.log2([(point.leaves or point.ranks, max(point.bytes, 1)) for point in measured.points]).reshape(-1, 2)
 
 
-def score_choices(rows: pd.DataFrame, seen: Measured, unseen: Measured) -> pd.DataFrame:
+def score_choices(rows: pd.DataFrame, fitted: Measured, held_out: Measured) -> pd.DataFrame:
     """Return the quality of the choices of each model and baseline: the number of held-out workloads with alternatives
     in which it chooses, how often the choice is the fastest, and its time over the fastest. `rows` are the held-out
     rows of both."""
     table = []
-    for name, ratios in [*_by_prediction(rows), *_by_rule(seen, unseen)]:
+    for name, ratios in [*_choose_by_prediction(rows), *_choose_by_rule(fitted, held_out)]:
         if len(times := np.array(ratios)):
             mean, worst = float(np.exp(np.log(times).mean())), float(times.max())
             table.append((name, name in BASELINES, len(times), float(np.mean(times <= 1)), mean, worst))
@@ -93,9 +95,9 @@ def score_choices(rows: pd.DataFrame, seen: Measured, unseen: Measured) -> pd.Da
     return pd.DataFrame(table, columns=columns)
 
 
-def _by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
-    once = rows.drop_duplicates(["workload", "alternative", "kind", "layout"])
-    fastest = once.groupby("workload")["measured"].min()[once.groupby("workload").size() > 1]
+def _choose_by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
+    points = rows.drop_duplicates(["workload", "alternative", "kind", "layout"])
+    fastest = points.groupby("workload")["measured"].min()[points.groupby("workload").size() > 1]
     for name, own in (
         rows[rows["workload"].isin(fastest.index)].dropna(subset=["predicted"]).groupby("family", sort=False)
     ):
@@ -103,17 +105,19 @@ def _by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
         yield str(name), (chosen["measured"] / chosen["workload"].map(fastest)).tolist()
 
 
-def _by_rule(seen: Measured, unseen: Measured) -> Iterator[tuple[str, list[float]]]:
-    before = _workloads(seen)
-    workloads = {key: times for key, times in _workloads(unseen).items() if len(times) > 1}
-    usual = {operation: _usual(before, operation) for operation in {key[0] for key in workloads}}
-    choices = {ALWAYS: {key: times.get(usual[key[0]]) for key, times in workloads.items()}}
-    choices[LIBRARY] = {key: unseen.library.get(key[1:]) for key in workloads}
+def _choose_by_rule(fitted: Measured, held_out: Measured) -> Iterator[tuple[str, list[float]]]:
+    before = _group_by_workload(fitted)
+    workloads = {key: times for key, times in _group_by_workload(held_out).items() if len(times) > 1}
+    best_on_average = {
+        operation: _find_best_on_average(before, operation) for operation in {key[0] for key in workloads}
+    }
+    choices = {ALWAYS: {key: times.get(best_on_average[key[0]]) for key, times in workloads.items()}}
+    choices[LIBRARY] = {key: held_out.library.get(key[1:]) for key in workloads}
     for name, chosen in choices.items():
         yield name, [chosen[key] / min(times.values()) for key, times in workloads.items() if chosen[key] is not None]
 
 
-def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
+def _group_by_workload(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
     """Return for each operation, workload and setting the time of each alternative, at the layout that suits it
     best."""
     workloads: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
@@ -124,13 +128,13 @@ def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str,
     return workloads
 
 
-def _usual(workloads: Mapping[tuple, Mapping[tuple, float]], operation: str) -> tuple[str, str] | None:
+def _find_best_on_average(workloads: Mapping[tuple, Mapping[tuple, float]], operation: str) -> tuple[str, str] | None:
     """Return the alternative that was best in the workloads that it has in common with another one, by geometric mean
     over the fastest."""
     losses: dict[tuple[str, str], list[float]] = {}
     for (name, _, _), times in workloads.items():
         for choice, seconds in times.items() if name == operation and len(times) > 1 else ():
             losses.setdefault(choice, []).append(float(np.log(seconds / min(times.values()))))
-    most = max(map(len, losses.values()), default=0)
-    often = {choice: np.mean(values) for choice, values in losses.items() if 2 * len(values) >= most}
+    largest = max(map(len, losses.values()), default=0)
+    often = {choice: np.mean(values) for choice, values in losses.items() if 2 * len(values) >= largest}
     return min(often, key=often.get) if often else None

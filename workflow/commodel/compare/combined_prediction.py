@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import is_clearly_faster, is_library_default
-from commodel.compare.recommended import evaluate
-from commodel.patterns.operations import base_name
+from commodel.compare.recommended import evaluate_recommended
+from commodel.patterns.operations import find_base_name
 from commodel.predictions.validity import have_weight
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE
 
@@ -46,7 +46,7 @@ def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: s
         if len(of_model):
             residuals[name] = same if len(same) >= FEWEST_POINTS else of_model
     if not residuals:
-        return _equal_weights(families, families)
+        return _make_equal_weights(families, families)
     ratios = {name: np.log(part["predicted"] / part["measured"]) for name, part in residuals.items()}
     errors = {name: float(np.sqrt(np.mean(ratio**2))) for name, ratio in ratios.items()}
     precision = {name: 1 / max(error, LEAST_ERROR) ** 2 for name, error in errors.items()}
@@ -55,7 +55,7 @@ def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: s
         name: ModelWeight(
             precision[name] / total,
             errors[name],
-            _contrast(ratios[name], residuals[name]["workload"]),
+            _compute_contrast(ratios[name], residuals[name]["workload"]),
             len(ratios[name]),
         )
         if name in residuals
@@ -69,33 +69,35 @@ def weigh_probed_models(weights: Mapping[str, ModelWeight], unprobed: Collection
     weights are unchanged."""
     probed = [name for name in weights if name not in unprobed]
     measured = any(weight.points for weight in weights.values())
-    return dict(weights) if measured or not probed else _equal_weights(weights, probed)
+    return dict(weights) if measured or not probed else _make_equal_weights(weights, probed)
 
 
-def _equal_weights(families: Collection[str], counting: Collection[str]) -> dict[str, ModelWeight]:
+def _make_equal_weights(families: Collection[str], counting: Collection[str]) -> dict[str, ModelWeight]:
     return {name: ModelWeight(1 / len(counting) if name in counting else 0.0) for name in families}
 
 
-def weights_by_alternative(
-    weights: Mapping[str, Mapping[str, ModelWeight]], places: Sequence[str]
+def arrange_weights(
+    weights: Mapping[str, Mapping[str, ModelWeight]], placements: Sequence[str]
 ) -> dict[str, ModelWeight]:
     """Return for each model arrays over alternatives, each entry from the weights at the alternative's place."""
-    rows = {name: [astuple(weights[place][name]) for place in places] for name in next(iter(weights.values()))}
+    rows = {
+        name: [astuple(weights[placement][name]) for placement in placements] for name in next(iter(weights.values()))
+    }
     return {name: ModelWeight(*map(np.array, zip(*row, strict=True))) for name, row in rows.items()}
 
 
 def of_operation(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
     """Return the rows of an operation, whatever its parameters."""
-    return rows[rows["operation"].map(base_name) == base_name(operation)]
+    return rows[rows["operation"].map(find_base_name) == find_base_name(operation)]
 
 
-def _contrast(ratio: pd.Series, group: pd.Series) -> float:
+def _compute_contrast(ratio: pd.Series, group: pd.Series) -> float:
     """Return the error of the difference of two logarithms: an error that all alternatives of a workload share does not
     change the choice."""
     groups = ratio.groupby(group)
-    rest = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
-    freedom = len(rest) - rest.groupby(group).ngroups
-    squares = np.sum(rest**2) / freedom if freedom > 0 else np.mean(ratio**2)
+    deviations = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
+    freedom = len(deviations) - deviations.groupby(group).ngroups
+    squares = np.sum(deviations**2) / freedom if freedom > 0 else np.mean(ratio**2)
     return float(np.sqrt(2 * squares))
 
 
@@ -135,20 +137,22 @@ def combine_predictions(
     total = sum(weights[name].weight for name in counting)
     shares = {name: weights[name].weight / total for name in counting}
     draws = max(len(predictions[name]) for name in counting)
-    logs = sum(shares[name] * _resampled(np.log(predictions[name]), draws) for name in counting)
+    logs = sum(shares[name] * _resample(np.log(predictions[name]), draws) for name in counting)
     shape = logs.shape[1:]
-    beyond = sum(shares[name] * widening[name] for name in counting) if widening else 0.0
+    extra_deviation = sum(shares[name] * widening[name] for name in counting) if widening else 0.0
     if covariance is None:
         errors = (
             np.sqrt(1 + np.broadcast_to(doublings, shape))
-            * sum(shares[name] * np.nan_to_num(getattr(weights[name], what)) for name in counting)
-            for what in ("error", "contrast")
+            * sum(shares[name] * np.nan_to_num(getattr(weights[name], statistic)) for name in counting)
+            for statistic in ("error", "contrast")
         )
         weighted = np.array([np.broadcast_to(shares[name], shape) for name in counting])
-        covariance = _covariance_of_weights(*(np.maximum(error, beyond) for error in errors), weighted)
+        covariance = _compute_covariance(*(np.maximum(error, extra_deviation) for error in errors), weighted)
     else:
-        more = np.sqrt(np.maximum(np.broadcast_to(beyond, shape) ** 2 / np.maximum(np.diag(covariance), 1e-12), 1.0))
-        covariance = covariance * np.outer(more, more)
+        widening_factor = np.sqrt(
+            np.maximum(np.broadcast_to(extra_deviation, shape) ** 2 / np.maximum(np.diag(covariance), 1e-12), 1.0)
+        )
+        covariance = covariance * np.outer(widening_factor, widening_factor)
     away = logs[1:] - logs[1:].mean(axis=0) if draws > 1 else np.zeros((0, *shape))
     covariance = covariance + (away.T @ away / len(away) if len(away) else 0.0)
     regret = compute_expected_regret(logs[0], covariance)
@@ -157,21 +161,21 @@ def combine_predictions(
     for name in counting:
         first = predictions[name][0] <= predictions[name][0].min() * (1 + 1e-9)
         support += np.mean(shares[name]) * first / first.sum()
-    behind = logs[0] - logs[0][best]
+    excess = logs[0] - logs[0][best]
     difference = np.diag(covariance) + covariance[best, best] - 2 * covariance[best]
-    tied = behind <= np.maximum(NORMAL_QUANTILE * np.sqrt(np.maximum(difference, 0)), np.log1p(NEGLIGIBLE_DIFFERENCE))
+    tied = excess <= np.maximum(NORMAL_QUANTILE * np.sqrt(np.maximum(difference, 0)), np.log1p(NEGLIGIBLE_DIFFERENCE))
     seconds, reach = np.exp(logs[0]), np.exp(NORMAL_QUANTILE * spread)
     ends = seconds / reach, seconds * reach
-    return CombinedPrediction(seconds, *ends, support, regret, np.expm1(behind), tied, spread, covariance)
+    return CombinedPrediction(seconds, *ends, support, regret, np.expm1(excess), tied, spread, covariance)
 
 
-def _covariance_of_weights(error: np.ndarray, contrast: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def _compute_covariance(error: np.ndarray, contrast: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return the covariance of errors of which ratios have the error `contrast`. No error is common to alternatives
     with other weights: they are at another place."""
     own = np.minimum(contrast**2 / 2, error**2)
     common = np.sqrt(error**2 - own)
-    together = (shares[:, :, None] == shares[:, None]).all(axis=0)
-    return np.diag(own) + np.outer(common, common) * together
+    equal = (shares[:, :, None] == shares[:, None]).all(axis=0)
+    return np.diag(own) + np.outer(common, common) * equal
 
 
 DRAWS = 2000  # of joint errors, for the expected regret
@@ -187,25 +191,25 @@ def compute_expected_regret(logs: np.ndarray, covariance: np.ndarray) -> np.ndar
     return np.expm1(np.minimum(drawn - drawn.min(axis=1, keepdims=True), 5)).mean(axis=0).round(3)
 
 
-def _resampled(logs: np.ndarray, draws: int) -> np.ndarray:
+def _resample(logs: np.ndarray, draws: int) -> np.ndarray:
     """Return the estimate and the wanted number of draws; a model without draws repeats its estimate."""
     if len(logs) == 1:
         return np.repeat(logs, draws, axis=0)
     return np.concatenate([logs[:1], logs[1 + np.arange(draws - 1) % (len(logs) - 1)]])
 
 
-def pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
+def find_pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
     """Return which alternatives none beats in both time and time between waves; equals together. Times that differ
     by rounding are equal."""
     seconds, period = (np.array([float(f"{value:.12g}") for value in column]) for column in (seconds, period))
     order = np.lexsort((period, seconds))
-    kept = np.zeros(len(seconds), dtype=bool)
+    efficient = np.zeros(len(seconds), dtype=bool)
     last = None
-    for place in order:
-        twin = last is not None and (seconds[place], period[place]) == (seconds[last], period[last])
-        if last is None or twin or period[place] < period[last]:
-            kept[place], last = True, place
-    return kept
+    for index in order:
+        twin = last is not None and (seconds[index], period[index]) == (seconds[last], period[last])
+        if last is None or twin or period[index] < period[last]:
+            efficient[index], last = True, index
+    return efficient
 
 
 PICK = ["platform", "simulated", "operation", "workload", "alternative", "layout", "measured"]
@@ -221,45 +225,45 @@ def is_default_kept(default: np.ndarray, seconds: np.ndarray, deviation: np.ndar
 def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return a row for each workload with at least two predicted and measured alternatives: the one with the lowest
     recommended prediction, or the MPI default where that is kept. The row has its time, the times of the fastest one
-    and of the default, and the regret. `recommended` comes from `evaluate`."""
-    rows = evaluate(comparison) if recommended is None else recommended
+    and of the default, and the regret. `recommended` comes from `evaluate_recommended`."""
+    rows = evaluate_recommended(comparison) if recommended is None else recommended
     if rows.empty:
         return pd.DataFrame(columns=[*PICK, "fastest", "library_default", "regret", "right"])
     own = comparison[is_library_default(comparison) & comparison["measured"].notna()]
     own = own.sort_values("measured", kind="stable").drop_duplicates("workload").set_index("workload", drop=False)
     rows = rows[rows.groupby("workload")["point"].transform("nunique") > 1].reset_index(drop=True)
-    picked = rows.loc[rows.groupby("workload", sort=False)["predicted"].idxmin()].set_index("workload", drop=False)
+    choices = rows.loc[rows.groupby("workload", sort=False)["predicted"].idxmin()].set_index("workload", drop=False)
     fastest = (
-        rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload", drop=False).loc[picked.index]
+        rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload", drop=False).loc[choices.index]
     )
-    default = picked["workload"].map(own["measured"]).astype(float)
-    deviation = np.log(picked["predicted_high"] / picked["predicted_low"]).fillna(0.0) / (2 * NORMAL_QUANTILE)
-    kept = is_default_kept(default, picked["predicted"], deviation)
+    default = choices["workload"].map(own["measured"]).astype(float)
+    deviation = np.log(choices["predicted_high"] / choices["predicted_low"]).fillna(0.0) / (2 * NORMAL_QUANTILE)
+    keeps_default = is_default_kept(default, choices["predicted"], deviation)
     columns = [*PICK, "measured_low", "measured_high"]
-    picked, fastest = picked[columns], fastest[columns]
-    library = own.reindex(picked.index)[columns]
-    picked = library.where(kept, picked, axis=0).astype(picked.dtypes)
+    choices, fastest = choices[columns], fastest[columns]
+    library = own.reindex(choices.index)[columns]
+    choices = library.where(keeps_default, choices, axis=0).astype(choices.dtypes)
     fastest = library.where(default < fastest["measured"], fastest, axis=0).astype(fastest.dtypes)
-    both = zip(fastest.to_dict("records"), picked.to_dict("records"), strict=True)
+    both = zip(fastest.to_dict("records"), choices.to_dict("records"), strict=True)
     return (
-        picked[PICK]
+        choices[PICK]
         .assign(
             fastest=fastest["measured"],
             library_default=default,
-            regret=picked["measured"] / fastest["measured"] - 1,
-            right=[not is_clearly_faster(first, pick) for first, pick in both],
+            regret=choices["measured"] / fastest["measured"] - 1,
+            right=[not is_clearly_faster(first, choice) for first, choice in both],
         )
         .reset_index(drop=True)
     )
 
 
-def summarize_picks(picked: pd.DataFrame) -> pd.DataFrame:
+def summarize_picks(choices: pd.DataFrame) -> pd.DataFrame:
     """Return by platform and operation how often the pick is the fastest or tied, its regret, and how much faster than
     the library default the picks are, and could be (geometric means)."""
-    groups = picked.assign(
-        operation=picked["operation"].map(base_name),
-        gain=np.log(picked["library_default"] / picked["measured"]),
-        most=np.log(picked["library_default"] / picked["fastest"]),
+    groups = choices.assign(
+        operation=choices["operation"].map(find_base_name),
+        gain=np.log(choices["library_default"] / choices["measured"]),
+        most=np.log(choices["library_default"] / choices["fastest"]),
     ).groupby(["platform", "simulated", "operation"], sort=False)
     columns = {
         "workloads": groups.size(),

@@ -1,9 +1,8 @@
 """The comparison of predictions with measurements: `compare` returns a row for each point and model, with the
 alternative that the model would choose.
 
-A model chooses among the measured alternatives. `summarize` returns errors, `summarize_choices` how often choices are
-the fastest, and their regret.
-"""
+A model chooses among the measured alternatives. `summarize_errors` returns errors, `summarize_choices` how often
+choices are the fastest, and their regret."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from commodel.predictions.residuals import STREAM
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
 from commodel.results.collection import LATENCY_COLUMNS, iterate_cases, summarize_case
-from commodel.results.raw_samples import raw_file_path
+from commodel.results.raw_samples import make_raw_file_path
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
@@ -93,7 +92,7 @@ def compare(
         for row, spread in zip(frame.itertuples(), compute_spreads(frame), strict=True)
     ]
     frame["raw"] = [
-        raw_file_path(row.batch, row.point, row.samples > 0) if row.samples or row.invalid else ""
+        make_raw_file_path(row.batch, row.point, row.samples > 0) if row.samples or row.invalid else ""
         for row in frame.itertuples()
     ]
     frame = add_choices(add_errors(add_intervals(frame)))
@@ -196,7 +195,7 @@ def is_clearly_faster(first: Mapping, second: Mapping) -> bool:
     return bool(separated and second["measured"] > (1 + NEGLIGIBLE_DIFFERENCE) * first["measured"])
 
 
-def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def summarize_choices(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the quality of each model's choices. A choice is right if it is the fastest measured alternative that the
     model predicts, or statistically tied: the intervals overlap, or it is less than 1 % slower. Further columns are the
     regret, and as geometric means its time over the library default (below 1: faster) and over the fastest measured
@@ -208,30 +207,30 @@ def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         over_default=np.log(chosen["measured"] / chosen["library_default"]),
         over_fastest=np.log(chosen["measured"] / chosen["fastest"]),
     )
-    choices = chosen.groupby(by, sort=False)
+    choices = chosen.groupby(group_columns, sort=False)
     return choices.agg(
         groups=("regret", "size"),
         right=("right", "mean"),
         tied=("tie", "mean"),
         regret_mean=("regret", "mean"),
         regret_max=("regret", "max"),
-        over_default=("over_default", geometric_mean),
-        over_fastest=("over_fastest", geometric_mean),
+        over_default=("over_default", compute_geometric_mean),
+        over_fastest=("over_fastest", compute_geometric_mean),
     ).reset_index()
 
 
-def geometric_mean(logarithms: pd.Series) -> float:
+def compute_geometric_mean(logarithms: pd.Series) -> float:
     """Return the geometric mean. The mean of the inverse ratios is its inverse."""
     return float(np.exp(logarithms.mean()))
 
 
-def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def summarize_errors(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the errors of each group of held-out rows: mean μ of all predictions and of the valid ones, median
     absolute and median signed error, and the share of measurements inside the interval."""
-    needed = list(dict.fromkeys([*by, *ERRORS]))  # of wide tables the rest would be copied for nothing
+    needed = list(dict.fromkeys([*group_columns, *ERRORS]))  # of wide tables the rest would be copied for nothing
     rows = comparison.loc[comparison["held_out"] & comparison["mu"].notna(), needed]
     valid_mu = rows["mu"].where(rows["validity"] == ValidityKind.VALID.value)
-    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=valid_mu).groupby(by, sort=False)
+    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=valid_mu).groupby(group_columns, sort=False)
     columns = {  # one by one, without what `agg` adds to each
         "points": groups.size(),
         "mu_mean": groups["mu"].mean(),

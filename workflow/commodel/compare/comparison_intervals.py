@@ -18,7 +18,7 @@ from commodel.predictions.prediction_intervals import (
     fit_bands,
 )
 from commodel.predictions.predictions import PredictedTimes
-from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, operation_class
+from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, find_operation_class
 from commodel.predictions.validity import Validity, have_weight
 
 MAJORITY = 0.5  # of the weights: models with less of them make no combined prediction
@@ -37,18 +37,18 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     # Predictions that ignore message size are groups of their own: their residuals do not inform others.
     rows = frame[frame["family"] != ""]
     for _, part in rows.groupby(["platform", "family", have_weight(rows["validity"])], sort=False):
-        judged = _has_residual(part)
-        seen, unmeasured = part[judged], part[~judged & part["predicted"].gt(0) & part["held_out"]]
-        if seen.empty:
+        has_residual = _has_residual(part)
+        measured, unmeasured = part[has_residual], part[~has_residual & part["predicted"].gt(0) & part["held_out"]]
+        if measured.empty:
             continue
-        known, center = collect_residuals(seen), scale_predictions(seen)
-        interval = cross_validate(known)
+        residuals, center = collect_residuals(measured), scale_predictions(measured)
+        interval = cross_validate(residuals)
         unknown = np.array([not basis.of_residuals for basis in interval.bases])
         logs = {"predicted_low": interval.low, "predicted_high": interval.high, "corrected": interval.corrected}
         for name, log in logs.items():
-            frame.loc[seen.index, name] = seen[name].where(unknown, center * np.exp(log))
-        frame.loc[seen.index, "interval_basis"] = [basis.text for basis in interval.bases]
-        bands = fit_bands(known) if len(unmeasured) else {}
+            frame.loc[measured.index, name] = measured[name].where(unknown, center * np.exp(log))
+        frame.loc[measured.index, "interval_basis"] = [basis.text for basis in interval.bases]
+        bands = fit_bands(residuals) if len(unmeasured) else {}
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
             prediction = PredictedTimes(*np.array(times)[:, None], [Validity.parse(row.validity)])
@@ -60,7 +60,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _workload(row) -> PointSeries:
     nodes = row.nodes if row.nodes == row.nodes else None  # older tables lack the column
-    operation, sizes = operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
+    operation, sizes = find_operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
     return PointSeries(operation, float(row.leaves or row.ranks), sizes, nodes, row.levels_crossed)
 
 
@@ -80,7 +80,7 @@ def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Res
     axes = {RANKS: rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]), BYTES: rows["bytes"], NODES: rows["nodes"]}
     return Residuals(
         np.log(rows["measured"] / scale_predictions(rows)).to_numpy(float) if logs is None else logs,
-        np.array([operation_class(*named) for named in zip(rows["operation"], rows["waves"], strict=True)]),
+        np.array([find_operation_class(*named) for named in zip(rows["operation"], rows["waves"], strict=True)]),
         rows["workload"].to_numpy(str),
         (rows["batch"] + " " + rows["setting"]).to_numpy(str),  # a batch is measured in one allocation and setting
         {name: column.to_numpy(float) for name, column in axes.items() if column.notna().all()},
@@ -98,7 +98,7 @@ def read_residuals(comparison: pd.DataFrame, platform: str, family: str) -> dict
     return fit_bands(collect_residuals(rows)) if len(rows) else {}
 
 
-def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
+def combine_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
     """Return the residuals of the combined prediction at the points that models with most of the weight predict; None
     where nothing was measured. `rows` are of single waves on one platform; a model has no weight at sizes that it
     ignores."""
@@ -111,8 +111,8 @@ def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Resid
     total = share.groupby(points).sum()
     logs = (np.log(rows["measured"] / scale_predictions(rows)) * share).groupby(points).sum() / total
     logs = logs[total > MAJORITY * sum(shares.values())]
-    once = rows.drop_duplicates("point").set_index("point", drop=False)
-    return collect_residuals(once.loc[logs.index], logs.to_numpy(float)) if len(logs) else None
+    first_rows = rows.drop_duplicates("point").set_index("point", drop=False)
+    return collect_residuals(first_rows.loc[logs.index], logs.to_numpy(float)) if len(logs) else None
 
 
 def combine_intervals(

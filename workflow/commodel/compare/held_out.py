@@ -1,15 +1,16 @@
-"""Held-out points of a table of measured collectives: `split` selects them by an expression over the names of a point,
-`fit_seen` fits a model to the others, and `predict_held_out` returns its predictions with the measured times.
-`recommend_held_out` returns those of the recommended prediction, from all these models and the points they fit."""
+"""Held-out points of a table of measured collectives: `split_points` selects them by an expression over the names of a
+point, `fit_without_held_out` fits a model to the other points, and `predict_held_out` returns its predictions with the
+measured times. `recommend_held_out` returns those of the recommended prediction, from all these models and the points
+that they fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from commodel.compare.comparison import add_errors, summarize
+from commodel.compare.comparison import add_errors, summarize_errors
 from commodel.compare.recommended import Recommender, recommend_rows
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.files import expressions
 from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import fit_in_settings, list_settings, select_points
@@ -27,30 +28,32 @@ class Split:
     """Which points are fitted and which are held out, with the expression that is true for the latter."""
 
     where: str
-    seen: Measured
-    unseen: Measured
+    fitted: Measured
+    held_out: Measured
 
 
-def split(measured: Measured, where: str) -> Split:
-    with mistakes_in(key="--hold-out"):
+def split_points(measured: Measured, where: str) -> Split:
+    with locate_mistakes(key="--hold-out"):
         held_out = expressions.parse_expression(where, (*AXES, "setting"))
         both = zip(measured.points, list_settings(measured), strict=True)
-        flags = [bool(held_out(_names(point) | {"setting": setting})) for point, setting in both]
+        flags = [bool(held_out(_name_values(point) | {"setting": setting})) for point, setting in both]
     if all(flags) or not any(flags):
-        what = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
-        raise UserError(f"'{held_out.text}' holds out {what}", key="--hold-out")
-    seen, unseen = (select_points(measured, [flag is wanted for flag in flags]) for wanted in (False, True))
-    return Split(held_out.text, seen, unseen)
+        problem = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
+        raise UserError(f"'{held_out.text}' holds out {problem}", key="--hold-out")
+    fitted_points, held_out_points = (
+        select_points(measured, [flag is wanted for flag in flags]) for wanted in (False, True)
+    )
+    return Split(held_out.text, fitted_points, held_out_points)
 
 
-def _names(point: Point) -> dict[str, str | int]:
+def _name_values(point: Point) -> dict[str, str | int]:
     names = {name: getattr(point, name) for name in AXES if name != "ranks_per_node"}
     return names | {"ranks_per_node": point.per_node}
 
 
-def fit_seen(parts: Split, family: str, table: str, setting: str | None = None) -> ParameterSet:
+def fit_without_held_out(parts: Split, family: str, table: str, setting: str | None = None) -> ParameterSet:
     """Fit a model to the points that are not held out. The provenance of the set names the expression."""
-    parameters, count = fit_in_settings(parts.seen, family, table, setting), len(parts.unseen.points)
+    parameters, count = fit_in_settings(parts.fitted, family, table, setting), len(parts.held_out.points)
     return replace(
         parameters,
         source=f"{parameters.source}; the other {count}, where {parts.where}, are",
@@ -68,25 +71,25 @@ def list_points(measured: Measured) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(held_out=True)
 
 
-def predict_held_out(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame:
+def predict_held_out(parameters: ParameterSet, held_out: Measured) -> pd.DataFrame:
     """Return a row for each held-out point with its prediction and its time, as in a comparison."""
-    predictions = predict(parameters, unseen.points, strict=False)
+    predictions = predict(parameters, held_out.points, strict=False)
     columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
     columns |= {name: name for name in ("parameters_low", "parameters_high")} | {"interval_basis": "interval"}
     columns["validity"] = "validity_text"
     values = {name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()}
-    return add_errors(list_points(unseen).assign(family=parameters.family, **values))
+    return add_errors(list_points(held_out).assign(family=parameters.family, **values))
 
 
 def recommend_held_out(sets: Sequence[ParameterSet], parts: Split) -> pd.DataFrame:
     """Return a row for each held-out point with the recommended prediction. Its residuals are those of the points that
     the models were fitted to; no row if there are too few."""
-    seen, unseen = (
+    fitted, held_out = (
         pd.concat([_describe_places(predict_held_out(parameters, part), part) for parameters in sets])
-        for part in (parts.seen, parts.unseen)
+        for part in (parts.fitted, parts.held_out)
     )
-    recommender = Recommender.fit(seen)
-    return seen.iloc[:0] if recommender is None else add_errors(recommend_rows(recommender, unseen))
+    recommender = Recommender.fit(fitted)
+    return fitted.iloc[:0] if recommender is None else add_errors(recommend_rows(recommender, held_out))
 
 
 def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
@@ -97,15 +100,15 @@ def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
     return rows.assign(**columns, point=names, waves=1, batch="", platform="", simulated=False).reset_index(drop=True)
 
 
-def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def tabulate_errors(rows: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the errors of each group of rows: number of points, mean and median μ, bias, share inside the interval,
     and the worst point."""
     rows = rows.dropna(subset=["mu"]).reset_index(drop=True)
-    groups = rows.groupby(by, sort=False)["mu"]
-    worst = rows.loc[groups.idxmax()].set_index(by, drop=False)
-    summary = summarize(rows, by).set_index(by)
+    groups = rows.groupby(group_columns, sort=False)["mu"]
+    worst = rows.loc[groups.idxmax()].set_index(group_columns, drop=False)
+    summary = summarize_errors(rows, group_columns).set_index(group_columns)
     named = worst.assign(alternative=worst["kind"].map({"topology": "topology "}).fillna("") + worst["alternative"])
-    called = named[[name for name in ("operation", "alternative") if name not in by]].agg(" ".join, axis=1)
+    called = named[[name for name in ("operation", "alternative") if name not in group_columns]].agg(" ".join, axis=1)
     size = worst["ranks"].map("{} ranks, ".format) + worst["bytes"].map(format_bytes)
     points = (called + " " + size).str.strip()
     return summary.assign(mu_median=groups.median(), mu_worst=worst["mu"], worst=points).reset_index()

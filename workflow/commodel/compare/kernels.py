@@ -8,12 +8,12 @@ import pandas as pd
 from commodel.errors import UserError
 from commodel.patterns.layouts import list_process_kinds, place_ranks
 from commodel.patterns.operations import (
-    base_name,
     fill_parameters,
+    find_base_name,
     find_operation,
+    find_required_ranks,
     list_summands,
     parse_parameters,
-    required_ranks,
 )
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.rectangles import Rectangles
@@ -48,40 +48,42 @@ def is_kernel(text: str) -> bool:
         return False
 
 
-def partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
+def read_partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
     """Return the partitions of a plan's points, and a sentence for each that cannot be read; the report is written
     without these."""
     points: dict[tuple, list[Point]] = {}
     for point in plan.points:
         if is_kernel(point.operation):
-            points.setdefault((_rectangles(point.operation), point.layout, point.ranks), []).append(point)
-    made, unread = [], {}
+            points.setdefault((_find_rectangle_parameters(point.operation), point.layout, point.ranks), []).append(
+                point
+            )
+    readable, unread = [], {}
     for (divided, _, _), same in points.items():
         try:
-            made.append(_partition(divided, same, plan))
+            readable.append(_read_partition(divided, same, plan))
         except UserError as error:
             unread[f"{divided} is not shown: {error.message}."] = None
-    return made, list(unread)
+    return readable, list(unread)
 
 
-def _rectangles(text: str) -> str:
+def _find_rectangle_parameters(text: str) -> str:
     """Return the parameters of an operation that name its rectangles."""
     written = [part for part in text.split(":") if part.partition("=")[0].strip() not in COUNTED]
     return ":".join(written)
 
 
-def _partition(text: str, same: list[Point], plan: Plan) -> Partition:
+def _read_partition(text: str, same: list[Point], plan: Plan) -> Partition:
     """Return the partition of a point. Only files that the plan stores are read, and sizes are limited, because the
     plan may come from an untrusted source."""
     first = same[0]
     if unkept := next((path for _, path in list_named_files([first]) if path not in plan.files), None):
         raise UserError(f"the plan does not keep the file '{unkept}'")
-    if required_ranks(text) not in (None, first.ranks) or first.ranks > MOST_RANKS:
+    if find_required_ranks(text) not in (None, first.ranks) or first.ranks > MOST_RANKS:
         raise UserError(f"found {first.ranks} ranks, wanted those of the partition, at most {MOST_RANKS}")
     tiling = find_operation(text).tiles(first.ranks, **fill_parameters(text, first.ranks))
     types = plan.platforms[first.platform].types
     return Partition(
-        base_name(text),
+        find_base_name(text),
         text.partition(":")[2].removeprefix("partition=") or "even",
         first.layout,
         tuple(dict.fromkeys(point.platform for point in same)),
@@ -92,7 +94,7 @@ def _partition(text: str, same: list[Point], plan: Plan) -> Partition:
     )
 
 
-def by_iteration(comparison: pd.DataFrame) -> pd.DataFrame:
+def select_iterations(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of single iterations, with the number of each and, in `kernel`, the operation without it."""
     texts = comparison["operation"].unique()
     numbers = {

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import ERRORS, summarize
-from commodel.patterns.operations import base_name
+from commodel.compare.comparison import ERRORS, summarize_errors
+from commodel.patterns.operations import find_base_name
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 GOOD, FAIR = 1.10, 1.35  # highest mean μ of a model with this grade
@@ -35,20 +35,20 @@ def rank_models(part: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"family": families[order], "points": points[order], "mu_mean": mu_mean[order]})
 
 
-def base_operations(part: pd.DataFrame) -> pd.Series:
+def find_base_operations(part: pd.DataFrame) -> pd.Series:
     """Return the operation of each row, without parameters."""
-    return part["operation"].map(base_name)
+    return part["operation"].map(find_base_name)
 
 
 def group_by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
     """Return the rows of each operation, with all its parameters."""
-    return part.groupby(base_operations(part))
+    return part.groupby(find_base_operations(part))
 
 
-def sort_by_error(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Return the rows of models in ascending order of mean μ, within each value of the columns `by`."""
+def sort_by_error(rows: pd.DataFrame, group_columns: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Return the rows of models in ascending order of mean μ, within each value of the columns `group_columns`."""
     keyed = rows.assign(rounded=rows["mu_mean"].round(9), length=rows["family"].str.len())
-    order = [*by, "rounded", "length", "family"]
+    order = [*group_columns, "rounded", "length", "family"]
     return keyed.sort_values(order, kind="stable").drop(columns=["rounded", "length"]).reset_index(drop=True)
 
 
@@ -75,33 +75,33 @@ def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
     of_family = predictions[:, [families.index(family)]]
     equal = np.abs(predictions - of_family) <= EQUALITY_TOLERANCE * of_family
     equal |= np.isnan(predictions) & np.isnan(of_family)
-    others = (name for name, same in zip(families, equal.all(axis=0), strict=True) if same and name != family)
-    return sorted(others, key=name_order)
+    equal_names = (name for name, same in zip(families, equal.all(axis=0), strict=True) if same and name != family)
+    return sorted(equal_names, key=name_order)
 
 
-def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
-    """Return at most `most` models of `rank_models`, without models whose predictions equal those of an earlier one."""
-    kept, same = [], set()
+def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, limit: int) -> list[str]:
+    """Return at most `limit` models of `rank_models`, none with the same predictions as an earlier one."""
+    distinct, same = [], set()
     for family in rows["family"]:
-        if len(kept) == most:
+        if len(distinct) == limit:
             break
         if family not in same:
-            kept.append(family)
+            distinct.append(family)
             same |= set(find_equal_models(part, family))
-    return kept
+    return distinct
 
 
 def find_best_model(part: pd.DataFrame) -> pd.Series | None:
     """Return the row of `summarize` of the first model of `rank_models`; None if no comparison is possible, or if every
     model predicts 0 somewhere."""
-    first = _first_finite(rank_models(part))
+    first = _find_first_finite(rank_models(part))
     if first is None:
         return None
     columns = ["family", "held_out", *ERRORS]  # other columns are not needed, and copying them takes long
-    return summarize(part.loc[part["family"] == first["family"], columns], ["family"]).iloc[0]
+    return summarize_errors(part.loc[part["family"] == first["family"], columns], ["family"]).iloc[0]
 
 
-def _first_finite(rows: pd.DataFrame) -> pd.Series | None:
+def _find_first_finite(rows: pd.DataFrame) -> pd.Series | None:
     return rows.iloc[0] if len(rows) and math.isfinite(rows["mu_mean"].iloc[0]) else None
 
 
@@ -139,7 +139,7 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
     return tied
 
 
-def grade(mu: float) -> str:
+def grade_error(mu: float) -> str:
     return "good" if mu <= GOOD else "fair" if mu <= FAIR else "poor"
 
 
@@ -148,7 +148,7 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, part in add_point_classes(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
         rows_of_class = rank_models(part)
-        best = _first_finite(rows_of_class)
+        best = _find_first_finite(rows_of_class)
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
         row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points, "best": "", "mu": math.nan}
         row |= {"same": [], "tied": [], "next": "", "mu_next": math.nan, "enough": False}
@@ -159,8 +159,8 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
                 find_equal_models(part, best["family"]),
             )
             row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
-            others = rows_of_class[~rows_of_class["family"].isin([best["family"], *tied, *same])]
-            following = others.iloc[0] if enough and len(others) else {"family": "", "mu_mean": None}
+            remaining = rows_of_class[~rows_of_class["family"].isin([best["family"], *tied, *same])]
+            following = remaining.iloc[0] if enough and len(remaining) else {"family": "", "mu_mean": None}
             row |= {"next": following["family"], "mu_next": following["mu_mean"]}
         rows.append(row)
     columns = [*CLASS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "enough"]
@@ -173,17 +173,17 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
 
 def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with the fan-in class and the size class of each point, and the order of the classes."""
-    fans = [_class_index(FAN_INS, value) for value in frame["fan_in"]]
-    sizes = [_class_index(SIZES, value) for value in frame["bytes"]]
+    fans = [_find_class_index(FAN_INS, value) for value in frame["fan_in"]]
+    sizes = [_find_class_index(SIZES, value) for value in frame["bytes"]]
     return frame.assign(
-        operation=base_operations(frame),
+        operation=find_base_operations(frame),
         fan_order=fans,
         size_order=sizes,
-        fan_in=[FAN_INS[place][1] for place in fans],
-        size_class=[SIZES[place][1] for place in sizes],
+        fan_in=[FAN_INS[index][1] for index in fans],
+        size_class=[SIZES[index][1] for index in sizes],
     )
 
 
-def _class_index(bounds: tuple, value: float) -> int:
+def _find_class_index(bounds: tuple, value: float) -> int:
     """Return the index of the class that a value belongs to."""
-    return next(place for place, (bound, _) in enumerate(bounds) if value <= bound)
+    return next(index for index, (bound, _) in enumerate(bounds) if value <= bound)

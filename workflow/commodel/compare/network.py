@@ -2,7 +2,7 @@
 
 `learn_distances` chooses the nested groups of nodes that describe the times of pairs best, by minimum description
 length: a pair costs the logarithm of the spread of its class, a level costs what it takes to name its groups.
-Candidates are blocks of consecutive nodes and the branches of hierarchical clusterings. `networks` returns what a
+Candidates are blocks of consecutive nodes and the branches of hierarchical clusterings. `make_networks` returns what a
 summary of raw samples holds of each platform.
 """
 
@@ -49,7 +49,7 @@ class Distances:
     classes: int
     hierarchy: Hierarchy  # groups of nodes that the classes are of, innermost first
     slow: tuple[int, ...]  # nodes all of whose pairs are slower than those of other nodes
-    odd: tuple[int, ...]  # pairs that alone are so slow
+    slow_pairs: tuple[int, ...]  # pairs that alone are so slow
     mixed_classes: tuple["MixedClass", ...] = ()  # whose pairs differ by more than repeated measurements
 
 
@@ -72,10 +72,10 @@ def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nod
     """Return the distance classes of pairs of nodes. `pairs` (pairs, 2) are node numbers; `times` (pairs, 2) those of a
     small and a large message, NaN if not measured; `noise` (pairs, 2) half the intervals of their logarithms."""
     pairs, logs = np.asarray(pairs), np.log(times)
-    alike = np.maximum(APART, NOISES * np.nan_to_num(np.nanmedian(noise, axis=0)))
-    slow = _find_slow_nodes(pairs, logs, alike, nodes)
+    equality_limits = np.maximum(APART, NOISES * np.nan_to_num(np.nanmedian(noise, axis=0)))
+    slow = _find_slow_nodes(pairs, logs, equality_limits, nodes)
     fast = ~np.isin(pairs, slow).any(axis=1)
-    levels = _choose_levels(PairTimes(pairs[fast], logs[fast], alike / 3, nodes, slow))
+    levels = _choose_levels(PairTimes(pairs[fast], logs[fast], equality_limits / 3, nodes, slow))
     for node in slow:  # it belongs to the groups of the node that it reaches soonest
         touching = np.flatnonzero((pairs == node).any(axis=1))
         nearest = pairs[touching[np.nanargmin(logs[touching, 0])]]
@@ -84,14 +84,14 @@ def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nod
     names = (*NAMES, *(f"level-{number}" for number in range(len(NAMES), MAX_LEVELS)))
     hierarchy = Hierarchy.of({name: column.tolist() for name, column in zip(names, levels, strict=False)})
     of = np.where(fast, hierarchy.distance(*pairs.T) - 1, -1)
-    odd = _find_single_pairs(of, logs, alike, nodes)
-    of[odd] = -1
-    mixed = _find_mixed_classes(logs, alike, noise, of, len(levels) + 1)
-    return Distances(of, len(levels) + 1, hierarchy, tuple(slow), tuple(odd.tolist()), mixed)
+    slow_pairs = _find_single_pairs(of, logs, equality_limits, nodes)
+    of[slow_pairs] = -1
+    mixed = _find_mixed_classes(logs, equality_limits, noise, of, len(levels) + 1)
+    return Distances(of, len(levels) + 1, hierarchy, tuple(slow), tuple(slow_pairs.tolist()), mixed)
 
 
 def _find_mixed_classes(
-    logs: np.ndarray, alike: np.ndarray, noise: np.ndarray, of: np.ndarray, classes: int
+    logs: np.ndarray, equality_limits: np.ndarray, noise: np.ndarray, of: np.ndarray, classes: int
 ) -> tuple[MixedClass, ...]:
     """Return the classes whose times spread by more than noise. Within one level all pairs take the same time but for
     noise, so such a class holds several levels, or paths that differ from pair to pair, as on a torus."""
@@ -101,12 +101,12 @@ def _find_mixed_classes(
         if len(own) < FEWEST_NODES or np.isnan(own).all(axis=0).any():
             continue
         low, high = np.nanpercentile(own, SPREAD, axis=0)
-        if (high - low > alike).any():
+        if (high - low > equality_limits).any():
             mixed.append(MixedClass(number, tuple(np.exp(high - low).tolist()), tuple(repeated)))
     return tuple(mixed)
 
 
-def _matrices(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
+def _make_matrices(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
     """Return (2, nodes, nodes) logarithms of times; NaN if not measured."""
     matrices = np.full((2, nodes, nodes), np.nan)
     for matrix, values in zip(matrices, logs.T, strict=True):
@@ -119,12 +119,12 @@ def _find_fastest_pairs(matrix: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(matrix), np.inf, matrix).min(axis=1)
 
 
-def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, alike: np.ndarray, nodes: int) -> list[int]:
+def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, equality_limits: np.ndarray, nodes: int) -> list[int]:
     """Return the few nodes whose fastest pair is clearly slower than the fastest pair of every other node."""
     slow: set[int] = set()
     if nodes < FEWEST_NODES:
         return []
-    for matrix, limit in zip(_matrices(pairs, logs, nodes), np.maximum(alike, SLOW_GAP), strict=True):
+    for matrix, limit in zip(_make_matrices(pairs, logs, nodes), np.maximum(equality_limits, SLOW_GAP), strict=True):
         fastest = _find_fastest_pairs(matrix)
         order = np.argsort(fastest, kind="stable")
         gaps = np.diff(fastest[order], prepend=fastest[order[0]])
@@ -134,24 +134,24 @@ def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, alike: np.ndarray, nod
     return sorted(slow) if len(slow) <= max(1, int(SLOW_SHARE * nodes)) else []
 
 
-def _without_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
+def _remove_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
     """Return the times as if all nodes had the port of the fastest. The slower port of two nodes limits the time of a
     large message, for example with several types of nodes."""
-    fastest = _find_fastest_pairs(_matrices(pairs, logs, nodes)[1])
+    fastest = _find_fastest_pairs(_make_matrices(pairs, logs, nodes)[1])
     count = np.bincount(pairs.ravel(), minlength=nodes)
-    known = np.isfinite(fastest) & (count > 1)
-    if not known.any():
+    has_speed = np.isfinite(fastest) & (count > 1)
+    if not has_speed.any():
         return logs
-    slower = np.where(known, fastest - fastest[known].min(), 0.0)
+    slower = np.where(has_speed, fastest - fastest[has_speed].min(), 0.0)
     slower[slower < SLOW_GAP] = 0.0
     return np.stack([logs[:, 0], logs[:, 1] - slower[pairs].max(axis=1)], axis=1)
 
 
-def _find_single_pairs(of: np.ndarray, logs: np.ndarray, alike: np.ndarray, nodes: int) -> np.ndarray:
+def _find_single_pairs(of: np.ndarray, logs: np.ndarray, equality_limits: np.ndarray, nodes: int) -> np.ndarray:
     """Return the few pairs of a class that are clearly slower than all others of it."""
     single = np.zeros(len(of), dtype=bool)
     for number in range(int(of.max(initial=-1)) + 1):
-        for values, limit in zip(logs.T, alike, strict=True):
+        for values, limit in zip(logs.T, equality_limits, strict=True):
             own = np.flatnonzero((of == number) & ~np.isnan(values))
             order = own[np.argsort(values[own], kind="stable")]
             most_slow = min(max(1, int(SLOW_SHARE * nodes) - 1), len(order) - FEWEST_NODES)
@@ -177,12 +177,12 @@ class PairTimes:
     @cached_property
     def logs(self) -> np.ndarray:
         """The times as if all nodes had the port of the fastest."""
-        return _without_port_speeds(self.pairs, self.measured, self.nodes)
+        return _remove_port_speeds(self.pairs, self.measured, self.nodes)
 
     @cached_property
     def candidates(self) -> list[tuple[np.ndarray, float]]:
         """Groups of nodes, each with the nats for naming them."""
-        return list(_list_candidates(_matrices(self.pairs, self.logs, self.nodes)[0], self.slow))
+        return list(_list_candidates(_make_matrices(self.pairs, self.logs, self.nodes)[0], self.slow))
 
 
 def _choose_levels(times: PairTimes) -> list[np.ndarray]:
@@ -202,7 +202,7 @@ def _choose_levels(times: PairTimes) -> list[np.ndarray]:
     residuals = _describe_times(chosen[-1], times, times.logs)[1]
     if (np.nanmean(np.abs(residuals), axis=0) > times.floors / 2).any():
         by_chance = (_occurs_by_chance(gain, levels, times) for gain, levels in zip(gains, chosen, strict=False))
-        chosen = chosen[: next((number for number, found in enumerate(by_chance) if found), len(gains)) + 1]
+        chosen = chosen[: next((number for number, is_chance in enumerate(by_chance) if is_chance), len(gains)) + 1]
     return [column.copy() for column in chosen[-1]]
 
 
@@ -231,15 +231,15 @@ def _occurs_by_chance(gain: float, levels: list[np.ndarray], times: PairTimes) -
     for number in np.unique(of):
         spreads[of == number] = np.maximum(np.sqrt(np.nanmean(residuals[of == number] ** 2, axis=0)), 1e-9)
     kinds = [np.flatnonzero(np.isnan(residuals[:, 1]) == missing) for missing in (False, True)]
-    most = 0.0
+    largest_gain = 0.0
     for number in range(PERMUTATIONS):
         order = np.arange(len(of))
         for kind in kinds:
             order[kind] = rng.permutation(kind)
         exchanged = times.measured - residuals + (residuals / spreads)[order] * spreads
-        most = max(most, _find_level(levels, replace(times, measured=exchanged))[0])
-        if CHANCE_MARGIN * most >= gain or (number >= FIRST_PERMUTATIONS and 2 * most < gain):
-            return CHANCE_MARGIN * most >= gain
+        largest_gain = max(largest_gain, _find_level(levels, replace(times, measured=exchanged))[0])
+        if CHANCE_MARGIN * largest_gain >= gain or (number >= FIRST_PERMUTATIONS and 2 * largest_gain < gain):
+            return CHANCE_MARGIN * largest_gain >= gain
     return False
 
 
@@ -251,14 +251,14 @@ def _classify(levels: list[np.ndarray], pairs: np.ndarray) -> np.ndarray:
 def _insert_level(levels: list[np.ndarray], column: np.ndarray) -> list[np.ndarray] | None:
     """Return the levels and one more in its place; None if it does not nest with them."""
     groups = column.max()
-    place = sum(bool(level.max() > groups) for level in levels)
-    around, within = levels[place:], levels[:place]
-    if not all(_nests(inner, column) for inner in within) or not all(_nests(column, outer) for outer in around):
+    index = sum(bool(level.max() > groups) for level in levels)
+    around, within = levels[index:], levels[:index]
+    if not all(_is_nested(inner, column) for inner in within) or not all(_is_nested(column, outer) for outer in around):
         return None
     return [*within, column, *around]
 
 
-def _nests(inner: np.ndarray, outer: np.ndarray) -> bool:
+def _is_nested(inner: np.ndarray, outer: np.ndarray) -> bool:
     first = np.unique(inner, return_index=True)[1]
     return bool(inner.max() > outer.max() and (outer == outer[first][inner]).all())
 
@@ -280,7 +280,7 @@ def _describe_times(levels: list[np.ndarray], times: PairTimes, logs: np.ndarray
                 residuals[own] -= own_medians[number]
         without_effects = _remove_node_effects(pairs[measured], residuals)
         cost = NODE_EFFECT * (pairs.max() + 1)
-        lengths = [_spread_length(rest, of[measured], floor) for rest in (residuals, without_effects)]
+        lengths = [_spread_length(remainders, of[measured], floor) for remainders in (residuals, without_effects)]
         length += min(lengths[0], lengths[1] + cost) * len(pairs) / len(measured)
         described[measured, size] = residuals if lengths[0] <= lengths[1] + cost else without_effects
     steps = np.diff(medians, axis=1)
@@ -296,12 +296,12 @@ def _spread_length(residuals: np.ndarray, of: np.ndarray, floor: float) -> float
 
 def _remove_node_effects(pairs: np.ndarray, residuals: np.ndarray) -> np.ndarray:
     """Return the residuals of pairs minus a constant of each node."""
-    rest, nodes = residuals.copy(), int(pairs.max()) + 1
+    remainders, nodes = residuals.copy(), int(pairs.max()) + 1
     degree = np.maximum(np.bincount(pairs.ravel(), minlength=nodes), 1)
     for _ in range(NODE_EFFECT_STEPS):
-        sums = sum(np.bincount(ends, rest, nodes) for ends in pairs.T)
-        rest -= (sums / degree / 2)[pairs].sum(axis=1)
-    return rest
+        sums = sum(np.bincount(ends, remainders, nodes) for ends in pairs.T)
+        remainders -= (sums / degree / 2)[pairs].sum(axis=1)
+    return remainders
 
 
 def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[np.ndarray, float]]:
@@ -316,7 +316,7 @@ def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[
     from scipy.spatial.distance import squareform
 
     distance = _complete(matrix[np.ix_(fast, fast)])
-    found = set()
+    distinct = set()
     for method in ("average", "complete", "single"):
         tree = linkage(squareform(distance, checks=False), method)
         heights = tree[:, 2]
@@ -325,8 +325,8 @@ def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[
             column = np.zeros(nodes, dtype=int)
             column[fast] = np.unique(part, return_inverse=True)[1]
             count = int(column.max()) + 1
-            if 1 < count < len(fast) and column.tobytes() not in found:
-                found.add(column.tobytes())
+            if 1 < count < len(fast) and column.tobytes() not in distinct:
+                distinct.add(column.tobytes())
                 yield column, float(nodes * np.log(count))
 
 
@@ -335,13 +335,15 @@ def _complete(matrix: np.ndarray) -> np.ndarray:
     that was not measured is as far as its nearest common neighbours suggest."""
     matrix = matrix - np.nanmin(matrix) + APART
     missing = np.argwhere(np.isnan(matrix) & ~np.eye(len(matrix), dtype=bool))
-    whole = matrix.copy()
+    completed = matrix.copy()
     for one, two in missing:
         over = np.fmax(matrix[one], matrix[two])
-        known = np.sort(over[~(np.isnan(matrix[one]) | np.isnan(matrix[two]))])
-        whole[one, two] = np.median(known[: max(3, len(known) // 4)]) if len(known) else np.nanmax(matrix)
-    np.fill_diagonal(whole, 0.0)
-    return np.maximum(whole, whole.T)
+        distances = np.sort(over[~(np.isnan(matrix[one]) | np.isnan(matrix[two]))])
+        completed[one, two] = (
+            np.median(distances[: max(3, len(distances) // 4)]) if len(distances) else np.nanmax(matrix)
+        )
+    np.fill_diagonal(completed, 0.0)
+    return np.maximum(completed, completed.T)
 
 
 PROBE = "nodepairs"
@@ -359,20 +361,20 @@ class Network:
     small: int  # bytes of the message for the latency
     large: int  # bytes of the message for the bandwidth
     distances: Distances
-    said: Hierarchy  # levels that the platform file declares, else those that Slurm reports
-    said_by_slurm: bool = False
+    declared: Hierarchy  # levels that the platform file declares, else those that Slurm reports
+    declared_by_slurm: bool = False
 
     @property
     def hierarchy(self) -> Hierarchy:
         """The declared levels if there are any, else the learned ones."""
-        return self.said if self.said.groups else self.distances.hierarchy
+        return self.declared if self.declared.groups else self.distances.hierarchy
 
     @property
     def agrees(self) -> bool:
         """Whether declared and learned levels group the nodes alike, without levels of one group or of single nodes."""
         declared, learned = (
             [column.tolist() for column in levels.groups.values() if 0 < column.max() < len(column) - 1]
-            for levels in (self.said, self.distances.hierarchy)
+            for levels in (self.declared, self.distances.hierarchy)
         )
         return declared == learned
 
@@ -392,27 +394,29 @@ class Network:
         slow nodes."""
         at_node = (self.pairs == node).any(axis=1)
         like = ~np.isin(self.pairs, self.distances.slow).any(axis=1)
-        apart = self.distances.hierarchy.distance(*self.pairs.T)
+        distances = self.distances.hierarchy.distance(*self.pairs.T)
         factors = []
-        for distance in np.unique(apart[at_node]):
-            usual = like & (apart == distance)
-            usual = usual if usual.any() else like
-            at_distance = at_node & (apart == distance)
-            latency = self.latency[at_distance] / np.nanmedian(self.latency[usual])
-            factors.append(np.stack([latency, np.nanmedian(self.bandwidth[usual]) / self.bandwidth[at_distance]]))
+        for distance in np.unique(distances[at_node]):
+            reference = like & (distances == distance)
+            reference = reference if reference.any() else like
+            at_distance = at_node & (distances == distance)
+            latency = self.latency[at_distance] / np.nanmedian(self.latency[reference])
+            factors.append(np.stack([latency, np.nanmedian(self.bandwidth[reference]) / self.bandwidth[at_distance]]))
         latency, transfer = np.nanmedian(np.concatenate(factors, axis=1), axis=1)
         return float(latency), float(transfer)
 
 
-def networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, object]]) -> list[Network]:
+def make_networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, object]]) -> list[Network]:
     """Return the networks of all platforms in a summary of raw samples. `places` has the names of the `nodes` and the
     `levels` of each platform, if known."""
     rows = raw[(raw["kind"] == "probe") & (raw["name"] == PROBE) & (raw["median"] > 0)]
-    seen = (_network(str(name), own, places.get(str(name), {})) for name, own in rows.groupby("platform", sort=False))
-    return [network for network in seen if network is not None]
+    learned = (
+        _make_network(str(name), own, places.get(str(name), {})) for name, own in rows.groupby("platform", sort=False)
+    )
+    return [network for network in learned if network is not None]
 
 
-def places(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[str, Mapping[str, object]]:
+def find_recorded_nodes(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[str, Mapping[str, object]]:
     """Return the recorded nodes of each platform whose pairs were measured."""
     return {
         batch.platform: provenance.get(batch.name, {})
@@ -425,13 +429,13 @@ def read_networks(results: Results) -> list[Network]:
     plan = load_plan(results.plan)
     notes = {batch.name: results.provenance(batch.name) for batch in plan.batches}
     notes = {name: read_json(path) for name, path in notes.items() if path.exists()}
-    return networks(read_table(results.table("summary"), SUMMARY), places(plan, notes))
+    return make_networks(read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, notes))
 
 
-def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> Network | None:
+def _make_network(platform: str, rows: pd.DataFrame, stated: Mapping[str, object]) -> Network | None:
     settings = [dict(word.split("=", 1) for word in text.split() if "=" in word) for text in rows["settings"]]
-    about = pd.DataFrame(settings, index=rows.index)[list(SETTINGS)].astype(int)
-    rows = about.join(rows[["median", "low", "high", "simulated"]])
+    columns = pd.DataFrame(settings, index=rows.index)[list(SETTINGS)].astype(int)
+    rows = columns.join(rows[["median", "low", "high", "simulated"]])
     rows["low"] = rows["low"].where(rows["low"] > 0, rows["median"])
     rows["seconds"] = rows["median"] / (2 * rows["trips"])
     small, large = int(rows["bytes"].min()), int(rows["bytes"].max())
@@ -442,7 +446,7 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
     pairs, nodes = both[["one", "two"]].to_numpy(), int(both["nodes"].max())
     noise = np.log(both[["high", "high_large"]].to_numpy() / both[["low", "low_large"]].to_numpy()) / 2
     times = both[["seconds", "seconds_large"]].to_numpy()
-    names = place.get("nodes")
+    names = stated.get("nodes")
     named = isinstance(names, Sequence) and len(names) >= nodes
     return Network(
         platform,
@@ -454,22 +458,24 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
         small,
         large,
         learn_distances(pairs, times, noise, nodes),
-        _levels(place.get("levels") or {}, nodes),
-        place.get("levels_from") == "slurm",
+        _read_levels(stated.get("levels") or {}, nodes),
+        stated.get("levels_from") == "slurm",
     )
 
 
-def _levels(levels: object, nodes: int) -> Hierarchy:
+def _read_levels(levels: object, nodes: int) -> Hierarchy:
     """Return the levels of the first `nodes` nodes, if they cover all of these. Older records sort levels by name; the
     innermost level has most groups."""
     if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):
         levels = dict(sorted(levels.items(), key=lambda level: -len(set(map(str, level[1])))))
-    whole = Hierarchy.of(levels)
-    covered = whole.nodes is not None and whole.nodes >= nodes
-    return Hierarchy.of({name: column[:nodes] for name, column in whole.settings.items()}) if covered else Hierarchy()
+    declared = Hierarchy.of(levels)
+    covered = declared.nodes is not None and declared.nodes >= nodes
+    return (
+        Hierarchy.of({name: column[:nodes] for name, column in declared.settings.items()}) if covered else Hierarchy()
+    )
 
 
-def classes(network: Network) -> pd.DataFrame:
+def tabulate_distance_classes(network: Network) -> pd.DataFrame:
     """Return a row for each distance class: its pairs, and the median and extremes of their latency and bandwidth."""
     rows = []
     for number in range(network.distances.classes):

@@ -34,7 +34,7 @@ from commodel.predictions.recalibration import RecalibrationFactors, has_latency
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, RecordedFactors
-from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE, median_interval, select_evenly
+from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE, compute_median_interval, select_evenly
 
 FEWEST_POINTS = 2  # that factors are taken from
 MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
@@ -87,7 +87,9 @@ def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, n
     rows = comparison[comparison["held_out"] & comparison["measured"].between(0, QUICK, inclusive="neither")]
     rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
     witnesses = [
-        Witness(point, rows.at[point.id, "measured"], _noise(*rows.loc[point.id, ["measured_low", "measured_high"]]))
+        Witness(
+            point, rows.at[point.id, "measured"], _compute_noise(*rows.loc[point.id, ["measured_low", "measured_high"]])
+        )
         for point in points
         if point.predictable and point.nodes <= nodes and point.id in rows.index
     ]
@@ -104,25 +106,27 @@ def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]
         raise UserError(f"platform '{site.name}' has room for one rank alone, wanted two")
     messages = [{**MESSAGE, "layout": layout, "bytes": size} for pair in SIZES for layout in layouts for size in pair]
     ranks = min(TOGETHER, site.nodes if site.nodes > 1 else site.cores)
-    ways = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in CHECK_PATTERNS]
-    aside = [{**way, "bytes": size} for way in ways for size in ASIDE_SIZES]
-    return tuple([Witness(make_point(site, entry)) for entry in combinations] for combinations in (messages, aside))
+    patterns = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in CHECK_PATTERNS]
+    check_points = [{**pattern, "bytes": size} for pattern in patterns for size in ASIDE_SIZES]
+    return tuple(
+        [Witness(make_point(site, entry)) for entry in combinations] for combinations in (messages, check_points)
+    )
 
 
 def select_witnesses(
-    witnesses: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, others: int
+    witnesses: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, check_count: int
 ) -> tuple[list[Witness], list[Witness]]:
     """Return the points that determine the factors, by the predictions of the first set with a latency and a time per
     byte; and the check points, spread over operations and sizes. A few check points remain even if there are few
     points."""
-    count = min(count, max(len(witnesses) - others, FEWEST_POINTS, len(witnesses) // 2))
+    count = min(count, max(len(witnesses) - check_count, FEWEST_POINTS, len(witnesses) // 2))
     parameters = next((entry for entry in sets if entry.values and has_latency_and_bandwidth(entry)), None)
     if parameters is None:
         raise UserError("found no family with a latency and a time per byte, wanted one to choose points by")
     used = select_informative(witnesses, parameters, levels, count)
     order = attrgetter("point.operation", "point.bytes", "point.id")
-    rest = sorted(set(witnesses) - set(used), key=order)
-    return used, [rest[place] for place in select_evenly(len(rest), others)]
+    remaining = sorted(set(witnesses) - set(used), key=order)
+    return used, [remaining[index] for index in select_evenly(len(remaining), check_count)]
 
 
 def select_informative(
@@ -134,16 +138,18 @@ def select_informative(
     plain = shares.sum(axis=1) > 1 - WORK
     free = list(np.flatnonzero(plain) if np.count_nonzero(plain) >= count else range(len(witnesses)))
     distance = [max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks))) for entry in witnesses]
-    picked: list[int] = []
-    while free and len(picked) < count:
-        for apart, factor in ((apart, factor) for apart in sorted(set(distance)) for factor in (0, 1)):
-            near = [number for number in free if distance[number] == apart]
-            if near and len(picked) < count:
-                most = max(shares[number, factor] for number in near)
-                good = [number for number in near if shares[number, factor] >= ALMOST * most]
-                picked.append(min(good, key=lambda number: witnesses[number].seconds))
-                free.remove(picked[-1])
-    return [witnesses[number] for number in picked]
+    selected: list[int] = []
+    while free and len(selected) < count:
+        for distance_class, factor in (
+            (distance_class, factor) for distance_class in sorted(set(distance)) for factor in (0, 1)
+        ):
+            near = [number for number in free if distance[number] == distance_class]
+            if near and len(selected) < count:
+                largest_share = max(shares[number, factor] for number in near)
+                good = [number for number in near if shares[number, factor] >= ALMOST * largest_share]
+                selected.append(min(good, key=lambda number: witnesses[number].seconds))
+                free.remove(selected[-1])
+    return [witnesses[number] for number in selected]
 
 
 def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]]) -> Taken | None:
@@ -151,47 +157,55 @@ def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]])
     valid = np.array([sample["seconds"] for sample in samples if sample["valid"]], dtype=float)
     if not len(valid):
         return None
-    middle, low, high = median_interval(valid)
-    return Taken(witness, middle, _noise(low, high)) if middle > 0 else None
+    middle, low, high = compute_median_interval(valid)
+    return Taken(witness, middle, _compute_noise(low, high)) if middle > 0 else None
 
 
-def _noise(low: float, high: float) -> float:
+def _compute_noise(low: float, high: float) -> float:
     """Return the standard deviation of a logarithm from its 95 % interval."""
     return float(np.log(high / low) / 2 / NORMAL_QUANTILE) if 0 < low < high else 0.0
 
 
 def recalibrate_set(
-    parameters: ParameterSet, used: Sequence[Taken], kept: Sequence[Taken], setting: str, errors: Mapping[str, Errors]
+    parameters: ParameterSet,
+    used: Sequence[Taken],
+    check_times: Sequence[Taken],
+    setting: str,
+    errors: Mapping[str, Errors],
 ) -> Calibrated:
-    """Return a set moved to the new setting by the points `used`, judged by those that were `kept`. `errors` are the
-    residuals of its predictions elsewhere."""
-    seen = _predicted(parameters, used)
+    """Return a set scaled to the new setting by the points `used`, with its error at the points of `check_times`.
+    `errors` are the residuals of its predictions elsewhere."""
+    predicted = _pair_with_predictions(parameters, used)
     logs = [
-        np.log(entry.seconds / (entry.witness.seconds if entry.witness.known else row.seconds)) for entry, row in seen
+        np.log(entry.seconds / (entry.witness.seconds if entry.witness.known else row.seconds))
+        for entry, row in predicted
     ]
-    noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in seen]
-    apart = len(seen) > FEWEST_POINTS and all(entry.witness.known for entry, _ in seen)
-    form = 0.0 if apart else _form(errors, [prediction for _, prediction in seen])
+    noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in predicted]
+    separate_factors = len(predicted) > FEWEST_POINTS and all(entry.witness.known for entry, _ in predicted)
+    form = 0.0 if separate_factors else _compute_model_error(errors, [prediction for _, prediction in predicted])
     factors = estimate_factors(
-        parameters, [entry.witness.point for entry, _ in seen], np.array(logs), np.array(noise), form
+        parameters, [entry.witness.point for entry, _ in predicted], np.array(logs), np.array(noise), form
     )
-    moved = scale_set(replace(parameters, errors=errors), factors, setting, f"{setting} by {len(seen)} points")
+    moved = scale_set(replace(parameters, errors=errors), factors, setting, f"{setting} by {len(predicted)} points")
     before, after = (
-        [max(row.seconds / entry.seconds, entry.seconds / row.seconds) for entry, row in _predicted(known, kept)]
-        for known in (parameters, moved)
+        [
+            max(row.seconds / entry.seconds, entry.seconds / row.seconds)
+            for entry, row in _pair_with_predictions(set_used, check_times)
+        ]
+        for set_used in (parameters, moved)
     )
     means = (float(np.mean(ratios)) if ratios else nan for ratios in (before, after))
     return Calibrated(moved, factors, *means, len(after))
 
 
-def _predicted(parameters: ParameterSet, taken: Sequence[Taken]) -> list[tuple[Taken, Prediction]]:
+def _pair_with_predictions(parameters: ParameterSet, times: Sequence[Taken]) -> list[tuple[Taken, Prediction]]:
     """Return the points that the model predicts and does not ignore the size of."""
-    predictions = predict(parameters, [entry.witness.point for entry in taken], strict=False, draws=0)
-    both = zip(taken, predictions, strict=True)
+    predictions = predict(parameters, [entry.witness.point for entry in times], strict=False, draws=0)
+    both = zip(times, predictions, strict=True)
     return [(entry, row) for entry, row in both if row.seconds > 0 and row.validity.has_weight]
 
 
-def _form(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> float:
+def _compute_model_error(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> float:
     """Return the standard deviation of the residuals of such predictions: smaller differences are no evidence of
     another setting."""
     halves = []
@@ -205,23 +219,25 @@ def _form(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> fl
 def recalibrate_sets(
     sets: Sequence[ParameterSet],
     used: Sequence[Taken],
-    kept: Sequence[Taken],
+    check_times: Sequence[Taken],
     setting: str,
     errors: Mapping[str, Mapping[str, Errors]],
 ) -> tuple[list[Calibrated], dict[str, str]]:
     """Return every set that can be scaled, the one with the smallest error afterwards first; and the reason for each
     model that cannot."""
-    done, complaints = [], {}
+    calibrated, complaints = [], {}
     for parameters in sets:
         try:
             if not parameters.values:
                 raise UserError(f"family {parameters.family} has no values")
-            done.append(
-                recalibrate_set(parameters, used, kept, setting, errors.get(parameters.family, parameters.errors))
+            calibrated.append(
+                recalibrate_set(
+                    parameters, used, check_times, setting, errors.get(parameters.family, parameters.errors)
+                )
             )
         except UserError as error:
             complaints[parameters.family] = error.message
-    return sorted(done, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
+    return sorted(calibrated, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
 
 
 CALIBRATED, BATCHES = "same points", "prices"  # the basis of factors
@@ -239,11 +255,11 @@ def measure_drift(
     plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet], calibrations: Mapping[str, Calibration]
 ) -> pd.DataFrame:
     """Return the drift: a row for each recalibration, and for each allocation of a campaign that has at least two."""
-    rows = [*_calibrated(calibrations), *_batches(plan, comparison, sets)]
+    rows = [*_list_calibrated(calibrations), *_compare_batches(plan, comparison, sets)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
+def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
     for record in calibrations.values():
         if record.families:
             family, factors = min(record.families.items(), key=lambda entry: entry[1].after or inf)
@@ -254,18 +270,18 @@ def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
                 "allocation": name,
                 "date": record.date,
             }
-            row |= {"against": CALIBRATED, "family": family, **_factors(factors)}
+            row |= {"against": CALIBRATED, "family": family, **_make_factor_columns(factors)}
             yield row | {key: getattr(factors, key) for key in ("points", "before", "after", "checked")}
 
 
-def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
+def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
     points = {point.id: point for point in plan.points}
     comparison = add_default_columns(comparison, COMPARISON)
-    seen = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["predicted"] > 0)]
-    seen = seen[have_weight(seen["validity"]) & (seen["waves"] == 1)]
-    for platform, own in seen.groupby("platform"):
+    usable = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["predicted"] > 0)]
+    usable = usable[have_weight(usable["validity"]) & (usable["waves"] == 1)]
+    for platform, own in usable.groupby("platform"):
         best = own.groupby("family")["mu"].mean().idxmin()
-        rows = own.assign(allocation=_allocations(own))[own["family"] == best]
+        rows = own.assign(allocation=_name_allocations(own))[own["family"] == best]
         counts = rows.groupby("allocation").size()
         enough = counts.index[counts >= MIN_POINTS_FOR_DRIFT]
         parameters = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
@@ -273,28 +289,33 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
             continue
         rows = rows.iloc[:: max(-(-len(rows) // DRIFT_COLUMNS), 1)]
         for name in enough:
-            there = rows[rows["allocation"] == name]
-            logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
+            rows_of_allocation = rows[rows["allocation"] == name]
+            logs = np.log(rows_of_allocation["measured"] / rows_of_allocation["predicted"]).to_numpy(float)
             with suppress(UserError):  # it has no factors, or the points determine none
-                factors = estimate_factors(parameters, [points[case] for case in there["point"]], logs)
+                factors = estimate_factors(parameters, [points[case] for case in rows_of_allocation["point"]], logs)
                 row = {
                     "platform": platform,
-                    "simulated": bool(there["simulated"].iloc[0]),
+                    "simulated": bool(rows_of_allocation["simulated"].iloc[0]),
                     "allocation": name,
                     "date": "",
                 }
-                row |= {"against": BATCHES, "family": best, **_factors(factors), "points": len(there)}
+                row |= {
+                    "against": BATCHES,
+                    "family": best,
+                    **_make_factor_columns(factors),
+                    "points": len(rows_of_allocation),
+                }
                 yield row | {"before": np.nan, "after": np.nan, "checked": 0}
 
 
-def _allocations(rows: pd.DataFrame) -> pd.Series:
+def _name_allocations(rows: pd.DataFrame) -> pd.Series:
     """Return the names of the allocations of a platform, row by row; empty if only one can be distinguished."""
     if rows["setting"].nunique() > 1:
         return rows["setting"].replace("", "(none)")
     return pd.Series("", index=rows.index) if rows["simulated"].any() else rows["batch"]
 
 
-def _factors(factors: RecalibrationFactors | RecordedFactors) -> dict[str, float]:
+def _make_factor_columns(factors: RecalibrationFactors | RecordedFactors) -> dict[str, float]:
     return {
         f"{part}_{end}": getattr(factor, end) if factor.known else np.nan
         for part, factor in (("latency", factors.latency), ("per_byte", factors.per_byte))

@@ -12,8 +12,8 @@
 - Prediction interval: the standard deviation of the process at the point, times the factor that covers 95 % of the
   points left out. It is wider where less was measured nearby.
 
-`evaluate` returns the recommended prediction of every held-out point, from fits without the point's workload.
-"""
+`evaluate_recommended` returns the recommended prediction of every held-out point, from fits without the point's
+workload."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
 from commodel.parameters import Errors
-from commodel.patterns.operations import base_name
+from commodel.patterns.operations import find_base_name
 from commodel.predictions.prediction_intervals import (
     COVERAGE,
     IntervalBasis,
@@ -55,7 +55,7 @@ from commodel.stats import NORMAL_QUANTILE
 FEWEST_WORKLOADS = 3  # measured: with fewer nothing can be left out
 FEWEST_OF_OPERATION = 6  # points, from which on the bias of an operation is its own
 MOST_POINTS = 400  # of a fit; of more, some workloads are left out
-FOLDS = 10  # parts of the workloads that `evaluate` leaves out in turn
+FOLDS = 10  # parts of the workloads that `evaluate_recommended` leaves out in turn
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
@@ -117,14 +117,14 @@ class Places:
     @classmethod
     def of_rows(cls, rows: pd.DataFrame) -> Places:
         ranks = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"])
-        names = (rows["operation"].map(base_name), rows["alternative"], rows["layout"], rows["workload"])
+        names = (rows["operation"].map(find_base_name), rows["alternative"], rows["layout"], rows["workload"])
         per_node = (rows["ranks"] / rows[NODES]).where(rows[NODES] > 0, 1.0)
         amounts = (column.to_numpy(float) for column in (ranks, rows["bytes"], per_node))
         return cls(*(column.to_numpy(str) for column in names), *amounts)
 
     @classmethod
     def of_points(cls, points: Sequence[Point]) -> Places:
-        names = [(base_name(point.operation), point.alternative, point.layout, point.workload) for point in points]
+        names = [(find_base_name(point.operation), point.alternative, point.layout, point.workload) for point in points]
         amounts = [(point.leaves or point.ranks, point.bytes, point.ranks / point.nodes) for point in points]
         return cls(*np.array(names, dtype=str).reshape(-1, 4).T, *np.array(amounts, dtype=float).reshape(-1, 3).T)
 
@@ -139,7 +139,7 @@ class Places:
         names = {"operation": (self.operation,), "stem": (self.operation, stem)}
         names |= {"alternative": (self.operation, self.alternative)}
         names |= {"point": (self.workload, self.operation, self.alternative, self.layout)}
-        return {name: _join(parts) for name, parts in names.items()}
+        return {name: _join_points(parts) for name, parts in names.items()}
 
     def compare_with(self, other: Places, reach: float) -> Correlations:
         """Return the correlations of the residuals of these points with those of other points."""
@@ -162,11 +162,11 @@ class Places:
         """Return some of the points."""
         return Places(*(getattr(self, entry.name)[flags] for entry in fields(self)))
 
-    def extrapolate(self, known: Places) -> Array:
+    def extrapolate(self, measured: Places) -> Array:
         """Return the variance of the residual of each point for being beyond all known ones."""
         variances = np.zeros(len(self.workload))
         for name, deviation in EXTRAPOLATION_DEVIATIONS.items():
-            own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, known))
+            own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, measured))
             doublings = np.maximum(np.maximum(own - theirs.max(), theirs.min() - own), 0.0)
             variances += deviation**2 * doublings
         return variances
@@ -188,7 +188,7 @@ class Correlations:
         return scales.unit**2 * (scales.everywhere**2 + sum(parts))
 
 
-def _join(parts: Sequence[np.ndarray]) -> np.ndarray:
+def _join_points(parts: Sequence[np.ndarray]) -> np.ndarray:
     joined = parts[0]
     for part in parts[1:]:
         joined = np.char.add(np.char.add(joined, "\t"), part)
@@ -221,7 +221,7 @@ class Recommender:
     def fit(cls, rows: pd.DataFrame, families: Collection[str] | None = None) -> Recommender | None:
         """Return the recommender of some models, or of all; None if too little was measured. `rows` are held-out rows
         of a comparison on one platform and placement, of single waves."""
-        rows = _usable(rows)[PLACE_COLUMNS + MODEL_COLUMNS]
+        rows = _select_usable(rows)[PLACE_COLUMNS + MODEL_COLUMNS]
         return cls.fit_usable(rows if families is None else rows[rows["family"].isin(families)])
 
     @classmethod
@@ -229,13 +229,13 @@ class Recommender:
         """Return the recommender from rows that all have a residual and a weight."""
         if rows["workload"].nunique() < FEWEST_WORKLOADS:
             return None
-        about, logs = _tabulate_residuals(_thin_out(rows))
-        places = Places.of_rows(about)
-        weights = _stack(logs, places)
-        residuals = _combine(logs.to_numpy(), weights)
+        points, logs = _tabulate_residuals(_thin_out(rows))
+        places = Places.of_rows(points)
+        weights = _fit_weights(logs, places)
+        residuals = _combine_logs(logs.to_numpy(), weights)
         if not (enough := np.isfinite(residuals)).all():
-            about, residuals, places = about[enough], residuals[enough], places.only(enough)
-        if about["workload"].nunique() < FEWEST_WORKLOADS:
+            points, residuals, places = points[enough], residuals[enough], places.only(enough)
+        if points["workload"].nunique() < FEWEST_WORKLOADS:
             return None
         from scipy.special import stdtrit  # here, because it is slow to load
 
@@ -248,7 +248,7 @@ class Recommender:
         factors = {
             name: student * cover_labels(np.abs(e) / deviation, groups) for name, (e, deviation) in left_out.items()
         }
-        bands = outline_bands(collect_residuals(about, residuals))
+        bands = outline_bands(collect_residuals(points, residuals))
         named = {name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0}
         return cls(named, places, residuals, scales, is_local, factors, bands)
 
@@ -256,21 +256,21 @@ class Recommender:
         """Return the weighted geometric mean of predictions, each times its single-message ratio. Where a model has
         none (NaN), the others share its weight; NaN where models with most of the weight have none."""
         logs = np.stack([np.log(predictions[name]) for name in self.weights], axis=-1)
-        return np.exp(_combine(logs, np.array(list(self.weights.values()))))
+        return np.exp(_combine_logs(logs, np.array(list(self.weights.values()))))
 
     def correct(self, places: Places) -> Corrections:
         """Return the local corrections of points; 0 if none is applied."""
         prior, logs = places.covariance(places, self.scales), np.zeros(len(places.workload))
         if self.is_local:
-            across = places.covariance(self.places, self.scales)
-            logs = across @ (self._inverse @ self.residuals)
-            prior = prior - across @ self._inverse @ across.T
+            cross_covariance = places.covariance(self.places, self.scales)
+            logs = cross_covariance @ (self._inverse @ self.residuals)
+            prior = prior - cross_covariance @ self._inverse @ cross_covariance.T
         own = places.extrapolate(self.places) + (NOISE * self.scales.unit) ** 2
         covariance = (prior + prior.T) / 2 + np.diag(own)
-        factors, known = np.full(len(logs), self.factors[WORKLOAD]), self.places.labels()
+        factors, known_labels = np.full(len(logs), self.factors[WORKLOAD]), self.places.labels()
         for name, label in places.labels().items():
             if name != WORKLOAD:
-                factors = np.maximum(factors, np.where(np.isin(label, known[name]), 0.0, self.factors[name]))
+                factors = np.maximum(factors, np.where(np.isin(label, known_labels[name]), 0.0, self.factors[name]))
         half_width = factors * np.sqrt(np.diag(covariance))
         return Corrections(logs, covariance * np.outer(factors, factors) / NORMAL_QUANTILE**2, half_width)
 
@@ -283,7 +283,7 @@ class Recommender:
         return [find_residual_interval(self.bands, workload).bases[0] for workload in workloads]
 
 
-def _usable(rows: pd.DataFrame) -> pd.DataFrame:
+def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a residual and a weight."""
     rows = add_default_columns(rows, COMPARISON)
     finite = (rows["predicted"] > 0) & (rows["measured"] > 0) & np.isfinite(rows["predicted"].astype(float))
@@ -296,30 +296,30 @@ def _thin_out(rows: pd.DataFrame) -> pd.DataFrame:
     if (points := rows["point"].nunique()) <= MOST_POINTS:
         return rows
     groups = rows["workload"].drop_duplicates().to_numpy()
-    kept = groups[np.linspace(0, len(groups) - 1, max(len(groups) * MOST_POINTS // points, 1)).astype(int)]
-    return rows[rows["workload"].isin(kept)]
+    kept_workloads = groups[np.linspace(0, len(groups) - 1, max(len(groups) * MOST_POINTS // points, 1)).astype(int)]
+    return rows[rows["workload"].isin(kept_workloads)]
 
 
 def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one row a point, and its residuals by model; NaN without a prediction. Models that predict few of the
     points are left out."""
     logs = np.log(rows["measured"] / scale_predictions(rows))
-    about = rows.drop_duplicates("point").set_index("point", drop=False)
-    wide = logs.groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)
+    points = rows.drop_duplicates("point").set_index("point", drop=False)
+    wide = logs.groupby([rows["point"], rows["family"]]).first().unstack().reindex(points.index)
     shares = wide.notna().mean()
-    return about, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
+    return points, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
 
 
-def _stack(logs: pd.DataFrame, places: Places) -> Array:
+def _fit_weights(logs: pd.DataFrame, places: Places) -> Array:
     """Return the weights, by the points that all models predict. If the stack is not clearly better than the best
     model, that has all the weight."""
     from scipy.optimize import nnls  # here, because it is slow to load
 
-    whole = logs.notna().all(axis=1).to_numpy()
-    if not whole.any():
+    complete = logs.notna().all(axis=1).to_numpy()
+    if not complete.any():
         return np.full(logs.shape[1], 1 / logs.shape[1])
-    values, operation, workload = logs.to_numpy()[whole], places.operation[whole], places.workload[whole]
-    labels = [label[whole] for label in places.labels().values()]
+    values, operation, workload = logs.to_numpy()[complete], places.operation[complete], places.workload[complete]
+    labels = [label[complete] for label in places.labels().values()]
     labels = [label for label in labels if len(np.unique(label)) > 1] or labels[:1]
     groups, errors = number_labels(workload), [np.sqrt(BIAS_SHARE) * values]
     for label in labels:
@@ -345,14 +345,14 @@ def _exceeds_scatter(gains: Array, groups: np.ndarray) -> bool:
     return bool(sums.mean() > MIN_GAIN_ERRORS * sums.std(ddof=1) / np.sqrt(len(sums)))
 
 
-def _combine(logs: Array, weights: Array) -> Array:
+def _combine_logs(logs: Array, weights: Array) -> Array:
     """Return the weighted mean of each row of logarithms, by model. Models are limited to MAX_DISAGREEMENT around the
     heaviest one: beyond the fitted range, a regression may be wrong by orders of magnitude."""
-    known = np.isfinite(logs)
-    heaviest = np.where(known[:, [weights.argmax()]], logs[:, [weights.argmax()]], 0.0)
-    limit = np.where(known[:, [weights.argmax()]], np.log(MAX_DISAGREEMENT), np.inf)
-    limited = np.clip(np.where(known, logs, 0.0), heaviest - limit, heaviest + limit)
-    share = np.where(known, weights, 0.0)
+    is_predicted = np.isfinite(logs)
+    heaviest = np.where(is_predicted[:, [weights.argmax()]], logs[:, [weights.argmax()]], 0.0)
+    limit = np.where(is_predicted[:, [weights.argmax()]], np.log(MAX_DISAGREEMENT), np.inf)
+    limited = np.clip(np.where(is_predicted, logs, 0.0), heaviest - limit, heaviest + limit)
+    share = np.where(is_predicted, weights, 0.0)
     total = share.sum(axis=1)
     return np.where(total > MAJORITY, (limited * share).sum(axis=1) / np.maximum(total, MAJORITY), np.nan)
 
@@ -364,9 +364,9 @@ def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> A
         out = label == value
         for name in np.unique(operation[out]):
             same = ~out & (operation == name)
-            others = same if same.sum() >= FEWEST_OF_OPERATION else ~out
-            if others.any():
-                errors[out & (operation == name)] -= np.median(values[others], axis=0)
+            is_reference = same if same.sum() >= FEWEST_OF_OPERATION else ~out
+            if is_reference.any():
+                errors[out & (operation == name)] -= np.median(values[is_reference], axis=0)
     return errors
 
 
@@ -374,15 +374,15 @@ def choose_scales(places: Places, residuals: Array) -> Scales:
     """Return the scales with the largest marginal likelihood; their unit in closed form."""
     from scipy.linalg.lapack import dtrtrs  # here, because it is slow to load
 
-    alike = {reach: places.compare_with(places, reach) for reach in {scales.reach for scales in CANDIDATES}}
-    found, eye = [], np.eye(len(residuals))
+    similarity = {reach: places.compare_with(places, reach) for reach in {scales.reach for scales in CANDIDATES}}
+    scored, eye = [], np.eye(len(residuals))
     for number, scales in enumerate(CANDIDATES):
-        factor = np.linalg.cholesky(alike[scales.reach].covariance(scales) + NOISE**2 * eye)
+        factor = np.linalg.cholesky(similarity[scales.reach].covariance(scales) + NOISE**2 * eye)
         white = dtrtrs(factor.T, residuals, lower=0, trans=1)[0]
         unit = max(float(np.sqrt(np.mean(white**2))), LEAST_DEVIATION)
         length = len(residuals) * np.log(unit) + np.sum(white**2) / (2 * unit**2) + np.sum(np.log(np.diag(factor)))
-        found.append((float(f"{length:.6g}"), number, replace(scales, unit=float(f"{unit:.6g}"))))
-    return min(found)[2]
+        scored.append((float(f"{length:.6g}"), number, replace(scales, unit=float(f"{unit:.6g}"))))
+    return min(scored)[2]
 
 
 def _invert(covariance: Array, scales: Scales) -> Array:
@@ -394,13 +394,13 @@ def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bo
     workload, size, number of ranks, algorithm or operation are left out."""
     inverse, labels = _invert(places.covariance(places, scales), scales), places.labels()
     corrected = {name: _leave_out(inverse, residuals, label) for name, label in labels.items()}
-    if is_local := _helps({name: errors for name, (errors, _) in corrected.items()}, residuals, places):
-        found = corrected
+    if is_local := _improves_errors({name: errors for name, (errors, _) in corrected.items()}, residuals, places):
+        error_of_label = corrected
     else:
         prior = np.diag(places.covariance(places, scales)) + (NOISE * scales.unit) ** 2
-        found = dict.fromkeys(labels, (residuals, prior))
-    beyond = {name: _count_left_out_beyond(places, label) for name, label in labels.items()}
-    return is_local, {name: (e, np.sqrt(v + beyond[name])) for name, (e, v) in found.items()}
+        error_of_label = dict.fromkeys(labels, (residuals, prior))
+    extra_variance = {name: _count_left_out_beyond(places, label) for name, label in labels.items()}
+    return is_local, {name: (e, np.sqrt(v + extra_variance[name])) for name, (e, v) in error_of_label.items()}
 
 
 def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Array, Array]:
@@ -430,27 +430,27 @@ def _square_errors(left_out: Mapping[str, Array], places: Places) -> Array:
     return np.mean([left_out[name] ** 2 for name in several or [WORKLOAD]], axis=0)
 
 
-def _helps(corrected: Mapping[str, Array], residuals: Array, places: Places) -> bool:
+def _improves_errors(corrected: Mapping[str, Array], residuals: Array, places: Places) -> bool:
     """Return whether correcting lowers the squared errors of workloads, by more than their scatter."""
     groups = number_labels(places.workload)
     gains = residuals**2 - _square_errors(corrected, places)
     return _exceeds_scatter(gains / np.bincount(groups)[groups], groups)
 
 
-def evaluate(comparison: pd.DataFrame) -> pd.DataFrame:
+def evaluate_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a comparison for the recommended prediction of each held-out point that models with most of
     the weight predict: with its interval, error and choices. Fits leave out the point's workload, so that its own
     residual never helps."""
     rows = add_default_columns(comparison, COMPARISON)
     rows = rows[(rows["waves"] == 1) & rows["measured"].notna()]
-    usable = _usable(rows)
+    usable = _select_usable(rows)
     parts = [part for _, part in usable.groupby(["platform", _find_sides(usable)], sort=False)]
-    made = [_evaluate_folds(part).dropna(subset="predicted") for part in parts]
-    if not any(map(len, made)):
+    folds = [_evaluate_folds(part).dropna(subset="predicted") for part in parts]
+    if not any(map(len, folds)):
         return rows.iloc[:0]
     library = rows[is_library_default(rows)]
-    found = add_choices(add_errors(pd.concat([*made, library], ignore_index=True)))
-    return found[~is_library_default(found)].reset_index(drop=True)
+    evaluated = add_choices(add_errors(pd.concat([*folds, library], ignore_index=True)))
+    return evaluated[~is_library_default(evaluated)].reset_index(drop=True)
 
 
 SUMMARY = ("points", "mu_mean", "mu_max", "regret_mean", "regret_max", "coverage", "width")
@@ -462,7 +462,7 @@ def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -
     rows = []
     for platform, part in recommended.groupby("platform", sort=False):
         rows.append({"platform": platform, "prediction": RECOMMENDED} | _summarize_points(part))
-        usable = _usable(comparison[comparison["platform"] == platform])
+        usable = _select_usable(comparison[comparison["platform"] == platform])
         models = usable[usable["point"].isin(part["point"])].groupby("family")
         complete = [(name, own) for name, own in models if own["point"].nunique() >= MIN_SHARE_OF_POINTS * len(part)]
         if complete:
@@ -497,53 +497,53 @@ def _evaluate_folds(rows: pd.DataFrame) -> pd.DataFrame:
     fold, used = number_labels(rows["workload"].to_numpy(str)) % FOLDS, rows[PLACE_COLUMNS + MODEL_COLUMNS]
     folds = range(fold.max() + 1)
     fits = ((Recommender.fit_usable(used[fold != number]), used[fold == number]) for number in folds)
-    found = [_recommend(recommender, left_out) for recommender, left_out in fits if recommender is not None]
-    return _replace_predictions(rows, pd.concat(found)) if found else rows.iloc[:0]
+    predicted = [_predict_rows(recommender, left_out) for recommender, left_out in fits if recommender is not None]
+    return _replace_predictions(rows, pd.concat(predicted)) if predicted else rows.iloc[:0]
 
 
 def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point with the recommended prediction in place of those of models."""
     rows = add_default_columns(rows, COMPARISON)
-    return _replace_predictions(rows, _recommend(recommender, rows[PLACE_COLUMNS + MODEL_COLUMNS]))
+    return _replace_predictions(rows, _predict_rows(recommender, rows[PLACE_COLUMNS + MODEL_COLUMNS]))
 
 
 def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point that `_recommend` has returned, with all columns."""
-    about = rows.drop_duplicates("point").set_index("point", drop=False)
-    return about.loc[recommended.index].assign(**recommended, family=RECOMMENDED, held_out=True)
+    points = rows.drop_duplicates("point").set_index("point", drop=False)
+    return points.loc[recommended.index].assign(**recommended, family=RECOMMENDED, held_out=True)
 
 
-def _recommend(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
+def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the recommended prediction of each point (index), with its interval and validity."""
-    about = rows.drop_duplicates("point").set_index("point", drop=False)
-    scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)
+    points = rows.drop_duplicates("point").set_index("point", drop=False)
+    scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(points.index)
     scaled = scaled.reindex(columns=list(recommender.weights))
     stacked = recommender.stack({name: scaled[name].to_numpy(float) for name in scaled})
-    corrections = recommender.correct(Places.of_rows(about))
+    corrections = recommender.correct(Places.of_rows(points))
     seconds, factor = stacked * np.exp(corrections.logs), np.exp(corrections.half_width)
-    nodes = about[NODES].where(about[NODES].notna(), None)
+    nodes = points[NODES].where(points[NODES].notna(), None)
     bases = recommender.find_bases(
         [
             PointSeries(
                 row.operation, float(row.leaves or row.ranks), np.array([float(row.bytes)]), n, row.levels_crossed
             )
             for row, n in zip(
-                about.assign(operation=about["operation"].map(base_name)).itertuples(), nodes, strict=True
+                points.assign(operation=points["operation"].map(find_base_name)).itertuples(), nodes, strict=True
             )
         ]
     )
-    known = [basis.of_residuals for basis in bases]
+    has_interval = [basis.of_residuals for basis in bases]
     validity = rows.assign(share=rows["family"].map(recommender.weights)).sort_values("share", ascending=False)
-    heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(about.index)
+    heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(points.index)
     columns = {
         "predicted": seconds,
         "corrected": seconds,
-        "predicted_low": np.where(known, seconds / factor, np.nan),
-        "predicted_high": np.where(known, seconds * factor, np.nan),
+        "predicted_low": np.where(has_interval, seconds / factor, np.nan),
+        "predicted_high": np.where(has_interval, seconds * factor, np.nan),
         "interval_basis": [basis.text for basis in bases],
         "validity": [assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)],
     }
-    return pd.DataFrame(columns, about.index)
+    return pd.DataFrame(columns, points.index)
 
 
 def assess_recommended(basis: IntervalBasis, heaviest: str) -> Validity:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.atomic import read_json
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.results_folder import Results
@@ -50,7 +50,7 @@ class Quantity:
 class Snapshot:
     name: str
     quantities: dict[Key, Quantity]
-    about: dict[tuple[str, str], str] = field(default_factory=dict)  # by platform and what it is
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)  # by platform and what it is
     simulated: frozenset[str] = frozenset()  # platforms
 
     @property
@@ -58,54 +58,56 @@ class Snapshot:
         return {platform for _, platform, _ in self.quantities}
 
 
-def read(path: Path) -> Snapshot:
+def read_results_snapshot(path: Path) -> Snapshot:
     """Return the snapshot of a folder of results, a comparison (.csv) or a parameter set (.yaml)."""
-    name = one_line(path.name or str(path), 80)
+    name = make_printable(path.name or str(path), 80)
     if path.is_dir():
-        return _results(path, name)
+        return _read_results(path, name)
     safe = SafePath.given(path, path.parent)
     if path.suffix == ".csv":
-        quantities, simulated = _points(safe)
+        quantities, simulated = _read_points(safe)
         return Snapshot(name, quantities, {}, simulated)
     if path.suffix in (".yaml", ".yml"):
         parameters = read_parameters(safe)
-        return Snapshot(name, dict(values_of(parameters)), {}, _marked([parameters]))
+        return Snapshot(name, dict(values_of(parameters)), {}, _find_simulated([parameters]))
     wanted = "a folder of results, a report (.xlsx), a comparison (.csv) or a parameter set (.yaml)"
     raise UserError(f"wanted {wanted}", file=path)
 
 
-def _results(path: Path, name: str) -> Snapshot:
+def _read_results(path: Path, name: str) -> Snapshot:
     results = Results.of(path)
     plan = load_plan(results.plan)
     anywhere = {point.id: replace(point, platform="").id for point in plan.points}
-    quantities, simulated = _points(results.table("comparison"), anywhere)
+    quantities, simulated = _read_points(results.table("comparison"), anywhere)
     sets = [read_parameters(file) for platform in plan.platforms for file in results.sets(platform)]
     for parameters in sets:
         quantities |= dict(values_of(parameters))
-    seen: dict[tuple[str, str], set[str]] = {}
+    texts_of_batch: dict[tuple[str, str], set[str]] = {}
     for batch in plan.batches:
         if (file := results.provenance(batch.name)).exists():
-            about = {key: _text(value) for key, value in read_json(file).items() if key not in IGNORED}
+            fields = {key: _format_text(value) for key, value in read_json(file).items() if key not in IGNORED}
             programs = [read_program(program) for program in results.programs(batch.name)]
-            about |= {key: ", ".join(sorted({getattr(program, key) for program in programs})) for key in PROGRAM}
-            about["hosts"] = ", ".join(sorted({host for program in programs for host in program.hosts}))
-            for key, text in about.items():
-                seen.setdefault((batch.platform, key), set()).add(text)
-    about = {where: "; ".join(sorted(texts - {""})) for where, texts in seen.items()}
-    return Snapshot(name, quantities, about, simulated | _marked(sets))
+            fields |= {key: ", ".join(sorted({getattr(program, key) for program in programs})) for key in PROGRAM}
+            fields["hosts"] = ", ".join(sorted({host for program in programs for host in program.hosts}))
+            for key, text in fields.items():
+                texts_of_batch.setdefault((batch.platform, key), set()).add(text)
+    fields = {where: "; ".join(sorted(texts - {""})) for where, texts in texts_of_batch.items()}
+    return Snapshot(name, quantities, fields, simulated | _find_simulated(sets))
 
 
-def _text(value: object) -> str:
+def _format_text(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-    return one_line(text, 400)
+    return make_printable(text, 400)
 
 
-def _points(path: AnyPath, anywhere: Mapping[str, str] = NOWHERE) -> tuple[dict[Key, Quantity], frozenset[str]]:
+def _read_points(path: AnyPath, anywhere: Mapping[str, str] = NOWHERE) -> tuple[dict[Key, Quantity], frozenset[str]]:
     frame = read_table(path, COMPARISON).drop_duplicates("point")
-    return points_of(frame.itertuples(), anywhere), frozenset(frame.loc[frame["simulated"], "platform"])
+    return select_measured_quantities(frame.itertuples(), anywhere), frozenset(
+        frame.loc[frame["simulated"], "platform"]
+    )
 
 
-def points_of(rows: Iterable, anywhere: Mapping[str, str] = NOWHERE) -> dict[Key, Quantity]:
+def select_measured_quantities(rows: Iterable, anywhere: Mapping[str, str] = NOWHERE) -> dict[Key, Quantity]:
     """Return the measured points of rows with the columns of a comparison. `anywhere` has, by point, the identity of
     its messages on any platform."""
     quantities = {}
@@ -121,7 +123,7 @@ def points_of(rows: Iterable, anywhere: Mapping[str, str] = NOWHERE) -> dict[Key
         name += f", {int(waves)} waves" if waves > 1 else ""
         times = row.measured, row.measured_low, row.measured_high
         if row.measured == row.measured:
-            quantities[POINT, row.platform, one_line(name)] = Quantity(
+            quantities[POINT, row.platform, make_printable(name)] = Quantity(
                 *times, "s", row.point, messages=anywhere.get(row.point, "")
             )
     return quantities
@@ -130,11 +132,11 @@ def points_of(rows: Iterable, anywhere: Mapping[str, str] = NOWHERE) -> dict[Key
 def values_of(parameters: ParameterSet) -> Iterator[tuple[Key, Quantity]]:
     for name, estimate in parameters.values.items():
         interval = estimate.value, estimate.low, estimate.high
-        key = PARAMETER, parameters.platform, one_line(f"{parameters.family} {name}")
+        key = PARAMETER, parameters.platform, make_printable(f"{parameters.family} {name}")
         yield key, Quantity(*interval, estimate.unit, known=estimate.known)
 
 
-def _marked(sets: list[ParameterSet]) -> frozenset[str]:
+def _find_simulated(sets: list[ParameterSet]) -> frozenset[str]:
     return frozenset(parameters.platform for parameters in sets if parameters.simulated)
 
 
@@ -170,28 +172,30 @@ class Change:
         return not self.ratio > 0 or max(self.ratio, 1 / self.ratio) > 1 + share
 
 
-def changes(old: Snapshot, new: Snapshot) -> list[Change]:
+def list_changes(old: Snapshot, new: Snapshot) -> list[Change]:
     """Return the changes of all numbers that either snapshot has, in the order of the old one. If both have a single
     platform, these are compared whatever their names."""
-    renamed = _renamed(old, new)
-    there = {(kind, renamed.get(where, where), name): value for (kind, where, name), value in new.quantities.items()}
-    if not set(old.quantities) & set(there):
+    renamed = _find_renamed_platform(old, new)
+    new_values = {
+        (kind, renamed.get(where, where), name): value for (kind, where, name), value in new.quantities.items()
+    }
+    if not set(old.quantities) & set(new_values):
         raise UserError(f"{old.name} and {new.name} have no point and no parameter in common")
-    called = {known: name for name, known in renamed.items()}  # what only the new one has is not of the old platform
+    called = {former: name for name, former in renamed.items()}  # what only the new one has is not of the old platform
     return [
-        _change(key, old.quantities.get(key), there.get(key), called.get(key[1], key[1]))
-        for key in dict.fromkeys([*old.quantities, *there])
+        _make_change(key, old.quantities.get(key), new_values.get(key), called.get(key[1], key[1]))
+        for key in dict.fromkeys([*old.quantities, *new_values])
     ]
 
 
-def _renamed(old: Snapshot, new: Snapshot) -> dict[str, str]:
+def _find_renamed_platform(old: Snapshot, new: Snapshot) -> dict[str, str]:
     """Return the old name of the new snapshot's platform, if both have a single one."""
     if old.platforms == new.platforms or not len(old.platforms) == len(new.platforms) == 1:
         return {}
     return {next(iter(new.platforms)): next(iter(old.platforms))}
 
 
-def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | None, platform: str) -> Change:
+def _make_change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | None, platform: str) -> Change:
     """Return one change; `platform` is the new snapshot's name of it."""
     nan, (kind, where, name) = math.nan, key
     if old is None or new is None:
@@ -201,8 +205,8 @@ def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | Non
         )
     if old.unit != new.unit:
         raise UserError(f"{name}: found the units {old.unit} and {new.unit}, wanted the same")
-    ratio, low, high = _ratio(old, new)
-    if _other_messages(old, new, renamed=where != platform):
+    ratio, low, high = _compute_ratio(old, new)
+    if _have_other_messages(old, new, renamed=where != platform):
         verdict = OTHER
     elif not (old.known and new.known):
         verdict = UNKNOWN
@@ -212,12 +216,12 @@ def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | Non
         up, down = (SLOWER, FASTER) if kind == POINT else (LARGER, SMALLER)
         verdict = up if low > 1 else down if high < 1 else SAME
     else:
-        apart = old.high < new.low or new.high < old.low
-        verdict = (LARGER if new.value > old.value else SMALLER) if apart else SAME
+        is_distinct = old.high < new.low or new.high < old.low
+        verdict = (LARGER if new.value > old.value else SMALLER) if is_distinct else SAME
     return Change(*key, old.unit, old.value, new.value, ratio, low, high, verdict)
 
 
-def _other_messages(old: Quantity, new: Quantity, renamed: bool) -> bool:
+def _have_other_messages(old: Quantity, new: Quantity, renamed: bool) -> bool:
     """Return whether two points have different messages. If the platform was renamed, the identities, which contain its
     name, cannot be compared; those of the messages on any platform are, if both are known."""
     if renamed:
@@ -225,17 +229,17 @@ def _other_messages(old: Quantity, new: Quantity, renamed: bool) -> bool:
     return old.identity != new.identity
 
 
-def _ratio(old: Quantity, new: Quantity) -> tuple[float, float, float]:
+def _compute_ratio(old: Quantity, new: Quantity) -> tuple[float, float, float]:
     """Return the ratio and its interval; errors of the logarithms add up as independent ones."""
     if old.value == new.value:
-        return (1.0, 1.0, 1.0) if old.value == 0 else (1.0, *_ends(1.0, old, new))
+        return (1.0, 1.0, 1.0) if old.value == 0 else (1.0, *_format_ends(1.0, old, new))
     if min(old.value, new.value, old.low, new.low) <= 0:
         return math.nan, math.nan, math.nan
     ratio = new.value / old.value
-    return ratio, *_ends(ratio, old, new)
+    return ratio, *_format_ends(ratio, old, new)
 
 
-def _ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
+def _format_ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
     if min(old.value, old.low, new.low) <= 0:
         return ratio, ratio
     below = math.hypot(math.log(new.value / new.low), math.log(old.high / old.value))
@@ -243,18 +247,18 @@ def _ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
     return ratio * math.exp(-below), ratio * math.exp(above)
 
 
-def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
+def compare_provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
     """Return the differences of provenance: platform, subject, old and new text. Empty if either has no provenance."""
-    if not (old.about and new.about):
+    if not (old.texts and new.texts):
         return []
-    renamed = _renamed(old, new)
-    there = {(renamed.get(where, where), what): text for (where, what), text in new.about.items()}
-    keys = dict.fromkeys([*old.about, *there])
-    rows = [(*key, old.about.get(key, ""), there.get(key, "")) for key in keys]
+    renamed = _find_renamed_platform(old, new)
+    new_texts = {(renamed.get(where, where), subject): text for (where, subject), text in new.texts.items()}
+    keys = dict.fromkeys([*old.texts, *new_texts])
+    rows = [(*key, old.texts.get(key, ""), new_texts.get(key, "")) for key in keys]
     return [row for row in rows if row[2] != row[3]]
 
 
-def sentences(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterator[str]:
+def describe_changes(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterator[str]:
     """Yield how many numbers of each kind changed and by how much, and a few that only one snapshot has."""
     simulated = sorted(old.simulated | new.simulated)
     if simulated:
@@ -270,8 +274,8 @@ def sentences(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterat
         yield f"{len(of_kind)} {kind}s: {text}"
     for verdict in (GONE, NEW):
         if names := [f"{change.platform} {change.name}" for change in changed if change.verdict == verdict]:
-            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            yield f"{verdict}: {'; '.join(names[:NAMED])}{more}"
+            more_text = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            yield f"{verdict}: {'; '.join(names[:NAMED])}{more_text}"
 
 
 VERDICTS = (SAME, *CHANGED, OTHER, UNKNOWN, GONE, NEW)
@@ -297,7 +301,7 @@ def compare_with_first(snapshots: Sequence[Snapshot]) -> list[Line]:
     lines: dict[tuple[str, str, str], Line] = {}
     for number, snapshot in enumerate(later, 1):
         logs: dict[tuple[str, str, str], list[float]] = {}
-        for change in changes(first, snapshot):
+        for change in list_changes(first, snapshot):
             if change.ratio > 0 and change.verdict in (SAME, *CHANGED):
                 name = change.name.partition(" ")[0] if change.kind == POINT else change.name
                 logs.setdefault((change.kind, change.platform, name), []).append(math.log(change.ratio))

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.safe_reading import MIB, read_text
 
@@ -24,7 +24,7 @@ def write_atomically(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
 
 
 @contextmanager
-def temporary_folder(path: Path) -> Iterator[str]:
+def make_temporary_folder(path: Path) -> Iterator[str]:
     """Yield a temporary folder on the same disk as the file `path`, since the system's may be small."""
     with TemporaryDirectory(dir=path.parent, prefix=".") as folder:
         yield folder
@@ -46,5 +46,5 @@ def read_json(path: AnyPath) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         raise UserError(f"cannot read: {error}", file=path) from None
     if not isinstance(data, dict):
-        raise UserError(f"found {one_line(data, 60)}, wanted an object", file=path)
+        raise UserError(f"found {make_printable(data, 60)}, wanted an object", file=path)
     return data

@@ -83,7 +83,7 @@ def record_input(kind: str, name: str, root: Path = Path(), source: str = "") ->
         return archive.files[name]
     with open_file(path) as stream:
         compressible = stream.peek(2)[:2] != GZIP_MAGIC
-        digest, size = _digest(stream)
+        digest, size = _compute_digest(stream)
     safe_name = re.sub(r"[^A-Za-z0-9._-]", "-", path.name)[-MAX_NAME_LENGTH:]
     suffix = ".gz" if compressible and size > MAX_PLAIN_COPY_BYTES else ""
     copy = f"{digest[:12]}-{safe_name}{suffix}" if size <= MAX_COPY_BYTES else ""
@@ -92,18 +92,18 @@ def record_input(kind: str, name: str, root: Path = Path(), source: str = "") ->
 
 def archive_input(name: str, file: ArchivedFile, results: Results, root: Path = Path()) -> None:
     """Write the copy of a file into a results folder, unless it exists there."""
-    place = results.copy(file.copy)
-    if place.exists() and _matches_record(place, file):
+    copy_path = results.copy(file.copy)
+    if copy_path.exists() and _matches_record(copy_path, file):
         return
     path = find_input(name, root)
-    with open_file(path) as stream, write_atomically(place) as target:
+    with open_file(path) as stream, write_atomically(copy_path) as target:
         large = not isinstance(path, SafePath) and file.bytes > MAX_PLAIN_COPY_BYTES
         compress = large and stream.peek(2)[:2] != GZIP_MAGIC
         with gzip.GzipFile("", "wb", fileobj=target, mtime=0) if compress else nullcontext(target) as copy:
             while part := stream.read(CHUNK_BYTES):
                 copy.write(part)
-    if not _matches_record(place, file):
-        place.unlink()
+    if not _matches_record(copy_path, file):
+        copy_path.unlink()
         raise UserError("has changed while it was planned; plan again", file=path)
 
 
@@ -111,15 +111,15 @@ def _matches_record(path: AnyPath, file: ArchivedFile) -> bool:
     """Return whether a file, possibly compressed, has the digest and the size of its record."""
     for open_stream in (open_file, open_unpacked):
         with open_stream(path) as stream:
-            if _digest(stream, file.bytes) == (file.digest, file.bytes):
+            if _compute_digest(stream, file.bytes) == (file.digest, file.bytes):
                 return True
     return False
 
 
-def _digest(stream: IO[bytes], most: int | None = None) -> tuple[str, int]:
-    """Return the SHA-256 and the length of a stream; reading ends when the length exceeds `most`."""
+def _compute_digest(stream: IO[bytes], max_bytes: int | None = None) -> tuple[str, int]:
+    """Return the SHA-256 and the length of a stream; reading ends when the length exceeds `max_bytes`."""
     hashed, size = hashlib.sha256(), 0
-    while (most is None or size <= most) and (part := stream.read(CHUNK_BYTES)):
+    while (max_bytes is None or size <= max_bytes) and (part := stream.read(CHUNK_BYTES)):
         hashed.update(part)
         size += len(part)
     return hashed.hexdigest(), size

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 
-from commodel.errors import UserError, one_line, suggest
+from commodel.errors import UserError, make_printable, suggest_name
 
 MAX_LENGTH = 500
 MAX_DEPTH = 50
@@ -21,15 +21,15 @@ Value = bool | int | float | str | None | tuple
 
 
 def is_power_of_two(number: float) -> bool:
-    whole = int(number)
-    return whole == number and whole > 0 and whole & (whole - 1) == 0
+    integer = int(number)
+    return integer == number and integer > 0 and integer & (integer - 1) == 0
 
 
 def _accept_only_numbers(function: Callable) -> Callable:
     def checked(*operands):
         for operand in operands:
             if not isinstance(operand, int | float):
-                found = "nothing" if operand is None else f"'{one_line(operand, 60)}'"
+                found = "nothing" if operand is None else f"'{make_printable(operand, 60)}'"
                 raise TypeError(f"{found} where a number is wanted")
         return function(*operands)
 
@@ -69,9 +69,9 @@ class Expression:
         try:
             return eval(self.code, CALLABLE, values)  # noqa: S307  all nodes are on the white list
         except NameError as error:
-            raise UserError(f"'{one_line(self.text)}': '{error.name}' has no value here") from None
+            raise UserError(f"'{make_printable(self.text)}': '{error.name}' has no value here") from None
         except (TypeError, ValueError, ArithmeticError) as error:
-            raise UserError(f"'{one_line(self.text)}' cannot be evaluated: {error}") from None
+            raise UserError(f"'{make_printable(self.text)}' cannot be evaluated: {error}") from None
 
 
 def parse_expression(text: str, names: Iterable[str]) -> Expression:
@@ -79,30 +79,30 @@ def parse_expression(text: str, names: Iterable[str]) -> Expression:
     if len(text) > MAX_LENGTH:
         raise UserError(f"found an expression of {len(text)} characters, wanted at most {MAX_LENGTH}")
     if "\\" in text or not text.strip().isprintable():
-        raise UserError(f"'{one_line(text)}' has a character that expressions do not use")
+        raise UserError(f"'{make_printable(text)}' has a character that expressions do not use")
     try:
         with warnings.catch_warnings():  # the parser warns about `1and 2` on stderr, the compiler about `2 == 'a'`
             warnings.simplefilter("ignore")
             tree = ast.parse(text.strip(), mode="eval")
-            tree.body = _check(tree.body, frozenset(names), text, MAX_DEPTH)
+            tree.body = _check_node(tree.body, frozenset(names), text, MAX_DEPTH)
             return Expression(text.strip(), compile(ast.fix_missing_locations(tree), "expression", "eval"))
     except SyntaxError as error:
-        raise UserError(f"'{one_line(text)}' is not an expression: {error.msg}") from None
+        raise UserError(f"'{make_printable(text)}' is not an expression: {error.msg}") from None
     except (ValueError, MemoryError, RecursionError):
-        raise UserError(f"'{one_line(text)}' is not an expression: nested too deeply") from None
+        raise UserError(f"'{make_printable(text)}' is not an expression: nested too deeply") from None
 
 
-def _check(node: ast.expr, names: frozenset[str], text: str, depth: int) -> ast.expr:
+def _check_node(node: ast.expr, names: frozenset[str], text: str, depth: int) -> ast.expr:
     """Return a node of the white list, with calls in place of arithmetic; refuse any other node."""
 
     def inner(*children: ast.expr) -> list[ast.expr]:
-        return [_check(child, names, text, depth - 1) for child in children]
+        return [_check_node(child, names, text, depth - 1) for child in children]
 
     def call(name: str, *arguments: ast.expr) -> ast.Call:
         return ast.Call(ast.Name(name, ast.Load()), inner(*arguments), [])
 
     def refuse(why: str) -> UserError:
-        return UserError(f"'{one_line(text)}': {why}")
+        return UserError(f"'{make_printable(text)}': {why}")
 
     if depth == 0:
         raise refuse("nested too deeply")
@@ -111,7 +111,7 @@ def _check(node: ast.expr, names: frozenset[str], text: str, depth: int) -> ast.
             return node
         case ast.Name(id=name):
             if name not in names:
-                raise refuse(f"unknown name '{one_line(name, 60)}'; {suggest(name, names)}")
+                raise refuse(f"unknown name '{make_printable(name, 60)}'; {suggest_name(name, names)}")
             return node
         case ast.BoolOp(op=sign, values=parts):
             return ast.BoolOp(sign, inner(*parts))
@@ -132,13 +132,15 @@ def _check(node: ast.expr, names: frozenset[str], text: str, depth: int) -> ast.
             return ast.Tuple(inner(*parts), ast.Load())
         case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]):
             if name not in FUNCTIONS:
-                raise refuse(f"unknown function '{one_line(name, 60)}'; {suggest(name, FUNCTIONS)}")
-            _, fewest, most = FUNCTIONS[name]
-            if not fewest <= len(parts) <= most:
-                raise refuse(f"found {len(parts)} values for {name}(), wanted {fewest}{' or more' * (most > fewest)}")
+                raise refuse(f"unknown function '{make_printable(name, 60)}'; {suggest_name(name, FUNCTIONS)}")
+            _, min_count, max_count = FUNCTIONS[name]
+            if not min_count <= len(parts) <= max_count:
+                raise refuse(
+                    f"found {len(parts)} values for {name}(), wanted {min_count}{' or more' * (max_count > min_count)}"
+                )
             return call(name, *parts)
     try:
-        found = f"'{one_line(ast.unparse(node), 60)}'"
+        found = f"'{make_printable(ast.unparse(node), 60)}'"
     except (ValueError, RecursionError):
         found = type(node).__name__.lower()
     raise refuse(f"found {found}, wanted comparisons, + - * / // %, and, or, not, in, {', '.join(FUNCTIONS)}")

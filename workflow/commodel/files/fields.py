@@ -24,13 +24,13 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from commodel import units
-from commodel.errors import MAX_SHOWN_MISTAKES, UserError, near, suggest
+from commodel.errors import MAX_SHOWN_MISTAKES, UserError, find_similar_name, suggest_name
 from commodel.files import quantities
 from commodel.files import yaml as yamltext
 from commodel.files.quantities import MAX_SETTING_LENGTH, parse_setting
 from commodel.files.yaml import Document
-from commodel.records import digest
-from commodel.units import shown
+from commodel.records import compute_digest
+from commodel.units import show_value
 
 Parse = Callable[[Any], Any]
 
@@ -59,13 +59,15 @@ class FileMapping(BaseModel):
     def _known_keys(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
         """Refuse unknown keys, together with the mistakes in known ones."""
         if not isinstance(data, dict):
-            raise make_refusal(f"found {shown(data)}, wanted a mapping with the keys {', '.join(cls.model_fields)}")
+            raise make_refusal(
+                f"found {show_value(data)}, wanted a mapping with the keys {', '.join(cls.model_fields)}"
+            )
         unknown = [key for key in data if key not in cls.model_fields]
         if not unknown:
             return validate(data)
         details = []
         for number, key in enumerate(unknown):
-            hint = f"; {suggest(key, cls.model_fields)}" if number < MAX_SHOWN_MISTAKES else ""
+            hint = f"; {suggest_name(key, cls.model_fields)}" if number < MAX_SHOWN_MISTAKES else ""
             details.append(InitErrorDetails(type=make_refusal(f"found an unknown key{hint}"), loc=(key,), input=key))
         try:
             validate({key: value for key, value in data.items() if key in cls.model_fields})
@@ -84,7 +86,7 @@ class FileMapping(BaseModel):
 
     @property
     def digest(self) -> str:
-        return digest(self.model_dump(mode="json", warnings="none"))
+        return compute_digest(self.model_dump(mode="json", warnings="none"))
 
     def set_location(self, document: Document, path: tuple[str | int, ...] = ()) -> None:
         """Record the document and the place of this part, for errors about it."""
@@ -109,44 +111,46 @@ def convert_user_errors(parse: Parse) -> Parse:
     return run
 
 
-def field_type(parse: Parse, of: type = str, **schema: Any) -> Any:
+def make_field_type(parse: Parse, of: type = str, **schema: Any) -> Any:
     """Return a field type from a function that converts a value of the file or raises a UserError."""
     return Annotated[of, PlainValidator(convert_user_errors(parse)), WithJsonSchema(schema)]
 
 
-def text_type(pattern: str, wanted: str, limit: int = 64) -> Any:
+def make_text_type(pattern: str, wanted: str, limit: int = 64) -> Any:
     allowed = re.compile(pattern)
 
     def parse(value: Any) -> str:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            raise UserError(f"found the number {shown(value)}, wanted {wanted}; put it in quotes")
+            raise UserError(f"found the number {show_value(value)}, wanted {wanted}; put it in quotes")
         if not isinstance(value, str) or not allowed.fullmatch(value):
-            raise UserError(f"found {shown(value)}, wanted {wanted}")
+            raise UserError(f"found {show_value(value)}, wanted {wanted}")
         if len(value) > limit:
             raise UserError(f"found {len(value)} characters, wanted at most {limit}")
         return value
 
-    return field_type(parse, type="string", pattern=f"^(?:{pattern})$", maxLength=limit)
+    return make_field_type(parse, type="string", pattern=f"^(?:{pattern})$", maxLength=limit)
 
 
 def count_type(low: int, high: int) -> Any:
-    return field_type(
+    return make_field_type(
         lambda value: units.parse_count(value, low, high),
         of=int,
         anyOf=[{"type": "integer", "minimum": low, "maximum": high}, {"type": "string", "examples": ["1e3"]}],
     )
 
 
-def choice_type(*names: str) -> Any:
+def make_choice_type(*names: str) -> Any:
     def parse(value: Any) -> str:
         if not isinstance(value, str) or value not in names:
-            raise UserError(f"found {shown(value)}; {suggest(value if isinstance(value, str) else '', names)}")
+            raise UserError(
+                f"found {show_value(value)}; {suggest_name(value if isinstance(value, str) else '', names)}"
+            )
         return value
 
-    return field_type(parse, enum=list(names))
+    return make_field_type(parse, enum=list(names))
 
 
-def quantity_type(parse: Parse, example: str, bare: bool = True) -> Any:
+def make_quantity_type(parse: Parse, example: str, bare: bool = True) -> Any:
     """Return the field type of a number above 0 with a unit; with `bare`, the unit may be missing.
 
     Zero is refused: no measurement takes no time or has no error.
@@ -154,28 +158,28 @@ def quantity_type(parse: Parse, example: str, bare: bool = True) -> Any:
 
     def above_zero(value: Any) -> float:
         if not (number := parse(value)):
-            raise UserError(f"found {shown(value)}, wanted more than 0")
+            raise UserError(f"found {show_value(value)}, wanted more than 0")
         return number
 
-    return field_type(above_zero, of=float, type=["number", "string"] if bare else "string", examples=[example])
+    return make_field_type(above_zero, of=float, type=["number", "string"] if bare else "string", examples=[example])
 
 
-def names_type(everything: str) -> Any:
+def make_names_type(everything: str) -> Any:
     """Return the field type of a list of names, or of the word `everything`, which means all names."""
 
     def parse(value: Any, handler: Callable[[Any], Any]) -> Any:
         if value == everything:
             return value
         if not isinstance(value, str | list) or not value:
-            raise make_refusal(f"found {shown(value)}, wanted '{everything}' or a list of names")
+            raise make_refusal(f"found {show_value(value)}, wanted '{everything}' or a list of names")
         return handler([value] if isinstance(value, str) else value)
 
-    listed = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}
-    schema = {"anyOf": [{"const": everything}, TypeAdapter(NAME).json_schema(), listed]}
+    name_list = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}
+    schema = {"anyOf": [{"const": everything}, TypeAdapter(NAME).json_schema(), name_list]}
     return Annotated[tuple[NAME, ...], WrapValidator(parse), WithJsonSchema(schema)]
 
 
-def axis_type(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
+def make_axis_type(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
     """Return the field type of an axis: one value, a list, or, with `parse` for its ends, a range.
 
     `auto` is a word in place of the values, which are then chosen later.
@@ -184,8 +188,8 @@ def axis_type(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
     def expand(value: Any) -> list:
         if auto and value == auto:
             return []
-        if auto and isinstance(value, str) and near(value, [auto]):
-            raise UserError(f"found {shown(value)}; did you mean '{auto}'?")
+        if auto and isinstance(value, str) and find_similar_name(value, [auto]):
+            raise UserError(f"found {show_value(value)}; did you mean '{auto}'?")
         ranged = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
         if parse and ranged:
             return quantities.expand_axis(value, parse)
@@ -199,13 +203,13 @@ def axis_type(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
         forms.insert(0, {"const": auto})
     if parse:
         forms += [
-            _range_schema(entry, "factor", "each entry is this times the last"),
-            _range_schema(entry, "step", "added each time"),
+            _make_range_schema(entry, "factor", "each entry is this times the last"),
+            _make_range_schema(entry, "step", "added each time"),
         ]
     return Annotated[tuple[item, ...], BeforeValidator(convert_user_errors(expand)), WithJsonSchema({"anyOf": forms})]
 
 
-def _range_schema(end: dict, growth: str, meaning: str) -> dict:
+def _make_range_schema(end: dict, growth: str, meaning: str) -> dict:
     return {
         "type": "object",
         "properties": {
@@ -220,11 +224,11 @@ def _range_schema(end: dict, growth: str, meaning: str) -> dict:
 
 def _parse_title(value: Any) -> str:
     if not isinstance(value, str) or not value.isprintable() or len(value) > 200:
-        raise UserError(f"found {shown(value)}, wanted one line of text, at most 200 characters")
+        raise UserError(f"found {show_value(value)}, wanted one line of text, at most 200 characters")
     return value
 
 
-def _as_setting_text(value: Any) -> Any:
+def _format_setting(value: Any) -> Any:
     """Return a number or boolean of YAML as text, since settings of SimGrid and parameters of operations are texts."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -233,31 +237,37 @@ def _as_setting_text(value: Any) -> Any:
 
 def _parse_flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise UserError(f"found {shown(value)}, wanted true or false")
+        raise UserError(f"found {show_value(value)}, wanted true or false")
     return value
 
 
-FLAG = field_type(_parse_flag, of=bool, type="boolean")
-TITLE = field_type(_parse_title, type="string", maxLength=200)
+FLAG = make_field_type(_parse_flag, of=bool, type="boolean")
+TITLE = make_field_type(_parse_title, type="string", maxLength=200)
 NAME_PATTERN = r"[a-z0-9][a-z0-9-]{0,40}"
-NAME = text_type(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)
-NODE_TYPE = text_type(r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('same': two ranks of one node)", 21)
-WORD = text_type(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")
-HOST = text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)
-FILE = text_type(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200)
-TABLE = text_type(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the project, of A-Z, a-z, 0-9 and _ . / -", 200)
-SPEC = text_type(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
-SETTING_KEY = text_type(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
+NAME = make_text_type(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)
+NODE_TYPE = make_text_type(
+    r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('same': two ranks of one node)", 21
+)
+WORD = make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")
+HOST = make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)
+FILE = make_text_type(
+    r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200
+)
+TABLE = make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the project, of A-Z, a-z, 0-9 and _ . / -", 200)
+SPEC = make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
+SETTING_KEY = make_text_type(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
 PARAMETER = Annotated[
-    text_type(r"[A-Za-z0-9_][A-Za-z0-9_.,^@+/-]*", "A-Z, a-z, 0-9 and _ . , ^ @ + / - only", 200),
-    BeforeValidator(_as_setting_text),
+    make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.,^@+/-]*", "A-Z, a-z, 0-9 and _ . , ^ @ + / - only", 200),
+    BeforeValidator(_format_setting),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 SETTING = Annotated[
-    text_type(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 20_000),
-    BeforeValidator(_as_setting_text),
+    make_text_type(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 20_000),
+    BeforeValidator(_format_setting),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
-SETTING_NAME = field_type(parse_setting, type=["string", "integer", "number"], maxLength=MAX_SETTING_LENGTH)
-SIZE = field_type(units.parse_bytes, of=int, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"])
+SETTING_NAME = make_field_type(parse_setting, type=["string", "integer", "number"], maxLength=MAX_SETTING_LENGTH)
+SIZE = make_field_type(
+    units.parse_bytes, of=int, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"]
+)
 RANKS = count_type(1, units.MAX_COUNT)

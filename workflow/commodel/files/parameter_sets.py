@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from annotated_types import Len
 from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, model_validator
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.atomic import write_text
 from commodel.files.quantities import parse_with_unit
 from commodel.files.safe_paths import AnyPath
@@ -16,7 +16,7 @@ from commodel.files.safe_reading import MIB
 from commodel.files.typed_records import parse_record
 from commodel.files.yaml import ANY_KEY, Document, format_yaml, read_yaml, rename_keys
 from commodel.parameters import SIZE_SIDES, Curve, Errors, Estimate, ParameterSet
-from commodel.units import MAX_COUNT, parse_count, shown
+from commodel.units import MAX_COUNT, parse_count, show_value
 
 MAX_FILE_BYTES = 8 * MIB  # enough for the draws of a table for each pair of several node types
 PARAMETER_SET = TypeAdapter(ParameterSet)
@@ -104,10 +104,10 @@ OLD_KEYS = {
 
 def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
     """Write a parameter set as YAML file."""
-    write_text(path, parameters_text(parameters))
+    write_text(path, format_parameters(parameters))
 
 
-def parameters_text(parameters: ParameterSet) -> str:
+def format_parameters(parameters: ParameterSet) -> str:
     """Return a parameter set as YAML text. Parameters come first, because people read them; curves and draws last."""
     document = {
         "family": parameters.family,
@@ -122,8 +122,8 @@ def parameters_text(parameters: ParameterSet) -> str:
         "missing": dict(parameters.missing),
         "left_out": dict(parameters.left_out),
         "provenance": dict(parameters.provenance),
-        "errors": {name: _errors_fields(errors) for name, errors in parameters.errors.items()},
-        "curves": [_curve_fields(curve) for curve in parameters.curves],
+        "errors": {name: _collect_error_fields(errors) for name, errors in parameters.errors.items()},
+        "curves": [_collect_curve_fields(curve) for curve in parameters.curves],
         "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
     }
     return format_yaml({key: value for key, value in document.items() if value not in (None, {}, [])})
@@ -137,13 +137,13 @@ def _estimate_fields(estimate: Estimate) -> dict:
     return fields | ({"note": estimate.note} if estimate.note else {})
 
 
-def _errors_fields(errors: Errors) -> dict:
-    given = {name: value for name, value in asdict(errors).items() if value is not None}
-    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+def _collect_error_fields(errors: Errors) -> dict:
+    present = {name: value for name, value in asdict(errors).items() if value is not None}
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in present.items()}
     return fields | {"measured": {name: list(values) for name, values in errors.measured.items()}}
 
 
-def _curve_fields(curve: Curve) -> dict:
+def _collect_curve_fields(curve: Curve) -> dict:
     finite = {name: value for name, value in asdict(curve).items() if not isinstance(value, float) or isfinite(value)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in finite.items()}
 
@@ -185,7 +185,9 @@ def _complete_estimate(document: Document, name: str, entry: object) -> dict:
             try:
                 entry[key], unit = parse_with_unit(text)
                 if entry.setdefault("unit", unit) != unit:
-                    raise UserError(f"found '{one_line(text, 40)}' beside the unit {shown(entry['unit'])}, wanted one")
+                    raise UserError(
+                        f"found '{make_printable(text, 40)}' beside the unit {show_value(entry['unit'])}, wanted one"
+                    )
             except UserError as error:
                 path = ("parameters", name, key)
                 raise document.error(path if document.has(path) else path[:2], error.found) from None
@@ -206,7 +208,7 @@ def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str |
         except UserError as error:
             yield ("settings", "ranks"), error.message
     if unknown := parameters.draws.keys() - parameters.values.keys():
-        yield ("draws",), f"found draws of '{one_line(min(unknown), 60)}', which has no value"
+        yield ("draws",), f"found draws of '{make_printable(min(unknown), 60)}', which has no value"
     if len({len(draws) for draws in parameters.draws.values()}) > 1 or not all(parameters.draws.values()):
         yield ("draws",), "found more of one value than of another, wanted equally many"
     for name, errors in parameters.errors.items():
@@ -220,7 +222,7 @@ def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str |
         elif min(*errors.widening.values(), *errors.growth.values()) < 0:
             yield ("errors", name), "found a number below 0 in widening or growth"
         if {*errors.beyond} - {*SIZE_SIDES} or any(
-            low > high or more < 0 for low, high, more in errors.beyond.values()
+            low > high or growth < 0 for low, high, growth in errors.beyond.values()
         ):
             yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(SIZE_SIDES)}"
         if errors.half_size < 0:

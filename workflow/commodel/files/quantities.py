@@ -12,7 +12,7 @@ samples of one point, even if everything else is equal.
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from commodel.errors import UserError, one_line, suggest
+from commodel.errors import UserError, make_printable, suggest_name
 from commodel.units import (
     BYTE_UNITS,
     MAX_BYTES,
@@ -23,8 +23,8 @@ from commodel.units import (
     parse_bytes,
     parse_number,
     parse_number_of_seconds,
-    shown,
-    with_time_unit,
+    show_value,
+    suggest_time_units,
 )
 
 WANTED_QUANTITY = "a number, or one with its unit: 2.5us, 0.1ns/B or 12.5 GB/s"
@@ -41,13 +41,13 @@ def parse_with_unit(value: str) -> tuple[float, str]:
     if unit in TIME_UNITS:
         return sign * parse_number_of_seconds(before_per), "s/B" if per_byte else "s"
     if not unit or unit == before_per or per_byte:
-        raise UserError(f"found {shown(value)}, wanted {WANTED_QUANTITY}")
+        raise UserError(f"found {show_value(value)}, wanted {WANTED_QUANTITY}")
     if unit in RATE_UNITS:
         return sign * parse_bandwidth(text), "B/s"
     if unit in BYTE_UNITS:
         return sign * float(parse_bytes(text)), "B"
-    hint = suggest(unit, [*TIME_UNITS, *RATE_UNITS, *BYTE_UNITS])
-    raise UserError(f"found the unit '{one_line(unit, 20)}' in {shown(value)}; {hint}")
+    hint = suggest_name(unit, [*TIME_UNITS, *RATE_UNITS, *BYTE_UNITS])
+    raise UserError(f"found the unit '{make_printable(unit, 20)}' in {show_value(value)}; {hint}")
 
 
 def check_unit(number: float, unit: str, wanted: str) -> None:
@@ -60,11 +60,11 @@ def check_unit(number: float, unit: str, wanted: str) -> None:
         return
     if unit:
         right = "a number without a unit" if wanted in ("", "1") else f"a value in {wanted}"
-        raise UserError(f"found the unit '{one_line(unit, 20)}', wanted {right}")
+        raise UserError(f"found the unit '{make_printable(unit, 20)}', wanted {right}")
     if number and wanted.startswith("s"):
-        alone = f"{number:g}".replace("e-0", "e-")
-        right = f"such as {with_time_unit(alone, wanted[1:])}" if wanted in ("s", "s/B") else wanted
-        raise UserError(f"found '{alone}', wanted a unit with it, {right}")
+        number_text = f"{number:g}".replace("e-0", "e-")
+        right = f"such as {suggest_time_units(number_text, wanted[1:])}" if wanted in ("s", "s/B") else wanted
+        raise UserError(f"found '{number_text}', wanted a unit with it, {right}")
 
 
 MAX_ENTRIES = 100_000
@@ -102,7 +102,9 @@ def check_entry_count(entries: Sequence) -> Sequence:
 def _expand_mapping(values: Mapping, parse: Callable[[object], int]) -> list[int]:
     for key in values:
         if key not in ("from", "to", "factor", "step"):
-            raise UserError(f"found {shown(key)} in a range; {suggest(str(key), ('from', 'to', 'factor', 'step'))}")
+            raise UserError(
+                f"found {show_value(key)} in a range; {suggest_name(str(key), ('from', 'to', 'factor', 'step'))}"
+            )
     if "from" not in values or "to" not in values or ("factor" in values) == ("step" in values):
         raise UserError(f"found a range of {', '.join(values) or 'nothing'}, wanted {RANGE}")
     low, high = parse(values["from"]), parse(values["to"])
@@ -116,7 +118,7 @@ def _expand_text(part: str, parse: Callable[[object], int]) -> list[int]:
     if len(pieces) == 1:
         return [parse(pieces[0])]
     if len(pieces) != 3 or pieces[2][:1] not in ("*", "+"):
-        raise UserError(f"found {shown(part.strip())}, wanted {TEXT_RANGE}, or values with commas between them")
+        raise UserError(f"found {show_value(part.strip())}, wanted {TEXT_RANGE}, or values with commas between them")
     key = "factor" if pieces[2][0] == "*" else "step"
     return _expand_mapping({"from": pieces[0], "to": pieces[1], key: pieces[2][1:]}, parse)
 
@@ -158,7 +160,7 @@ def parse_setting(value: object) -> str:
     """Return the name of a setting with single blanks; if it consists of pairs, these are sorted by name."""
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not text.isprintable() or len(text) > MAX_SETTING_LENGTH:
-        raise UserError(f"found {shown(value)}, wanted one line of text, at most {MAX_SETTING_LENGTH} characters")
+        raise UserError(f"found {show_value(value)}, wanted one line of text, at most {MAX_SETTING_LENGTH} characters")
     words = text.split()
     if not all(word.partition("=")[0] and "=" in word for word in words):
         return " ".join(words)

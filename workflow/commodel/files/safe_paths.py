@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import IO
 
 from commodel.errors import UserError
-from commodel.units import shown
+from commodel.units import show_value
 
 # For a folder on the way to a file, which need not be listable.
 TRAVERSE_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -122,11 +122,11 @@ class SafePath:
             raise UserError(f"found more than {MAX_FOLDER_DEPTH} folders in one another", file=self.root)
         with self._scan_folder() as entries:
             for entry in entries:
-                here = replace(self, parts=(*self.parts, entry.name))
+                entry_path = replace(self, parts=(*self.parts, entry.name))
                 if entry.is_dir(follow_symlinks=False):
-                    here.check()
+                    entry_path.check()
                 elif not entry.is_file(follow_symlinks=False):
-                    raise here._refusal(entry.stat(follow_symlinks=False).st_mode)
+                    raise entry_path._refusal(entry.stat(follow_symlinks=False).st_mode)
 
     def open(self, mode: str = "r", **settings) -> IO:
         """Open an ordinary file: `r` reads it, `w` replaces it by a new file, `a+` opens or creates it."""
@@ -139,10 +139,10 @@ class SafePath:
                     os.unlink(self.name, dir_fd=folder)
             number = os.open(self.name, MODE_FLAGS[mode[0]] | FILE_FLAGS, 0o666, dir_fd=folder)
             try:
-                about = os.fstat(number)
-                if not stat.S_ISREG(about.st_mode):
-                    raise self._refusal(about.st_mode)
-                if mode[0] == "a" and about.st_nlink > 1:
+                status = os.fstat(number)
+                if not stat.S_ISREG(status.st_mode):
+                    raise self._refusal(status.st_mode)
+                if mode[0] == "a" and status.st_nlink > 1:
                     raise UserError("found a file with a second hard link, wanted one with a single name", file=self)
                 return os.fdopen(number, mode, **settings)
             except BaseException:
@@ -227,16 +227,16 @@ class SafePath:
                 os.close(number)
 
     def _stat_without_links(self, folder: int) -> os.stat_result:
-        about = os.stat(self.name, dir_fd=folder, follow_symlinks=False)
-        if stat.S_ISLNK(about.st_mode):
-            raise self._refusal(about.st_mode)
-        return about
+        status = os.stat(self.name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            raise self._refusal(status.st_mode)
+        return status
 
     def _refusal(self, kind: int, wanted: str = "a file") -> UserError:
         if stat.S_ISLNK(kind):
             return UserError(f"found a link, wanted {wanted}: below {self.root} no link is followed", file=self)
-        what = "a folder" if stat.S_ISDIR(kind) else "a file" if stat.S_ISREG(kind) else "a pipe or a device"
-        return UserError(f"cannot be read: found {what}, wanted {wanted}", file=self)
+        kind_name = "a folder" if stat.S_ISDIR(kind) else "a file" if stat.S_ISREG(kind) else "a pipe or a device"
+        return UserError(f"cannot be read: found {kind_name}, wanted {wanted}", file=self)
 
 
 AnyPath = Path | SafePath
@@ -275,4 +275,6 @@ def check_path(path: str, spec: str = "") -> None:
     except (OSError, ValueError, RuntimeError):  # no path, or links in a circle
         inside = False
     if not inside:
-        raise UserError(f"found {shown(spec or path)}, which leads out of the project's folder; wanted a file in it")
+        raise UserError(
+            f"found {show_value(spec or path)}, which leads out of the project's folder; wanted a file in it"
+        )

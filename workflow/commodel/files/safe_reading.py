@@ -43,8 +43,8 @@ def open_file(path: str | AnyPath) -> io.BufferedReader:
     kind = os.fstat(number).st_mode
     if not stat.S_ISREG(kind):
         os.close(number)
-        what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
-        raise UserError(f"cannot be read: found {what}, wanted a file", file=path)
+        kind_name = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
+        raise UserError(f"cannot be read: found {kind_name}, wanted a file", file=path)
     return os.fdopen(number, "rb")
 
 
@@ -53,7 +53,7 @@ def open_bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.Bu
     """Open an ordinary file of at most `limit` bytes; a sparse file counts with its full size."""
     with open_file(path) as stream:
         if os.fstat(stream.fileno()).st_size > limit:
-            raise _file_too_large(path, limit, wanted)
+            raise _refuse_large_file(path, limit, wanted)
         yield stream
 
 
@@ -83,7 +83,7 @@ def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:
     with open_bounded(path, limit, wanted) as stream:
         content = stream.read(limit + 1)
     if len(content) > limit:  # it has grown
-        raise _file_too_large(path, limit, wanted)
+        raise _refuse_large_file(path, limit, wanted)
     return content
 
 
@@ -104,11 +104,11 @@ def read_unpacked(path: str | AnyPath, limit: int, wanted: str) -> bytearray:
         while part := stream.read(CHUNK_BYTES):
             content += part
             if len(content) > limit:
-                raise _file_too_large(path, limit, wanted)
+                raise _refuse_large_file(path, limit, wanted)
     return content
 
 
-def _file_too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
+def _refuse_large_file(path: str | AnyPath, limit: int, wanted: str) -> UserError:
     size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
     return UserError(f"found more than {size}, wanted {wanted}", file=path)
 
@@ -126,7 +126,7 @@ def decode_text(content: bytes, path: str | AnyPath, *, strict: bool = True) -> 
 
 
 def read_lines(
-    path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, most: int = MAX_LINES
+    path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, max_lines: int = MAX_LINES
 ) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file, which may be compressed by gzip, with their numbers and without line ends.
 
@@ -139,8 +139,8 @@ def read_lines(
             number, bytes_read = number + 1, bytes_read + len(line)
             if bytes_read > limit:
                 raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
-            if number > most:
-                raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
+            if number > max_lines:
+                raise UserError(f"found more than {max_lines:,} lines, wanted {wanted}", file=path)
             yield number, decode_line(line, path, number, strict=strict)
 
 
@@ -159,33 +159,33 @@ def decode_line(line: bytes, path: str | AnyPath, number: int, *, strict: bool =
     return text.rstrip("\r\n")
 
 
-def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, most: int) -> Iterator[tuple[int, bytes]]:
+def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, max_lines: int) -> Iterator[tuple[int, bytes]]:
     """Yield blocks of whole lines, each with the number of its first line.
 
     A block ends after a line with the text `end`, if there is one within four chunks, else after any line.
     """
-    bytes_read, number, rest = 0, 1, b""
+    bytes_read, number, buffered = 0, 1, b""
     with open_unpacked(path) as stream:
         while part := stream.read(CHUNK_BYTES):
             bytes_read += len(part)
             if bytes_read > limit:
                 raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
-            rest += part
-            cut = rest.rfind(b"\n" + end)
-            if cut < 0 and len(rest) < 4 * CHUNK_BYTES:
+            buffered += part
+            cut = buffered.rfind(b"\n" + end)
+            if cut < 0 and len(buffered) < 4 * CHUNK_BYTES:
                 continue
-            cut = cut + 1 + len(end) if cut >= 0 else rest.rfind(b"\n") + 1
-            if len(rest) - cut > 4 * CHUNK_BYTES:
+            cut = cut + 1 + len(end) if cut >= 0 else buffered.rfind(b"\n") + 1
+            if len(buffered) - cut > 4 * CHUNK_BYTES:
                 raise UserError(f"found a line of more than {MAX_LINE_BYTES // MIB} MiB", file=path)
-            block, rest = rest[:cut], rest[cut:]
+            block, buffered = buffered[:cut], buffered[cut:]
             yield number, block
             number += block.count(b"\n")
-            if number > most:
-                raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
-    if rest:
-        yield number, rest
-        if number + rest.count(b"\n") > most:
-            raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
+            if number > max_lines:
+                raise UserError(f"found more than {max_lines:,} lines, wanted {wanted}", file=path)
+    if buffered:
+        yield number, buffered
+        if number + buffered.count(b"\n") > max_lines:
+            raise UserError(f"found more than {max_lines:,} lines, wanted {wanted}", file=path)
 
 
 def read_text_or_empty(path: Path) -> str:
@@ -241,7 +241,7 @@ def _read_folder(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
                     content = stream.read(MAX_FILE_BYTES)
                 bytes_left -= len(content)
                 if bytes_left < 0:
-                    raise _total_too_large(path)
+                    raise _refuse_large_total(path)
                 yield "/".join(entry.parts), content
 
 
@@ -258,7 +258,7 @@ def _read_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
                 raise UserError("found no tar archive, or a damaged one", file=path) from None
             size = 0 if member.type in TYPES_WITHOUT_CONTENT else member.size
             if not 0 <= size <= MAX_TOTAL_BYTES:
-                raise _total_too_large(path)
+                raise _refuse_large_total(path)
             name, is_file = long_name or member.name, member.type in FILE_TYPES
             if member.type in GNU_LONG_NAMES + PAX_RECORDS:
                 long_name = _parse_long_name(stream.read_exactly(size, MAX_NAME_BYTES), member.type) or long_name
@@ -283,12 +283,12 @@ class _BoundedStream:
         content = self.stream.read(size)
         self.bytes_left -= len(content)
         if self.bytes_left < 0:
-            raise _total_too_large(self.path)
+            raise _refuse_large_total(self.path)
         return content
 
-    def read_exactly(self, size: int, most: int) -> bytes:
-        if size > most:
-            raise UserError(f"found a file of {size:,} bytes in it, wanted at most {most:,}", file=self.path)
+    def read_exactly(self, size: int, limit: int) -> bytes:
+        if size > limit:
+            raise UserError(f"found a file of {size:,} bytes in it, wanted at most {limit:,}", file=self.path)
         content = self.read(size)
         if len(content) < size:
             raise UserError("ends in the middle of a file", file=self.path)
@@ -321,5 +321,5 @@ def _check_count(number: int, path: Path) -> None:
         raise UserError(f"found more than {MAX_FILES:,} files in it, wanted {WANTED_FILES}", file=path)
 
 
-def _total_too_large(path: Path) -> UserError:
+def _refuse_large_total(path: Path) -> UserError:
     return UserError(f"found more than {MAX_TOTAL_BYTES // MIB:,} MiB in it, wanted {WANTED_FILES}", file=path)

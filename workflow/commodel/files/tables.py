@@ -19,7 +19,7 @@ from functools import partial
 from math import nan
 from typing import TYPE_CHECKING
 
-from commodel.errors import MAX_SHOWN_MISTAKES, Mistakes, UserError, note_old_names, one_line
+from commodel.errors import MAX_SHOWN_MISTAKES, Mistakes, UserError, make_printable, note_old_names
 from commodel.files.atomic import MAX_FILE_BYTES, write_atomically
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, open_bounded, read_lines
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 def make_cells_safe(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with safe cells, for a file that a spreadsheet program may open."""
     texts = frame.select_dtypes(include=["object", "string", "category"])
-    replacements = {name: found for name in texts if (found := _find_unsafe_texts(texts[name]))}
-    changed = {name: frame[name].replace(found) for name, found in replacements.items()}
+    replacements = {name: unsafe for name in texts if (unsafe := _find_unsafe_texts(texts[name]))}
+    changed = {name: frame[name].replace(unsafe) for name, unsafe in replacements.items()}
     return frame.assign(**changed) if changed else frame
 
 
 def _find_unsafe_texts(column: pd.Series) -> dict[str, str]:
     """Return the texts of a column that are unsafe in a table, and their replacements."""
-    return {value: safe for value in column.unique() if (safe := safe_cell(value)) is not value}
+    return {value: safe for value in column.unique() if (safe := make_cell_safe(value)) is not value}
 
 
-def safe_cell(value: object) -> object:
+def make_cell_safe(value: object) -> object:
     """Return a cell that no spreadsheet program takes for a formula: a quote is put before such a text."""
     if not isinstance(value, str):
         return value
@@ -109,7 +109,7 @@ class Field:
 Schema = tuple[Field, ...]
 
 
-def _fields(kind: type, names: str, **properties) -> Schema:
+def _split_fields(kind: type, names: str, **properties) -> Schema:
     return tuple(Field(name, kind, **properties) for name in names.split())
 
 
@@ -137,67 +137,67 @@ KINDS = ("probe", "point")
 ALTERNATIVE = Field("alternative", str, old=("choice",))  # an algorithm or a topology
 
 OBSERVATIONS = (
-    *_fields(str, "id batch platform"),
-    *_fields(bool, "simulated"),
-    *_fields(str, "kind", among=KINDS),
-    *_fields(str, "name layout pair"),
-    *_fields(int, "ranks pass sample"),
-    *_fields(float, "seconds", unit="s"),
-    *_fields(float, "skew", unit="s", blank=True),
-    *_fields(bool, "valid"),
-    *_fields(str, "stop", among=STOP_REASONS),
+    *_split_fields(str, "id batch platform"),
+    *_split_fields(bool, "simulated"),
+    *_split_fields(str, "kind", among=KINDS),
+    *_split_fields(str, "name layout pair"),
+    *_split_fields(int, "ranks pass sample"),
+    *_split_fields(float, "seconds", unit="s"),
+    *_split_fields(float, "skew", unit="s", blank=True),
+    *_split_fields(bool, "valid"),
+    *_split_fields(str, "stop", among=STOP_REASONS),
     # Settings of probes and points; each probe has some of them.
     replace(ALTERNATIVE, optional=True),
-    *_fields(str, "apart direction how level what path", optional=True),
-    *_fields(str, "setting", optional=True),  # named allocation; blank: none (`files/quantities.py`)
-    *_fields(str, "where", optional=True),  # nodes of a probe that does not run on the first ones, as 3+17
-    *_fields(int, "bytes", unit="B", blank=True, optional=True),
-    *_fields(
+    *_split_fields(str, "apart direction how level what path", optional=True),
+    *_split_fields(str, "setting", optional=True),  # named allocation; blank: none (`files/quantities.py`)
+    *_split_fields(str, "where", optional=True),  # nodes of a probe that does not run on the first ones, as 3+17
+    *_split_fields(int, "bytes", unit="B", blank=True, optional=True),
+    *_split_fields(
         int,
         "answer delay flows h height late messages n packets pairs procs senders each step ways",
         blank=True,
         optional=True,
     ),
     # The two nodes of a pair, the number of nodes, and the number of round trips.
-    *_fields(int, "one two nodes trips", blank=True, optional=True),
-    *_fields(float, "count", blank=True, optional=True),
-    *_fields(float, "cpu", unit="s", blank=True, optional=True),  # of a wave, all processes of an overlay network
-    *_fields(float, "computation", unit="s", blank=True, optional=True),  # of a kernel, without its communication
+    *_split_fields(int, "one two nodes trips", blank=True, optional=True),
+    *_split_fields(float, "count", blank=True, optional=True),
+    *_split_fields(float, "cpu", unit="s", blank=True, optional=True),  # of a wave, all processes of an overlay network
+    *_split_fields(float, "computation", unit="s", blank=True, optional=True),  # of a kernel, without its communication
     # Of points of several waves: their number, and the latencies of the first and of the last wave of a sample.
-    *_fields(int, "waves", blank=True, optional=True),
-    *_fields(float, "first last", unit="s", blank=True, optional=True),
+    *_split_fields(int, "waves", blank=True, optional=True),
+    *_split_fields(float, "first last", unit="s", blank=True, optional=True),
 )
 SUMMARY = (
-    *_fields(str, "kind", among=KINDS),
-    *_fields(str, "platform"),
-    *_fields(bool, "simulated"),
-    *_fields(str, "name id settings"),
-    *_fields(int, "passes samples invalid"),
-    *_fields(str, "stop", among=STOP_REASONS),
-    *_fields(float, "min median low high mean p95 max skew", unit="s", blank=True),
-    *_fields(float, "cpu computation", unit="s", blank=True, optional=True),
-    *_fields(str, "batch raw setting", optional=True),  # older tables have none
+    *_split_fields(str, "kind", among=KINDS),
+    *_split_fields(str, "platform"),
+    *_split_fields(bool, "simulated"),
+    *_split_fields(str, "name id settings"),
+    *_split_fields(int, "passes samples invalid"),
+    *_split_fields(str, "stop", among=STOP_REASONS),
+    *_split_fields(float, "min median low high mean p95 max skew", unit="s", blank=True),
+    *_split_fields(float, "cpu computation", unit="s", blank=True, optional=True),
+    *_split_fields(str, "batch raw setting", optional=True),  # older tables have none
 )
 DISTRIBUTIONS = (
-    *_fields(str, "id platform"),
-    *_fields(bool, "simulated"),
-    *_fields(str, "pair"),
-    *_fields(int, "bytes", unit="B"),
-    *_fields(float, "low high", unit="s"),
-    *_fields(int, "count"),
-    *_fields(bool, "tail"),
+    *_split_fields(str, "id platform"),
+    *_split_fields(bool, "simulated"),
+    *_split_fields(str, "pair"),
+    *_split_fields(int, "bytes", unit="B"),
+    *_split_fields(float, "low high", unit="s"),
+    *_split_fields(int, "count"),
+    *_split_fields(bool, "tail"),
 )
 UNMEASURED = (
-    *_fields(str, "id batch platform"),
-    *_fields(bool, "simulated"),
-    *_fields(str, "kind", among=KINDS),
-    *_fields(str, "name"),
+    *_split_fields(str, "id batch platform"),
+    *_split_fields(bool, "simulated"),
+    *_split_fields(str, "kind", among=KINDS),
+    *_split_fields(str, "name"),
     ALTERNATIVE,
-    *_fields(str, "layout"),
-    *_fields(int, "ranks nodes leaves", blank=True),
-    *_fields(int, "bytes", unit="B", blank=True),
-    *_fields(int, "waves", blank=True, optional=True),
-    *_fields(str, "status reason"),
+    *_split_fields(str, "layout"),
+    *_split_fields(int, "ranks nodes leaves", blank=True),
+    *_split_fields(int, "bytes", unit="B", blank=True),
+    *_split_fields(int, "waves", blank=True, optional=True),
+    *_split_fields(str, "status reason"),
 )
 OLD_VALIDITY = {  # texts of the column `status`, the earlier name of `validity`
     "ok": "valid",
@@ -213,36 +213,36 @@ VALIDITY = Field("validity", str, old=("status",), old_texts=tuple(OLD_VALIDITY.
 # Measured over predicted time of the messages, each sent alone.
 RATIO = Field("single_message_ratio", float, blank=True, old=("alone",))
 PREDICTIONS = (
-    *_fields(str, "point family"),
-    *_fields(float, "predicted predicted_low predicted_high", unit="s", blank=True),
+    *_split_fields(str, "point family"),
+    *_split_fields(float, "predicted predicted_low predicted_high", unit="s", blank=True),
     VALIDITY,
     replace(RATIO, optional=True),
-    *_fields(bool, "held_out", optional=True),  # False if the model was fitted to the point
+    *_split_fields(bool, "held_out", optional=True),  # False if the model was fitted to the point
 )
 MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; texts that do not apply are blank
-    *_fields(str, "operation algorithm topology layout"),
-    *_fields(int, "ranks"),
-    *_fields(int, "bytes", unit="B"),
-    *_fields(int, "waves"),  # if several, the column seconds has the time between two waves
-    *_fields(str, "family parameters"),
-    *_fields(float, "seconds low high", unit="s", blank=True),
+    *_split_fields(str, "operation algorithm topology layout"),
+    *_split_fields(int, "ranks"),
+    *_split_fields(int, "bytes", unit="B"),
+    *_split_fields(int, "waves"),  # if several, the column seconds has the time between two waves
+    *_split_fields(str, "family parameters"),
+    *_split_fields(float, "seconds low high", unit="s", blank=True),
     VALIDITY,
-    *_fields(float, "parameters_low parameters_high", unit="s", blank=True, optional=True),
-    *_fields(str, "interval_basis", optional=True, old=("interval",)),
+    *_split_fields(float, "parameters_low parameters_high", unit="s", blank=True, optional=True),
+    *_split_fields(str, "interval_basis", optional=True, old=("interval",)),
     replace(RATIO, optional=True),
-    *_fields(float, "corrected", unit="s", blank=True, optional=True),
+    *_split_fields(float, "corrected", unit="s", blank=True, optional=True),
 )
 SCHEDULE = "a schedule"  # for `blank_without`: blank unless models can predict the row's pattern
 HIDDEN = Condition.NEVER
-_time_fields = partial(_fields, float, unit="s", blank=True)
+_time_fields = partial(_split_fields, float, unit="s", blank=True)
 _wave_fields = partial(_time_fields, default=nan, shown=Condition.WAVES)
 _process_count_field = partial(Field, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
 _schedule_field = partial(Field, blank_without=SCHEDULE)
 COMPARISON = (
-    *_fields(str, "point platform operation"),
-    *_fields(str, "algorithm topology", shown=HIDDEN),
+    *_split_fields(str, "point platform operation"),
+    *_split_fields(str, "algorithm topology", shown=HIDDEN),
     ALTERNATIVE,
-    *_fields(str, "layout"),
+    *_split_fields(str, "layout"),
     Field("ranks", int),
     Field("leaves", int, note="of the topology; an algorithm has none", blank_without="leaves"),
     Field("bytes", int, "B"),
@@ -255,12 +255,12 @@ COMPARISON = (
         int,
         default=1,
         shown=Condition.WAVES,
-        note="of several, the times measured and predicted are those between two",
+        note="if several: measured and predicted times are those between two waves",
     ),
     Field("node_usage", str, old=("room",), shown=HIDDEN),
     Field("workload", str, old=("group",)),
     Field("simulated", bool, format="text"),
-    Field("batch", str, default="", note="the allocation that it was measured in"),
+    Field("batch", str, default="", note="measured in one allocation"),
     Field(
         "setting",
         str,
@@ -279,7 +279,7 @@ COMPARISON = (
     *_wave_fields(
         "first",
         head="first wave",
-        note="median, from the common start to its end at the last rank; n/a: clocks are not known well enough",
+        note="median, from the common start to its end at the last rank; n/a: clock offsets are too uncertain",
     ),
     *_wave_fields(
         "last",
@@ -294,7 +294,7 @@ COMPARISON = (
     _process_count_field("processes", note="on the host of the first rank", blank_without="processors"),
     _process_count_field(
         "processors",
-        note="of that host; where processes are more, they take turns",
+        note="of that host; if there are more processes, they take turns",
         blank_without="processors",
     ),
     Field("family", str, head="model"),
@@ -305,7 +305,7 @@ COMPARISON = (
         "corrected",
         default=nan,
         blank_without=SCHEDULE,
-        note="the prediction times the median factor by which it is wrong elsewhere; inside predicted low and high",
+        note="the prediction times its median error factor at other points; within predicted low and high",
     ),
     # The interval from the uncertainty of the parameters only. Older tables have no other interval.
     *_time_fields("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
@@ -314,7 +314,7 @@ COMPARISON = (
         str,
         default="",
         old=("interval",),
-        note="what predicted low and high rest on; they contain the corrected prediction",
+        note="data from which predicted low and high come; they contain the corrected prediction",
     ),
     Field("measurement", str),
     Field(
@@ -398,8 +398,10 @@ def _rename_old_columns(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> p
     for name, field in old.items():
         if texts := dict(field.old_texts):
             parts = {text: str(text).partition(":") for text in frame[name].unique()}
-            now = {text: texts.get(label, label) + colon + reason for text, (label, colon, reason) in parts.items()}
-            frame = frame.assign(**{name: frame[name].map(now)})
+            new_texts = {
+                text: texts.get(label, label) + colon + reason for text, (label, colon, reason) in parts.items()
+            }
+            frame = frame.assign(**{name: frame[name].map(new_texts)})
     return frame.rename(columns={name: field.name for name, field in old.items()})
 
 
@@ -472,7 +474,7 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
             wanted = " or ".join(field.among) if field.among else WANTED_BY_TYPE.get(field.type)
             for row in rows[:MAX_SHOWN_MISTAKES].tolist():
                 cell = column.iloc[row]
-                shown = "nothing" if pd.isna(cell) or cell == "" else f"'{one_line(cell, 60)}'"
+                shown = "nothing" if pd.isna(cell) or cell == "" else f"'{make_printable(cell, 60)}'"
                 wrong_cells.append((row, field.name, f"found {shown}, wanted {wanted}"))
             uncounted += max(len(rows) - MAX_SHOWN_MISTAKES, 0)
     wrong_cells.sort(key=lambda cell: cell[0])
@@ -499,12 +501,12 @@ def _find_lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
 
 
 def stream_rows(
-    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
+    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, unique_columns: bool = False, advice: str = ""
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows of a CSV table from another source, as texts by column, each with its line number.
 
-    Each wanted column must occur exactly once; with `once`, no column may occur twice. `advice` is the end of the error
-    about a missing column.
+    Each wanted column must occur exactly once; with `unique_columns`, no column may occur twice. `advice` is
+    the end of the error about a missing column.
     """
     try:
         lines = (line + "\n" for _, line in read_lines(path, MAX_FILE_BYTES, "a smaller table"))
@@ -515,7 +517,7 @@ def stream_rows(
             if name not in names:
                 hint = f"; wanted {SEPARATORS[separator]} between the cells" if len(names) == 1 else advice
                 raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}{hint}", file=path, line=1)
-        for name in names if once else wanted:
+        for name in names if unique_columns else wanted:
             if names.count(name) > 1:
                 raise UserError(f"found the column '{name}' twice", file=path, line=1)
         row = None
@@ -531,10 +533,10 @@ def stream_rows(
 
 
 def read_rows(
-    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
+    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, unique_columns: bool = False, advice: str = ""
 ) -> list[tuple[int, dict[str, str]]]:
     """Return the rows of `stream_rows` as a list."""
-    return list(stream_rows(path, wanted, separator, once=once, advice=advice))
+    return list(stream_rows(path, wanted, separator, unique_columns=unique_columns, advice=advice))
 
 
 def parse_cell(row: dict[str, str], column: str, parse: Callable):

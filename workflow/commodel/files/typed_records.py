@@ -13,7 +13,7 @@ from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_text
 from commodel.files.yaml import Document, KeyPath, rename_keys
-from commodel.units import shown
+from commodel.units import show_value
 
 Record = TypeVar("Record")
 WANTED_WORDS = {  # by the type of pydantic's error, in place of pydantic's words
@@ -45,7 +45,7 @@ def read_json_record(form: TypeAdapter[Record], path: AnyPath, old: Mapping[KeyP
         renamed = rename_keys(document, old)
         if renamed.data is not document.data:
             return parse_record(form, renamed.data, renamed)
-        raise as_user_error(errors, document) from None
+        raise make_user_error(errors, document) from None
 
 
 def parse_record(form: TypeAdapter[Record], data: object, document: Document, within: KeyPath = ()) -> Record:
@@ -56,10 +56,10 @@ def parse_record(form: TypeAdapter[Record], data: object, document: Document, wi
     try:
         return form.validate_json(json.dumps(data), strict=True)
     except ValidationError as errors:
-        raise as_user_error(errors, document, within) from None
+        raise make_user_error(errors, document, within) from None
 
 
-def as_user_error(errors: ValidationError, document: Document, within: KeyPath = ()) -> UserError:
+def make_user_error(errors: ValidationError, document: Document, within: KeyPath = ()) -> UserError:
     """Return all mistakes as one error with a line for each, in the order of the file, missing keys last."""
 
     def place(error: dict) -> KeyPath:
@@ -73,9 +73,9 @@ def as_user_error(errors: ValidationError, document: Document, within: KeyPath =
     for error in errors.errors(include_url=False):
         by_place.setdefault(place(error), []).append(error)
     mistakes = Mistakes()
-    missing = {path: all(error["type"] == "missing" for error in here) for path, here in by_place.items()}
+    missing = {path: all(error["type"] == "missing" for error in group) for path, group in by_place.items()}
     for path in sorted(by_place, key=lambda path: (missing[path], document.line(path) or 0)):
-        mistakes.add(document.error(path, _message(by_place[path])))
+        mistakes.add(document.error(path, _make_message(by_place[path])))
     try:
         mistakes.raise_any()
     except UserError as error:
@@ -83,7 +83,7 @@ def as_user_error(errors: ValidationError, document: Document, within: KeyPath =
     raise AssertionError("pydantic found no mistake")
 
 
-def _message(mistakes: list[dict]) -> str:
+def _make_message(mistakes: list[dict]) -> str:
     """Return the message for all mistakes at one place; a value that matches none of several types has one for each."""
     first = mistakes[0]
     match first["type"]:
@@ -103,4 +103,4 @@ def _message(mistakes: list[dict]) -> str:
             wanted = dict.fromkeys(
                 WANTED_WORDS.get(error["type"], error["msg"].removeprefix(PYDANTIC_PREFIX)) for error in mistakes
             )
-            return f"found {shown(first['input'])}, wanted {' or '.join(wanted)}"
+            return f"found {show_value(first['input'])}, wanted {' or '.join(wanted)}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from commodel.errors import UserError, note_old_names, one_line
+from commodel.errors import UserError, make_printable, note_old_names
 from commodel.files.safe_paths import SafePath
 from commodel.files.safe_reading import decode_text, read_bytes
 
@@ -67,37 +67,38 @@ def rename_keys(document: Document, old: Mapping[KeyPath, str]) -> Document:
     `old` has the present name of each path. Paths are renamed in this order, each only if the present name is missing.
     """
     data, lines, renamed = document.data, document.lines, {}
-    for path, now in old.items():
-        if (changed := _rename(data, path, now)) is not data:
+    for path, new_key in old.items():
+        if (changed := _rename_value(data, path, new_key)) is not data:
             data = changed
-            renamed[str(path[-1])] = now
-            lines = {_rename_path(place, path, now): line for place, line in lines.items()}
+            renamed[str(path[-1])] = new_key
+            lines = {_rename_path(key_path, path, new_key): line for key_path, line in lines.items()}
     if renamed:
         note_old_names(document.file, renamed)
     return Document(document.file, data, lines)
 
 
-def _rename(data: object, path: KeyPath, now: str) -> object:
-    first, *rest = path
+def _rename_value(data: object, path: KeyPath, new_key: str) -> object:
+    first, *remaining = path
     if isinstance(data, list) and first == ANY_KEY:
-        changed = [_rename(value, tuple(rest), now) for value in data]
+        changed = [_rename_value(value, tuple(remaining), new_key) for value in data]
         return changed if any(new is not old for new, old in zip(changed, data, strict=True)) else data
     if not isinstance(data, dict):
         return data
-    if not rest:
-        if first not in data or now in data:
+    if not remaining:
+        if first not in data or new_key in data:
             return data
-        return {now if key == first else key: value for key, value in data.items()}
+        return {new_key if key == first else key: value for key, value in data.items()}
     changed = {
-        key: _rename(value, tuple(rest), now) if first in (ANY_KEY, key) else value for key, value in data.items()
+        key: _rename_value(value, tuple(remaining), new_key) if first in (ANY_KEY, key) else value
+        for key, value in data.items()
     }
     return changed if any(changed[key] is not value for key, value in data.items()) else data
 
 
-def _rename_path(place: KeyPath, path: KeyPath, now: str) -> KeyPath:
+def _rename_path(key_path: KeyPath, path: KeyPath, new_key: str) -> KeyPath:
     number = len(path)
-    same = len(place) >= number and all(part in (ANY_KEY, own) for part, own in zip(path, place, strict=False))
-    return (*place[: number - 1], now, *place[number:]) if same else place
+    same = len(key_path) >= number and all(part in (ANY_KEY, own) for part, own in zip(path, key_path, strict=False))
+    return (*key_path[: number - 1], new_key, *key_path[number:]) if same else key_path
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ def key_name(path: KeyPath) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def read_yaml(file: str | Path | SafePath, most: int = MAX_FILE_BYTES) -> Document:
-    content = read_bytes(file, most, "a smaller YAML file")
+def read_yaml(file: str | Path | SafePath, max_bytes: int = MAX_FILE_BYTES) -> Document:
+    content = read_bytes(file, max_bytes, "a smaller YAML file")
     if content.startswith(ZIP):
         raise UserError("found a workbook (.xlsx) or another zip file, wanted a YAML file", file=file)
     return parse_yaml(decode_text(content, file), file)
@@ -127,7 +128,7 @@ def parse_yaml(text: str, file: str | Path | SafePath) -> Document:
         return Document(file, reader.document(), reader.lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        if mark and _indented_by_tab(text, mark.line):
+        if mark and _is_indented_by_tab(text, mark.line):
             message = "found a tab, which YAML does not take for indentation; wanted blanks"
             raise UserError(message, file=file, line=mark.line + 1) from None
         raise UserError(f"not YAML: {error.problem or error.context}", file=file, line=mark and mark.line + 1) from None
@@ -136,7 +137,7 @@ def parse_yaml(text: str, file: str | Path | SafePath) -> Document:
         raise UserError(f"not YAML: {error.reason}", file=file, line=line) from None
 
 
-def _indented_by_tab(text: str, number: int) -> bool:
+def _is_indented_by_tab(text: str, number: int) -> bool:
     line = next(islice(text.splitlines(), number, None), "")
     return "\t" in line[: len(line) - len(line.lstrip())]
 
@@ -176,7 +177,9 @@ class _Reader:
             node = self.anchors[event.anchor]
         else:
             if event.tag not in (None, "!") or (event.tag == "!" and not isinstance(event, yaml.ScalarEvent)):
-                raise self.refuse(event, f"found the tag '{one_line(event.tag, 60)}', wanted plain YAML without tags")
+                raise self.refuse(
+                    event, f"found the tag '{make_printable(event.tag, 60)}', wanted plain YAML without tags"
+                )
             if isinstance(event, yaml.MappingStartEvent):
                 node = self.mapping(event, path)
             elif isinstance(event, yaml.SequenceStartEvent):
@@ -201,7 +204,7 @@ class _Reader:
             key = self.key(key_event)
             if key in value:
                 first = self.lines[(*path, key)]
-                raise self.refuse(key_event, f"found the key '{one_line(key, 60)}' twice, first on line {first}")
+                raise self.refuse(key_event, f"found the key '{make_printable(key, 60)}' twice, first on line {first}")
             self.lines[(*path, key)] = key_event.start_mark.line + 1
             child = self.node(next(self.events), (*path, key))
             value[key], size, height = child.value, size + child.size, max(height, child.height)
@@ -226,7 +229,9 @@ class _Reader:
             raise self.refuse(event, "found a key that is not plain text")
         key = self.scalar(event)
         if not isinstance(key, str):
-            raise self.refuse(event, f"found the key '{one_line(event.value, 60)}', wanted text; put it in quotes")
+            raise self.refuse(
+                event, f"found the key '{make_printable(event.value, 60)}', wanted text; put it in quotes"
+            )
         return key
 
     def scalar(self, event: yaml.ScalarEvent) -> object:
@@ -237,7 +242,7 @@ class _Reader:
             return _WORDS[text]
         if _INT.fullmatch(text) or _FLOAT.fullmatch(text):
             if len(text) > 40 or abs(float(text)) > 1e300:
-                raise self.refuse(event, f"found the number '{one_line(text, 60)}', wanted a shorter one")
+                raise self.refuse(event, f"found the number '{make_printable(text, 60)}', wanted a shorter one")
             return int(text) if _INT.fullmatch(text) else float(text)
         return text
 

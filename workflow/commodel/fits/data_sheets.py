@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from commodel.errors import UserError
 from commodel.hierarchy import NODE, Hierarchy
-from commodel.models.families import find_family, unit
-from commodel.models.keys import in_class, key
+from commodel.models.families import find_family, find_unit
+from commodel.models.keys import add_class, make_key
 from commodel.parameters import DATA_SHEET_SOURCE, Estimate, ParameterSet
 
 NOT_IN_DATA_SHEETS = "not in data sheets: assumed to be 0"
@@ -40,21 +40,21 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
     if name == "shares":
         numbers = _make_shares(times)
     else:
-        nearest, *others = (distance for distance in times.alone if distance != NODE)
+        nearest, *other_distances = (distance for distance in times.alone if distance != NODE)
         numbers = MAKERS_BY_FAMILY[name](*times.alone[nearest], times.overhead)
-        others += [NODE] if NODE in times.alone else []
-        if levels.groups and others:
-            settings["classes"] = others
-            for distance in others:
+        other_distances += [NODE] if NODE in times.alone else []
+        if levels.groups and other_distances:
+            settings["classes"] = other_distances
+            for distance in other_distances:
                 of_class = MAKERS_BY_FAMILY[name](*times.alone[distance], times.overhead)
                 is_function = {text: bool(entry.by_name[text.partition(".")[0]].argument) for text in of_class}
-                numbers |= {in_class(text, distance, is_function[text]): value for text, value in of_class.items()}
+                numbers |= {add_class(text, distance, is_function[text]): value for text, value in of_class.items()}
     missing = {"gamma": NOT_IN_DATA_SHEETS} | ({} if times.overhead else {"overhead of software": NOT_IN_DATA_SHEETS})
     return ParameterSet(
         name,
         platform,
         DATA_SHEET_SOURCE,
-        {text: Estimate(value, unit(entry, text, {}), value, value) for text, value in numbers.items()},
+        {text: Estimate(value, find_unit(entry, text, {}), value, value) for text, value in numbers.items()},
         settings=settings,
         missing=missing,
         provenance={DATA_SHEET_SOURCE: platform},
@@ -64,8 +64,8 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
 def _make_shares(times: SheetTimes) -> dict[str, float]:
     numbers = {"o_s": times.overhead, "o_r": times.overhead}
     for name, (latency, byte) in times.alone.items():
-        numbers |= {key("L", name, "a"): latency, key("G", name, "a"): byte}
-    numbers |= {key("c_out", level, "a"): byte for level, byte in times.shared.items()}
+        numbers |= {make_key("L", name, "a"): latency, make_key("G", name, "a"): byte}
+    numbers |= {make_key("c_out", level, "a"): byte for level, byte in times.shared.items()}
     return numbers if times.eager is None else numbers | {"S": float(times.eager)}
 
 

@@ -83,7 +83,7 @@ def read_points(path: Path) -> Measured:
 
 
 def _read_row(row: dict[str, str]) -> tuple[Point, str, float]:
-    point = make_point(Setting.unlimited(), _combination(row))
+    point = make_point(Setting.unlimited(), _make_combination(row))
     seconds = parse_cell(row, "seconds", parse_number_of_seconds)
     setting = parse_cell(row, "setting", parse_setting) if row.get("setting") else ""
     if not seconds:
@@ -91,7 +91,7 @@ def _read_row(row: dict[str, str]) -> tuple[Point, str, float]:
     return point, setting, seconds
 
 
-def _combination(row: dict[str, str]) -> dict[str, object]:
+def _make_combination(row: dict[str, str]) -> dict[str, object]:
     if not row["operation"]:
         raise UserError("found nothing, wanted the name of an operation", key="operation")
     return {name: parse_cell(row, name, parse) for name, parse in COLUMNS.items() if row.get(name)}

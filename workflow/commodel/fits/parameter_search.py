@@ -21,8 +21,8 @@ import numpy as np
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.families import Family
-from commodel.models.fitting.numerics import SMALL, Residuals, descend, exp, log, products, solve
-from commodel.models.keys import key
+from commodel.models.fitting.numerics import SMALL, Residuals, exp, log, minimize_rows, multiply_columns, solve
+from commodel.models.keys import make_key
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.progress import report_step
@@ -65,7 +65,7 @@ class SearchTask:
     def fixed(self) -> dict[str, float]:
         """The edges as values of the model, which are not searched."""
         functions = self.family.by_size if self.edges else ()
-        return {key(name, f"x{number}"): edge for name in functions for number, edge in enumerate(self.edges, 1)}
+        return {make_key(name, f"x{number}"): edge for name in functions for number, edge in enumerate(self.edges, 1)}
 
     @cached_property
     def messages(self) -> int:
@@ -81,7 +81,7 @@ class SearchTask:
         for misfits of variance 1. Both are from predictions linearised at the best logarithms. A ridge of `ridge_share`
         of the mean keeps values fixed that hardly influence predictions."""
         slopes = (self.misfit(best + DIFFERENCE_STEP * np.eye(len(best))) - misfit) / DIFFERENCE_STEP
-        normal = products(self.residuals(slopes)[None])[0]
+        normal = multiply_columns(self.residuals(slopes)[None])[0]
         ridge = ridge_share * np.trace(normal) / len(normal) + SMALL
         covariance = solve(np.tile(normal + ridge * np.eye(len(normal)), (len(normal), 1, 1)), np.eye(len(normal)))
         return (slopes * self.weights).T @ covariance, covariance
@@ -116,9 +116,9 @@ class SearchTask:
         values = dict(zip(self.names, columns, strict=True)) | {name: np.array([[x]]) for name, x in self.fixed.items()}
         model = Model.of(self.family, Values(values, self.forms))
         for numbers, pattern, count in self.stacks:
-            most = max(1, MAX_CELLS // max(pattern.sizes * pattern.width, 1))
-            for first in range(0, len(logs), most):
-                stop = min(first + most, len(logs))
+            batch_size = max(1, MAX_CELLS // max(pattern.sizes * pattern.width, 1))
+            for first in range(0, len(logs), batch_size):
+                stop = min(first + batch_size, len(logs))
                 cost = model.some(first, stop).cost(pattern)
                 predictions[first:stop, numbers] += count * np.broadcast_to(cost, (len(numbers), stop - first)).T
         return predictions
@@ -129,16 +129,16 @@ class SearchTask:
     def fit_targets(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
         """Return, for each row of `start`, the logarithms whose misfits are nearest to the same row of `target`, and
         their losses."""
-        return _descend(
+        return _minimize_rows(
             lambda rows, logs: self.residuals(self.misfit(logs) - target[rows]), start, steps, MIN_GAIN_OF_DRAW
         )
 
-    def refit_without(self, kept: np.ndarray, best: Array) -> Array:
+    def refit_without(self, included: np.ndarray, best: Array) -> Array:
         """Return ln(measured/predicted) of all points for each row of flags, after a fit near `best` to only the
         flagged points."""
-        start = np.tile(best, (len(kept), 1))
-        logs, _ = _descend(
-            lambda rows, logs: self.residuals(self.misfit(logs)) * kept[rows],
+        start = np.tile(best, (len(included), 1))
+        logs, _ = _minimize_rows(
+            lambda rows, logs: self.residuals(self.misfit(logs)) * included[rows],
             start,
             MAX_FIRST_STEPS if self.large else MAX_STEPS_FROM_NEAR,
             MIN_GAIN_OF_DRAW,
@@ -149,7 +149,7 @@ class SearchTask:
         """Return the minimum found from each row of `start`, and its loss. A distance of START_RANGE from the first
         guess adds `pull` to the loss."""
         root_of_pull = np.sqrt(pull)
-        return _descend(
+        return _minimize_rows(
             lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), root_of_pull * (logs - guess) / START_RANGE]),
             start,
             MAX_STEPS_OF_BEST,
@@ -169,13 +169,13 @@ class SearchTask:
             return self.residuals(self.misfit(logs))
 
         bounds = best - 2 * MAX_LOG_VALUE, best + 2 * MAX_LOG_VALUE
-        loss = descend(residuals, start, bounds, MAX_STEPS_FROM_FAR, rests=MIN_GAIN_OF_DRAW, **SEARCH_STEPS)[1]
+        loss = minimize_rows(residuals, start, bounds, MAX_STEPS_FROM_FAR, rests=MIN_GAIN_OF_DRAW, **SEARCH_STEPS)[1]
         return offsets, loss.reshape(len(best), -1)
 
 
-def _descend(residuals: Residuals, start: Array, steps: int, min_gain: float) -> tuple[Array, Array]:
+def _minimize_rows(residuals: Residuals, start: Array, steps: int, min_gain: float) -> tuple[Array, Array]:
     bounds = start.min(axis=0) - MAX_LOG_VALUE, start.max(axis=0) + MAX_LOG_VALUE
-    return descend(residuals, start, bounds, steps, rests=min_gain, **SEARCH_STEPS)
+    return minimize_rows(residuals, start, bounds, steps, rests=min_gain, **SEARCH_STEPS)
 
 
 MAX_EDGES = 2
@@ -235,9 +235,9 @@ def _add_edge(task: SearchTask, best: Array, edge: float) -> tuple[SearchTask, A
     logs, piece = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
     pieces = {}
     for function in task.family.by_size:
-        values_of_pieces = [logs.pop(key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
+        values_of_pieces = [logs.pop(make_key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
         values_of_pieces.insert(piece, values_of_pieces[piece])
-        pieces |= {key(function, f"a{number or ''}"): value for number, value in enumerate(values_of_pieces)}
+        pieces |= {make_key(function, f"a{number or ''}"): value for number, value in enumerate(values_of_pieces)}
     logs = pieces | logs
     edges = tuple(sorted((*task.edges, edge)))
     forms = dict(task.forms) | dict.fromkeys(task.family.by_size, "piecewise")

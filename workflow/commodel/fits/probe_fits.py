@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from commodel.errors import UserError, one_line, suggest
+from commodel.errors import UserError, make_printable, suggest_name
 from commodel.fits.validity_checks import (
     MIXTURE_PROBE,
     check_contention,
@@ -30,11 +30,11 @@ from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.shared_lines import LINK_FACTORS
 from commodel.models.evaluation.values import Values, rank_types
-from commodel.models.families import Family, find_family, unit
+from commodel.models.families import Family, find_family, find_unit
 from commodel.models.fitting.channels import find_longest_vectors
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, make_estimate
-from commodel.models.keys import PART, in_class, parse
-from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, probe
+from commodel.models.keys import PART, add_class, parse_key
+from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, find_probe
 from commodel.models.probes.mixture import TURN_WITHIN
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
@@ -58,7 +58,7 @@ def split_by_class(entry: Family, evidence: Observed) -> dict[str, Observed]:
         return {FIRST_NODES: evidence}
     levels = Hierarchy.of(evidence.levels)
     labels = {name: _label_cases(levels, name, evidence) for name in evidence.probes}
-    needed = [labels[name] for name in entry.probes if probe(name).classes and evidence.probes.get(name)]
+    needed = [labels[name] for name in entry.probes if find_probe(name).classes and evidence.probes.get(name)]
     classes = [FIRST_NODES]
     if entry.by_class and needed and not (evidence.types and entry.by_type):
         possible = [name for name in levels.names if not PART.fullmatch(name)]
@@ -77,7 +77,7 @@ def _select_class(evidence: Observed, labels: Labels, name: str) -> Observed:
 
 def _label_cases(levels: Hierarchy, name: str, evidence: Observed) -> list[str | None]:
     """Return the distance class of each case. Rank 0 sends to all others, or to those on another node."""
-    classes, first, labels = probe(name).classes, int(levels.distance(0, min(1, levels.nodes - 1))), []
+    classes, first, labels = find_probe(name).classes, int(levels.distance(0, min(1, levels.nodes - 1))), []
     by_type = bool(evidence.types) and name not in ROUND_TRIPS  # these are run once for each type, or pair of types
     for case in evidence.probes[name]:
         if not classes or by_type:
@@ -104,12 +104,12 @@ def add_class_values(entry: Family, parameters: ParameterSet, by_class: Mapping[
                 _find_value(of_class, text) == _find_value(parameters, text) for text in texts
             ):
                 continue
-            is_function = bool(entry.by_name[parse(texts[0]).parameter].argument)
+            is_function = bool(entry.by_name[parse_key(texts[0]).parameter].argument)
             if is_function:
-                forms[in_class(function, name, False)] = of_class.forms.get(function, "constant")
-            values |= {in_class(text, name, is_function): of_class.values[text] for text in texts}
+                forms[add_class(function, name, False)] = of_class.forms.get(function, "constant")
+            values |= {add_class(text, name, is_function): of_class.values[text] for text in texts}
             draws |= {
-                in_class(text, name, is_function): of_class.draws[text] for text in texts if text in of_class.draws
+                add_class(text, name, is_function): of_class.draws[text] for text in texts if text in of_class.draws
             }
         curves += [replace(curve, title=f"{curve.title}, {name}") for curve in of_class.curves]
     settings = {**parameters.settings, "classes": list(by_class)} if by_class else parameters.settings
@@ -121,7 +121,7 @@ def _group_by_function(entry: Family, parameters: ParameterSet) -> dict[str, lis
     """Return the names of values by function. A parameter that is a number forms a group of its own."""
     entries: dict[str, list[str]] = {}
     for text in parameters.values:
-        function = parse(text).function if entry.by_name[parse(text).parameter].argument else text
+        function = parse_key(text).function if entry.by_name[parse_key(text).parameter].argument else text
         entries.setdefault(function, []).append(text)
     return entries
 
@@ -223,16 +223,16 @@ def collect_observed(observations: pd.DataFrame, platform: str, seed: int, entry
         (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
     ]
     if "setting" in rows and len(settings_found := sorted(rows["setting"].unique())) > 1:
-        names = " and ".join(f"'{one_line(name, 80)}'" for name in settings_found[:2])
+        names = " and ".join(f"'{make_printable(name, 80)}'" for name in settings_found[:2])
         raise UserError(f"observations: platform '{platform}' has probes of the settings {names}, wanted one setting")
     probes: dict[str, list[CaseSamples]] = {}
     for (name, case), group in rows.groupby(["name", "id"], sort=False):
         first = group.iloc[0]
-        columns = (*probe(name).columns, "ranks", "layout", "pair")
+        columns = (*find_probe(name).columns, "ranks", "layout", "pair")
         for column in columns:
             if pd.isna(first.get(column)):
                 raise UserError(
-                    f"observations: case {one_line(case, 60)} of probe {name}: found no {column}, wanted one"
+                    f"observations: case {make_printable(case, 60)} of probe {name}: found no {column}, wanted one"
                 )
         settings = {column: _read_setting(first[column]) for column in columns}
         settings["where"] = str(first.get("where") or "")
@@ -251,7 +251,7 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     reasons."""
     entry = find_family(name)
     if platform not in plan.platforms:
-        raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
+        raise UserError(f"no platform '{platform}' in the plan; {suggest_name(platform, plan.platforms)}")
     planned = plan.platforms[platform]
     evidence = collect_observed(observations, platform, plan.seed, planned)
     try:
@@ -326,15 +326,15 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
     fitted = replace(
         fitted, values={key: np.where(np.abs(d) < ROUNDING_SECONDS, 0.0, d) for key, d in fitted.values.items()}
     )
-    estimated = {key: d for key, d in fitted.values.items() if not entry.by_name[parse(key).parameter].random}
+    estimated = {key: d for key, d in fitted.values.items() if not entry.by_name[parse_key(key).parameter].random}
     unknown = find_indistinct_values(estimated) | dict(fitted.unknown)
     values = {}
     for value, draws in fitted.values.items():
-        name = parse(value).parameter
+        name = parse_key(value).parameter
         reason = unknown.get(value, unknown.get(name, ""))
         note = "; ".join(text for text in (reason, fitted.notes.get(value, fitted.notes.get(name, ""))) if text)
         values[value] = make_estimate(
-            draws, unit(entry, value, fitted.forms), note, not reason, fitted.reach.get(value)
+            draws, find_unit(entry, value, fitted.forms), note, not reason, fitted.reach.get(value)
         )
     return ParameterSet(
         family=entry.name,

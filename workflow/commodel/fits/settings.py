@@ -30,7 +30,7 @@ from itertools import compress
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.fits.measured_tables import Measured
 from commodel.fits.table_fits import fit_measured, predict_seconds, stack_parts
 from commodel.models import Array
@@ -43,12 +43,12 @@ from commodel.predictions.prediction_intervals import measure_widening
 from commodel.predictions.recalibration import (
     Factor,
     RecalibrationFactors,
-    as_json,
     can_recalibrate,
-    from_json,
+    format_factors,
+    parse_factors,
     scale_values,
 )
-from commodel.predictions.residuals import ALL, kind_of, operation_class
+from commodel.predictions.residuals import ALL, find_kind, find_operation_class
 from commodel.records import Point
 from commodel.stats import MAD_TO_SIGMA, NORMAL_QUANTILE
 
@@ -217,7 +217,7 @@ def choose_reference(measured: Measured, wanted: str | None = None) -> str:
     """Return the wanted setting, else the first of those with most points."""
     counts = Counter(list_settings(measured))
     if wanted is not None and wanted not in counts:
-        raise UserError(f"found no point of setting '{wanted}'; {suggest(wanted, counts)}", key="--setting")
+        raise UserError(f"found no point of setting '{wanted}'; {suggest_name(wanted, counts)}", key="--setting")
     return counts.most_common(1)[0][0] if wanted is None else wanted
 
 
@@ -227,25 +227,26 @@ def fit_in_settings(measured: Measured, name: str, where: str, wanted: str | Non
     reference = choose_reference(measured, wanted)
     reference_points = select_setting(measured, reference)
     parameters = fit_measured(reference_points.points, reference_points.seconds, name, where)
-    others = [other for other in dict.fromkeys(list_settings(measured)) if other != reference]
-    if not others:
+    other_settings = [setting for setting in dict.fromkeys(list_settings(measured)) if setting != reference]
+    if not other_settings:
         return replace(
             parameters, provenance={**parameters.provenance, **({SETTING_KEY: reference} if reference else {})}
         )
     factors_of_others = []
-    for other in others:
+    for setting in other_settings:
         try:
             factors_of_others.append(
-                as_json(
-                    _estimate_against_reference(parameters, select_setting(measured, other), reference_points), other
+                format_factors(
+                    _estimate_against_reference(parameters, select_setting(measured, setting), reference_points),
+                    setting,
                 )
             )
         except UserError as error:
-            factors_of_others.append({SETTING_KEY: other, REASON_KEY: error.message})
+            factors_of_others.append({SETTING_KEY: setting, REASON_KEY: error.message})
     return replace(
         parameters,
         source=f"{parameters.source}, of {name_setting(reference)}",
-        errors=_widen_bands(parameters, measured, others),
+        errors=_widen_bands(parameters, measured, other_settings),
         provenance={**parameters.provenance, SETTING_KEY: reference, FACTORS_KEY: factors_of_others},
     )
 
@@ -258,7 +259,7 @@ def describe_factors(parameters: ParameterSet) -> Iterator[str]:
         if REASON_KEY in entry:
             yield f"{name} has no factors: {entry[REASON_KEY]}"
         else:
-            yield f"{name} against {reference}: {from_json(entry).text}; {entry['points']} points"
+            yield f"{name} against {reference}: {parse_factors(entry).text}; {entry['points']} points"
 
 
 def _estimate_against_reference(parameters: ParameterSet, other: Measured, reference: Measured) -> RecalibrationFactors:
@@ -274,21 +275,21 @@ def _estimate_against_reference(parameters: ParameterSet, other: Measured, refer
     return estimate_factors(parameters, points, np.log(np.array(other.seconds)[predicted] / reference_times[predicted]))
 
 
-def _widen_bands(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
+def _widen_bands(parameters: ParameterSet, measured: Measured, other_settings: list[str]) -> dict[str, Errors]:
     """Return the residual bands, widened at both ends until they cover 95 % of the points of other settings, each
     setting with equal weight."""
-    other_points = select_points(measured, [setting in others for setting in list_settings(measured)])
+    other_points = select_points(measured, [setting in other_settings for setting in list_settings(measured)])
     logs = np.log(np.array(other_points.seconds) / predict_seconds(parameters, other_points.points))
-    operations = [operation_class(point.operation) for point in other_points.points]
+    operations = [find_operation_class(point.operation) for point in other_points.points]
     setting, bands = np.array(list_settings(other_points)), {}
     for name, band in parameters.errors.items():
-        of_kind = np.array([name in (operation, kind_of(operation), ALL) for operation in operations]) & np.isfinite(
+        of_kind = np.array([name in (operation, find_kind(operation), ALL) for operation in operations]) & np.isfinite(
             logs
         )
         widening = measure_widening(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
         allocations = band.allocations + len(np.unique(setting[of_kind]))
-        beyond = {end: (low - widening, high + widening, growth) for end, (low, high, growth) in band.beyond.items()}
+        widened = {end: (low - widening, high + widening, growth) for end, (low, high, growth) in band.beyond.items()}
         bands[name] = replace(
-            band, low=band.low - widening, high=band.high + widening, allocations=allocations, beyond=beyond
+            band, low=band.low - widening, high=band.high + widening, allocations=allocations, beyond=widened
         )
     return bands

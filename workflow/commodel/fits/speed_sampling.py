@@ -48,19 +48,19 @@ class SizeSelection:
             self._add_interval(deviation, size, high)
 
     def _add_interval(self, deviation: float, low: int, high: int) -> None:
-        middle = area(round(sqrt(low * high)))
+        middle = compute_area(round(sqrt(low * high)))
         if high > MIN_SIZE_RATIO * low and low < middle < high:
             heapq.heappush(self.intervals, (-deviation, low, high, middle))
 
 
-def rectangle(size: int) -> tuple[int, int]:
+def make_rectangle(size: int) -> tuple[int, int]:
     """Return width and height of a rectangle of at most this area that is as square as possible."""
     width = isqrt(size)
     return width, size // width
 
 
-def area(size: int) -> int:
-    width, height = rectangle(size)
+def compute_area(size: int) -> int:
+    width, height = make_rectangle(size)
     return width * height
 
 
@@ -69,7 +69,9 @@ def sample_speeds(
 ) -> dict[str, Rows]:
     """Return the measured rows of each kind, at most `max_sizes`. Each round measures all kinds that have a next
     size."""
-    selections = {kind: SizeSelection(area(smallest), area(largest), tolerance, max_sizes) for kind in kinds}
+    selections = {
+        kind: SizeSelection(compute_area(smallest), compute_area(largest), tolerance, max_sizes) for kind in kinds
+    }
     while next_sizes := {
         kind: size for kind, selection in selections.items() if (size := selection.next()) is not None
     }:

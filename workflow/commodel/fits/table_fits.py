@@ -53,8 +53,8 @@ from commodel.fits.parameter_search import (
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
-from commodel.models.families import Family, family_names, find_family, infer_forms
-from commodel.models.fitting.numerics import SMALL, exp, log, normals, products, solve
+from commodel.models.families import Family, find_family, infer_forms, list_family_names
+from commodel.models.fitting.numerics import SMALL, draw_normals, exp, log, multiply_columns, solve
 from commodel.models.fitting.observed import DRAWS, Fitted
 from commodel.models.fitting.regression import make_curve
 from commodel.parameters import Errors, Estimate, ParameterSet
@@ -64,7 +64,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import fit_bands
 from commodel.predictions.predictions import predict
-from commodel.predictions.residuals import AXES, Residuals, operation_class
+from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.predictions.validity import SHORT_MESSAGE
 from commodel.progress import report_step
 from commodel.records import Point
@@ -75,7 +75,7 @@ from commodel.units import format_bytes, format_seconds
 def stack_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
     """Yield points stacked by shape: their numbers, their schedules, and a repeat count. A sum is split into its
     parts."""
-    for numbers, pattern in stack_points(points, many=True):
+    for numbers, pattern in stack_points(points, many_sizes=True):
         counted = pattern.iterate_parts() if isinstance(pattern, ScheduleSum) else [(1, pattern)]
         yield from ((numbers, part, count) for count, part in counted)
 
@@ -181,7 +181,7 @@ def cross_validate_points(points: Sequence[Point], seconds: Array, refit: Refit)
         "bytes": np.array([float(point.bytes) for point in points]),
         "ranks": np.array([float(point.leaves or point.ranks) for point in points]),
         "nodes": np.array([float(point.nodes) for point in points]),
-        "operation": np.array([operation_class(point.operation) for point in points]),
+        "operation": np.array([find_operation_class(point.operation) for point in points]),
     }
     folds = {name: np.unique(values, return_inverse=True)[1] % FOLDS for name, values in labels.items()}
     masks = {name: [fold == number for number in range(fold.max() + 1)] for name, fold in folds.items() if fold.any()}
@@ -210,9 +210,9 @@ def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> 
     def refit(masks: np.ndarray) -> Array:
         return np.array([refit_points(np.flatnonzero(flags)) for flags in masks])
 
-    def refit_points(kept: np.ndarray) -> Array:
+    def refit_points(numbers: np.ndarray) -> Array:
         try:
-            fitted = entry.fit_points([schedules[number] for number in kept], seconds[kept])
+            fitted = entry.fit_points([schedules[number] for number in numbers], seconds[numbers])
         except UserError:  # too few points remain
             return np.full(len(seconds), np.nan)
         model = Model.of_fit(entry, fitted)
@@ -239,7 +239,7 @@ ONE_SIZE_NOTE = "points of one size do not determine it"
 
 def list_fitted_by_collectives() -> list[str]:
     """Return the names of the models whose values can be determined from collectives alone."""
-    return [name for name in family_names() if _can_fit_tables(find_family(name))]
+    return [name for name in list_family_names() if _can_fit_tables(find_family(name))]
 
 
 def _can_fit_tables(entry: Family) -> bool:
@@ -360,19 +360,19 @@ def _search_best(task: SearchTask, guess: Array, rng: np.random.Generator) -> tu
     )  # multiplying all values by a factor multiplies predictions by it
     targets = np.zeros((len(starts), len(task.seconds)))
     logs, loss = task.fit_targets(starts, targets, MAX_FIRST_STEPS if task.large else MAX_STEPS_FROM_FAR)
-    kept = logs[np.argsort(loss, kind="stable")[:kept_count]]
+    candidates = logs[np.argsort(loss, kind="stable")[:kept_count]]
     if task.large:  # only the best starts are searched to the end
-        logs, _ = task.fit_targets(kept, targets[: len(kept)], MAX_STEPS_FROM_FAR)
-        kept = logs
+        logs, _ = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_FAR)
+        candidates = logs
     for _ in range(MAX_REWEIGHTINGS):
-        before, task = task.weights, task.update_weights(kept[0])
-        kept, loss = task.fit_targets(kept, targets[: len(kept)], MAX_STEPS_FROM_NEAR)
-        kept = kept[np.argsort(loss, kind="stable")]
+        before, task = task.weights, task.update_weights(candidates[0])
+        candidates, loss = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_NEAR)
+        candidates = candidates[np.argsort(loss, kind="stable")]
         if np.max(np.abs(task.weights - before)) <= MAX_WEIGHT_CHANGE:
             break
     logs, loss = task.fit_targets(logs, targets[: len(logs)], MAX_STEPS_FROM_NEAR)
-    noise = task.noise(task.misfit(kept[:1])[0])
-    kept_count, cost = task.find_minimum(np.vstack([kept, starts[:1]]), starts[0], GUESS_PENALTY * noise)
+    noise = task.noise(task.misfit(candidates[:1])[0])
+    kept_count, cost = task.find_minimum(np.vstack([candidates, starts[:1]]), starts[0], GUESS_PENALTY * noise)
     best = kept_count[cost.argmin()]
     return task, best, logs[loss <= task.loss(task.misfit(best[None])[0]) + CHI_SQUARED_95 * noise]
 
@@ -389,10 +389,10 @@ def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Ar
     residuals = task.damping_factor * misfit / np.maximum(1 - _compute_leverage(task.residuals(shifted - misfit)), 0.1)
     if task.large:
         moves, _ = task.linearise(best, misfit, DRAW_RIDGE)
-        noisy_residuals = residuals * normals(rng, (DRAWS, count))
+        noisy_residuals = residuals * draw_normals(rng, (DRAWS, count))
         return np.vstack([best, best + np.clip(-noisy_residuals @ moves, -MAX_DRAW_OFFSET, MAX_DRAW_OFFSET)])
     draws = int(np.clip(MAX_MESSAGE_DRAWS // max(task.messages, 1), MIN_DRAWS, DRAWS))
-    target = misfit - residuals * normals(rng, (draws, count))
+    target = misfit - residuals * draw_normals(rng, (draws, count))
     from_near, loss = task.fit_targets(np.tile(best, (draws, 1)), target, MAX_STEPS_FROM_NEAR)
     from_far, loss_from_far = task.fit_targets(
         best + START_RANGE * rng.uniform(-1, 1, from_near.shape), target, MAX_STEPS_FROM_FAR
@@ -403,7 +403,7 @@ def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Ar
 
 def _compute_leverage(slopes: Array) -> Array:
     """Return how much each point's own time influences its prediction, from slopes (values, points)."""
-    normal = products(slopes[None])[0]
+    normal = multiply_columns(slopes[None])[0]
     ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no prediction depends on
     solved = solve(np.tile(normal + ridge * np.eye(len(normal)), (slopes.shape[1], 1, 1)), slopes.T)
     return np.sum(solved * slopes.T, axis=1)
@@ -441,9 +441,9 @@ def _describe_unexplained_rows(predictions: Array, measured: Measured, table: st
     for number in unexplained[:MAX_NAMED_ROWS]:
         point, factor = measured.points[number], math.exp(factors[number])
         lines = ",".join(map(str, measured.lines.get(point, ())))
-        what = f"{point.operation} {point.algorithm or point.topology}, {point.ranks} ranks"
+        workload = f"{point.operation} {point.algorithm or point.topology}, {point.ranks} ranks"
         size = format_bytes(point.bytes)
-        yield f"{table}:{lines}: {what}, {size}: took {factor:.3g} times its prediction, not explained"
+        yield f"{table}:{lines}: {workload}, {size}: took {factor:.3g} times its prediction, not explained"
     if len(unexplained) > MAX_NAMED_ROWS:
         yield f"{table}: {len(unexplained) - MAX_NAMED_ROWS} more rows are not explained"
 
@@ -460,8 +460,8 @@ def _describe_collapse(parameters: ParameterSet, predictions: Array, points: lis
     hockney = ParameterSet(family="hockney", platform="", source="", values=estimates)
     difference = float(np.nanmax(np.abs(np.log(predict_seconds(hockney, points) / predictions))))
     if difference < MAX_RELATIVE_DIFFERENCE:
-        what = f"α = {format_seconds(alpha)}, β = {beta:.3g} s/B"
-        yield f"loggp has collapsed to Hockney: with {what} predictions are equal within {100 * difference:.1g} %"
+        constants = f"α = {format_seconds(alpha)}, β = {beta:.3g} s/B"
+        yield f"loggp has collapsed to Hockney: with {constants} predictions are equal within {100 * difference:.1g} %"
 
 
 def predict_seconds(parameters: ParameterSet, points: Sequence[Point]) -> Array:

@@ -20,15 +20,15 @@ from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
-from commodel.models.probes import Site, probe
+from commodel.models.probes import Site, find_probe
 from commodel.models.probes.mixture import SMALLEST_SIZE, TURN_AROUND, TURN_FAN, TURN_STREAM, TURN_WITHIN
 from commodel.models.probes.node_pairs import TYPE_PAIRS_STEP
 from commodel.parameters import ParameterSet
 from commodel.patterns.layouts import parse_nodes, place_ranks
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.model import Model
-from commodel.predictions.validity import exceeds_factor, single_message_ratios
-from commodel.stats import median_interval
+from commodel.predictions.validity import compute_single_message_ratios, exceeds_factor
+from commodel.stats import compute_median_interval
 
 MAX_LEFT_OUT_CASES = 12  # cases of a probe that are left out in turn, evenly selected from all
 LEFT_OUT_FIT_DRAWS = 21  # draws of such a fit: only its estimate is used, but fits weight cases by their noise
@@ -69,7 +69,7 @@ def list_nodes(layout: str, ranks: int, where: str) -> np.ndarray:
 def make_case_schedule(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
     """Return the schedule that a probe case plays, on the node types where it was measured; None for a case without
     schedule."""
-    entry = probe(name)
+    entry = find_probe(name)
     pattern = entry.pattern(settings) if entry.pattern else None
     if pattern is None:
         return None
@@ -122,7 +122,7 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
                 kind = f"{kind}.{case.settings['pair']}"
             ratio, single_ratio = (
                 float(np.median(case.seconds)) / prediction,
-                float(single_message_ratios(parameters, stack_schedules([pattern]))[0]),
+                float(compute_single_message_ratios(parameters, stack_schedules([pattern]))[0]),
             )
             times[kind][int(case.settings["bytes"])].append((ratio, single_ratio))
     return {kind: worst for kind, by_size in times.items() if (worst := _summarize_contention(by_size))}
@@ -163,7 +163,7 @@ def measure_unevenness(evidence: Observed) -> float:
     steps: dict[int, dict[int, list[tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(list))
     for case in evidence.probes.get("evenness", ()):
         if len(case.seconds) and int(case.settings["step"]) != TYPE_PAIRS_STEP:
-            interval = median_interval(case.seconds, case.passes)
+            interval = compute_median_interval(case.seconds, case.passes)
             steps[int(case.settings["bytes"])][int(case.settings["step"])].append(interval)
     largest_ratio = 1.0
     for pairs_by_step in steps.values():
@@ -181,7 +181,7 @@ def find_unequal_types(evidence: Observed) -> dict[str, float]:
     for case in evidence.probes.get("evenness", ()):
         if len(case.seconds) and int(case.settings["step"]) == TYPE_PAIRS_STEP:
             pair = _name_types(evidence, int(case.settings["one"]), int(case.settings["two"]))
-            times[int(case.settings["bytes"])][pair] = median_interval(case.seconds, case.passes)
+            times[int(case.settings["bytes"])][pair] = compute_median_interval(case.seconds, case.passes)
     worst: dict[str, float] = {}
     for by_pair in times.values():
         reference = by_pair.get(_name_types(evidence, 0, 1))

@@ -23,7 +23,7 @@ from commodel.errors import UserError
 from commodel.files.safe_paths import check_inside
 from commodel.files.safe_reading import MIB, read_lines
 from commodel.records import LIBRARY
-from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
+from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, show_value
 
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
@@ -98,19 +98,19 @@ class Readings:
         `algorithm_name` is empty for the library default. With 0 bytes to move, a library returns at once, so such a
         row is not used.
         """
-        from commodel.patterns.operations import base_name, has_size, list_operations
+        from commodel.patterns.operations import find_base_name, has_size, list_operations
 
-        operation = MPI_NAMES.get(normalize_operation(name), name if base_name(name) in list_operations() else "")
+        operation = MPI_NAMES.get(normalize_operation(name), name if find_base_name(name) in list_operations() else "")
         if operation and has_size(operation) and not size and algorithm_name in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
             return
-        algorithm_name = source_row.given.algorithm or algorithm_name or LIBRARY
+        algorithm_name = source_row.stated.algorithm or algorithm_name or LIBRARY
         if not operation or (algorithm_name != LIBRARY and not _has_algorithm(operation, algorithm_name)):
             self.left_out[name if algorithm_name == LIBRARY else f"{name} {algorithm_name}"] += 1
             return
-        ranks = source_row.given.ranks or ranks
+        ranks = source_row.stated.ranks or ranks
         if not ranks:
-            raise source_row.error("the file does not say how many ranks there were; give --ranks")
+            raise source_row.error("the file does not name the number of ranks; give --ranks")
         size = size if has_size(operation) else 0
         self._add(source_row, operation, algorithm_name, ranks, size, seconds, statistic)
 
@@ -134,7 +134,7 @@ class Readings:
             raise source_row.error(f"found a size of {size} bytes, wanted 0 to {MAX_BYTES}")
         if not 2 <= ranks <= MAX_COUNT:
             raise source_row.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
-        layout = source_row.given.layout or source_row.layout
+        layout = source_row.stated.layout or source_row.layout
         if problem := _find_refusal("layout", layout) or _find_refusal("operation", operation):
             raise source_row.error(problem)
         self.times.append(
@@ -150,7 +150,7 @@ class SourceRow:
 
     file: Path
     line: int  # 0: the row is from the file `tool_name` in an archive
-    given: StatedProperties
+    stated: StatedProperties
     layout: str = ""
     tool_name: str = ""  # the tool's name of the algorithm, if several of its names mean one of ours
     setting: str = ""
@@ -164,22 +164,22 @@ class SourceRow:
             message = f"{self.tool_name}: {message}"
         return UserError(message, file=self.file, line=self.line or None)
 
-    def split(self, columns: Sequence[str], cells: Sequence[str], *, what: str = "numbers") -> dict[str, str]:
+    def split(self, columns: Sequence[str], cells: Sequence[str], *, cell_name: str = "numbers") -> dict[str, str]:
         """Return the cells by column; refuse a row with more or fewer cells than columns."""
         if len(cells) != len(columns):
-            raise self.error(f"found {len(cells)} {what}, wanted {' '.join(columns)}")
+            raise self.error(f"found {len(cells)} {cell_name}, wanted {' '.join(columns)}")
         return dict(zip(columns, cells, strict=True))
 
     def parse_number(self, text: str) -> float:
         try:
             return float(text)
         except ValueError:
-            raise self.error(f"found {shown(text)}, wanted a number") from None
+            raise self.error(f"found {show_value(text)}, wanted a number") from None
 
     def parse_whole(self, text: str) -> int:
         number = self.parse_number(text)
         if not isfinite(number) or number != int(number) or number < 0:
-            raise self.error(f"found {shown(text)}, wanted a whole number")
+            raise self.error(f"found {show_value(text)}, wanted a whole number")
         return int(number)
 
 
@@ -195,14 +195,16 @@ class Format:
     extra_options: tuple[str, ...] = ()  # fields of `StatedProperties` used besides algorithm, layout and ranks
 
 
-def read_times(entry: Format, files: Iterable[Path], given: StatedProperties) -> Readings:
+def read_times(entry: Format, files: Iterable[Path], stated: StatedProperties) -> Readings:
     """Return all times of some files; a file without any time is refused, since it may have another format."""
     joined = Readings()
     for file in files:
-        readings = entry.times(file, given)
+        readings = entry.times(file, stated)
         if not readings.times:
-            what = f", only {describe_left_out(readings)}" if readings.left_out else f"; is it a file of {entry.title}?"
-            raise UserError(f"found no time of an operation and algorithm known here{what}", file=file)
+            explanation = (
+                f", only {describe_left_out(readings)}" if readings.left_out else f"; is it a file of {entry.title}?"
+            )
+            raise UserError(f"found no time of a known operation and algorithm{explanation}", file=file)
         joined.times += readings.times
         joined.left_out += readings.left_out
         joined.remarks += readings.remarks
@@ -211,9 +213,9 @@ def read_times(entry: Format, files: Iterable[Path], given: StatedProperties) ->
 
 def describe_left_out(readings: Readings) -> str:
     """Return a summary of the rows left out, such as `3 rows (2 exscan, 1 allgather sparbit)`."""
-    count, more = readings.left_out.total(), len(readings.left_out) - MAX_LISTED_NAMES
+    count, hidden = readings.left_out.total(), len(readings.left_out) - MAX_LISTED_NAMES
     names = [f"{rows} {name}" for name, rows in readings.left_out.most_common(MAX_LISTED_NAMES)]
-    names += [f"and {more} other names"] if more > 0 else []
+    names += [f"and {hidden} other names"] if hidden > 0 else []
     return f"{count} row{'s' if count > 1 else ''} ({', '.join(names)})"
 
 
@@ -222,10 +224,10 @@ def read_text_lines(path: Path) -> Iterator[tuple[int, str]]:
     return read_lines(path, MAX_FILE_BYTES, "a table of times", strict=False)
 
 
-def read_source_rows(path: Path, given: StatedProperties) -> Iterator[tuple[SourceRow, str]]:
+def read_source_rows(path: Path, stated: StatedProperties) -> Iterator[tuple[SourceRow, str]]:
     """Yield the lines of a text file, each with its place."""
     for number, line in read_text_lines(path):
-        yield SourceRow(path, number, given), line
+        yield SourceRow(path, number, stated), line
 
 
 def normalize_operation(name: str) -> str:

@@ -8,7 +8,7 @@ option. Cells may have their own units; times in a column of another name than `
 
 from pathlib import Path
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.interchange import Format, Readings, SourceRow, StatedProperties
 from commodel.records import LIBRARY
@@ -18,9 +18,9 @@ NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "stati
 UNITS = {"seconds": TIME_UNITS, "bytes": BYTE_UNITS}
 
 
-def read_file(path: Path, given: StatedProperties) -> Readings:
-    columns = _parse_column_options(given.columns)
-    needed = [] if given.operation else ["operation"]
+def read_file(path: Path, stated: StatedProperties) -> Readings:
+    columns = _parse_column_options(stated.columns)
+    needed = [] if stated.operation else ["operation"]
     wanted = [columns.get(name, (name, ""))[0] for name in (*needed, "seconds")]
     readings = Readings()
     requested = (*wanted, *(column for column, _ in columns.values()))
@@ -35,24 +35,24 @@ def read_file(path: Path, given: StatedProperties) -> Readings:
                 column = columns["seconds"][0]
                 complaint = f"found '{texts['seconds']}' without a unit; name it, e.g. --column seconds={column}:us"
                 raise UserError(complaint, key=column)
-            _add_row(readings, SourceRow(path, number, given, layout=texts["layout"]), texts)
+            _add_row(readings, SourceRow(path, number, stated, layout=texts["layout"]), texts)
     return readings
 
 
 def _add_row(readings: Readings, source_row: SourceRow, texts: dict[str, str]) -> None:
     from commodel.patterns.algorithms import find_algorithm
-    from commodel.patterns.operations import canonical_operation, has_size
+    from commodel.patterns.operations import canonicalize_operation, has_size
 
-    name = source_row.given.operation or texts["operation"]
+    name = source_row.stated.operation or texts["operation"]
     statistic, seconds = texts["statistic"] or "unknown", parse_cell(texts, "seconds", parse_seconds)
     if name == "pingpong":
         readings.add_message(source_row, parse_cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
         return
-    name = canonical_operation(name)
-    chosen = source_row.given.algorithm or texts["algorithm"]
+    name = canonicalize_operation(name)
+    chosen = source_row.stated.algorithm or texts["algorithm"]
     if chosen and chosen != LIBRARY:
         find_algorithm(name, chosen)
-    ranks = source_row.given.ranks or parse_cell(texts, "ranks", parse_count)
+    ranks = source_row.stated.ranks or parse_cell(texts, "ranks", parse_count)
     size = parse_cell(texts, "bytes", parse_bytes) if has_size(name) else 0
     readings.add_collective(source_row, name, chosen, ranks, size, seconds, statistic)
 
@@ -65,10 +65,10 @@ def _parse_column_options(settings: tuple[str, ...]) -> dict[str, tuple[str, str
         if not equals or not column:
             raise UserError(f"found '{setting}', wanted NAME=COLUMN or NAME=COLUMN:UNIT", key="--column")
         if name not in NAMES:
-            raise UserError(f"no column is called '{name}' here; {suggest(name, NAMES)}", key="--column")
+            raise UserError(f"no column is called '{name}' here; {suggest_name(name, NAMES)}", key="--column")
         column, _, unit = column.partition(":")
         if unit and unit not in UNITS.get(name, ()):
-            hint = suggest(unit, UNITS[name]) if name in UNITS else f"{name} has no unit"
+            hint = suggest_name(unit, UNITS[name]) if name in UNITS else f"{name} has no unit"
             raise UserError(f"found the unit '{unit}' of {name}; {hint}", key="--column")
         columns[name] = (column.strip(), unit)
     return columns

@@ -59,12 +59,12 @@ def _format_arguments(values: Mapping[str, float], unit: str) -> str:
     numbers = {name: values.get(name, 0.0) for name in ("L", "o", "g", "G", "O")}
     texts = []
     for name, value in numbers.items():
-        whole = round(value * UNITS[unit])
-        if whole > MAX_ARGUMENT:
+        integer = round(value * UNITS[unit])
+        if integer > MAX_ARGUMENT:
             raise UserError(f"found {name} of {value:g} s, wanted at most 2^31 {unit}")
-        if abs(whole - value * UNITS[unit]) > 0.01 * value * UNITS[unit] and unit == "ns":
+        if abs(integer - value * UNITS[unit]) > 0.01 * value * UNITS[unit] and unit == "ns":
             raise UserError(f"found {name} of {value:g} s, which is no whole number of ns; give --unit ps")
-        texts.append(f"-{name} {whole}")
+        texts.append(f"-{name} {integer}")
     largest = int(values.get("S", MAX_ARGUMENT))
     return f"LogGOPSim {' '.join(texts)} -S {min(largest, MAX_ARGUMENT)}, in {unit}"
 
@@ -89,9 +89,9 @@ def _format_message(schedule: Schedule, row: int, receives: bool) -> str:
     If the schedule has `ends`, the two ends of messages may be posted in different orders, so each message has its own
     tag.
     """
-    what = f"recv {{}}b from {schedule.src[row]}" if receives else f"send {{}}b to {schedule.dst[row]}"
+    call = f"recv {{}}b from {schedule.src[row]}" if receives else f"send {{}}b to {schedule.dst[row]}"
     tag = schedule.step[row] if schedule.nonblocking is None else row
-    return f"{what.format(max(int(schedule.bytes[row]), 1))} tag {tag}"
+    return f"{call.format(max(int(schedule.bytes[row]), 1))} tag {tag}"
 
 
 FORMAT = Format("goal", "LogGOPSim's GOAL")

@@ -31,11 +31,11 @@ ONE_BLOCK_SINCE_VERSION = (2019, 1)
 Version = tuple[int, int] | None
 
 
-def read_file(path: Path, given: StatedProperties) -> Readings:
+def read_file(path: Path, stated: StatedProperties) -> Readings:
     """Return the times of a file; benchmarks without the time of one operation are counted as left out."""
     readings, name, ranks, columns = Readings(), "", 0, []
     version: Version = None
-    for source_row, line in read_source_rows(path, given):
+    for source_row, line in read_source_rows(path, stated):
         if match := VERSION.match(line):
             version = int(match[1]), int(match[3] or match[2] or 0)
         elif match := NAME.match(line):
@@ -74,7 +74,7 @@ def _add_row(
         if normalize_operation(name) == "reducescatterblock" or (
             normalize_operation(name) == "reducescatter" and version >= ONE_BLOCK_SINCE_VERSION
         ):
-            size *= source_row.given.ranks or ranks or 1
+            size *= source_row.stated.ranks or ranks or 1
         readings.add_collective(
             source_row, name, "", ranks, size, source_row.parse_number(row[SLOWEST_COLUMN]) * 1e-6, SLOWEST_RANK_MEAN
         )

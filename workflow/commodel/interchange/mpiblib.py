@@ -10,23 +10,21 @@ from pathlib import Path
 from commodel.interchange import Format, Readings, StatedProperties, read_source_rows
 
 
-def read_file(path: Path, given: StatedProperties) -> Readings:
+def read_file(path: Path, stated: StatedProperties) -> Readings:
     readings, columns = Readings(), []
-    for source_row, line in read_source_rows(path, given):
+    for source_row, line in read_source_rows(path, stated):
         cells = line.lstrip("#").split()
         if line.startswith("#"):
             columns = cells if cells[:2] == ["msg", "time"] else columns
         elif cells and columns:
             row = source_row.split(columns, cells)
-            if not given.operation:
-                raise source_row.error(
-                    "the file does not say what was measured; give --operation, e.g. bcast or pingpong"
-                )
+            if not stated.operation:
+                raise source_row.error("the file does not name the operation; give --operation, e.g. bcast or pingpong")
             size, seconds = source_row.parse_whole(row["msg"]), source_row.parse_number(row["time"])
-            if given.operation == "pingpong":
+            if stated.operation == "pingpong":
                 readings.add_message(source_row, size, seconds / 2, "mean")
             else:
-                readings.add_collective(source_row, given.operation, "", 0, size, seconds, "mean")
+                readings.add_collective(source_row, stated.operation, "", 0, size, seconds, "mean")
     return readings
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.interchange import Format, read_text_lines
 from commodel.patterns.trees.tree import Tree, place_on_hosts
-from commodel.units import shown
+from commodel.units import show_value
 
 HOST = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -22,7 +22,7 @@ def name_hosts(tree: Tree, hosts: Path) -> Tree:
         if not host:
             continue
         if not HOST.fullmatch(host):
-            raise UserError(f"found {shown(host)}, wanted a host's name", file=hosts, line=number)
+            raise UserError(f"found {show_value(host)}, wanted a host's name", file=hosts, line=number)
         names.append(host)
     if len(names) < tree.nodes:
         raise UserError(f"found {len(names)} hosts, wanted one for each of {tree.nodes} nodes", file=hosts)

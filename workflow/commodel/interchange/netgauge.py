@@ -37,7 +37,7 @@ def read_parameters(path: Path) -> ParameterSet:
     size = f"{first['s']:g} B"
     note = f"half of the smallest round trip, {first['L'] * 1e6:.4g} µs, less o_s and o_r of {size}"
     L = _make_exact_estimate(
-        max(latency, 0.0), "s", note if latency > 0 else f"{note}, which is not above 0", known=latency > 0
+        max(latency, 0.0), "s", note if latency > 0 else f"{note}, which is not above 0", determined=latency > 0
     )
     line = f"a line through the sizes up to {last['s']:g} B"
     if skipped := len(rows) - len(fitted):
@@ -70,8 +70,8 @@ def _read_rows(path: Path) -> Iterator[dict[str, float]]:
         yield row
 
 
-def _make_exact_estimate(value: float, unit: str, note: str, known: bool = True) -> Estimate:
-    return Estimate(value, unit, value, value, note, known)
+def _make_exact_estimate(value: float, unit: str, note: str, determined: bool = True) -> Estimate:
+    return Estimate(value, unit, value, value, note, determined)
 
 
 FORMAT = Format("netgauge", "Netgauge", parameters=read_parameters)

@@ -25,9 +25,9 @@ STATISTICS = {
 LATENCY_STATISTICS = {"p50": "median", "latency": "mean", "avg": "mean"}
 
 
-def read_file(path: Path, given: StatedProperties) -> Readings:
+def read_file(path: Path, stated: StatedProperties) -> Readings:
     readings, name, other, columns = Readings(), "", "", []
-    for source_row, text in read_source_rows(path, given):
+    for source_row, text in read_source_rows(path, stated):
         line = " ".join(text.split())  # a regular expression would search very long runs of blanks repeatedly
         if title := TITLE.match(line):
             latency = LATENCY.fullmatch(title["name"])
@@ -53,7 +53,7 @@ def read_file(path: Path, given: StatedProperties) -> Readings:
 def _parse_column_names(line: str) -> list[str]:
     """Return the column names of the line in their order: size, latency, avg, max, p50, …"""
     matches = COLUMN.finditer(line.lstrip(" #"))
-    return ["size" if found["size"] else found["other"] or (found["kind"] or "latency").lower() for found in matches]
+    return ["size" if match["size"] else match["other"] or (match["kind"] or "latency").lower() for match in matches]
 
 
 def _add_row(readings: Readings, source_row: SourceRow, name: str, row: dict[str, str]) -> None:

@@ -26,13 +26,13 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import MAX_SETTING_LENGTH
 from commodel.files.safe_reading import MAX_LINE_BYTES, read_files_in, read_lines
 from commodel.files.tables import add_line_to_errors, read_rows
 from commodel.interchange import MAX_FILE_BYTES, Format, Readings, SourceRow, StatedProperties
 from commodel.records import LIBRARY
-from commodel.units import MAX_COUNT, shown
+from commodel.units import MAX_COUNT, show_value
 
 ORIGIN = re.compile(r"_(ompi|over|mpich|craympich)$")
 UNCUT_SEGMENT = "2GiB"  # Open MPI does not segment messages if an algorithm is selected by name
@@ -162,10 +162,10 @@ def read_placement(lines: Iterable[str], file: str) -> Placement:
         cells = [cell.strip() for cell in line.split(",")]
         if number == 1 or not any(cells):
             if number == 1 and cells[:2] != ["MPI_Rank", "allocation"]:
-                raise UserError(f"{file}: found {shown(line)}, wanted MPI_Rank,allocation")
+                raise UserError(f"{file}: found {show_value(line)}, wanted MPI_Rank,allocation")
             continue
         if len(cells) < 2 or not (cells[0].isascii() and cells[0].isdigit()) or not cells[1]:
-            raise UserError(f"{file} line {number}: found {shown(line)}, wanted a rank and its host")
+            raise UserError(f"{file} line {number}: found {show_value(line)}, wanted a rank and its host")
         if (rank := int(cells[0][:9])) >= MAX_COUNT or rank in hosts:
             raise UserError(f"{file} line {number}: found rank {rank}, wanted each from 0 on once")
         hosts[rank] = cells[1]
@@ -189,21 +189,21 @@ def _describe_layout(nodes: list[int]) -> str:
 
 
 def choose_placement(
-    said: Placement, gpu: bool, tests: Sequence[Placement], allocs: Mapping[str, Placement]
+    declared: Placement, gpu: bool, tests: Sequence[Placement], allocs: Mapping[str, Placement]
 ) -> Placement:
-    """Return the placement of a test, by its metadata (`said`) and the allocation files of its run.
+    """Return the placement of a test, by its metadata (`declared`) and the allocation files of its run.
 
     `tests` are the placements of all tests of the run by their metadata. An allocation file has the real placement,
     metadata the wanted one. If they differ, the allocation file is right, provided that it is certainly of this test.
     """
     sized = {name: placement for name, placement in allocs.items() if ALLOCATION_FILE.fullmatch(name)[1]}
     if not sized:
-        return next(iter(allocs.values())) if allocs and said == tests[0] else said
-    right = {name: placement for name, placement in sized.items() if placement.ranks == said.ranks}
+        return next(iter(allocs.values())) if allocs and declared == tests[0] else declared
+    right = {name: placement for name, placement in sized.items() if placement.ranks == declared.ranks}
     if not right and len(sized) == len(set(tests)) == 1:
         right = sized
     of_kind = [placement for name, placement in right.items() if bool(ALLOCATION_FILE.fullmatch(name)[2]) == gpu]
-    return next(iter([*of_kind, *right.values()]), said)
+    return next(iter([*of_kind, *right.values()]), declared)
 
 
 DATA_FILE = re.compile(r"([0-9]{1,12})_(.+)\.csv")
@@ -265,7 +265,7 @@ def read_runs(path: Path) -> dict[str, Run]:
         within = folders[-1] if folders and folders[-1].isdigit() else ""
         outer = folders[: -1 if within else None]
         run = runs.setdefault(outer[-1] if outer else _name_run(run_path), Run())
-        with mistakes_in(path):
+        with locate_mistakes(path):
             if ALLOCATION_FILE.fullmatch(file) and not within:
                 run.allocs[file] = read_placement(_split_lines(content), file)
             elif within and (match := DATA_FILE.fullmatch(file)) and f"{within}/{file}".startswith(only):
@@ -302,7 +302,9 @@ def _parse_nanoseconds(content: bytes, source: str) -> list[int]:
     if not rows[0].strip():
         return []
     if rows[0].split(b",")[0].strip() != b"highest":
-        raise UserError(f"{source} line 1: found {shown(rows[0][:40].decode('utf-8', 'replace'))}, wanted 'highest'")
+        raise UserError(
+            f"{source} line 1: found {show_value(rows[0][:40].decode('utf-8', 'replace'))}, wanted 'highest'"
+        )
     times, average = [], False
     for number, row in enumerate(rows[1].splitlines() if len(rows) > 1 else (), 2):
         cell = row.split(b",", 1)[0].strip()
@@ -311,7 +313,7 @@ def _parse_nanoseconds(content: bytes, source: str) -> list[int]:
         if average or not cell.isdigit() or len(cell) > 18:
             average = not average and cell.startswith(b"Average")
             if not average:
-                found = shown(cell[:40].decode("utf-8", "replace"))
+                found = show_value(cell[:40].decode("utf-8", "replace"))
                 raise UserError(f"{source} line {number}: found {found}, wanted nanoseconds")
             continue
         times.append(int(cell))
@@ -327,11 +329,11 @@ def _split_lines(content: bytes) -> Iterator[str]:
         yield line[:MAX_LINE_BYTES].decode("utf-8", "replace")
 
 
-def read_metadata(path: Path, given: str) -> tuple[Path, dict[tuple[str, str], TestMetadata]]:
-    """Return the file of metadata, and its tests by run and number; without `given`, PICO's usual places are tried."""
+def read_metadata(path: Path, option: str) -> tuple[Path, dict[tuple[str, str], TestMetadata]]:
+    """Return the file of metadata, and its tests by run and number; without `option`, PICO's usual places are tried."""
     file = (
-        Path(given)
-        if given
+        Path(option)
+        if option
         else next((source_row for source_row in _list_metadata_places(path) if source_row.is_file()), None)
     )
     if file is None:
@@ -363,7 +365,7 @@ def parse_metadata(row: Mapping[str, str], job: str) -> TestMetadata:
 
 def _parse_count(text: str, key: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text)):
-        raise UserError(f"found {shown(text)}, wanted a whole number above 0", key=key)
+        raise UserError(f"found {show_value(text)}, wanted a whole number above 0", key=key)
     return int(text)
 
 
@@ -416,27 +418,27 @@ class Row:
     tool_name: str
 
 
-def read_file(path: Path, given: StatedProperties) -> Readings:
+def read_file(path: Path, stated: StatedProperties) -> Readings:
     readings = Readings()
     if is_run(path):
-        rows = list(_read_run_rows(path, given, readings))
+        rows = list(_read_run_rows(path, stated, readings))
     else:
-        rows = list(_read_summary_rows(path, given) if _is_summary(path) else _read_table_rows(path, given))
+        rows = list(_read_summary_rows(path, stated) if _is_summary(path) else _read_table_rows(path, stated))
     tests: dict[Test, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         tests[row.test][row.tool_name][row.elements] = row.seconds
     followers = {test: find_equal_to_default(test.collective, measured) for test, measured in tests.items()}
     for row in rows:
         _add_row(row, row.tool_name in followers[row.test], readings)
-    for test, others in followers.items():
-        same = ", ".join(f"{name} takes the time of {other}" for name, other in sorted(others.items()))
-        readings.remarks += [f"{test}: at every size {same}: counted as the library default"] if others else []
+    for test, same_times in followers.items():
+        same = ", ".join(f"{name} takes the time of {other}" for name, other in sorted(same_times.items()))
+        readings.remarks += [f"{test}: at every size {same}: counted as the library default"] if same_times else []
     return readings
 
 
-def _read_table_rows(path: Path, given: StatedProperties) -> Iterator[Row]:
+def _read_table_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
     for number, row in read_rows(path, TABLE_COLUMNS):
-        source_row = SourceRow(path, number, given, tool_name=row["algorithm"])
+        source_row = SourceRow(path, number, stated, tool_name=row["algorithm"])
         per_node, nodes, size = (source_row.parse_whole(row[name]) for name in ("ranks_per_node", "nodes", "bytes"))
         source_row = replace(
             source_row,
@@ -454,15 +456,15 @@ def _is_summary(path: Path) -> bool:
     return set(SUMMARY_COLUMNS) <= {name.strip() for name in first[1].split(",")}
 
 
-def _read_summary_rows(path: Path, given: StatedProperties) -> Iterator[Row]:
+def _read_summary_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
     """Yield the rows of PICO's summary of runs: times in nanoseconds, with the columns of the metadata."""
     for number, row in read_rows(path, SUMMARY_COLUMNS):
-        source_row = SourceRow(path, number, given, tool_name=row["algo_name"])
+        source_row = SourceRow(path, number, stated, tool_name=row["algo_name"])
         with add_line_to_errors(path, number):
-            about = parse_metadata(row, row.get("timestamp", ""))
-        source_row = replace(source_row, layout=about.placement.layout, setting=about.setting)
+            metadata = parse_metadata(row, row.get("timestamp", ""))
+        source_row = replace(source_row, layout=metadata.placement.layout, setting=metadata.setting)
         elements, size = source_row.parse_whole(row["array_dim"]), source_row.parse_whole(row["buffer_size"])
-        test = Test(row.get("timestamp", ""), row.get("test_id", ""), about.collective, about.placement.ranks)
+        test = Test(row.get("timestamp", ""), row.get("test_id", ""), metadata.collective, metadata.placement.ranks)
         yield Row(
             source_row,
             test,
@@ -473,37 +475,39 @@ def _read_summary_rows(path: Path, given: StatedProperties) -> Iterator[Row]:
         )
 
 
-def _read_run_rows(path: Path, given: StatedProperties, readings: Readings) -> Iterator[Row]:
+def _read_run_rows(path: Path, stated: StatedProperties, readings: Readings) -> Iterator[Row]:
     runs = read_runs(path)
-    file, metadata = read_metadata(path, given.metadata) if runs else (path, {})
+    file, metadata = read_metadata(path, stated.metadata) if runs else (path, {})
     for name, run in runs.items():
-        for count, what in (
+        for count, cause in (
             (run.empty, "empty file"),
             (len(run.unreadable_files), "file with lines that are no times"),
         ):
-            readings.left_out.update({what: count} if count else {})
+            readings.left_out.update({cause: count} if count else {})
         if run.unreadable_files:
-            more = f", and {len(run.unreadable_files) - 1} more like it" if len(run.unreadable_files) > 1 else ""
-            readings.remarks.append(f"{name}: {run.unreadable_files[0]}: the file is ignored{more}")
-        of_tests = {number: about for (job, number), about in metadata.items() if job == name}
+            more_text = f", and {len(run.unreadable_files) - 1} more like it" if len(run.unreadable_files) > 1 else ""
+            readings.remarks.append(f"{name}: {run.unreadable_files[0]}: the file is ignored{more_text}")
+        of_tests = {number: test_metadata for (job, number), test_metadata in metadata.items() if job == name}
         moved: dict[str, list[str]] = defaultdict(list)
         for number, samples in sorted(run.tests.items()):
-            about = of_tests.get(number)
-            if about is None:
+            test_metadata = of_tests.get(number)
+            if test_metadata is None:
                 readings.left_out[f"test {number} of {name}, which is not in {file.name}"] += len(samples)
                 continue
             placement = choose_placement(
-                about.placement, about.gpu, [other.placement for other in of_tests.values()], run.allocs
+                test_metadata.placement, test_metadata.gpu, [other.placement for other in of_tests.values()], run.allocs
             )
             if not placement.layout:
                 readings.left_out[f"test {number} of {name}, whose placement is irregular"] += len(samples)
                 continue
-            if placement.size != about.placement.size:
-                difference = f"{file.name} has {about.placement}, {placement.file} {placement}, which is used"
+            if placement.size != test_metadata.placement.size:
+                difference = f"{file.name} has {test_metadata.placement}, {placement.file} {placement}, which is used"
                 moved[difference] += [number]
-            test = Test(name, number, about.collective, placement.ranks)
+            test = Test(name, number, test_metadata.collective, placement.ranks)
             for sample in sorted(samples, key=lambda sample: (sample.tool_name, sample.elements)):
-                source_row = SourceRow(path, 0, given, placement.layout, f"{number}/{sample.file}", about.setting)
+                source_row = SourceRow(
+                    path, 0, stated, placement.layout, f"{number}/{sample.file}", test_metadata.setting
+                )
                 size, seconds = sample.elements * sample.element, sample.nanoseconds / NANOSECONDS_PER_SECOND
                 yield Row(source_row, test, sample.elements, size, seconds, sample.tool_name)
         for difference, numbers in moved.items():

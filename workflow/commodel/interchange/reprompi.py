@@ -14,18 +14,18 @@ TIME_COLUMNS = {"runtime_sec": "sample", "median_sec": "median", "mean_sec": "me
 PROCESS_COLUMNS = ("process", "proc", "rank")
 
 
-def read_file(path: Path, given: StatedProperties) -> Readings:
-    about, columns = {}, []
+def read_file(path: Path, stated: StatedProperties) -> Readings:
+    header_fields, columns = {}, []
     samples: dict[tuple, tuple] = {}  # a row each, or the slowest process's of a sample
-    for source_row, line in read_source_rows(path, given):
+    for source_row, line in read_source_rows(path, stated):
         cells = line.split()
         if line.startswith("#"):
             key, _, value = line.removeprefix("#@").partition("=")
-            about[key.strip()] = value.strip()
+            header_fields[key.strip()] = value.strip()
         elif {"test", "count"} <= set(cells):
             columns = cells
         elif cells and columns:
-            row = source_row.split(columns, cells, what="cells")
+            row = source_row.split(columns, cells, cell_name="cells")
             kind = next((name for name in TIME_COLUMNS if name in row), "")
             if not kind:
                 raise source_row.error(f"found no column {', '.join(TIME_COLUMNS)} among {' '.join(columns)}")
@@ -36,10 +36,12 @@ def read_file(path: Path, given: StatedProperties) -> Readings:
                 samples[key] = (source_row, row, seconds, TIME_COLUMNS[kind])
     readings = Readings()
     for source_row, row, seconds, statistic in samples.values():
-        size = source_row.parse_whole(row["count"]) * source_row.parse_whole(about.get("datatype_extent_bytes") or "1")
-        ranks = source_row.parse_whole(about.get("nprocs") or "0")
+        size = source_row.parse_whole(row["count"]) * source_row.parse_whole(
+            header_fields.get("datatype_extent_bytes") or "1"
+        )
+        ranks = source_row.parse_whole(header_fields.get("nprocs") or "0")
         if normalize_operation(row["test"]) in ("reducescatter", "reducescatterblock"):
-            size *= given.ranks or ranks or 1
+            size *= stated.ranks or ranks or 1
         readings.add_collective(source_row, row["test"], "", ranks, size, seconds, statistic)
     return readings
 

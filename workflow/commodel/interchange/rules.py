@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commodel.errors import Mistakes, UserError, note_old_names, one_line
+from commodel.errors import Mistakes, UserError, make_printable, note_old_names
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.interchange import Format
 from commodel.parameters import DATA_SHEET_SOURCE
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.arguments import UNSEGMENTED
 from commodel.patterns.libraries import OPEN_MPI, Routine
-from commodel.patterns.operations import MIN_RANKS, canonical_operation, has_size
+from commodel.patterns.operations import MIN_RANKS, canonicalize_operation, has_size
 from commodel.records import LIBRARY, Choice
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import parse_bytes, parse_count
@@ -116,13 +116,13 @@ def read_choices(path: Path) -> list[Choice]:
     return list(rows.values())
 
 
-def choices_of_frame(table: pd.DataFrame) -> list[Choice]:
+def parse_choice_frame(table: pd.DataFrame) -> list[Choice]:
     """Return the choices in a data frame."""
     return [_parse_choice({name: str(value) for name, value in row.items()}) for row in table.to_dict("records")]
 
 
 def _parse_choice(row: Mapping[str, str]) -> Choice:
-    name = parse_cell(row, "operation", canonical_operation)
+    name = parse_cell(row, "operation", canonicalize_operation)
     size = parse_cell(row, "bytes", parse_bytes) if has_size(name) else 0
     if row.get("leaves", "") not in ("", "0"):
         raise UserError(f"found {row['leaves']}, wanted 0: these rules name algorithms, no topology", key="leaves")
@@ -155,28 +155,28 @@ def format_rules(choices: Iterable[Choice], assumptions: Assumptions = NO_ASSUMP
         size = choice.bytes * (choice.ranks if choice.operation in WHOLE_RESULT_COLLECTIVES else 1)
         table.setdefault(choice.operation, {}).setdefault(choice.ranks, {})[size] = choice.algorithm
     platforms = ", ".join(sorted({choice.platform for choice in choices} - {""}))
-    advised = one_line(f", advice for {platforms}") if platforms else ""
+    advised = make_printable(f", advice for {platforms}") if platforms else ""
     lines = [f"{len(table)} # collectives{advised}; {assumptions.text}"]
     for name in sorted(table, key=COLLECTIVE_NUMBERS.get):
         below = {} if min(table[name]) <= MIN_RANKS else {MIN_RANKS: {0: LIBRARY}}
         of_ranks = below | table[name]
         lines += [f"{COLLECTIVE_NUMBERS[name]} # {name}", f"{len(of_ranks)} # communicator sizes"]
         for ranks, sizes in of_ranks.items():
-            rows = _rows_by_size(name, sizes, assumptions)
+            rows = _group_rows_by_size(name, sizes, assumptions)
             lines += [f"{ranks} # ranks and more", f"{len(rows)} # message sizes"]
             for size, (rule, comment) in rows.items():
                 lines.append(f"{size} {rule.algorithm} {rule.fanout} {rule.segment} # {comment}")
     return "\n".join(lines) + "\n"
 
 
-def _rows_by_size(name: str, sizes: Mapping[int, str], assumptions: Assumptions) -> dict[int, tuple[Rule, str]]:
+def _group_rows_by_size(name: str, sizes: Mapping[int, str], assumptions: Assumptions) -> dict[int, tuple[Rule, str]]:
     """Return the rules of a communicator size with their comments, by least message size; the first is for 0 bytes and
     more."""
     if name in SIZE_INDEPENDENT_OPERATIONS and not assumptions.same_counts:
         specs = list(dict.fromkeys(sizes.values()))
         if len(specs) > 1:
             reason = f"{len(specs)} algorithms by size, but ranks may look up different sizes, so Open MPI decides"
-            return {0: (Rule(), one_line(f"{', '.join(specs)}: {reason}"))}
+            return {0: (Rule(), make_printable(f"{', '.join(specs)}: {reason}"))}
         sizes = {0: specs[0]}
     rows = {} if 0 in sizes else {0: (Rule(), "below the table: Open MPI decides")}
     last = None
@@ -191,7 +191,7 @@ def _rows_by_size(name: str, sizes: Mapping[int, str], assumptions: Assumptions)
         )
         if not missing and (risk := find_risk(name, spec, assumptions)):
             rule, missing = Rule(), f": {risk}, so Open MPI decides itself"
-        rows[size] = (rule, one_line(f"{spec}{missing}"))
+        rows[size] = (rule, make_printable(f"{spec}{missing}"))
     return rows
 
 
@@ -232,14 +232,14 @@ def find_rule(name: str, spec: str) -> Rule:
     numbers = [routine.number for routine in find_routines(name, algorithm)]
     if not numbers or not numbers[0]:
         return Rule()
-    taken = find_algorithms(name)[algorithm].argument
+    parameter = find_algorithms(name)[algorithm].argument
     if not argument:  # Open MPI's segment of 0 means none
-        return Rule(numbers[0], 0, taken.default or 0 if taken and taken.is_size else 0)
-    if taken is None:
+        return Rule(numbers[0], 0, parameter.default or 0 if parameter and parameter.is_size else 0)
+    if parameter is None:
         return Rule()
-    value = taken.read(argument)
-    if not taken.is_size:  # rules have no radix of a tree: it has its default unless it is set for the whole run
-        return Rule(numbers[0]) if value == taken.default else Rule()
+    value = parameter.read(argument)
+    if not parameter.is_size:  # rules have no radix of a tree: it has its default unless it is set for the whole run
+        return Rule(numbers[0]) if value == parameter.default else Rule()
     return Rule(numbers[-1], 0, value) if value < UNSEGMENTED else Rule(numbers[0])
 
 

@@ -21,7 +21,7 @@ import yaml
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.interchange import Format
-from commodel.models.keys import key
+from commodel.models.keys import make_key
 from commodel.parameters import ParameterSet
 from commodel.units import format_seconds
 
@@ -107,11 +107,11 @@ def _make_hockney_network(parameters: ParameterSet, values: dict[str, float]) ->
     pieces = []
     changes = (name.removeprefix("alpha.x") for name in values if name.startswith("alpha.x"))
     for tail in ("", *sorted(changes, key=int)):
-        edge = values[key("alpha", "x" + tail)] if tail else 0
-        if edge != (values.get(key("beta", "x" + tail), edge) if tail else 0):
+        edge = values[make_key("alpha", "x" + tail)] if tail else 0
+        if edge != (values.get(make_key("beta", "x" + tail), edge) if tail else 0):
             raise UserError("α and β of the set change at different sizes, which SMPI has no overhead for")
-        intercept = values[key("alpha", "a" + tail)]
-        slope = values.get(key("beta", "a" + tail), values["beta.a"])
+        intercept = values[make_key("alpha", "a" + tail)]
+        slope = values.get(make_key("beta", "a" + tail), values["beta.a"])
         pieces.append(f"{edge:.0f}:{intercept:.9g}:{slope:.9g}")
     return Network(0.0, ";".join(pieces), "0:0:0")
 
@@ -139,8 +139,8 @@ def format_platform(network: Network, nodes: int, file: str, title: str) -> str:
     """Return the text of the platform file, which has one rank on each node."""
     overheads = {"smpi/os": network.send, "smpi/ois": network.send, "smpi/or": network.receive}
     section = {"file": file, "config": NEUTRAL_CONFIG | overheads | dict(network.config)}
-    whole = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}
-    return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
+    document = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
 
 
 FORMAT = Format("simgrid", "SimGrid")

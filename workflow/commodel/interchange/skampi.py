@@ -15,9 +15,9 @@ VARIED_SETTING = re.compile(r"\b(\w++)=\s*+(\S++)")  # possessive: a long word w
 FIXED_COLUMNS = 4  # numbers of a row that are not times of processes
 
 
-def read_file(path: Path, given: StatedProperties) -> Readings:
+def read_file(path: Path, stated: StatedProperties) -> Readings:
     readings, name = Readings(), ""
-    for source_row, line in read_source_rows(path, given):
+    for source_row, line in read_source_rows(path, stated):
         if match := BEGIN.match(line):
             name = match[1]
         elif END.match(line):

@@ -7,9 +7,9 @@ each size and a column for each operation, of which the sum of integers is used.
 
 from pathlib import Path
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.interchange import Format, read_text_lines
-from commodel.models.keys import parse, sample
+from commodel.models.keys import make_sample_key, parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.units import MAX_BYTES
 
@@ -23,7 +23,7 @@ def read_tables(folder: Path, network: str = "") -> ParameterSet:
     tables = {path.stem: path for path in sorted(folder.glob("*.txt"))}
     networks = [name for name in tables if name not in (MEMORY, GAMMA)]
     if network and network not in networks:
-        raise UserError(f"no table '{network}.txt'; {suggest(network, networks)}", file=folder)
+        raise UserError(f"no table '{network}.txt'; {suggest_name(network, networks)}", file=folder)
     network = network or ("IB" if "IB" in networks else next(iter(networks), ""))
     used = {0: tables.get(MEMORY), 1: tables.get(network)}
     if not any(used.values()):
@@ -32,8 +32,8 @@ def read_tables(folder: Path, network: str = "") -> ParameterSet:
     for channel, path in used.items():
         if path:
             values |= _read_channel(path, channel)
-    sizes = [parse(name).sample[0] for name in values]
-    forms = {parse(name).function: "table" for name in values}
+    sizes = [parse_key(name).sample[0] for name in values]
+    forms = {parse_key(name).function: "table" for name in values}
     if GAMMA in tables:
         values |= _read_gamma(tables[GAMMA])
         forms[GAMMA] = "table"
@@ -51,9 +51,10 @@ def read_tables(folder: Path, network: str = "") -> ParameterSet:
 def _read_channel(path: Path, channel: int) -> dict[str, Estimate]:
     values = {}
     for size, (overhead, *transfers) in _read_rows(path):
-        values[sample(f"o_{channel}", size)] = _make_exact_estimate(overhead)
+        values[make_sample_key(f"o_{channel}", size)] = _make_exact_estimate(overhead)
         values |= {
-            sample(f"L_{channel}", size, level): _make_exact_estimate(value) for level, value in enumerate(transfers, 1)
+            make_sample_key(f"L_{channel}", size, level): _make_exact_estimate(value)
+            for level, value in enumerate(transfers, 1)
         }
     return values
 
@@ -62,10 +63,10 @@ def _read_gamma(path: Path) -> dict[str, Estimate]:
     header = next((line.split() for _, line in read_text_lines(path) if line.startswith("#size")), [])
     if SUM not in header:
         raise UserError(f"found no column {SUM}", file=path)
-    place, rows = header.index(SUM) - 1, _read_rows(path)
-    if len(rows[0][1]) <= place:
+    column, rows = header.index(SUM) - 1, _read_rows(path)
+    if len(rows[0][1]) <= column:
         raise UserError(f"found {len(rows[0][1])} numbers in a row, wanted one below {SUM}", file=path)
-    return {sample(GAMMA, size): _make_exact_estimate(row[place]) for size, row in rows}
+    return {make_sample_key(GAMMA, size): _make_exact_estimate(row[column]) for size, row in rows}
 
 
 def _read_rows(path: Path) -> list[tuple[int, list[float]]]:

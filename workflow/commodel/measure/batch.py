@@ -1,9 +1,9 @@
-"""Measurement of one batch (`measure`): passes over all its cases, until all are measured or given up, or until the
-time limit.
+"""Measurement of one batch (`measure_batch`): passes over all its cases, until all are measured or given up, or until
+the time limit.
 
 In a pass, one start of a program measures many cases. The program writes the name of its current case into the file
-`.now` beside its samples. `Watch` checks time limits by a monotonic clock. If a case ends the program, `sweep` marks
-the case and restarts the program for the other cases. If the program fails before its first case, the batch ends.
+`.now` beside its samples. `Watch` checks time limits by a monotonic clock. If a case ends the program, `measure_start`
+marks the case and restarts the program for the other cases. If the program fails before its first case, the batch ends.
 
 A case with a raw file, or with samples of a pass, is not measured again. A killed batch therefore continues where it
 stopped. `measure_now` measures a few points without a campaign."""
@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from commodel import __version__
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.files.atomic import read_json, write_json
 from commodel.files.quantities import SETTING_VARIABLE, parse_setting
 from commodel.files.results_folder import PROVENANCE, SAMPLES_NAME, STATE, list_folder
@@ -28,15 +28,15 @@ from commodel.measure.process import (
     end_on_termination,
     is_disk_full,
     read_output,
-    run,
+    run_launcher,
 )
 from commodel.measure.provenance import collect_provenance, describe_places
-from commodel.measure.starts import Start, StartContext, add_image_command, list_starts, prepare
-from commodel.plan.config import find, load_platform, planned_platform
+from commodel.measure.starts import Start, StartContext, add_image_command, list_starts, prepare_start
+from commodel.plan.config import find_config_file, load_planned_platform, load_platform
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
-from commodel.plan.surveys import is_survey, list_hosts, network_file
-from commodel.platforms.build import build, find_starter, refuse_mismatched_starter
+from commodel.plan.surveys import find_network_file, is_survey, list_hosts
+from commodel.platforms.build import build_toolchain, find_starter, refuse_mismatched_starter
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import check_stop, was_refused
@@ -76,14 +76,14 @@ class Watch:
         self.case, self.began, self.since = "", False, time.monotonic()
 
     def __call__(self) -> str:
-        now, case = time.monotonic(), read_current_case(self.folder)
+        seconds, case = time.monotonic(), read_current_case(self.folder)
         if case != self.case:
-            self.case, self.began, self.since = case, True, now
+            self.case, self.began, self.since = case, True, seconds
         check_stop()
         self.report_alive()
-        if now >= self.deadline:
+        if seconds >= self.deadline:
             return BUDGET
-        if now - self.since > (self.limit if self.began else START_LIMIT):
+        if seconds - self.since > (self.limit if self.began else START_LIMIT):
             return TIMEOUT if self.began else NO_FIRST_CASE
         return ""
 
@@ -104,24 +104,24 @@ class SweepState:
     deadline: float  # end of measuring, by the monotonic clock
 
 
-def sweep(state: SweepState, start: Start, number: int) -> bool:
+def measure_start(state: SweepState, start: Start, number: int) -> bool:
     """Measure the remaining cases of a start in a pass. Return False if the batch's time is over."""
     folder, failures, suspect, retry_until = state.context.pass_folder(number), 0, "", 0.0
     pass_text = f" in pass {number + 1} of {state.context.passes}" if state.context.passes > 1 else ""
-    while (remaining := _missing_cases(state.context, start, number)).rows:
+    while (remaining := _select_missing_cases(state.context, start, number)).rows:
         check_stop()
         clear_current_case(folder)
-        job = prepare(state.context, remaining, number)
+        job = prepare_start(state.context, remaining, number)
         state.attempt.record_nodes(state.context.hosts_of(remaining))
         watch = Watch(folder, state.limit, state.deadline, state.attempt.write_heartbeat)
         settings = {**state.context.launcher.settings(os.geteuid()), **state.context.environment}
-        code, stop_reason = run(state.context.argv(job), state.context.log(start), watch, settings)
+        code, stop_reason = run_launcher(state.context.argv(job), state.context.log(start), watch, settings)
         case = watch.case if stop_reason == TIMEOUT else read_current_case(folder)
         if (
             stop_reason == TIMEOUT and case in remaining.ids
         ):  # to end a stopped rank, Open MPI continues it, so it may complete its file
             (folder / f"{case}.csv").unlink(missing_ok=True)
-        unfinished = _missing_cases(state.context, start, number).ids
+        unfinished = _select_missing_cases(state.context, start, number).ids
         has_progressed = len(unfinished) < len(remaining.rows)
         nothing_started = not (case or has_progressed) and was_refused(read_output(state.context.log(start)))
         if (code or stop_reason or unfinished) and state.context.launcher.end:
@@ -166,7 +166,7 @@ def sweep(state: SweepState, start: Start, number: int) -> bool:
     return True
 
 
-def _missing_cases(context: StartContext, start: Start, number: int) -> Start:
+def _select_missing_cases(context: StartContext, start: Start, number: int) -> Start:
     """Return the start with only the cases that have no raw file, no marker, and no samples of this pass."""
     measured, marked = raw_samples.list_finished(context.folder)
     return start.without(measured | marked | raw_samples.list_finished(context.pass_folder(number))[0])
@@ -190,7 +190,7 @@ JOIN_MARGIN = 60.0  # seconds before the time limit at which measuring stops, to
 JOIN_MARGIN_SHARE = 0.1  # margin of a short time limit, relative to it
 
 
-def measure(
+def measure_batch(
     plan: Plan,
     batch: Batch,
     folder: AnyPath,
@@ -203,7 +203,7 @@ def measure(
     `setting` replaces that of the platform, `environment` is for the MPI library.
     """
     folder = SafePath.at(folder)
-    platform = planned_platform(batch.platform)
+    platform = load_planned_platform(batch.platform)
     if platform.digest != plan.platforms[batch.platform].digest:
         raise platform.error((), "the platform has changed since the plan was made; plan again")
     launcher = LAUNCHERS[platform.launcher]
@@ -237,7 +237,7 @@ def _name_nodes(plan: Plan, batch: Batch, platform: Platform, starter: str) -> t
     names = LAUNCHERS[platform.launcher].names(platform, starter, batch.nodes, hosts)
     if hosts and names != hosts:
         found, wanted = ",".join(names), ",".join(hosts)
-        file = network_file(batch.platform, platform.digest)
+        file = find_network_file(batch.platform, platform.digest)
         advice = f"request them (sbatch --nodelist={wanted}), delete this file to survey again, or run with --no-survey"
         raise UserError(f"the job runs on {found}, wanted {wanted}, whose network was surveyed: {advice}", file=file)
     return names
@@ -335,7 +335,7 @@ def _run_passes(state: SweepState, missing: list[Start], name: str, progress: Pr
             progress(f"{name}: {finished} of {total} done{pass_text}, now {start.program} on {start.ranks} ranks")
             state.attempt.current_pass = number + 1
             state.attempt.write()
-            if not sweep(state, start, number):
+            if not measure_start(state, start, number):
                 return False
             if number + 1 == context.passes:
                 _join_passes(context, start.ids)
@@ -390,10 +390,10 @@ def _require_samples(folder: SafePath, ids: set[str]) -> None:
         )
 
 
-def find_setting(given: str | None) -> str:
+def find_setting(option: str | None) -> str:
     """Return the given setting, else that of the environment; empty if there is none."""
-    with mistakes_in(key="--setting" if given is not None else SETTING_VARIABLE):
-        return parse_setting(os.environ.get(SETTING_VARIABLE, "") if given is None else given)
+    with locate_mistakes(key="--setting" if option is not None else SETTING_VARIABLE):
+        return parse_setting(os.environ.get(SETTING_VARIABLE, "") if option is None else option)
 
 
 def measure_now(
@@ -403,16 +403,16 @@ def measure_now(
 
     A simulated machine gives one sample.
     """
-    entry = load_platform(find("platform", platform))
+    entry = load_platform(find_config_file("platform", platform))
     require_job(platform, entry)
     if not entry.image:
-        build(ROOT, get_toolchain(entry))
+        build_toolchain(ROOT, get_toolchain(entry))
     upper_bounds = Durations(entry.launcher, settings).estimate_members(points, upper_bound=True)
     batch = Batch(name, platform, max(point.nodes for point in points), tuple(points), most=upper_bounds)
     planned = record_platform(platform, entry)
     planned = planned if planned.levels else replace(planned, hosts=())  # without levels, other nodes are welcome
     platforms = {platform: planned}
-    measure(Plan(name, "", "", 1, (), {}, settings, platforms, (batch,), __version__), batch, raw, progress)
+    measure_batch(Plan(name, "", "", 1, (), {}, settings, platforms, (batch,), __version__), batch, raw, progress)
     return [_read_point_samples(raw, point.id) for point in points]
 
 

@@ -14,8 +14,8 @@ from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.safe_paths import SafePath
 from commodel.files.safe_reading import MIB, read_text
-from commodel.measure.batch import measure
-from commodel.models.probes import probe
+from commodel.measure.batch import measure_batch
+from commodel.models.probes import find_probe
 from commodel.models.probes.verify import list_cases
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
@@ -87,9 +87,9 @@ class LibraryTimer:
         of_barriers = [choice for choice in choices if choice.operation == BARRIER]
         of_others = [choice for choice in choices if choice.operation != BARRIER]
         barriers = [workload for workload in workloads if of_barriers and workload.operation == BARRIER]
-        others = [workload for workload in workloads if workload not in barriers]
+        collectives = [workload for workload in workloads if workload not in barriers]
         starts: dict[str, list[PlacedWorkload]] = {}
-        for workload in others:
+        for workload in collectives:
             starts.setdefault(f"{name}-{workload.operation}" if workload.operation in separate else name, []).append(
                 workload
             )
@@ -115,7 +115,7 @@ class LibraryTimer:
         results = folder / RESULTS_FILE
         if not results.exists():
             variables = self.environment(folder / self.dialect.file, {operation}) if rules else {}
-            columns = probe("verify").columns
+            columns = find_probe("verify").columns
             cases = [Case(self.name, "verify", point.ranks, settings, point.layout) for settings in case_settings]
             raw = self._run(
                 folder / RAW_FOLDER,
@@ -180,7 +180,7 @@ class LibraryTimer:
         raw.mkdir()
         platforms = {self.name: record_platform(self.name, self.platform)}
         plan = Plan("tune", "", "", 1, (), {}, how, platforms, (batch,), __version__)
-        measure(plan, batch, raw, lambda message: None, environment=settings)
+        measure_batch(plan, batch, raw, lambda message: None, environment=settings)
         return raw
 
     def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:

@@ -1,4 +1,5 @@
-"""Processes of a batch: `run` starts a launcher and ends it completely, `describe_failure` summarizes its output.
+"""Processes of a batch: `run_launcher` starts a launcher and ends it completely, `describe_failure` summarizes its
+output.
 
 No process of a launcher remains when it ends, when it is stopped, or when this process is killed. The summary is one
 sentence: a message of the native programs, else the most informative one of the launcher.
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from commodel.errors import one_line
+from commodel.errors import make_printable
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, open_file
 
@@ -22,7 +23,7 @@ POLL_INTERVAL = 0.5  # seconds between two checks of the running launcher
 TERMINATION_GRACE = 10  # seconds from SIGTERM to SIGKILL, in which srun kills its step, also on other nodes
 
 
-def run(
+def run_launcher(
     argv: list[str], log: AnyPath, watch: Callable[[], str] = lambda: "", settings: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
     """Run a launcher, and return its exit code, and why it was stopped (empty if it ended by itself).
@@ -43,22 +44,22 @@ def run(
             preexec_fn=_die_with_parent,
         )
         try:
-            return _wait(process, watch)
+            return _wait_for_launcher(process, watch)
         finally:
-            _terminate(process)
+            _terminate_launcher(process)
 
 
-def _wait(process: subprocess.Popen, watch: Callable[[], str]) -> tuple[int, str]:
+def _wait_for_launcher(process: subprocess.Popen, watch: Callable[[], str]) -> tuple[int, str]:
     while True:
         try:
             return process.wait(POLL_INTERVAL), ""
         except subprocess.TimeoutExpired:
             if stop_reason := watch():
-                _terminate(process)
+                _terminate_launcher(process)
                 return process.returncode, stop_reason
 
 
-def _terminate(process: subprocess.Popen) -> None:
+def _terminate_launcher(process: subprocess.Popen) -> None:
     """Terminate the launcher, which forwards SIGTERM, and kill the rest of the group: a stopped rank ignores
     SIGTERM."""
     if process.poll() is None:
@@ -130,7 +131,7 @@ def read_output(log: AnyPath) -> str:
 def describe_failure(log: AnyPath) -> str:
     """Return why a start failed, in one sentence."""
     sentences = split_sentences(read_output(log)) or [DISK_FULL_TEXT if is_disk_full(log) else "it printed nothing"]
-    return one_line(next((text for kind in INFORMATIVE for text in sentences if kind.search(text)), sentences[0]))
+    return make_printable(next((text for kind in INFORMATIVE for text in sentences if kind.search(text)), sentences[0]))
 
 
 def split_sentences(text: str) -> list[str]:

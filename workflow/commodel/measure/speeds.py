@@ -14,15 +14,15 @@ from commodel import __version__
 from commodel.errors import UserError
 from commodel.files.results_folder import pass_folder_name
 from commodel.files.safe_paths import SafePath
-from commodel.measure.process import describe_failure, run
-from commodel.measure.starts import Start, StartContext, add_image_command, prepare
-from commodel.platforms.build import build, find_starter
+from commodel.measure.process import describe_failure, run_launcher
+from commodel.measure.starts import Start, StartContext, add_image_command, prepare_start
+from commodel.platforms.build import build_toolchain, find_starter
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT
 from commodel.records import Measure, Plan
 from commodel.results import raw_samples
-from commodel.stats import median_interval
+from commodel.stats import compute_median_interval
 
 Sample = tuple[float, float, float]  # speed and the ends of its 95 % interval
 START_SECONDS = 60.0  # seconds allowed for a start without its cases
@@ -68,13 +68,13 @@ def make_measurer(
 def _prepare_context(platform: Platform, settings: Measure, folder: SafePath) -> StartContext:
     launcher = LAUNCHERS[platform.launcher]
     if launcher.simulated or platform.overlay:
-        what = "is simulated" if launcher.simulated else "has no MPI of its own"
-        raise UserError(f"platform '{platform.name}' {what}; its speeds are declared in a file")
+        reason = "is simulated" if launcher.simulated else "has no MPI of its own"
+        raise UserError(f"platform '{platform.name}' {reason}; its speeds are declared in a file")
     starter = find_starter(get_toolchain(platform), launcher.starters)
     if starter is None:
         raise UserError(f"no {' or '.join(launcher.starters)} found, which platform '{platform.name}' needs")
     if not platform.image:
-        build(ROOT, get_toolchain(platform))
+        build_toolchain(ROOT, get_toolchain(platform))
     plan = Plan("speeds", "", "", 1, (), {}, settings, {}, (), __version__)
     node_names = launcher.names(platform, starter, platform.nodes, ())
     context = StartContext(plan, platform, launcher, starter, node_names, folder, 1)
@@ -90,9 +90,9 @@ def _make_row(case: str, kernel: Kernel, rectangle: tuple[int, int], watched: in
 
 
 def _run_start(context: StartContext, start: Start, limit: float) -> None:
-    job, log, end = prepare(context, start, 0), context.log(start), time.monotonic() + limit
+    job, log, end = prepare_start(context, start, 0), context.log(start), time.monotonic() + limit
     watch = lambda: f"not done after {limit:.0f} s" if time.monotonic() > end else ""  # noqa: E731
-    code, stopped = run(context.argv(job), log, watch, context.launcher.settings(os.geteuid()))
+    code, stopped = run_launcher(context.argv(job), log, watch, context.launcher.settings(os.geteuid()))
     if code or stopped:
         raise UserError(f"the program 'speed' {stopped or f'ended with code {code}'}: {describe_failure(log)}")
 
@@ -104,5 +104,5 @@ def _read_sample(folder: SafePath, row: Mapping[str, object]) -> Sample:
     if not path.exists():
         raise UserError(f"no valid sample of size {size}: processes started late in all samples; is the machine idle?")
     samples = raw_samples.read_samples(path, case)
-    seconds, low, high = median_interval(np.array([sample["seconds"] for sample in samples if sample["valid"]]))
+    seconds, low, high = compute_median_interval(np.array([sample["seconds"] for sample in samples if sample["valid"]]))
     return size / seconds, size / high, size / low

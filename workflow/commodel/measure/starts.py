@@ -1,9 +1,8 @@
 """Starts of native programs (`list_starts`). One start measures many cases with the same ranks and placement.
 
-`prepare` writes the inputs of a start into the work folder: its cases, the schedules, partitions and topologies that
-they name, and the placement of ranks. An overlay network creates each tree once for all its cases. Programs start in
-the work folder and all paths are relative to it, since smpirun accepts no path with a space.
-"""
+`prepare_start` writes the inputs of a start into the work folder: its cases, the schedules, partitions and topologies
+that they name, and the placement of ranks. An overlay network creates each tree once for all its cases. Programs start
+in the work folder and all paths are relative to it, since smpirun accepts no path with a space."""
 
 import csv
 import os
@@ -18,7 +17,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.results_folder import WORK_FOLDER, pass_folder_name
 from commodel.files.safe_paths import AnyPath, SafePath
-from commodel.models.probes import PLAYER, probe
+from commodel.models.probes import PLAYER, find_probe
 from commodel.patterns import rectangles
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import (
@@ -29,7 +28,14 @@ from commodel.patterns.layouts import (
     list_processor_kinds,
     place_ranks,
 )
-from commodel.patterns.operations import MPI, base_name, fill_parameters, find_operation, make_tiles, parse_parameters
+from commodel.patterns.operations import (
+    MPI,
+    fill_parameters,
+    find_base_name,
+    find_operation,
+    make_tiles,
+    parse_parameters,
+)
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.schedule_files import write_player_table
 from commodel.patterns.trees.files import format_mrnet
@@ -37,11 +43,11 @@ from commodel.patterns.trees.topologies import make_tree
 from commodel.patterns.trees.tree import place_on_hosts
 from commodel.platforms import container
 from commodel.platforms.build import get_program_folder
-from commodel.platforms.launchers import Job, Launcher, front_end_argv, get_toolchain
+from commodel.platforms.launchers import Job, Launcher, get_toolchain, make_front_end_argv
 from commodel.platforms.platform import Platform
 from commodel.platforms.simulated_networks import write_changing_network
 from commodel.platforms.tools import find_build_root
-from commodel.records import LIBRARY, Batch, Case, Plan, Point, digest
+from commodel.records import LIBRARY, Batch, Case, Plan, Point, compute_digest
 
 PARTITION_SUFFIX = ".partition"
 
@@ -79,11 +85,11 @@ OVERLAY_OPERATIONS = {f"overlay-{name}": name for name in ("startup", "skew", "c
 def make_overlay_row(member: Point | Case) -> dict[str, object]:
     """Return the row of the case file of an overlay network, with the topology as its spec."""
     if isinstance(member, Case):
-        requested = probe(member.probe).on_overlay(member.settings)
+        requested = find_probe(member.probe).on_overlay(member.settings)
         settings = {"operation": requested.operation, "topology": requested.topology, "bytes": member.settings["bytes"]}
         arguments, waves = {"mode": requested.mode}, 1
     else:
-        name = base_name(member.operation)
+        name = find_base_name(member.operation)
         settings = {"operation": OVERLAY_OPERATIONS.get(name, name), "topology": member.topology, "bytes": member.bytes}
         arguments, waves = fill_parameters(member.operation, member.ranks, overlay=True), member.waves
     defaults = {"filter": "sum", "compute": 0.0, "mode": "waves", "period": 0.0} | arguments
@@ -95,7 +101,7 @@ def store_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> l
     hosts, files = list(hosts), {}
     for spec in dict.fromkeys(row["topology"] for row in rows):
         text = format_mrnet(place_on_hosts(make_tree(spec), hosts))
-        files[spec] = f"{digest(text)}.top"
+        files[spec] = f"{compute_digest(text)}.top"
         write_text(work / files[spec], text)
     return [row | {"topology": files[row["topology"]]} for row in rows]
 
@@ -117,10 +123,11 @@ class Start:
     def name(self) -> str:
         """The name of the start's files. Complex layouts and many nodes are replaced by a digest."""
         nodes = format_nodes(self.where)
-        node_suffix = f"-on{nodes if len(self.where) <= NODES_LISTED else digest(self.where)}" if nodes else ""
+        node_suffix = f"-on{nodes if len(self.where) <= NODES_LISTED else compute_digest(self.where)}" if nodes else ""
         layout, _, arguments = self.layout.partition(":")
         is_short = re.fullmatch(r"[0-9x]*", arguments)
-        return f"{self.program}-{self.ranks}r-{layout}{arguments if is_short else f'-{digest(arguments)}'}{node_suffix}"
+        layout += arguments if is_short else f"-{compute_digest(arguments)}"
+        return f"{self.program}-{self.ranks}r-{layout}{node_suffix}"
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -180,7 +187,7 @@ class StartContext:
 
     def argv(self, job: Job) -> list[str]:
         """Return the command that starts all ranks of an MPI program, or the front-end of an overlay network."""
-        return front_end_argv(self.launcher, job) if self.platform.overlay else self.launcher.argv(job)
+        return make_front_end_argv(self.launcher, job) if self.platform.overlay else self.launcher.argv(job)
 
     def log(self, start: Start) -> SafePath:
         return self.work / f"{start.name}.log"
@@ -209,7 +216,7 @@ def list_starts(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bo
         return
 
     def case_key(case: Case) -> tuple:
-        return probe(case.probe).runs, case.ranks, case.layout, case.where
+        return find_probe(case.probe).runs, case.ranks, case.layout, case.where
 
     def point_key(point: Point) -> tuple:
         return point.ranks, point.layout, _select_program(point)
@@ -239,7 +246,7 @@ def _list_overlay_starts(batch: Batch, program: str) -> Iterator[Start]:
 
 
 def _make_case_row(case: Case, work: AnyPath) -> dict[str, object]:
-    return _make_player_row(case, work) if probe(case.probe).runs == PLAYER else {"id": case.id, **case.settings}
+    return _make_player_row(case, work) if find_probe(case.probe).runs == PLAYER else {"id": case.id, **case.settings}
 
 
 def _make_player_row(member: Point | Case, work: AnyPath) -> dict[str, object]:
@@ -251,7 +258,7 @@ def _make_library_row(point: Point) -> dict[str, object]:
     return {"id": point.id, "operation": point.operation, "bytes": point.bytes, "waves": point.waves}
 
 
-def prepare(context: StartContext, start: Start, number: int) -> Job:
+def prepare_start(context: StartContext, start: Start, number: int) -> Job:
     """Return the command for one pass over the cases of a start, after writing all its inputs."""
     launcher, platform, work = context.launcher, context.platform, context.work
     rows = [_store_inputs(row, work) for row in start.rows]
@@ -333,7 +340,7 @@ def _store_inputs(row: dict, work: AnyPath) -> dict:
         return row
     member = row["plays"]
     if isinstance(member, Case):
-        pattern = probe(member.probe).pattern(member.settings)
+        pattern = find_probe(member.probe).pattern(member.settings)
         write_player_table(row["schedule"], pattern)
     else:
         pattern = build_schedule(member)

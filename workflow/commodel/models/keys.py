@@ -1,5 +1,5 @@
 """Names of values, `o_0.fat.64x3`: a parameter, the node types for which it holds, and a coefficient or a sample
-(`key`, `parse`).
+(`make_key`, `parse_key`).
 
 A number is named after its parameter, `L`. A function's coefficient is `o.a`, its sample at 64 is `o.64`, and that of a
 surface at 64 with three at a time is `o.64x3`. Node types follow the parameter: `L.fat.thin` between two nodes,
@@ -61,32 +61,32 @@ class Key(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 16)
-def parse(text: str) -> Key:
+def parse_key(text: str) -> Key:
     """Return the parts of a name."""
     function, dot, part = text.rpartition(".")
     return Key(text.partition(".")[0], function, part if dot else "")
 
 
-def key(*parts: str | Pair) -> str:
+def make_key(*parts: str | Pair) -> str:
     """Return a name from its parts: `key("o_0", "fat", "a")` is `o_0.fat.a`. Empty parts are omitted."""
     return ".".join(str(part) for part in parts if part)
 
 
-def sample(function: str, place: float, level: int | None = None) -> str:
+def make_sample_key(function: str, at: float, level: int | None = None) -> str:
     """Return the name of a sample."""
-    return key(function, f"{int(place)}" if level is None else f"{int(place)}x{level}")
+    return make_key(function, f"{int(at)}" if level is None else f"{int(at)}x{level}")
 
 
-def in_class(text: str, name: str, function: bool) -> str:
+def add_class(text: str, name: str, function: bool) -> str:
     """Return the name of a value in a distance class. `function`: the name ends in a coefficient or a sample."""
     stem, _, part = text.rpartition(".") if function else (text, "", "")
-    return key(stem, name, part)
+    return make_key(stem, name, part)
 
 
-def without_class(text: str, name: str) -> str:
+def remove_class(text: str, name: str) -> str:
     """Return the name without its distance class, or an empty text if it is not of that class."""
     parts = text.split(".")
     for position in (-1, -2):
         if len(parts) > -position and parts[position] == name:
-            return key(*(part for number, part in enumerate(parts, -len(parts)) if number != position))
+            return make_key(*(part for number, part in enumerate(parts, -len(parts)) if number != position))
     return ""

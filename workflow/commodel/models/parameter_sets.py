@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from commodel.errors import UserError, mistakes_in, suggest
+from commodel.errors import UserError, locate_mistakes, suggest_name
 from commodel.files.cache import find_input
 from commodel.files.parameter_sets import MAX_FILE_BYTES, parse_parameters
 from commodel.files.quantities import check_unit, parse_with_unit
 from commodel.files.safe_paths import AnyPath
 from commodel.files.yaml import Document, read_yaml
 from commodel.models.evaluation.values import FORM_NAMES, Values
-from commodel.models.families import Family, complete, find_family, infer_forms, unit
-from commodel.models.keys import parse
+from commodel.models.families import Family, complete_values, find_family, find_unit, infer_forms
+from commodel.models.keys import parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.sources import ROOT
-from commodel.units import format_seconds, shown
+from commodel.units import format_seconds, show_value
 
 
 def read_set(path: AnyPath) -> ParameterSet:
@@ -50,9 +50,9 @@ def parse_set(document: Document) -> ParameterSet:
             raise document.error(("parameters", name), f"found {full}, too, wanted one of them")
     if set(parameters.forms.values()) <= set(FORM_NAMES):  # unknown forms raise an error at the prediction
         for name, estimate in parameters.values.items():
-            if parse(name).parameter in entry.by_name:  # unknown names too
+            if parse_key(name).parameter in entry.by_name:  # unknown names too
                 try:
-                    check_unit(estimate.value, estimate.unit, unit(entry, names[name], parameters.forms))
+                    check_unit(estimate.value, estimate.unit, find_unit(entry, names[name], parameters.forms))
                 except UserError as error:
                     raise document.error(("parameters", name), error.found) from None
     return replace(
@@ -89,18 +89,18 @@ def make_given_set(name: str, texts: Sequence[str]) -> ParameterSet:
     entry = find_family(name)
     settings, values_given = _split_settings(entry, [text.removeprefix(f"{name}:") for text in texts])
     texts: dict[str, str] = {}
-    for given, value in values_given:
-        parameter = entry.by_name.get(parse(given).parameter)
+    for name_text, value in values_given:
+        parameter = entry.by_name.get(parse_key(name_text).parameter)
         if parameter is None:
-            raise UserError(f"family {name} has no parameter '{given}'; {suggest(given, entry.by_name)}")
-        full_name = entry.full_name(given)
+            raise UserError(f"family {name} has no parameter '{name_text}'; {suggest_name(name_text, entry.by_name)}")
+        full_name = entry.full_name(name_text)
         if full_name in texts:
             raise UserError(f"found {full_name} twice")
         texts[full_name] = value
     forms = infer_forms(entry, texts)
     values = {full: _parse_estimate(entry, full, value, forms) for full, value in texts.items()}
     parameters = ParameterSet(name, "", "given on the command line", values, forms=forms, settings=settings)
-    complete(entry, Values.of(parameters))
+    complete_values(entry, Values.of(parameters))
     return parameters
 
 
@@ -116,7 +116,7 @@ def replace_by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[
         owner, colon, _ = name.partition(":")
         owner = owner.strip()
         if colon and owner not in texts_by_family:
-            raise UserError(f"--set {text}: found no set of family '{owner}'; {suggest(owner, texts_by_family)}")
+            raise UserError(f"--set {text}: found no set of family '{owner}'; {suggest_name(owner, texts_by_family)}")
         for family_name in [owner] if colon else texts_by_family:
             texts_by_family[family_name].append(text.partition(":")[2] if colon else text)
     return [
@@ -136,7 +136,7 @@ def _replace_values(parameters: ParameterSet, texts: Sequence[str], many_sets: b
     entry = find_family(parameters.family)
     settings, values_given = _split_settings(entry, texts)
     notes = [f"{name}={value}{_describe_previous(parameters.settings.get(name))}" for name, value in settings.items()]
-    names = [_find_name(entry, parameters, given, many_sets) for given, _ in values_given]
+    names = [_find_name(entry, parameters, name_text, many_sets) for name_text, _ in values_given]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"--set: found {twice[0]} twice")
     forms = {**infer_forms(entry, [name for name in names if name not in parameters.values]), **parameters.forms}
@@ -150,12 +150,12 @@ def _replace_values(parameters: ParameterSet, texts: Sequence[str], many_sets: b
         values=values,
         forms=forms,
         settings={**parameters.settings, **settings},
-        missing={name: why for name, why in parameters.missing.items() if name not in map(_parameter, names)},
+        missing={name: why for name, why in parameters.missing.items() if name not in map(_find_parameter, names)},
         draws={name: drawn for name, drawn in parameters.draws.items() if name not in names},
         provenance={**parameters.provenance, BY_HAND_KEY: ", ".join(notes)},
     )
     if changed.values:  # a model that could not be fitted has none; its prediction reports why
-        complete(entry, Values.of(changed))
+        complete_values(entry, Values.of(changed))
     return changed
 
 
@@ -167,28 +167,29 @@ def _format_estimate(estimate: Estimate) -> str:
     return format_seconds(estimate.value) if estimate.unit == "s" else f"{estimate.value:.4g} {estimate.unit}".strip()
 
 
-def _parameter(name: str) -> str:
-    return parse(name).parameter
+def _find_parameter(name: str) -> str:
+    return parse_key(name).parameter
 
 
-def _find_name(entry: Family, parameters: ParameterSet, given: str, many_sets: bool) -> str:
+def _find_name(entry: Family, parameters: ParameterSet, name_text: str, many_sets: bool) -> str:
     """Return the name of a value in the set: a function's constant may be named by the function.
 
     A value that the set has by node type must be named with the type, or the change would have no effect.
     """
-    if _parameter(given) not in entry.by_name:
-        suggestion = suggest(given, [*entry.by_name, *(entry.settings or {})])
+    if _find_parameter(name_text) not in entry.by_name:
+        suggestion = suggest_name(name_text, [*entry.by_name, *(entry.settings or {})])
         hint = "; --set FAMILY:NAME=VALUE is of one family alone" if many_sets else ""
-        raise UserError(f"--set {given}: family {entry.name} has no parameter or setting '{given}'; {suggestion}{hint}")
-    same_parameter = [name for name in parameters.values if _parameter(name) == _parameter(given)]
-    constant = entry.full_name(given, parameters.classes)
-    for name in (given, constant):
+        raise UserError(
+            f"--set {name_text}: family {entry.name} has no parameter or setting '{name_text}'; {suggestion}{hint}"
+        )
+    same_parameter = [name for name in parameters.values if _find_parameter(name) == _find_parameter(name_text)]
+    constant = entry.full_name(name_text, parameters.classes)
+    for name in (name_text, constant):
         if name in same_parameter:
             return name
     if same_parameter:
-        raise UserError(
-            f"--set {given}: the set of {entry.name} has no value '{given}'; {suggest(given, same_parameter)}"
-        )
+        suggestion = suggest_name(name_text, same_parameter)
+        raise UserError(f"--set {name_text}: the set of {entry.name} has no value '{name_text}'; {suggestion}")
     return constant
 
 
@@ -197,12 +198,12 @@ def _parse_estimate(entry: Family, name: str, text: str, forms: Mapping[str, str
 
     A coefficient of a function may be negative, no other value. A time per byte may be given in seconds.
     """
-    unit_wanted = unit(entry, name, forms)
-    with mistakes_in(key=name):
+    unit_wanted = find_unit(entry, name, forms)
+    with locate_mistakes(key=name):
         number, measure = parse_with_unit(text)
         check_unit(number, unit_wanted if measure == "s" and unit_wanted.startswith("s") else measure, unit_wanted)
-        if number < 0 and not entry.by_name[_parameter(name)].argument:
-            raise UserError(f"found {shown(text)}, wanted a value that is not negative")
+        if number < 0 and not entry.by_name[_find_parameter(name)].argument:
+            raise UserError(f"found {show_value(text)}, wanted a value that is not negative")
     return Estimate(number, unit_wanted, number, number)
 
 

@@ -14,13 +14,13 @@ from functools import cached_property
 import numpy as np
 from pydantic import TypeAdapter
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import AnyPath
 from commodel.files.typed_records import parse_record
 from commodel.files.yaml import format_yaml, read_yaml
 from commodel.records import Finite
-from commodel.units import shown
+from commodel.units import show_value
 
 FORMS = ("piecewise", "akima")
 KERNELS = ("gemm", "wave")
@@ -56,7 +56,7 @@ class Speeds:
     def of(self, kernel: str) -> KernelSpeeds:
         """Return the speeds of a kernel."""
         if kernel not in self.kernels:
-            raise UserError(f"no speeds of kernel '{kernel}'; {suggest(kernel, self.kernels)}")
+            raise UserError(f"no speeds of kernel '{kernel}'; {suggest_name(kernel, self.kernels)}")
         return self.kernels[kernel]
 
     def curves(self, kernel: str, kinds: list[str], form: str = "piecewise") -> "list[Speed]":
@@ -96,7 +96,7 @@ class Speed:
     def of(cls, rows: tuple[tuple[float, ...], ...], form: str = "piecewise") -> "Speed":
         """Return the curve of rows from a file."""
         if form not in FORMS:
-            raise UserError(f"found interpolation {shown(form)}, wanted {' or '.join(FORMS)}")
+            raise UserError(f"found interpolation {show_value(form)}, wanted {' or '.join(FORMS)}")
         all_rows = np.array([row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows], dtype=float)
         growing = all_rows[find_longest_growing(all_rows[:, 0] / all_rows[:, 1])]
         return cls(*growing.T, form=form, dropped=len(all_rows) - len(growing))
@@ -191,14 +191,14 @@ def _list_contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...]
         yield ("kernels",), f"found none, wanted {' or '.join(KERNELS)}"
     for name, kernel in speeds.kernels.items():
         if name not in KERNELS:
-            yield ("kernels", name), f"found an unknown kernel; {suggest(name, KERNELS)}"
+            yield ("kernels", name), f"found an unknown kernel; {suggest_name(name, KERNELS)}"
         if not 1 <= kernel.block <= 1 << 20:
             yield ("kernels", name, "block"), f"found {kernel.block}, wanted the elements a side of a block, 1 or more"
         if not kernel.kinds:
             yield ("kernels", name, "kinds"), "found none, wanted a curve for each kind of process"
         for kind, rows in kernel.kinds.items():
-            for place, complaint in _list_mistakes(rows):
-                yield ("kernels", name, "kinds", kind, *place), complaint
+            for position, complaint in _list_mistakes(rows):
+                yield ("kernels", name, "kinds", kind, *position), complaint
 
 
 def _list_mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[int, ...], str]]:
@@ -208,13 +208,13 @@ def _list_mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[
     for number, row in enumerate(rows):
         if len(row) not in (2, 4):
             yield (number,), f"found {len(row)} numbers, wanted [size, speed] or [size, speed, low, high]"
-        for place, what in enumerate(("size", "speed", "low", "high")[: len(row)]):
-            if row[place] <= 0:
-                yield (number, place), f"found a {what} of {row[place]:g}, wanted more than 0"
-            if not SMALLEST_NUMBER <= row[place] <= LARGEST_NUMBER:
+        for index, quantity in enumerate(("size", "speed", "low", "high")[: len(row)]):
+            if row[index] <= 0:
+                yield (number, index), f"found a {quantity} of {row[index]:g}, wanted more than 0"
+            if not SMALLEST_NUMBER <= row[index] <= LARGEST_NUMBER:
                 yield (
-                    (number, place),
-                    f"found a {what} of {row[place]:g}, wanted {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}",
+                    (number, index),
+                    f"found a {quantity} of {row[index]:g}, wanted {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}",
                 )
         if number and row[0] <= rows[number - 1][0]:
             yield (number, 0), f"found size {row[0]:g} after {rows[number - 1][0]:g}, wanted sizes that grow"
@@ -230,5 +230,5 @@ def write_speeds(path: AnyPath, speeds: Speeds) -> None:
         name: {"block": kernel.block, "kinds": {kind: list(map(list, rows)) for kind, rows in kernel.kinds.items()}}
         for name, kernel in speeds.kernels.items()
     }
-    given = {key: value for key, value in document.items() if value not in ("", {})}
-    write_text(path, format_yaml(given))
+    present = {key: value for key, value in document.items() if value not in ("", {})}
+    write_text(path, format_yaml(present))

@@ -149,7 +149,7 @@ FUNCTIONS = {  # types of results and arguments
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def _load_library() -> ctypes.CDLL:
     path = Path(os.environ.get(FOLDER_VARIABLE) or BUILD_FOLDER) / "liboverlay.so"
     try:
         loaded = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)  # for filters in shared objects
@@ -161,25 +161,25 @@ def _library() -> ctypes.CDLL:
     return loaded
 
 
-def call(name: str, *arguments: object) -> object:
-    return getattr(_library(), f"overlay_{name}")(*arguments)
+def call_library(name: str, *arguments: object) -> object:
+    return getattr(_load_library(), f"overlay_{name}")(*arguments)
 
 
 def make_last_error(code: int = FAILED) -> OverlayError:
     """Return the exception for the last error of the library in this thread."""
     kind = OverlayTimeoutError if code == TIMEOUT else OverlayError
-    return kind((call("error") or b"").decode(errors="replace"), code)
+    return kind((call_library("error") or b"").decode(errors="replace"), code)
 
 
 def call_checked(name: str, *arguments: object) -> None:
     """Call a function that returns a status; raise an error if it failed."""
-    if (code := call(name, *arguments)) != OK:
+    if (code := call_library(name, *arguments)) != OK:
         raise make_last_error(code)
 
 
 def call_for_pointer(name: str, *arguments: object) -> int:
     """Call a function that returns a pointer; raise an error if it is null."""
-    if not (pointer := call(name, *arguments)):
+    if not (pointer := call_library(name, *arguments)):
         raise make_last_error()
     return pointer
 

@@ -25,9 +25,9 @@ from commodel.overlay.library import (
     OverlayError,
     OverlayTimeoutError,
     StreamOptions,
-    call,
     call_checked,
     call_for_pointer,
+    call_library,
     make_argument_array,
     make_last_error,
 )
@@ -87,7 +87,7 @@ class Stream(_ClosableObject):
 
     @property
     def id(self) -> int:
-        return call("stream_id", self.open_pointer)
+        return call_library("stream_id", self.open_pointer)
 
     def send(self, format: str | Packet, *values: object, tag: int = 0) -> None:
         """Send a packet, or values with a format. The call waits while the stream's window is full.
@@ -100,7 +100,7 @@ class Stream(_ClosableObject):
     def receive(self, seconds: float | None = None) -> Packet:
         """Return the next packet; raise OverlayTimeoutError if none arrives within `seconds`."""
         packet = ctypes.c_void_p()
-        _receive_in_time(seconds, lambda wait: call("recv", self.open_pointer, wait, ctypes.byref(packet)))
+        _receive_in_time(seconds, lambda wait: call_library("recv", self.open_pointer, wait, ctypes.byref(packet)))
         return Packet(packet.value)
 
     def set_argument(self, argument: str) -> None:
@@ -110,7 +110,7 @@ class Stream(_ClosableObject):
     @property
     def ended(self) -> str:
         """The reason why the stream has ended; empty while it is open."""
-        return "" if call("ended", self.open_pointer) == OK else str(make_last_error())
+        return "" if call_library("ended", self.open_pointer) == OK else str(make_last_error())
 
     @property
     def missing(self) -> list[int]:
@@ -120,7 +120,7 @@ class Stream(_ClosableObject):
     def close(self) -> None:
         """Close the stream; if the front-end does so, it is closed in all processes."""
         if self.pointer is not None and self._closes and self.network.pointer is not None:
-            call("close_stream", self.pointer)
+            call_library("close_stream", self.pointer)
         self.pointer = None
 
 
@@ -131,7 +131,8 @@ class _NetworkMember(_ClosableObject):
         """Return the next packet of any stream, and its stream."""
         packet, stream = ctypes.c_void_p(), ctypes.c_void_p()
         _receive_in_time(
-            seconds, lambda wait: call("recv_any", self.open_pointer, wait, ctypes.byref(packet), ctypes.byref(stream))
+            seconds,
+            lambda wait: call_library("recv_any", self.open_pointer, wait, ctypes.byref(packet), ctypes.byref(stream)),
         )
         return Packet(packet.value), Stream(stream.value, self, False)
 
@@ -148,11 +149,11 @@ class _NetworkMember(_ClosableObject):
 
         It becomes readable when a receive may find a packet, after a receive of 0 seconds has found none.
         """
-        return call("fd", self.open_pointer)
+        return call_library("fd", self.open_pointer)
 
     def close(self) -> None:
         if self.pointer is not None:
-            call("close", self.pointer)
+            call_library("close", self.pointer)
             self.pointer = None
 
 
@@ -209,10 +210,10 @@ class Network(_NetworkMember):
 
     def __len__(self) -> int:
         """Return the number of back-ends, including lost ones."""
-        return call("backends", self.open_pointer)
+        return call_library("backends", self.open_pointer)
 
     def name(self, backend: int) -> str:
-        name = call("backend_name", self.open_pointer, backend)
+        name = call_library("backend_name", self.open_pointer, backend)
         if name is None:
             raise make_last_error()
         return name.decode()
@@ -225,7 +226,7 @@ class Network(_NetworkMember):
     def phases(self) -> dict[str, float]:
         """The seconds of start-up: until the own children are launched, the internal processes are up, and all are
         up."""
-        phases = call("phases", self.open_pointer)
+        phases = call_library("phases", self.open_pointer)
         return {name: getattr(phases, name) for name, _ in phases._fields_}
 
     def metrics(self, seconds: float = 10) -> pd.DataFrame:
@@ -239,7 +240,7 @@ class Network(_NetworkMember):
         import pandas as pd
 
         rows = ctypes.POINTER(Metrics)()
-        if (count := call("metrics", self.open_pointer, seconds, ctypes.byref(rows))) < 0:
+        if (count := call_library("metrics", self.open_pointer, seconds, ctypes.byref(rows))) < 0:
             raise make_last_error()
         names = [name for name, _ in Metrics._fields_]
         table = pd.DataFrame([[getattr(rows[i], name) for name in names] for i in range(count)], columns=names)
@@ -251,17 +252,27 @@ class Network(_NetworkMember):
         import pandas as pd
 
         rows = []
-        for node in range(call("nodes", self.open_pointer)):
-            about = Node()
-            call_checked("node", self.open_pointer, node, ctypes.byref(about))
-            name = about.name.decode(errors="replace")
-            rows.append((node, name, name.rpartition(":")[0], about.parent, about.depth, about.children, about.backend))
+        for node in range(call_library("nodes", self.open_pointer)):
+            node_fields = Node()
+            call_checked("node", self.open_pointer, node, ctypes.byref(node_fields))
+            name = node_fields.name.decode(errors="replace")
+            rows.append(
+                (
+                    node,
+                    name,
+                    name.rpartition(":")[0],
+                    node_fields.parent,
+                    node_fields.depth,
+                    node_fields.children,
+                    node_fields.backend,
+                )
+            )
         return pd.DataFrame(rows, columns=["node", "name", "host", "parent", "depth", "children", "backend"])
 
     def events(self) -> list[NetworkEvent]:
         """Return the events since the last call, without waiting."""
         event, happened = Event(), []
-        while call("event", self.open_pointer, ctypes.byref(event)):
+        while call_library("event", self.open_pointer, ctypes.byref(event)):
             happened.append(_convert_event(event))
         return happened
 
@@ -270,7 +281,7 @@ class Network(_NetworkMember):
         self._on_event = (
             EventCallback(0) if function is None else EventCallback(lambda _, event: function(_convert_event(event[0])))
         )
-        call("on_event", self.open_pointer, self._on_event, None)
+        call_library("on_event", self.open_pointer, self._on_event, None)
 
     def skew(self, end_to_end: bool = False, rounds: int = 10) -> np.ndarray:
         """Return the seconds by which the clock of each back-end is ahead."""
@@ -297,21 +308,23 @@ class Network(_NetworkMember):
         filter in place of `filter`, `leaf` filters what back-ends send, `down` filters packets on their way down.
         """
         open_pointer = sync if ".so" in sync else ""
-        for word, known in (("wait" if open_pointer else sync, SYNC_MODES), (on_loss, LOSS_MODES)):
-            if word not in known:
-                raise OverlayError(f"found '{word}', wanted {', '.join(known[:-1])} or {known[-1]}")
+        for word, modes in (("wait" if open_pointer else sync, SYNC_MODES), (on_loss, LOSS_MODES)):
+            if word not in modes:
+                raise OverlayError(f"found '{word}', wanted {', '.join(modes[:-1])} or {modes[-1]}")
         names = [name.encode() for name in (root, leaf, down, open_pointer)]
         waiting = 0 if open_pointer else SYNC_MODES.index(sync)
         options = StreamOptions(filter.encode(), waiting, seconds, LOSS_MODES.index(on_loss), *names)
         if backends is None:
             return Stream(
-                call_for_pointer("open", call("broadcast", self.open_pointer), ctypes.byref(options)), self, True
+                call_for_pointer("open", call_library("broadcast", self.open_pointer), ctypes.byref(options)),
+                self,
+                True,
             )
         comm = call_for_pointer("subset", self.open_pointer, (ctypes.c_int * len(backends))(*backends), len(backends))
         try:
             return Stream(call_for_pointer("open", comm, ctypes.byref(options)), self, True)
         finally:
-            call("free_comm", comm)
+            call_library("free_comm", comm)
 
 
 class BackEnd(_NetworkMember):
@@ -326,13 +339,17 @@ class BackEnd(_NetworkMember):
 
     def __exit__(self, kind: object, error: BaseException | None = None, *_: object) -> bool:
         """Suppress the error if the network was closed while this back-end was sending or receiving."""
-        ended = isinstance(error, OverlayError) and error.code == CLOSED and call("flush", self.open_pointer) == CLOSED
+        ended = (
+            isinstance(error, OverlayError)
+            and error.code == CLOSED
+            and call_library("flush", self.open_pointer) == CLOSED
+        )
         self.close()
         return ended
 
     @property
     def number(self) -> int:
-        return call("backend", self.open_pointer)
+        return call_library("backend", self.open_pointer)
 
     def __iter__(self) -> Iterator[tuple[Packet, Stream]]:
         while True:
@@ -362,8 +379,8 @@ def _convert_event(event: Event) -> NetworkEvent:
 def _receive_in_time(seconds: float | None, receive) -> None:
     end = None if seconds is None else time.monotonic() + seconds
     while True:
-        left = MAX_WAIT_SECONDS if end is None else min(MAX_WAIT_SECONDS, max(end - time.monotonic(), 0))
-        if (code := receive(left)) == OK:
+        remaining = MAX_WAIT_SECONDS if end is None else min(MAX_WAIT_SECONDS, max(end - time.monotonic(), 0))
+        if (code := receive(remaining)) == OK:
             return
         if code != TIMEOUT:
             raise make_last_error(code)
@@ -372,6 +389,6 @@ def _receive_in_time(seconds: float | None, receive) -> None:
 
 
 def _list_numbers(name: str, pointer: int) -> list[int]:
-    count = call(name, pointer, None, 0)
+    count = call_library(name, pointer, None, 0)
     numbers = (ctypes.c_int * max(count, 1))()
-    return list(numbers[: min(call(name, pointer, numbers, count), count)])
+    return list(numbers[: min(call_library(name, pointer, numbers, count), count)])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from commodel.overlay.library import MAX_VALUES, OverlayError, Value, call, call_for_pointer
+from commodel.overlay.library import MAX_VALUES, OverlayError, Value, call_for_pointer, call_library
 
 SCALARS = {"c": "i1", "uc": "u1", "hd": "i2", "uhd": "u2", "d": "i4", "ud": "u4", "ld": "i8", "uld": "u8"}
 SCALARS |= {"f": "f4", "lf": "f8"}
@@ -29,7 +29,7 @@ class Packet:
         self.pointer = pointer
 
     def __del__(self) -> None:
-        call("release", self.pointer)
+        call_library("release", self.pointer)
 
     @classmethod
     def of(cls, format: str, *values: object, tag: int = 0) -> "Packet":
@@ -40,44 +40,46 @@ class Packet:
             raise OverlayError(f"found {len(values)} values, wanted {len(kinds)}, as '{format}' has")
         keep_alive: list[object] = []
         packed = (Value * max(len(kinds), 1))()
-        for place, ((many, name), value) in enumerate(zip(kinds, values, strict=True)):
-            _fill_value(packed[place], bool(many), name, value, keep_alive)
+        for index, ((is_array, name), value) in enumerate(zip(kinds, values, strict=True)):
+            _fill_value(packed[index], bool(is_array), name, value, keep_alive)
         return cls(call_for_pointer("pack_values", tag, format.encode(), packed))
 
     @property
     def format(self) -> str:
-        return call("format", self.pointer).decode()
+        return call_library("format", self.pointer).decode()
 
     @property
     def tag(self) -> int:
-        return call("tag", self.pointer)
+        return call_library("tag", self.pointer)
 
     @property
     def source(self) -> int:
         """The lowest back-end that contributed to the packet; -1 if it is from the front-end."""
-        return call("source", self.pointer)
+        return call_library("source", self.pointer)
 
     @property
     def leaves(self) -> int:
         """The number of back-ends that contributed to the packet."""
-        return call("leaves", self.pointer)
+        return call_library("leaves", self.pointer)
 
     @property
     def values(self) -> tuple:
         """The values: numbers, texts, and read-only arrays, since other streams may send the same packet."""
         values = (Value * MAX_VALUES)()
-        if (count := call("values", self.pointer, values, MAX_VALUES)) < 0:
+        if (count := call_library("values", self.pointer, values, MAX_VALUES)) < 0:
             raise OverlayError(f"cannot read a packet '{self.format}'")
         kinds = DIRECTIVE.findall(self.format)
-        return tuple(self._value(bool(many), name, values[place]) for place, (many, name) in enumerate(kinds[:count]))
+        return tuple(
+            self._value(bool(is_array), name, values[index]) for index, (is_array, name) in enumerate(kinds[:count])
+        )
 
-    def _value(self, many: bool, name: str, value: Value) -> object:
-        if name == "s" and many:
+    def _value(self, is_array: bool, name: str, value: Value) -> object:
+        if name == "s" and is_array:
             texts = (ctypes.c_char_p * value.count).from_address(value.array) if value.count else ()
             return tuple(text.decode(errors="surrogateescape") for text in texts)
         if name == "s":
             return value.s.decode(errors="surrogateescape")
-        if many:
+        if is_array:
             return self._view(DTYPES[name], value)
         return value.lf if DTYPES[name].kind == "f" else value.ud if DTYPES[name].kind == "u" else value.d
 
@@ -92,12 +94,12 @@ class Packet:
         return view
 
 
-def _fill_value(packed: Value, many: bool, name: str, value: object, keep_alive: list[object]) -> None:
+def _fill_value(packed: Value, is_array: bool, name: str, value: object, keep_alive: list[object]) -> None:
     """Fill a C value; objects that must exist until the packet is built are appended to `keep_alive`."""
     if name == "s":
-        texts = [_encode_text(text) for text in (value if many else [value])]
+        texts = [_encode_text(text) for text in (value if is_array else [value])]
         keep_alive.append(texts)
-        if many:
+        if is_array:
             array = (ctypes.c_char_p * len(texts))(*texts)
             keep_alive.append(array)
             packed.array, packed.count = ctypes.cast(array, ctypes.c_void_p), len(texts)
@@ -105,7 +107,7 @@ def _fill_value(packed: Value, many: bool, name: str, value: object, keep_alive:
             packed.s = texts[0]
         return
     dtype = DTYPES[name]
-    if many:
+    if is_array:
         array = _make_array(name, dtype, value)
         keep_alive.append(array)
         packed.array, packed.count = array.ctypes.data, array.size
@@ -128,13 +130,13 @@ def _encode_text(text: object) -> bytes:
 
 def _make_array(name: str, dtype: np.dtype, value: object) -> np.ndarray:
     """Return a contiguous array of one dimension; it is only copied if necessary. No value is rounded or truncated."""
-    given = value if isinstance(value, np.ndarray) else _array_from_sequence(name, dtype, value)
-    if given.ndim != 1 or not np.can_cast(given.dtype, dtype, "safe"):
-        raise OverlayError(f"found {given.ndim} dimensions of {given.dtype}, wanted one of {dtype}, as %a{name} has")
-    return np.ascontiguousarray(given, dtype)
+    array = value if isinstance(value, np.ndarray) else _make_array_from_sequence(name, dtype, value)
+    if array.ndim != 1 or not np.can_cast(array.dtype, dtype, "safe"):
+        raise OverlayError(f"found {array.ndim} dimensions of {array.dtype}, wanted one of {dtype}, as %a{name} has")
+    return np.ascontiguousarray(array, dtype)
 
 
-def _array_from_sequence(name: str, dtype: np.dtype, value: object) -> np.ndarray:
+def _make_array_from_sequence(name: str, dtype: np.dtype, value: object) -> np.ndarray:
     if isinstance(value, bytes | bytearray | memoryview):
         return np.frombuffer(value, "u1")
     if not isinstance(value, Sequence):

@@ -80,10 +80,10 @@ class SpecType:
 
     def read(self, text: str) -> list[Any]:
         """Return the values of the arguments."""
-        rest, values = text, []
+        remaining, values = text, []
         try:
             for argument, separator in zip(self.arguments, (*self.separators, None), strict=True):
-                own, found, rest = rest.partition(separator) if separator else (rest, True, "")
+                own, found, remaining = remaining.partition(separator) if separator else (remaining, True, "")
                 if not found:
                     raise UserError(f"found no '{separator}'")
                 values.append(argument.read(own))

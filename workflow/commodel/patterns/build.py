@@ -111,10 +111,10 @@ def build_schedule(point: Point) -> Schedule:
     return make_builder(point)(point.bytes)
 
 
-def make_builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
+def make_builder(point: Point, many_sizes: bool = False) -> Callable[[int], Schedule]:
     """Return a function from the size to the schedule of a point, which looks up names and places ranks once.
 
-    `many`: whether the schedule is for predictions of many draws.
+    `many_sizes`: whether the schedule is for predictions of many draws.
     """
     build_compact = _make_compact_builder(point)
 
@@ -122,7 +122,7 @@ def make_builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
         pattern = build_compact(size)
         if not isinstance(pattern, CompactSchedule) or pattern.messages > MAX_EXPANDED_MESSAGES:
             return pattern
-        return pattern if many and MIN_WIDTH_REDUCTION * pattern.width <= pattern.messages else pattern.whole
+        return pattern if many_sizes and MIN_WIDTH_REDUCTION * pattern.width <= pattern.messages else pattern.whole
 
     return build
 
@@ -191,19 +191,19 @@ def find_fan_ins(points: Iterable[Point]) -> dict[str, int]:
 
 
 def stack_points(
-    points: Sequence[Point], max_messages: int = MAX_STACKED_MESSAGES, many: bool = False
+    points: Sequence[Point], max_messages: int = MAX_STACKED_MESSAGES, many_sizes: bool = False
 ) -> Iterator[tuple[list[int], Schedule | ScheduleSum]]:
     """Yield the indices of points whose schedules differ in sizes only, and a stack of their schedules.
 
-    `many`: as in `make_builder`.
+    `many_sizes`: as in `make_builder`.
     """
     for numbers, shape in group_by_shape(points):
-        for indices, pattern in stack_sizes(shape, max_messages, many):
+        for indices, pattern in stack_sizes(shape, max_messages, many_sizes):
             yield [numbers[index] for index in indices], pattern
 
 
 def stack_sizes(
-    shape: Shape, max_messages: int = MAX_STACKED_MESSAGES, many: bool = False
+    shape: Shape, max_messages: int = MAX_STACKED_MESSAGES, many_sizes: bool = False
 ) -> Iterator[tuple[list[int], Schedule | ScheduleSum]]:
     """Yield the indices of sizes whose schedules have one structure, and their stack.
 
@@ -215,7 +215,7 @@ def stack_sizes(
             sizes = shape.sizes[first : first + sizes_per_stack]
             yield list(range(first, first + len(sizes))), ScheduleSum(replace(shape, sizes=sizes))
         return
-    build = make_builder(shape.point, many)
+    build = make_builder(shape.point, many_sizes)
     incomplete: list[tuple[Schedule, list[int], list[Schedule]]] = []
     last: Schedule | None = None  # the first schedule of the last complete stack, whose structure is reused
     messages = 0  # of incomplete stacks
@@ -254,7 +254,7 @@ class PlacedLayout:
     nodes: int  # up to the last one in use
     per_node: int  # maximum of ranks on a node
     reach: str  # distance classes of its ranks
-    misfit: str  # why it does not fit the platform; empty if it does
+    obstacle: str  # why it does not fit the platform; empty if it does
 
     @property
     def point_fields(self) -> dict[str, object]:
@@ -262,8 +262,8 @@ class PlacedLayout:
         return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.reach}
 
     def check(self, ranks: int, key: str = "") -> PlacedLayout:
-        if self.misfit:
-            raise UserError(f"{ranks} ranks as {self.misfit}", key=key)
+        if self.obstacle:
+            raise UserError(f"{ranks} ranks as {self.obstacle}", key=key)
         return self
 
 
@@ -280,9 +280,9 @@ def complete_layout(setting: Setting, spec: str, ranks: int, requested: int | No
     entry, arguments = find_layout(layout)
     used, ranks_on = np.unique(node, return_counts=True)
     per_node = entry.ranks_per_node(arguments) or int(ranks_on.max())
-    misfit = _explain_misfit(setting, defaults, layout, used, ranks_on, per_node)
-    reach = "" if misfit else Hierarchy.of(dict(setting.levels)).reach(node)
-    return PlacedLayout(layout, int(node.max()) + 1, per_node, reach, misfit)
+    obstacle = _explain_misfit(setting, defaults, layout, used, ranks_on, per_node)
+    reach = "" if obstacle else Hierarchy.of(dict(setting.levels)).reach(node)
+    return PlacedLayout(layout, int(node.max()) + 1, per_node, reach, obstacle)
 
 
 def complete_layout_and_ranks(setting: Setting, spec: str, ranks: int | None) -> tuple[PlacedLayout, int]:

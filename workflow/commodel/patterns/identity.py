@@ -17,17 +17,17 @@ from commodel.patterns.arguments import DEFAULT_SEGMENT
 from commodel.patterns.build import make_builder
 from commodel.patterns.layouts import CORE, assigns_cores, list_cores, list_processor_kinds, place_ranks
 from commodel.patterns.operations import (
+    find_required_ranks,
     has_size,
     list_operation_files,
     list_result_extents,
     list_summands,
-    required_ranks,
 )
 from commodel.patterns.pattern_files import is_pattern_file, read_pattern
 from commodel.patterns.schedule import Runs, Schedule, encode_integers
 from commodel.patterns.trees.topologies import make_tree
 from commodel.patterns.trees.tree import Tree
-from commodel.records import Point, digest
+from commodel.records import Point, compute_digest
 
 RANKS = (2, 5, 8, 12)  # powers of two and others, odd and even
 RANKS_AT_OWN_SIZE = 6  # of the schedule with the point's own size
@@ -42,7 +42,7 @@ SMALL_TREE = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3,
 def add_digests(points: Iterable[Point]) -> list[Point]:
     """Return the points with the digests of their patterns, which do not include messages of the MPI library."""
     digest_placement, digest_few_ranks, digest_own_ranks, digest_own_size = map(
-        cache, (_digest_placement, _digest_few_ranks, _digest_own_ranks, _digest_own_size)
+        cache, (_compute_placement_digest, _digest_few_ranks, _digest_own_ranks, _digest_own_size)
     )
 
     def pattern(point: Point) -> str:
@@ -59,12 +59,12 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
             ]
         elif point.topology:
             digests.append(_digest([encode_integers(make_tree(point.topology).parent)]))
-        return digest(digests)
+        return compute_digest(digests)
 
     return [replace(point, pattern=pattern(point)) for point in points]
 
 
-def _digest_placement(layout: str, ranks: int) -> str:
+def _compute_placement_digest(layout: str, ranks: int) -> str:
     parts = [place_ranks(layout, ranks)]
     if assigns_cores(layout):
         parts += [list_cores(layout, ranks), list_processor_kinds(layout, ranks) == CORE]
@@ -98,15 +98,15 @@ def _digest_own_size(operation: str, algorithm: str, topology: str, size: int) -
         _make_size_builder(_sample_summands(operation, ranks)[0], algorithm, ranks),
         _choose_sizes(operation, algorithm),
     )
-    fewest, most = (build(bytes).messages for bytes in (sizes[0], sizes[-1]))
-    if most > fewest:
-        size = min(size, sizes[-1] * MAX_ROWS // most)
+    min_rows, max_rows = (build(bytes).messages for bytes in (sizes[0], sizes[-1]))
+    if max_rows > min_rows:
+        size = min(size, sizes[-1] * MAX_ROWS // max_rows)
     return _digest([_encode_schedule(operation, algorithm, ranks, size)])
 
 
 def _choose_rank_counts(operation: str, default: tuple[int, ...] = RANKS) -> tuple[int, ...]:
     """Return RANKS, or the number of ranks that the operation's parameters require."""
-    requested = required_ranks(operation)
+    requested = find_required_ranks(operation)
     return (requested,) if requested else default
 
 

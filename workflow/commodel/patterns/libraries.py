@@ -8,7 +8,7 @@ exceptions. Recordings of Open MPI 4.1.4 and MPICH 4.0.2 confirm this: `tests/in
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.patterns.operations import (
     MIN_RANKS,
     MPI,
@@ -200,7 +200,7 @@ def _list_overlay_operations() -> str:
 
 
 def _check_operation(substrate: str, name: str) -> None:
-    with mistakes_in(key="operation"):
+    with locate_mistakes(key="operation"):
         entry, values = find_operation(name), parse_parameters(name)
     if substrate == OVERLAY and OVERLAY not in entry.substrates:
         raise UserError(

@@ -83,24 +83,24 @@ def wrap_addresses(first: np.ndarray, bytes: np.ndarray, end: int) -> Runs:
     row = np.repeat(np.arange(len(bytes)), 2)
     starts = np.stack([first, np.zeros_like(first)], axis=1).ravel()
     lengths = np.stack([before, bytes - before], axis=1).ravel()
-    kept = lengths > 0
-    return Runs(row[kept], starts[kept], lengths[kept])
+    nonempty = lengths > 0
+    return Runs(row[nonempty], starts[nonempty], lengths[nonempty])
 
 
-def pipeline_phase(whole: Phase, bytes: int, segment: int | None, stride: int = 1, start: int = 0) -> Phase:
+def cut_phase(phase: Phase, bytes: int, segment: int | None, stride: int = 1, start: int = 0) -> Phase:
     """Return a phase with each message cut into segments, which follow each other at intervals of `stride` steps.
 
     The messages have `bytes` bytes from address `start` on.
     """
     if segment is None:
-        return whole
-    rows, segments = len(whole.step), max(-(-bytes // segment), 1)
+        return phase
+    rows, segments = len(phase.step), max(-(-bytes // segment), 1)
     check_rows(segments * rows)
     number, row = np.divmod(np.arange(segments * rows), max(rows, 1))
     size = np.minimum(segment, bytes - number * segment)  # the last one is shorter; an empty message is one segment
-    step = whole.step[row] + number * stride
+    step = phase.step[row] + number * stride
     at = start + number * segment
-    return make_phase(step, whole.src[row], whole.dst[row], size, lambda: at, combines=whole.combines)
+    return make_phase(step, phase.src[row], phase.dst[row], size, lambda: at, combines=phase.combines)
 
 
 Stage = Phase | Rounds | tuple[Phase, ...]
@@ -206,7 +206,7 @@ class Edges:
         return Edges(self.step[rows], self.src[rows], self.dst[rows], subtree)
 
 
-def knomial_tree(ranks: int, radix: int = 2) -> Edges:
+def make_knomial_tree(ranks: int, radix: int = 2) -> Edges:
     """Return the k-nomial tree, farthest rank first: in a round every rank that has the data sends to radix − 1 others.
 
     In base `radix`, a rank's parent has the same number with the last nonzero digit set to 0.
@@ -220,14 +220,14 @@ def knomial_tree(ranks: int, radix: int = 2) -> Edges:
     return Edges(rounds - 1 - level[1:], source, target, np.minimum(distance, ranks - target))
 
 
-def near_first_tree(ranks: int) -> Edges:
+def make_near_first_tree(ranks: int) -> Edges:
     """Return the binomial tree, nearest rank first."""
     target = np.arange(1, ranks)
     step = np.frexp(target)[1] - 1  # the highest set bit: the round in which a rank receives
     return Edges(step, target - (1 << step), target)
 
 
-def binary_tree(ranks: int) -> Edges:
+def make_binary_tree(ranks: int) -> Edges:
     """Return Open MPI's binary tree.
 
     Rank r of a level with at most w ranks has the children r + w and r + 2w. Odd ranks are below rank 1, even ones
@@ -240,15 +240,20 @@ def binary_tree(ranks: int) -> Edges:
     return Edges(level, child - np.where(second, 2, 1) * width, child)
 
 
-def in_order_tree(ranks: int) -> Edges:
+def make_in_order_tree(ranks: int) -> Edges:
     """Return the binary tree whose ranks are numbered in postorder; its root is the last rank."""
     low, high = np.array([0]), np.array([ranks - 1])  # first and last rank of each subtree; the last is its root
     levels = []
     while len(low):
         middle = low + (high - low + 1) // 2 - 1  # the left child, the last rank of its subtree
-        left, right = high > low, high - 1 > middle
-        levels.append((np.concatenate([high[left], high[right]]), np.concatenate([middle[left], high[right] - 1])))
-        low, high = np.concatenate([low[left], middle[right] + 1]), np.concatenate([middle[left], high[right] - 1])
+        has_left, has_right = high > low, high - 1 > middle
+        levels.append(
+            (np.concatenate([high[has_left], high[has_right]]), np.concatenate([middle[has_left], high[has_right] - 1]))
+        )
+        low, high = (
+            np.concatenate([low[has_left], middle[has_right] + 1]),
+            np.concatenate([middle[has_left], high[has_right] - 1]),
+        )
     step = np.repeat(np.arange(len(levels)), [len(parents) for parents, _ in levels])
     return Edges(step, *(np.concatenate(column) for column in zip(*levels, strict=True)))
 
@@ -258,12 +263,12 @@ def split_rounding_up(bytes: int, blocks: int) -> np.ndarray:
     return np.minimum(-(-bytes // blocks) * np.arange(blocks + 1), bytes)
 
 
-def scatter_tree(ends: np.ndarray) -> Phase:
+def make_scatter_tree(ends: np.ndarray) -> Phase:
     """Return the scatter of blocks down the binomial tree; a message has the blocks of its receiver's whole subtree.
 
     Messages with only empty blocks are not sent.
     """
-    edges = knomial_tree(len(ends) - 1)
+    edges = make_knomial_tree(len(ends) - 1)
     edges = edges.select(ends[edges.dst] < max(ends[-1], 1))
     first = ends[edges.dst]
     return make_phase(edges.step, edges.src, edges.dst, ends[edges.dst + edges.subtree] - first, lambda: first)
@@ -294,7 +299,9 @@ def send_up_tree(tree: Tree, bytes: int, *, combines: bool = False) -> Phase:
     return make_phase(tree.height - tree.depth[node], node, tree.parent[node], bytes, combines=combines)
 
 
-def ring_rounds(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1) -> Rounds:
+def make_ring_rounds(
+    ends: np.ndarray, offset: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1
+) -> Rounds:
     """Return P − 1 rounds around the ring: in round s rank r sends block r − s + ahead to rank r + 1.
 
     If a block is divided into `parts` parts, as evenly as possible, only the part number `part` is sent.
@@ -304,7 +311,7 @@ def ring_rounds(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, par
     first = ends[:-1] + part * size + np.minimum(part, larger)
 
     def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
-        return (source - number + ahead) % ranks
+        return (source - number + offset) % ranks
 
     return Rounds(
         ranks,
@@ -318,7 +325,7 @@ def ring_rounds(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, par
     )
 
 
-def pairwise_rounds(
+def make_pairwise_rounds(
     sizes: np.ndarray, at: Callable[[np.ndarray, np.ndarray], np.ndarray], *, combines: bool = False
 ) -> Rounds:
     """Return P − 1 rounds: in round s rank r sends `sizes[t]` bytes from address `at(r, t)` on to rank
@@ -341,21 +348,23 @@ def pairwise_rounds(
     )
 
 
-def dissemination_rounds(ranks: int, bytes: int) -> Rounds:
+def make_dissemination_rounds(ranks: int, bytes: int) -> Rounds:
     """Return the ⌈log2 P⌉ rounds in which rank r sends to rank r + 2^s, s = 0, 1, …."""
-    return _equal_size_rounds(
+    return _make_equal_size_rounds(
         ranks, (ranks - 1).bit_length(), lambda number, source: (source + (1 << number)) % ranks, bytes
     )
 
 
-def hypercube_rounds(ranks: int, bytes: int) -> Rounds:
+def make_hypercube_rounds(ranks: int, bytes: int) -> Rounds:
     """Return the rounds s = 0, 1, … in which a power of two ranks exchange and combine with the rank whose number
     differs in bit s."""
-    rounds = _equal_size_rounds(ranks, ranks.bit_length() - 1, lambda number, source: source ^ (1 << number), bytes)
+    rounds = _make_equal_size_rounds(
+        ranks, ranks.bit_length() - 1, lambda number, source: source ^ (1 << number), bytes
+    )
     return replace(rounds, combines=True, shift=ranks, bit_flip_symmetric=True)
 
 
-def _equal_size_rounds(ranks: int, count: int, to: RoundFunction, bytes: int) -> Rounds:
+def _make_equal_size_rounds(ranks: int, count: int, to: RoundFunction, bytes: int) -> Rounds:
     def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
         return 0 * (source + number)
 
@@ -370,7 +379,7 @@ def halve_blocks(bytes: int, times: int) -> np.ndarray:
     return ends
 
 
-def allgather_by_doubling(ends: np.ndarray) -> Phase:
+def make_doubling_allgather(ends: np.ndarray) -> Phase:
     """Return the allgather by recursive doubling over any number of ranks, as in the broadcasts of MPICH and Open MPI.
 
     Partners at distance 1, 2, 4, … exchange the blocks of their groups. If the last group is incomplete, some ranks
@@ -414,7 +423,7 @@ class Core:
     """
 
     ranks: int
-    odd: bool = True
+    second_of_pair: bool = True
     bits_reversed: bool = False
 
     @property
@@ -429,7 +438,7 @@ class Core:
     @property
     def inner(self) -> np.ndarray:
         """The core's rank of each pair."""
-        return 2 * np.arange(self.extra) + self.odd
+        return 2 * np.arange(self.extra) + self.second_of_pair
 
     @property
     def outer(self) -> np.ndarray:
@@ -442,7 +451,7 @@ class Core:
         position = np.arange(1 << self.rounds)
         if self.bits_reversed:
             position = sum((position >> bit & 1) << self.rounds - 1 - bit for bit in range(self.rounds)) + 0 * position
-        return np.where(position < self.extra, 2 * position + self.odd, position + self.extra)
+        return np.where(position < self.extra, 2 * position + self.second_of_pair, position + self.extra)
 
     def ends(self, ends: np.ndarray) -> np.ndarray:
         """Return the ends of the blocks of each position: its own block, or both of a pair."""
@@ -470,7 +479,7 @@ class Core:
     def exchange(self, bytes: int) -> Phase | Rounds:
         """Return the rounds in which partners at distance 1, 2, 4, … exchange and combine whole vectors."""
         if not self.extra:
-            return hypercube_rounds(self.ranks, bytes)
+            return make_hypercube_rounds(self.ranks, bytes)
         step, position = list_steps_and_sources(self.rounds, 1 << self.rounds)
         return make_phase(step, self.rank[position], self.rank[position ^ (1 << step)], bytes, combines=True)
 
@@ -490,7 +499,7 @@ class Core:
 
     def collect(self, ends: np.ndarray) -> Phase:
         """Return the gather of blocks up the binomial tree to position 0."""
-        tree = scatter_tree(ends).reverse()
+        tree = make_scatter_tree(ends).reverse()
         return Phase(tree.step, self.rank[tree.src], self.rank[tree.dst], tree.bytes, tree.contents)
 
     def _exchange_blocks(

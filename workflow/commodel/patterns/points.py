@@ -4,22 +4,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from commodel.errors import UserError, mistakes_in
-from commodel.patterns.algorithms import canonical_algorithm, find_algorithms, find_tree_algorithm
+from commodel.errors import UserError, locate_mistakes
+from commodel.patterns.algorithms import canonicalize_algorithm, find_algorithms, find_tree_algorithm
 from commodel.patterns.build import PlacedLayout, complete_layout
 from commodel.patterns.layouts import count_layout_ranks
 from commodel.patterns.libraries import apply_substrate, has_no_schedule
 from commodel.patterns.operations import (
     FILE,
     MIN_RANKS,
-    canonical_operation,
+    canonicalize_operation,
     fill_parameters,
     find_operation,
+    find_required_ranks,
     has_size,
-    required_ranks,
 )
 from commodel.patterns.pattern_files import AS_WRITTEN, is_pattern_file, read_pattern
-from commodel.patterns.trees.topologies import canonical_topology, make_tree
+from commodel.patterns.trees.topologies import canonicalize_topology, make_tree
 from commodel.records import LIBRARY, Point
 from commodel.units import MAX_COUNT
 
@@ -73,7 +73,7 @@ def find_ranks(combination: Mapping[str, object]) -> int:
     try:
         if topology:
             return make_tree(topology).nodes
-        return combination.get("ranks") or (0 if is_pattern_file(name) else required_ranks(name)) or 0
+        return combination.get("ranks") or (0 if is_pattern_file(name) else find_required_ranks(name)) or 0
     except UserError:
         return 0
 
@@ -86,24 +86,24 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     combination = apply_substrate(setting.substrate, combination)
     if is_pattern_file(combination["operation"]):
         return _make_file_point(setting, combination)
-    with mistakes_in(key="operation"):
-        name = canonical_operation(combination["operation"])
+    with locate_mistakes(key="operation"):
+        name = canonicalize_operation(combination["operation"])
         _check_rectangles(name)
     algorithm, topology = combination.get("algorithm", ""), combination.get("topology", "")
     ranks, leaves = combination.get("ranks"), 0
-    requested = required_ranks(name)
+    requested = find_required_ranks(name)
     if requested and ranks not in (None, requested):
         raise UserError(f"found {ranks}, but '{name}' has {requested} ranks; leave ranks out", key="ranks")
     ranks = requested or ranks or (None if topology else _count_layout_ranks(combination))
     if topology:
-        topology = canonical_topology(topology)
-        with mistakes_in(key="topology"):
+        topology = canonicalize_topology(topology)
+        with locate_mistakes(key="topology"):
             nodes, leaves = _count_tree_nodes(name, topology)
         if ranks not in (None, nodes):
             raise UserError(f"found {ranks}, but '{topology}' has {nodes} nodes; leave ranks out", key="ranks")
         ranks = nodes
     elif algorithm:
-        with mistakes_in(key="algorithm"):
+        with locate_mistakes(key="algorithm"):
             algorithm = _find_canonical_algorithm(name, algorithm)
     else:
         raise UserError(f"{name} needs an algorithm or a topology", key="operation")
@@ -111,7 +111,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node", key="ranks")
     if not MIN_RANKS <= ranks <= MAX_COUNT:
         raise UserError(f"found {ranks}, wanted {MIN_RANKS} to {MAX_COUNT}", key="ranks")
-    size = message_size(setting, name, combination.get("bytes"))
+    size = find_message_size(setting, name, combination.get("bytes"))
     placed = _complete_layout(setting, combination, ranks, "topology" if topology else "ranks")
     fields = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.point_fields}
     measured_only = has_no_schedule(name)
@@ -126,9 +126,9 @@ def _make_file_point(setting: Setting, combination: Mapping[str, object]) -> Poi
     for key in ("algorithm", "topology", "bytes"):
         if combination.get(key) not in (None, "", AS_WRITTEN):
             raise UserError(f"found {combination[key]}, wanted nothing: '{name}' defines the messages", key=key)
-    with mistakes_in(key="operation"):
+    with locate_mistakes(key="operation"):
         pattern = read_pattern(name)
-        size = message_size(setting, name, int(pattern.bytes.max()))
+        size = find_message_size(setting, name, int(pattern.bytes.max()))
     if combination.get("ranks") not in (None, pattern.ranks):
         raise UserError(f"found {combination['ranks']}, but '{name}' has {pattern.ranks} ranks", key="ranks")
     placed = _complete_layout(setting, combination, pattern.ranks, "operation")
@@ -137,12 +137,12 @@ def _make_file_point(setting: Setting, combination: Mapping[str, object]) -> Poi
 
 
 def _count_layout_ranks(combination: Mapping[str, object]) -> int | None:
-    with mistakes_in(key="layout"):
+    with locate_mistakes(key="layout"):
         return count_layout_ranks(combination.get("layout") or "block")
 
 
 def _complete_layout(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> PlacedLayout:
-    with mistakes_in(key="layout"):
+    with locate_mistakes(key="layout"):
         placed = complete_layout(
             setting, combination.get("layout") or "block", ranks, combination.get("ranks_per_node")
         )
@@ -154,15 +154,15 @@ def make_library_points(setting: Setting, points: Iterable[Point]) -> Iterator[P
 
     For a tree, it is a collective of the front end and the back ends: one rank more than there are leaves.
     """
-    done = set()
+    workloads = set()
     for point in points:
         if (
-            (point.workload, point.layout) in done
+            (point.workload, point.layout) in workloads
             or is_pattern_file(point.operation)
             or not find_operation(point.operation).mpi
         ):
             continue
-        done.add((point.workload, point.layout))
+        workloads.add((point.workload, point.layout))
         ranks = point.leaves + 1 if point.leaves else point.ranks
         combination = {"operation": point.operation, "algorithm": LIBRARY, "ranks": ranks, "bytes": point.bytes}
         try:
@@ -172,7 +172,7 @@ def make_library_points(setting: Setting, points: Iterable[Point]) -> Iterator[P
         yield replace(library_point, leaves=point.leaves, per_node=point.per_node)
 
 
-def message_size(setting: Setting, operation: str, requested: int | None) -> int:
+def find_message_size(setting: Setting, operation: str, requested: int | None) -> int:
     """Return the bytes of a point for which the matrix has `requested`."""
     size = requested if is_pattern_file(operation) or has_size(operation) else 0
     if size is None:
@@ -188,7 +188,7 @@ def message_size(setting: Setting, operation: str, requested: int | None) -> int
 def _check_rectangles(name: str) -> None:
     """Raise an error if parameters of a kernel contradict each other, such as n and a partition."""
     if (tiles := find_operation(name).tiles) is not None:
-        ranks = required_ranks(name) or MIN_RANKS
+        ranks = find_required_ranks(name) or MIN_RANKS
         tiles(ranks, **fill_parameters(name, ranks))
 
 
@@ -200,7 +200,7 @@ def _find_canonical_algorithm(name: str, spec: str) -> str:
                 f"found {LIBRARY}, but MPI has no {name}; wanted one of: {', '.join(find_algorithms(name))}"
             )
         return spec
-    return canonical_algorithm(name, spec)
+    return canonicalize_algorithm(name, spec)
 
 
 @lru_cache

@@ -63,17 +63,17 @@ def find_cycle(before: np.ndarray, after: np.ndarray, unresolved: np.ndarray) ->
     inside = unresolved[before] & unresolved[after]
     waits_for = np.full(len(unresolved), -1)
     waits_for[after[inside]] = before[inside]
-    node, seen = int(np.flatnonzero(unresolved)[0]), {}
-    while node not in seen:
-        seen[node] = len(seen)
+    node, position = int(np.flatnonzero(unresolved)[0]), {}
+    while node not in position:
+        position[node] = len(position)
         node = int(waits_for[node])
-    return list(seen)[seen[node] :]
+    return list(position)[position[node] :]
 
 
 def describe_cycle(names: list[str], shown: int = 4) -> str:
     """Return the names of a cycle as `A waits for B, which waits for A`."""
-    listed = names if len(names) <= shown else [*names[: shown - 1], f"… ({len(names) - shown} more)", names[-1]]
-    return f"{listed[0]} waits for {', which waits for '.join([*listed[1:], names[0]])}"
+    shown_names = names if len(names) <= shown else [*names[: shown - 1], f"… ({len(names) - shown} more)", names[-1]]
+    return f"{shown_names[0]} waits for {', which waits for '.join([*shown_names[1:], names[0]])}"
 
 
 def make_rank_local_schedule(

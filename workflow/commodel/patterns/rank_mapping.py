@@ -94,12 +94,12 @@ def _swap_ranks(weights: csr_array, part: np.ndarray) -> np.ndarray:
         to_part = weights @ part.astype(float)
         to_rest = weights @ (~part).astype(float)
         gain = np.where(part, to_rest - to_part, to_part - to_rest)
-        ones, others = (_select_candidates(gain, side) for side in (part, ~part))
-        pair_gain = gain[ones][:, None] + gain[others] - 2 * weights[ones][:, others].toarray()
+        first_part, second_part = (_select_candidates(gain, side) for side in (part, ~part))
+        pair_gain = gain[first_part][:, None] + gain[second_part] - 2 * weights[first_part][:, second_part].toarray()
         row, column = np.unravel_index(pair_gain.argmax(), pair_gain.shape)
         if pair_gain[row, column] <= 1e-9 * max(float(gain.max()), 1.0):
             break
-        part[ones[row]], part[others[column]] = False, True
+        part[first_part[row]], part[second_part[column]] = False, True
     return part
 
 

@@ -21,7 +21,7 @@ from commodel.files.tables import add_line_to_errors, parse_cell, stream_rows
 from commodel.patterns.arguments import parse_whole_number
 from commodel.patterns.phases import divide_evenly
 from commodel.patterns.rank_tables import order_by_rank, read_rank
-from commodel.units import parse_number, shown
+from commodel.units import parse_number, show_value
 
 MAX_SIDE = 1 << 20  # units
 
@@ -72,8 +72,8 @@ class Rectangles:
         order = working[np.lexsort((self.y[working], self.x[working]))]
         columns = np.split(order, 1 + np.flatnonzero(np.diff(self.x[order])))
         for column in columns:
-            if (others := column[self.width[column] != self.width[column[0]]]).size:
-                first, other = column[0], others[0]
+            if (different := column[self.width[column] != self.width[column[0]]]).size:
+                first, other = column[0], different[0]
                 widths = f"{self.width[first]} of rank {first}, {self.width[other]} of rank {other}"
                 raise UserError(f"found different widths at x={self.x[first]}: {widths}; wanted columns")
         return tuple(columns)
@@ -225,10 +225,10 @@ def _read(path: AnyPath) -> Rectangles:
 
 
 def _read_rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
-    for line, row in stream_rows(path, COLUMNS, once=True):
+    for line, row in stream_rows(path, COLUMNS, unique_columns=True):
         with add_line_to_errors(path, line):
             if unknown := [name for name in row if name not in ALL_COLUMNS]:
-                raise UserError(f"found the column {shown(unknown[0])}, wanted {','.join(ALL_COLUMNS)}")
+                raise UserError(f"found the column {show_value(unknown[0])}, wanted {','.join(ALL_COLUMNS)}")
             table = [parse_cell(row, name, lambda text: parse_whole_number(text, least=0)) for name in COLUMNS[1:]]
             speed = parse_cell(row, "speed", _read_speed) if "speed" in row else np.nan
             yield line, parse_cell(row, "rank", read_rank), (*table, speed)
@@ -237,5 +237,7 @@ def _read_rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
 def _read_speed(text: str) -> float:
     speed = parse_number(text)
     if not MIN_SPEED <= speed <= MAX_SPEED:
-        raise UserError(f"found {shown(text)}, wanted a number from {MIN_SPEED:g} to {MAX_SPEED:g}, units per second")
+        raise UserError(
+            f"found {show_value(text)}, wanted a number from {MIN_SPEED:g} to {MAX_SPEED:g}, units per second"
+        )
     return speed

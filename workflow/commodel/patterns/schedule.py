@@ -44,7 +44,7 @@ class Groups:
         self.order, self.ranks = None, rank
         if (rank[1:] > rank[:-1]).all() or _are_distinct(rank):
             return
-        self.order = stable_argsort(rank)
+        self.order = argsort_stably(rank)
         ordered = rank[self.order]
         starts = np.concatenate([[0], np.flatnonzero(_differ_from_previous(ordered)) + 1])
         counts = np.diff(starts, append=len(rank))
@@ -77,7 +77,7 @@ def _find_slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
 
 def _find_rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
     """Return for each number the rows of an unsorted column with this number."""
-    order = stable_argsort(column)
+    order = argsort_stably(column)
     return [order[rows] for rows in _find_slices(column[order], numbers)]
 
 
@@ -144,11 +144,11 @@ class Work:
         return self.step, self.rank, self.kind, self.bytes, self.seconds
 
     def sort_by_step(self) -> Work:
-        order = stable_argsort(self.step)
+        order = argsort_stably(self.step)
         return Work(*(column[..., order] for column in self.columns))
 
 
-def stable_argsort(numbers: np.ndarray) -> np.ndarray:
+def argsort_stably(numbers: np.ndarray) -> np.ndarray:
     """Return a stable sort order on the last axis. numpy sorts 16-bit integers by radix, in linear time."""
     short = numbers.size and numbers.min() >= 0 and numbers.max() < 1 << 16
     return np.argsort(numbers.astype(np.uint16) if short else numbers, axis=-1, kind="stable")
@@ -229,7 +229,7 @@ class Schedule:
         step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
         check_rows(len(step))
         if np.any(step[1:] < step[:-1]):
-            order = stable_argsort(step)
+            order = argsort_stably(step)
             step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
             contents = _reorder_contents(contents, order) if contents else None
             nonblocking = nonblocking and nonblocking.select_rows(order)
@@ -338,7 +338,7 @@ class Schedule:
         columns = ("step", "src", "dst", "node", *(("src_wait", "dst_step", "dst_wait") if self.nonblocking else ()))
         pairs = [(getattr(self, name), getattr(other, name)) for name in columns]
         pairs += [(getattr(self.work, name), getattr(other.work, name)) for name in ("step", "rank", "kind")]
-        return all(own is others or np.array_equal(own, others) for own, others in pairs)
+        return all(column is other_column or np.array_equal(column, other_column) for column, other_column in pairs)
 
     def encode(self) -> bytes:
         """Return messages, local work and the root as bytes that are equal on every machine.

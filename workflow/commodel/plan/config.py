@@ -1,5 +1,5 @@
-"""Experiment and platform files: finding (`find`), reading and validation (`load_experiment`, `load_platform`). A
-mistake in a file is a UserError with file, line and key.
+"""Experiment and platform files: finding (`find_config_file`), reading and validation (`load_experiment`,
+`load_platform`). A mistake in a file is a UserError with file, line and key.
 
 `python -m commodel.plan.config workflow/make_schemas` writes the JSON Schemas for editors.
 """
@@ -14,21 +14,21 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.files import fields
 from commodel.files import yaml as yamltext
 from commodel.files.safe_paths import check_inside
-from commodel.files.typed_records import as_user_error
+from commodel.files.typed_records import make_user_error
 from commodel.files.yaml import Document
 from commodel.hierarchy import Hierarchy
 from commodel.plan.experiments import PARAMETER_PREFIX, Block, Experiment, locate_errors
 from commodel.plan.matrix import add_table
 from commodel.plan.surveys import read_learned
-from commodel.platforms.container import Image, image_digest
+from commodel.platforms.container import Image, compute_image_digest
 from commodel.platforms.platform import Platform
 from commodel.platforms.simulated_networks import check_hosts, read_network
 from commodel.sources import ROOT
-from commodel.units import shown
+from commodel.units import show_value
 
 TRUSTED_VARIABLE = (
     "COMMODEL_TRUSTED"  # environment variable: trusted folders of images and libraries, with colons between
@@ -97,7 +97,7 @@ def _load_image(platform: Platform) -> Image:
         _check_trusted(platform, ("container", "bind", number), folder)
     with locate_errors(platform, "container", "image"):
         try:
-            content = image_digest(file)
+            content = compute_image_digest(file)
         except OSError as error:
             message = f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
             raise UserError(message) from None
@@ -117,7 +117,7 @@ def _check_trusted(platform: Platform, key: tuple, path: str, trusted: tuple[Pat
     if not any(real.is_relative_to(folder.resolve()) for folder in folders):
         problem = "is a link that leaves the project" if trusted else "is in no folder that you trust"
         folder = real.parent if real.is_file() else real
-        message = f"found {shown(path)}, which {problem}; if you trust it: export {TRUSTED_VARIABLE}={folder}"
+        message = f"found {show_value(path)}, which {problem}; if you trust it: export {TRUSTED_VARIABLE}={folder}"
         raise platform.error(key, message)
 
 
@@ -127,12 +127,12 @@ def _read_validated(model: type[Model], document: Document) -> Model:
     try:
         loaded = model.model_validate(document.data)
     except ValidationError as errors:
-        raise as_user_error(errors, document) from None
+        raise make_user_error(errors, document) from None
     loaded.set_location(document)
     return loaded
 
 
-def find(kind: str, name: str, root: str | Path = ".") -> Path:
+def find_config_file(kind: str, name: str, root: str | Path = ".") -> Path:
     """Return the file of an `experiment` or a `platform`, given by its name in params/ or by a path."""
     if "/" in name or name.endswith((".yaml", ".yml", ".xlsx")):
         if not Path(name).is_file():
@@ -152,7 +152,7 @@ def find(kind: str, name: str, root: str | Path = ".") -> Path:
             )
         if kind == "experiment" and (advice := _advise_on_platform(name, Path(root))):
             raise UserError(f"unknown experiment '{name}'; a platform has this name: {advice}")
-        raise UserError(f"unknown {kind} '{name}'; {suggest(name, by_name)}")
+        raise UserError(f"unknown {kind} '{name}'; {suggest_name(name, by_name)}")
     return by_name[name]
 
 
@@ -164,10 +164,10 @@ def _advise_on_platform(name: str, root: Path) -> str:
     return f"cp {shipped / name}.* {folder}" if (shipped / f"{name}.yaml").exists() else ""
 
 
-def planned_platform(name: str) -> Platform:
+def load_planned_platform(name: str) -> Platform:
     """Return a platform of a plan from its current file in the project. A plan contains no paths of platforms, so that
     it can be copied with its project."""
-    return load_platform(find("platform", name))
+    return load_platform(find_config_file("platform", name))
 
 
 def make_schemas() -> dict[str, dict]:

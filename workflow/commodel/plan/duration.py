@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.probes import PLAYER, probe
+from commodel.models.probes import PLAYER, find_probe
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, make_builder, remove_layout, sample_parts
-from commodel.patterns.operations import find_operation, list_summands, make_tiles, required_ranks
+from commodel.patterns.operations import find_operation, find_required_ranks, list_summands, make_tiles
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule
@@ -100,7 +100,7 @@ class Durations:
     def estimate_batch(self, members: Sequence[Point | Case], upper_bound: bool = False) -> float:
         """Return the same with the starts of programs. One start serves all members with the same ranks and nodes."""
         starts = {
-            (probe(member.probe).runs, member.ranks, member.layout, member.where)
+            (find_probe(member.probe).runs, member.ranks, member.layout, member.where)
             if isinstance(member, Case)
             else (member.predictable, member.ranks, member.layout)
             for member in members
@@ -111,7 +111,7 @@ class Durations:
 
     def _estimate_case(self, case: Case, upper_bound: bool) -> float:
         """Return the seconds of all samples of a case; some probes have a fixed number of samples."""
-        if not (samples := probe(case.probe).samples):
+        if not (samples := find_probe(case.probe).samples):
             return self._estimate_samples(self._estimate_probe_sample(case), case.ranks, upper_bound)
         seconds = self._estimate_probe_sample(case)[0]
         if self.simulated:
@@ -165,7 +165,7 @@ class Durations:
         if not point.predictable:
             effort = point.waves * self._estimate_library_default(point)
         else:
-            has_fixed_ranks = point.topology or required_ranks(point.operation)
+            has_fixed_ranks = point.topology or find_required_ranks(point.operation)
             ranks = point.ranks if has_fixed_ranks else min(1 << (point.ranks - 1).bit_length(), MAX_SHAPE_RANKS)
             shape = Shape.of(remove_layout(point, ranks), SHAPE_BYTES)
             if shape not in self.shape_efforts:
@@ -226,7 +226,7 @@ class Durations:
 
 def _build_probe_schedule(case: Case) -> Schedule | None:
     """Return the schedule of a probe that the player executes, else None."""
-    entry = probe(case.probe)
+    entry = find_probe(case.probe)
     return entry.pattern(case.settings) if entry.pattern and entry.program == PLAYER else None
 
 

@@ -16,17 +16,17 @@ import yaml
 from pydantic import ValidationError
 from xlsxwriter.utility import xl_col_to_name
 
-from commodel.errors import UserError, mistakes_in, one_line
-from commodel.files.typed_records import as_user_error
+from commodel.errors import UserError, locate_mistakes, make_printable
+from commodel.files.typed_records import make_user_error
 from commodel.files.yaml import parse_yaml, read_yaml
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import list_operations
 from commodel.patterns.points import make_point
-from commodel.plan.config import find, load_experiment, load_platform
+from commodel.plan.config import find_config_file, load_experiment, load_platform
 from commodel.plan.duration import BATCH_START_SECONDS, Durations
 from commodel.plan.experiments import AXES, Experiment
 from commodel.plan.matrix import count_combinations, list_with_excluded, parse_combination
-from commodel.plan.planning import load_setting, setting_of
+from commodel.plan.planning import load_setting, make_setting
 from commodel.records import Measure, Plan, Point
 from commodel.registry import discover
 
@@ -56,9 +56,9 @@ def write_sheets(book, file: Path, root: Path, plan: Plan) -> None:
     """Write the sheets of an experiment's file into an open workbook."""
     experiment = load_experiment(file)
     rows = [
-        {PLATFORM: block.platform or "", **values, KEEP: "yes" if kept else "no"}
+        {PLATFORM: block.platform or "", **values, KEEP: "yes" if is_kept else "no"}
         for block in experiment.matrix
-        for values, kept in list_with_excluded(block)
+        for values, is_kept in list_with_excluded(block)
     ]
     names = _list_names(root)
     for title in NAMED_AXES:  # names in the file come first; the others are forms that show how arguments are written
@@ -97,17 +97,17 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
     keep, operation = (
         f"${COLUMN_LETTER[title]}${HEADER_ROWS + 1}:${COLUMN_LETTER[title]}${last}" for title in (KEEP, "operation")
     )
-    kept = sum(row[KEEP] == "yes" for row in rows)
+    kept_count = sum(row[KEEP] == "yes" for row in rows)
     sheet.write_string(0, 0, "combinations kept", bold)
-    sheet.write_formula(0, 2, f'=COUNTIFS({keep},"<>no",{operation},"<>")', bold, kept)
+    sheet.write_formula(0, 2, f'=COUNTIFS({keep},"<>no",{operation},"<>")', bold, kept_count)
     sheet.write_string(
         1, 0, "Change a row, add one below, or set keep to no. An empty platform is that of the experiment."
     )
     whole_number = {"validate": "integer", "criteria": ">=", "value": 0, "error_type": "warning"}
     allowed = dict.fromkeys(NUMBER_COLUMNS, whole_number | {"error_message": "wanted a whole number"})
     allowed[KEEP] = {"validate": "list", "source": YES_OR_NO}
-    for place, (title, choices) in enumerate(names.items()):
-        source = f"={NAMES_SHEET}!${xl_col_to_name(place)}$1:${xl_col_to_name(place)}${len(choices)}"
+    for index, (title, choices) in enumerate(names.items()):
+        source = f"={NAMES_SHEET}!${xl_col_to_name(index)}$1:${xl_col_to_name(index)}${len(choices)}"
         if choices:  # arguments are free: chain:4KiB
             allowed[title] = {"validate": "list", "source": source, "show_error": False}
     for column, title in enumerate(COLUMNS):
@@ -149,13 +149,13 @@ def _estimate_costs(
 ) -> list[RowCost | None]:
     """Return the cost of each row; None if it is simulated, impossible, or equal to an earlier row."""
     nodes = {replace(point, pattern=""): batch.nodes for batch in plan.batches for point in batch.points}
-    seen: set[Point] = set()
+    estimated: set[Point] = set()
 
     @cache
     def load_real_platform(name: str):
-        platform = load_platform(find("platform", name, root))
+        platform = load_platform(find_config_file("platform", name, root))
         durations = Durations(platform.launcher, plan.measure, platform.overlay)
-        return None if platform.simulated else (setting_of(platform), durations)
+        return None if platform.simulated else (make_setting(platform), durations)
 
     def estimate_cost(row: Mapping[str, object]) -> RowCost | None:
         if (loaded := load_real_platform(row[PLATFORM] or default_platform)) is None:
@@ -165,9 +165,9 @@ def _estimate_costs(
             point = make_point(setting, {name: row[name] for name in AXES if name in row})
         except UserError:  # an excluded combination may be impossible
             return None
-        if point in seen:
+        if point in estimated:
             return None
-        seen.add(point)
+        estimated.add(point)
         seconds, seconds_of_larger = (
             durations.estimate_sample(replace(point, bytes=point.bytes + added)) for added in (0, SIZE_STEP)
         )
@@ -199,7 +199,7 @@ def _write_costs(
         if cost is not None:
             sheet.write_number(row, first_column, cost.nodes)
             sheet.write_formula(row, first_column + 1, _sample_formula(row, cost), None, cost.seconds * 1e6)
-            sheet.write_formula(row, first_column + 2, _hours_formula(row, cost, plan.measure), hours, node_hours)
+            sheet.write_formula(row, first_column + 2, _make_hours_formula(row, cost, plan.measure), hours, node_hours)
     for row in range(last, last + SPARE_ROWS):
         nodes, sample = (
             f"AVERAGE({COLUMN_LETTER[title]}${first + 1}:{COLUMN_LETTER[title]}${last})"
@@ -207,7 +207,7 @@ def _write_costs(
         )
         for column, mean in ((first_column, f"ROUND({nodes},0)"), (first_column + 1, sample)):
             sheet.write_formula(row, column, f'=IF({COLUMN_LETTER["operation"]}{row + 1}="","",{mean})', None, "")
-        sheet.write_formula(row, first_column + 2, _hours_formula(row, estimated[0], plan.measure), hours, 0)
+        sheet.write_formula(row, first_column + 2, _make_hours_formula(row, estimated[0], plan.measure), hours, 0)
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
     other_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600 - sum(node_hours_counted)
     column = COLUMN_LETTER[NODE_HOURS]
@@ -226,7 +226,7 @@ def _sample_formula(row: int, cost: RowCost) -> str:
     return f"=({cost.seconds * 1e6!r}+{cost.per_byte * 1e6!r}*({size}-{cost.bytes}))*{waves}"
 
 
-def _hours_formula(row: int, cost: RowCost, measure: Measure) -> str:
+def _make_hours_formula(row: int, cost: RowCost, measure: Measure) -> str:
     nodes, sample, operation, keep = (
         f"{COLUMN_LETTER[name]}{row + 1}" for name in (NODES, SAMPLE_TIME, "operation", KEEP)
     )
@@ -247,7 +247,7 @@ def convert_to_text(sheets: Mapping[str, Sequence[tuple]], file: Path, root: Pat
     try:
         Experiment.model_validate(keys)
     except ValidationError as errors:
-        raise as_user_error(errors, document) from None
+        raise make_user_error(errors, document) from None
     rows = list(_read_rows(sheets[MATRIX_SHEET], file, root, str(keys.get("platform", ""))))
     if not rows:
         raise UserError("found no row to keep", file=file, key=MATRIX_SHEET)
@@ -266,7 +266,7 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform:
         try:
             row = _read_row(row)
             platform = row.get(PLATFORM) or default_platform
-            with mistakes_in(key=PLATFORM):
+            with locate_mistakes(key=PLATFORM):
                 point_setting = setting(platform)
             row_values = {name: value for name, value in row.items() if name != PLATFORM}
             make_point(point_setting, parse_combination(row_values).model_dump(exclude_unset=True))
@@ -278,11 +278,11 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform:
 
 def _read_row(row: dict[str, object]) -> dict[str, object]:
     """Return the names and numbers of a row. An error has the column as its key."""
-    if (kept := row.pop(KEEP, "yes")) not in YES_OR_NO:
-        raise UserError(f"found {one_line(kept, 40)!r}, wanted yes or no", key=KEEP)
+    if (keep_text := row.pop(KEEP, "yes")) not in YES_OR_NO:
+        raise UserError(f"found {make_printable(keep_text, 40)!r}, wanted yes or no", key=KEEP)
     for name, value in row.items():
         if type(value) not in (str, int, float):  # a formula has a subclass of str
-            raise UserError(f"found {one_line(value, 40)!r}, wanted a name or a number", key=name)
+            raise UserError(f"found {make_printable(value, 40)!r}, wanted a name or a number", key=name)
         if isinstance(value, float) and value.is_integer():
             row[name] = int(value)
     return {PLATFORM: str(row.pop(PLATFORM, "")), **row}

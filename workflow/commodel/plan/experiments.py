@@ -23,14 +23,14 @@ from commodel.files.fields import (
     TABLE,
     WORD,
     FileMapping,
-    axis_type,
     count_type,
-    field_type,
+    make_axis_type,
+    make_field_type,
+    make_quantity_type,
     make_refusal,
-    quantity_type,
 )
 from commodel.files.quantities import MAX_ENTRIES
-from commodel.units import shown
+from commodel.units import show_value
 
 
 @contextmanager
@@ -48,21 +48,23 @@ PARAMETER_PREFIX = "parameters."  # prefix of an axis that is a parameter of the
 
 
 class Measure(FileMapping):
-    sync: fields.choice_type("barrier", "window") = Field(
+    sync: fields.make_choice_type("barrier", "window") = Field(
         "window", description="how ranks are synchronised before each sample"
     )
-    precision: quantity_type(units.parse_fraction, "2%") = Field(
+    precision: make_quantity_type(units.parse_fraction, "2%") = Field(
         0.02, description="target width of the 95 % interval of the median, relative to the median"
     )
     min_samples: count_type(1, 1_000_000) = Field(10, description="minimum number of samples of a point")
     max_samples: count_type(1, 1_000_000) = Field(500, description="maximum number of samples of a point")
-    seconds: quantity_type(units.parse_number_of_seconds, "2 s") = Field(2.0, description="time budget of one point")
+    seconds: make_quantity_type(units.parse_number_of_seconds, "2 s") = Field(
+        2.0, description="time budget of one point"
+    )
     passes: count_type(1, 100) = Field(
         3,
         description="rounds over all cases of a batch; they share the budgets, and their disagreement widens intervals",
     )
     warmup: count_type(0, 1_000_000) = Field(2, description="runs before the first sample, which are discarded")
-    timeout: quantity_type(units.parse_seconds, "1 min", bare=False) = Field(
+    timeout: make_quantity_type(units.parse_seconds, "1 min", bare=False) = Field(
         60.0, description="time beyond its budget after which a point is given up; simulated: ten times as much"
     )
 
@@ -76,7 +78,7 @@ class Measure(FileMapping):
 
 
 class Batching(FileMapping):
-    budget: quantity_type(units.parse_seconds, "8 h", bare=False) = Field(
+    budget: make_quantity_type(units.parse_seconds, "8 h", bare=False) = Field(
         8 * 3600.0, description="maximum time of one batch, which is one Slurm job; points left then are not measured"
     )
     smaller: fields.FLAG = Field(
@@ -92,22 +94,22 @@ class Batching(FileMapping):
 
 # The values of each axis. Types such as SPEC and RANKS are defined in `files.fields`.
 class Axes(FileMapping):
-    operation: axis_type(SPEC) = Field((), description="collective operation or kernel, such as bcast")
-    algorithm: axis_type(SPEC) = Field((), description="algorithm of the operation; not together with topology")
-    topology: axis_type(SPEC) = Field(
+    operation: make_axis_type(SPEC) = Field((), description="collective operation or kernel, such as bcast")
+    algorithm: make_axis_type(SPEC) = Field((), description="algorithm of the operation; not together with topology")
+    topology: make_axis_type(SPEC) = Field(
         (), description="tree over which the operation runs, such as kary:2^4 or file:PATH"
     )
-    layout: axis_type(SPEC) = Field((), description="placement of ranks on nodes, such as block or cyclic")
-    ranks: axis_type(RANKS, units.parse_count) = Field(
+    layout: make_axis_type(SPEC) = Field((), description="placement of ranks on nodes, such as block or cyclic")
+    ranks: make_axis_type(RANKS, units.parse_count) = Field(
         (), description="number of MPI ranks; default: nodes x ranks_per_node"
     )
-    nodes: axis_type(RANKS, units.parse_count) = Field((), description="number of nodes for the ranks")
-    ranks_per_node: axis_type(RANKS, units.parse_count) = Field((), description="number of MPI ranks of each node")
-    bytes: axis_type(SIZE, units.parse_bytes) = Field((), description="message size, such as 4096 or 64KiB")
-    waves: axis_type(WAVES, units.parse_waves) = Field(
+    nodes: make_axis_type(RANKS, units.parse_count) = Field((), description="number of nodes for the ranks")
+    ranks_per_node: make_axis_type(RANKS, units.parse_count) = Field((), description="number of MPI ranks of each node")
+    bytes: make_axis_type(SIZE, units.parse_bytes) = Field((), description="message size, such as 4096 or 64KiB")
+    waves: make_axis_type(WAVES, units.parse_waves) = Field(
         (), description="number of repetitions without synchronisation in between"
     )
-    parameters: dict[WORD, axis_type(PARAMETER)] = Field(
+    parameters: dict[WORD, make_axis_type(PARAMETER)] = Field(
         {}, description="parameters of the operation by name: {grid: [4x2, 8x1]}"
     )
 
@@ -118,7 +120,7 @@ def _keep_order_of_file(value: Any, handler) -> dict[str, tuple]:
     for name in value:
         values = getattr(axes, name)
         is_parameters = name == "parameters"
-        table |= {PARAMETER_PREFIX + key: given for key, given in values.items()} if is_parameters else {name: values}
+        table |= {PARAMETER_PREFIX + key: axis for key, axis in values.items()} if is_parameters else {name: values}
     return table
 
 
@@ -147,12 +149,14 @@ class Combination(FileMapping):
 
 def _parse_condition(value: Any) -> str:
     if not isinstance(value, str):
-        raise UserError(f"found {shown(value)}, wanted an expression such as \"ranks > 64 and layout == 'cyclic'\"")
+        raise UserError(
+            f"found {show_value(value)}, wanted an expression such as \"ranks > 64 and layout == 'cyclic'\""
+        )
     return expressions.parse_expression(value, AXES).text
 
 
 class Exclusion(FileMapping):
-    where: field_type(_parse_condition, type="string", maxLength=expressions.MAX_LENGTH) = Field(
+    where: make_field_type(_parse_condition, type="string", maxLength=expressions.MAX_LENGTH) = Field(
         description="expression over the axis names; combinations for which it is true are omitted"
     )
 
@@ -212,15 +216,15 @@ class Block(FileMapping):
 class Experiment(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
     platform: NAME = Field(description="name of a file in params/platforms, without .yaml")
-    families: fields.names_type("all") = Field("all", description="model families to fit and compare")
-    probes: fields.names_type("auto") = Field(
+    families: fields.make_names_type("all") = Field("all", description="model families to fit and compare")
+    probes: fields.make_names_type("auto") = Field(
         "auto",
         description="micro-benchmarks; auto, also in a list: those of the families, with levels also nodepairs",
     )
     seed: count_type(0, 2**63 - 1) = Field(1, description="seed of every shuffle and every bootstrap")
     measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
     batch: Batching = Field(default_factory=Batching, description="how points are grouped into batches")
-    probe_bytes: axis_type(SIZE, units.parse_bytes, auto="auto") = Field(
+    probe_bytes: make_axis_type(SIZE, units.parse_bytes, auto="auto") = Field(
         (),
         max_length=1000,
         description="message sizes of the probes; auto: from 1 B to the longest message of the matrix, at most 16 MiB",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from commodel.errors import Mistakes, UserError, suggest
+from commodel.errors import Mistakes, UserError, suggest_name
 from commodel.files import expressions
 from commodel.files.cache import find_input
 from commodel.files.quantities import MAX_ENTRIES
@@ -37,19 +37,19 @@ PlaceInFile = tuple[str | int, ...]
 def list_combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
     """Yield each combination with its path of keys in the block. The first axis varies slowest."""
     filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
-    for combination in _product(block):
+    for combination in _list_combinations(block):
         if not (filters and _is_excluded(block, filters, DEFAULT_VALUES | combination)):
             yield combination, ()
     for index, entry in enumerate(block.include):
         values = entry.model_dump(exclude_unset=True)
         values |= {PARAMETER_PREFIX + name: value for name, value in values.pop("parameters", {}).items()}
-        yield _with_ranks(_with_parameters(values)), ("include", index)
+        yield _add_ranks(_add_parameters(values)), ("include", index)
 
 
 def list_with_excluded(block: Block) -> Iterator[tuple[Values, bool]]:
     """Yield each combination, and whether it is included (not excluded)."""
     filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
-    for combination in _product(block):
+    for combination in _list_combinations(block):
         yield combination, not _is_excluded(block, filters, DEFAULT_VALUES | combination)
     yield from ((combination, True) for combination, path in list_combinations(block) if path)
 
@@ -78,7 +78,7 @@ def count_combinations(block: Block) -> int:
     return (math.prod(tables) if tables else 0) + len(block.include)
 
 
-def _product(block: Block) -> Iterator[Values]:
+def _list_combinations(block: Block) -> Iterator[Values]:
     if not block.axes and not block.zips:
         return
     names = [*block.axes, *chain.from_iterable(block.zips.values())]
@@ -86,21 +86,21 @@ def _product(block: Block) -> Iterator[Values]:
     columns += [list(zip(*table.values(), strict=True)) for table in block.zips.values()]
     derived = "ranks" not in names and "nodes" in names and "ranks_per_node" in names
     for rows in product(*columns):
-        combination = _with_parameters(dict(zip(names, chain.from_iterable(rows), strict=True)))
-        yield _with_ranks(combination) if derived else combination
+        combination = _add_parameters(dict(zip(names, chain.from_iterable(rows), strict=True)))
+        yield _add_ranks(combination) if derived else combination
 
 
-def _with_parameters(values: Values) -> Values:
+def _add_parameters(values: Values) -> Values:
     """Return the combination with the operation's parameters appended to its name, such as `summa:n=64`."""
     parameter_names = [name for name in values if name.startswith(PARAMETER_PREFIX)]
     if not parameter_names:
         return values
-    others = {name: value for name, value in values.items() if name not in parameter_names}
+    axes = {name: value for name, value in values.items() if name not in parameter_names}
     arguments = (f":{name.removeprefix(PARAMETER_PREFIX)}={values[name]}" for name in parameter_names)
-    return others | {"operation": "".join([others["operation"], *arguments])}
+    return axes | {"operation": "".join([axes["operation"], *arguments])}
 
 
-def _with_ranks(combination: Values) -> Values:
+def _add_ranks(combination: Values) -> Values:
     """Return the combination with its ranks, the product of nodes and ranks per node if only these are given."""
     if "ranks" not in combination and "nodes" in combination and "ranks_per_node" in combination:
         combination["ranks"] = combination["nodes"] * combination["ranks_per_node"]
@@ -139,10 +139,10 @@ def add_table(block: Block) -> Block:
             raise UserError(f"found no file '{block.table}' in the project")
     except UserError as error:
         raise block.error(("table",), error.found) from None
-    rows = read_rows(file, ("operation",), separator, once=True)
+    rows = read_rows(file, ("operation",), separator, unique_columns=True)
     for name in rows[0][1]:
         if name not in TABLE_COLUMNS and not name.startswith(PARAMETER_PREFIX):
-            message = f"found an unknown column; {suggest(name, [*TABLE_COLUMNS, f'{PARAMETER_PREFIX}NAME'])}"
+            message = f"found an unknown column; {suggest_name(name, [*TABLE_COLUMNS, f'{PARAMETER_PREFIX}NAME'])}"
             raise UserError(message, file=file, line=1, key=name)
     if len(rows) > MAX_ENTRIES:
         raise UserError(f"found {len(rows):,} rows, wanted at most {MAX_ENTRIES:,}", file=file)

@@ -26,16 +26,16 @@ MIN_LARGEST_SIZE, MAX_LARGEST_SIZE = 64 << 10, 16 << 20  # bytes; limits of the 
 
 
 def choose_probe_sizes(
-    points: Iterable[Point], given: Sequence[int], probes_local_work: bool
+    points: Iterable[Point], listed_sizes: Sequence[int], probes_local_work: bool
 ) -> tuple[list[int], dict[str, int]]:
     """Return the message sizes of probes, and the longest vector of each kind that is longer than all these sizes.
 
     Unless sizes are given, they go up to the longest message of all points. Vectors are only considered if a probe
     measures local work (`probes_local_work`).
     """
-    kinds = [MESSAGE_KIND] * (not given) + [*KINDS] * probes_local_work
-    lengths = find_longest_lengths(points, max(given, default=MIN_LARGEST_SIZE), kinds) if kinds else {}
-    sizes = list(given) or _list_sizes(lengths.pop(MESSAGE_KIND, MIN_LARGEST_SIZE))
+    kinds = [MESSAGE_KIND] * (not listed_sizes) + [*KINDS] * probes_local_work
+    lengths = find_longest_lengths(points, max(listed_sizes, default=MIN_LARGEST_SIZE), kinds) if kinds else {}
+    sizes = list(listed_sizes) or _list_sizes(lengths.pop(MESSAGE_KIND, MIN_LARGEST_SIZE))
     return sizes, {kind: length for kind, length in lengths.items() if length > max(sizes)}
 
 

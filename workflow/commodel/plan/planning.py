@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from commodel import __version__
-from commodel.errors import UserError, mistakes_in, one_line, suggest
+from commodel.errors import UserError, locate_mistakes, make_printable, suggest_name
 from commodel.files.atomic import MAX_FILE_BYTES, write_text
 from commodel.files.cache import archive_input, find_input, record_input, use_archived_inputs
 from commodel.files.results_folder import PLAN, Results
@@ -24,16 +24,16 @@ from commodel.files.safe_paths import NODES_SUFFIX, AnyPath, SafePath, check_ins
 from commodel.files.safe_reading import read_text
 from commodel.files.typed_records import read_json_record
 from commodel.hierarchy import FLAT, Hierarchy
-from commodel.models.families import family_names, find_family
+from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import name_published_file, read_published
-from commodel.models.probes import LOCAL, Site, probe
+from commodel.models.probes import LOCAL, Site, find_probe
 from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.models.speeds import read_speeds
 from commodel.patterns.identity import add_digests
 from commodel.patterns.layouts import count_case_nodes
 from commodel.patterns.operations import MPI, OVERLAY, list_operation_files
 from commodel.patterns.points import Setting, make_library_points, make_point
-from commodel.plan.config import find, load_experiment, load_platform, planned_platform
+from commodel.plan.config import find_config_file, load_experiment, load_planned_platform, load_platform
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, locate_errors
 from commodel.plan.matrix import check_size, list_combinations, locate_axis
@@ -46,7 +46,7 @@ from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import make_constraint
 from commodel.platforms.tools import compute_native_digest, find_build_root, find_tool
 from commodel.predictions.papers import find_paper
-from commodel.records import ArchivedFile, Batch, Case, Measure, Plan, PlannedPlatform, Point, digest
+from commodel.records import ArchivedFile, Batch, Case, Measure, Plan, PlannedPlatform, Point, compute_digest
 from commodel.sources import ROOT
 
 PROBE_SHARE = 0.25  # of the time of a platform's batches: limit of survey and probes
@@ -71,7 +71,9 @@ def make_batches(
     """
     budget = experiment.batch.budget
     sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
-    state_digest = digest([platform.digest, sampling, experiment.seed, compute_native_digest(platform.substrate)], 8)
+    state_digest = compute_digest(
+        [platform.digest, sampling, experiment.seed, compute_native_digest(platform.substrate)], 8
+    )
     durations = Durations(platform.launcher, measure, platform.overlay)
     types, fewer = dict(platform.types), dict(platform.fewer_cores)
     probes_local_work = not (platform.simulated or platform.overlay) and not LOCAL.isdisjoint(probes)
@@ -82,13 +84,13 @@ def make_batches(
 
     def make_batch(label: str, members: Sequence[Point | Case], likely: Sequence[Case] = ()) -> Batch:
         """Return a batch of points or of cases. If the `likely` cases take longer, the estimates are theirs."""
-        seconds, most = (
+        seconds, upper_seconds = (
             max(durations.estimate_batch(own, limit) for own in (members, likely)) for limit in (False, True)
         )
         kind = "points" if isinstance(members[0], Point) else "cases"
         nodes = max(count_case_nodes(member) if kind == "cases" else member.nodes for member in members)
-        about = {"nodes": nodes, kind: tuple(members), "seconds": seconds, "most": most, "budget": budget}
-        return Batch(f"{name}{label}-{state_digest}", name, **about)
+        common = {"nodes": nodes, kind: tuple(members), "seconds": seconds, "most": upper_seconds, "budget": budget}
+        return Batch(f"{name}{label}-{state_digest}", name, **common)
 
     measured, surveys = [], []
     for size, members in _group_by_nodes(points, platform.simulated, experiment.batch.smaller):
@@ -97,21 +99,21 @@ def make_batches(
             measured.append(make_batch(f"-{size}n{f'-{number}' if len(parts) > 1 else ''}", part))
     likely = site
     if survey:
-        pairs = tuple(probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
+        pairs = tuple(find_probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
         surveys.append(make_batch(TITLE.removesuffix("-"), pairs))
         probes = [entry for entry in probes if entry != SURVEY]
         # Before the survey, levels are unknown. The estimates must suffice for the probes of a network with levels.
         likely = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
-    left = _limit_probes(measured, platform.simulated) - sum(batch.seconds for batch in surveys)
+    remaining = _limit_probes(measured, platform.simulated) - sum(batch.seconds for batch in surveys)
     for thinning in (1, 2) if _are_automatic(experiment) else (1,):
         cases, likely_cases = (
-            [case for entry in probes for case in probe(entry).cases(name, replace(own, thinning=thinning), sizes)]
+            [case for entry in probes for case in find_probe(entry).cases(name, replace(own, thinning=thinning), sizes)]
             for own in (site, likely)
         )
         if not cases:
             return (*surveys, *measured)
         batch = make_batch("-probes", cases, likely_cases)
-        if batch.seconds <= left:
+        if batch.seconds <= remaining:
             break
     return (*surveys, batch, *measured)
 
@@ -175,10 +177,10 @@ def _split_by_budget(points: Iterable[Point], durations: Durations, budget: floa
 
 def load_setting(name: str, root: str | Path = ".") -> Setting:
     """Return the setting for points of a platform, which is given by its name in params/ or by a path."""
-    return setting_of(load_platform(find("platform", name, root)))
+    return make_setting(load_platform(find_config_file("platform", name, root)))
 
 
-def setting_of(platform: Platform) -> Setting:
+def make_setting(platform: Platform) -> Setting:
     return Setting(
         platform.name,
         platform.nodes,
@@ -202,9 +204,9 @@ def load_plan(path: AnyPath) -> Plan:
     for key, complaint in _list_contradictions(plan):
         raise UserError(complaint, file=path, key=key)
     if plan.paper:
-        with mistakes_in(path, "paper"):
+        with locate_mistakes(path, "paper"):
             find_paper(plan.paper)
-    with mistakes_in(path):
+    with locate_mistakes(path):
         for spec in {name for point in plan.points for name in (point.operation, point.topology, point.layout)}:
             check_inside(spec)
     return plan
@@ -224,7 +226,10 @@ def _list_contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
         if not members:
             yield key, "found a batch without cases and points"
         if other_platforms := [member.platform for member in members if member.platform != batch.platform]:
-            yield key, f"found a case of platform '{one_line(other_platforms[0], 60)}', wanted '{batch.platform}' only"
+            yield (
+                key,
+                f"found a case of platform '{make_printable(other_platforms[0], 60)}', wanted '{batch.platform}' only",
+            )
 
 
 def list_named_files(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
@@ -258,7 +263,7 @@ def record_files(
     return files
 
 
-def tables_of(experiment: str) -> list[str]:
+def list_tables(experiment: str) -> list[str]:
     """Return the paths from which the tables of an experiment's matrix are read."""
     with use_received_files(Path(experiment)):
         return [str(find_input(path)) for path in load_experiment(experiment).tables]
@@ -289,7 +294,7 @@ CONTENTION_PROBES = ("mixture",)  # probes that find contention which models do 
 def make_plan(name: str, root: Path, only: str | None = None, survey: bool = True) -> Plan:
     """Return the plan of an experiment; `only` restricts it to one platform. Without `survey`, levels are those of
     platform files."""
-    path = find("experiment", name, root)
+    path = find_config_file("experiment", name, root)
     with use_received_files(path):
         return _make_plan(path, root, only, survey)
 
@@ -308,7 +313,7 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
             platforms[platform_name] = _load_platform(experiment, block, root, survey)
     if only and not platforms:
         names = {experiment.block_platform(block) for block in experiment.matrix}
-        raise UserError(f"no block of {path} runs on platform '{only}'; {suggest(only, names)}")
+        raise UserError(f"no block of {path} runs on platform '{only}'; {suggest_name(only, names)}")
     points = list(islice(_list_points(experiment, platforms), MAX_POINTS + 1))
     if len(points) > MAX_POINTS:
         raise experiment.error(("matrix",), f"found more than {MAX_POINTS} points, wanted at most that many")
@@ -317,7 +322,7 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     if experiment.library:
         for name, platform in platforms.items():
             points += (
-                [] if platform.overlay else make_library_points(setting_of(platform), _select_platform(name, points))
+                [] if platform.overlay else make_library_points(make_setting(platform), _select_platform(name, points))
             )
     points = add_digests(dict.fromkeys(points))
     overlays = sorted({platform.overlay for platform in platforms.values()})
@@ -383,17 +388,17 @@ def _select_platform(platform: str, points: list[Point]) -> list[Point]:
 def _load_platform(experiment: Experiment, block: Block, root: Path, learned: bool) -> Platform:
     name = experiment.block_platform(block)
     with locate_errors(experiment, *(block.path if block.platform else ()), "platform"):
-        file = find("platform", name, root)
+        file = find_config_file("platform", name, root)
     platform = load_platform(file, learned)
     if platform.image and platform.image.native:
         with locate_errors(platform, "container", "native"):
-            find("platform", platform.image.native, root)
+            find_config_file("platform", platform.image.native, root)
     return platform
 
 
 def _list_families(experiment: Experiment) -> list[str]:
     if experiment.families == "all":
-        return family_names()
+        return list_family_names()
     for index, name in enumerate(experiment.families):
         if name == "all":
             raise experiment.error(("families", index), "found 'all' in a list, wanted it alone: `families: all`")
@@ -415,7 +420,7 @@ def _list_probes(
     named = {index: name for index, name in enumerate(experiment.probes) if name != "auto"}
     for index, name in named.items():
         with locate_errors(experiment, "probes", index):
-            probe(name)
+            find_probe(name)
     wanted = dict.fromkeys([*(automatic if _are_automatic(experiment) else ()), *named.values()])
     for entry in families:
         if missing := set(needed[entry]) - set(wanted):
@@ -429,7 +434,7 @@ def _list_points(experiment: Experiment, platforms: dict[str, Platform]) -> Iter
         name = experiment.block_platform(block)
         if name not in platforms:
             continue
-        setting = setting_of(platforms[name]).for_block(combination for combination, _ in list_combinations(block))
+        setting = make_setting(platforms[name]).for_block(combination for combination, _ in list_combinations(block))
         for combination, path in list_combinations(block):
             try:
                 yield make_point(setting, combination)
@@ -446,13 +451,13 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
     results = Results.of(root / "results" / plan.experiment)
     results.check()
     files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
-    files |= read_inputs(plan, find("experiment", name, root), root, results)
+    files |= read_inputs(plan, find_config_file("experiment", name, root), root, results)
     files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
     for path, text in files.items():
         if not path.exists() or read_text(path, MAX_FILE_BYTES, "a file of ours", strict=False) != text:
             write_text(path, text)
     copies = {name: file for name, file in plan.files.items() if file.copy}
-    with use_received_files(find("experiment", name, root)):
+    with use_received_files(find_config_file("experiment", name, root)):
         for named_file, file in copies.items():
             archive_input(named_file, file, results, get_root(file))
     for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
@@ -463,35 +468,38 @@ def read_inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> d
     """Return the texts of the files of the experiment and its platforms, by their paths in the results folder."""
     sources = {results.input("experiments", experiment.name): experiment}
     for name in plan.platforms:
-        file = find("platform", name, root)
+        file = find_config_file("platform", name, root)
         network = load_platform(file).simgrid_file
         sources |= {results.input("platforms", path.name): path for path in (file, network) if path}
-    return {place: read_text(path, MAX_FILE_BYTES, "a smaller file", strict=False) for place, path in sources.items()}
+    return {
+        file_name: read_text(path, MAX_FILE_BYTES, "a smaller file", strict=False)
+        for file_name, path in sources.items()
+    }
 
 
-def constraint_of(plan: Plan, batch: str) -> str:
+def find_constraint(plan: Plan, batch: str) -> str:
     """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal. Slurm refuses
     features with counts for nodes that are requested by name."""
     wanted = plan.batch(batch)
-    return "" if nodelist_of(plan, batch) else make_constraint(planned_platform(wanted.platform), wanted.nodes)
+    return "" if find_nodelist(plan, batch) else make_constraint(load_planned_platform(wanted.platform), wanted.nodes)
 
 
-def nodelist_of(plan: Plan, name: str) -> str:
+def find_nodelist(plan: Plan, name: str) -> str:
     """Return the surveyed hosts that a batch's Slurm job requests; empty if any will do. The survey of a run may find
     them after the plan was made."""
     batch = plan.batch(name)
-    hosts = planned_platform(batch.platform).node_names if list_networks_needed(plan, name) else ()
+    hosts = load_planned_platform(batch.platform).node_names if list_networks_needed(plan, name) else ()
     return ",".join(hosts[: batch.nodes])
 
 
-def launcher_of(plan: Plan, batch: str) -> Launcher:
+def find_launcher(plan: Plan, batch: str) -> Launcher:
     return LAUNCHERS[plan.platforms[plan.batch(batch).platform].launcher]
 
 
-def programs_of(plan: Plan, batch: str) -> str:
+def find_programs_file(plan: Plan, batch: str) -> str:
     """Return a file whose age is that of a batch's programs: the platform's image, else the file that their build
     writes."""
-    platform = planned_platform(plan.batch(batch).platform)
+    platform = load_planned_platform(plan.batch(batch).platform)
     return str(
         platform.image.file
         if platform.image
@@ -499,9 +507,9 @@ def programs_of(plan: Plan, batch: str) -> str:
     )
 
 
-def missing_compiler(plan: Plan, batch: str) -> str:
+def find_missing_compiler(plan: Plan, batch: str) -> str:
     """Return the compiler that is needed for the programs of a batch and not installed; empty if there is none."""
-    if Path(programs_of(plan, batch)).exists():
+    if Path(find_programs_file(plan, batch)).exists():
         return ""
-    compiler = COMPILERS[get_toolchain(planned_platform(plan.batch(batch).platform))]
+    compiler = COMPILERS[get_toolchain(load_planned_platform(plan.batch(batch).platform))]
     return "" if find_tool(compiler) else compiler

@@ -9,9 +9,9 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.patterns.build import Shape, build_schedule, remove_layout, sample_parts
-from commodel.patterns.operations import required_ranks
+from commodel.patterns.operations import find_required_ranks
 from commodel.patterns.pattern_files import is_pattern_file
-from commodel.patterns.points import Setting, make_point, message_size
+from commodel.patterns.points import Setting, find_message_size, make_point
 from commodel.plan.experiments import Experiment
 from commodel.plan.matrix import check_size, list_combinations, locate_axis
 from commodel.predictions.predictions import FEW_WAVES, MANY_WAVES
@@ -40,7 +40,7 @@ def list_shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
                 size = (
                     point.bytes
                     if is_pattern_file(point.operation)
-                    else message_size(block_setting, point.operation, bytes)
+                    else find_message_size(block_setting, point.operation, bytes)
                 )
             except UserError as error:
                 raise block.error(locate_axis(block, path, error.key), error.found) from None
@@ -77,7 +77,7 @@ def _estimate_extent(point: Point) -> tuple[float, float]:
     ranks."""
     if point.topology:
         return point.ranks - 1.0, 1.0
-    if required_ranks(point.operation):
+    if find_required_ranks(point.operation):
         return _count_messages(point)
     counts = [_count_messages(remove_layout(point, min(ranks, point.ranks))) for ranks in SMALL_RANKS]
     if point.ranks <= SMALL_RANKS[1]:

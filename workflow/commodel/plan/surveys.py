@@ -26,7 +26,7 @@ FOLDER = "networks"
 PROBE = "nodepairs"
 TITLE = "-survey-"  # between platform and digest in the name of a batch
 HEADER = """# The network of platform {platform}, learned from times between pairs of nodes. Written by a run.
-# Delete this file to survey the network again; `levels:` in the platform file goes before it.
+# Delete this file to survey the network again; `levels:` in the platform file has precedence.
 """
 
 Group = Annotated[tuple[Count, ...], Len(max_length=1 << 20)]
@@ -50,13 +50,13 @@ class LearnedNetwork:
 FORM = TypeAdapter(LearnedNetwork)
 
 
-def network_file(platform: str, digest: str, root: str | Path = ".") -> Path:
+def find_network_file(platform: str, digest: str, root: str | Path = ".") -> Path:
     return Path(root) / FOLDER / f"{platform}-{digest}.yaml"
 
 
 def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwork | None:
     """Return the network learned for a platform; None if it was not surveyed, or has changed since."""
-    path = network_file(name, digest, root)
+    path = find_network_file(name, digest, root)
     if not path.is_file():
         return None
     document = read_yaml(path)
@@ -81,7 +81,7 @@ def read_learned(name: str, platform: Platform, root: str | Path = ".") -> Learn
     for key, count in counts.items():
         if count != platform.nodes:
             message = f"found {count} nodes, wanted the platform's {platform.nodes}"
-            raise UserError(message, file=network_file(name, platform.digest, root), key=key)
+            raise UserError(message, file=find_network_file(name, platform.digest, root), key=key)
     return network
 
 
@@ -91,11 +91,11 @@ def _can_be_surveyed(platform: Platform) -> bool:
 
 
 def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
-    path = network_file(network.platform, network.digest, root)
-    kept = {name: value for name, value in asdict(network).items() if value}
-    kept["levels"] = {level: list(column) for level, column in network.levels.items()}
-    kept |= {name: list(kept[name]) for name in ("hosts", "slow", "notes") if name in kept}
-    write_text(path, HEADER.format(platform=network.platform) + format_yaml(kept))
+    path = find_network_file(network.platform, network.digest, root)
+    document = {name: value for name, value in asdict(network).items() if value}
+    document["levels"] = {level: list(column) for level, column in network.levels.items()}
+    document |= {name: list(document[name]) for name in ("hosts", "slow", "notes") if name in document}
+    write_text(path, HEADER.format(platform=network.platform) + format_yaml(document))
     return path
 
 
@@ -104,8 +104,8 @@ def needs_survey(platform: Platform, name: str, experiment: str, root: str | Pat
     experiment."""
     if not _can_be_surveyed(platform):
         return False
-    known = read_learned(name, platform, root)
-    return known is None or known.experiment == experiment
+    learned = read_learned(name, platform, root)
+    return learned is None or learned.experiment == experiment
 
 
 def list_networks_needed(plan: Plan, name: str) -> list[str]:
@@ -114,7 +114,7 @@ def list_networks_needed(plan: Plan, name: str) -> list[str]:
     platform = plan.platforms[batch.platform]
     surveyed = any(is_survey(own) and own.platform == batch.platform for own in plan.batches)
     depends = platform.hosts or (surveyed and (batch.cases or platform.launcher == "slurm"))
-    return [str(network_file(batch.platform, platform.digest))] if depends and not is_survey(batch) else []
+    return [str(find_network_file(batch.platform, platform.digest))] if depends and not is_survey(batch) else []
 
 
 def list_hosts(plan: Plan, batch: Batch) -> tuple[str, ...]:

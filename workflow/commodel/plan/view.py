@@ -6,9 +6,9 @@ from pathlib import Path
 
 import xlsxwriter
 
-from commodel.files.atomic import temporary_folder, write_atomically
+from commodel.files.atomic import make_temporary_folder, write_atomically
 from commodel.files.cache import MAX_COPY_BYTES
-from commodel.models.probes import probe
+from commodel.models.probes import find_probe
 from commodel.plan.duration import estimate_analysis
 from commodel.plan.planning import PROBE_SHARE
 from commodel.records import Plan
@@ -62,10 +62,12 @@ def summarize_plan(plan: Plan, progress_lines: Iterable[str] = ()) -> list[str]:
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
     for name, file in plan.files.items():
         if not file.copy:
-            what = f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no copy"
-            lines.append(f"{what} (limit {format_bytes(MAX_COPY_BYTES)}): keep the file to predict or play it again")
+            file_size = f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no copy"
+            lines.append(
+                f"{file_size} (limit {format_bytes(MAX_COPY_BYTES)}): keep the file to predict or play it again"
+            )
     for name, families in plan.probes.items():
-        lines.append(f"probe {name}: {'for ' + ', '.join(families) if families else probe(name).title}")
+        lines.append(f"probe {name}: {'for ' + ', '.join(families) if families else find_probe(name).title}")
     for platform in plan.platforms:
         measured = {case.probe for batch in plan.batches if batch.platform == platform for case in batch.cases}
         for name, families in plan.probes.items():
@@ -84,7 +86,7 @@ def _describe_probes(seconds: float, total_seconds: float) -> str:
 
 def write_plan_workbook(plan: Plan, path: Path, edited: Callable[[xlsxwriter.Workbook], None] | None = None) -> None:
     """Write a workbook with points and batches as filtered sheets, after the sheets that can be edited."""
-    with write_atomically(path) as stream, temporary_folder(path) as scratch:
+    with write_atomically(path) as stream, make_temporary_folder(path) as scratch:
         options = {"strings_to_formulas": False, "strings_to_urls": False, "tmpdir": scratch}
         with xlsxwriter.Workbook(stream, options) as book:
             book.set_properties({"created": datetime(2000, 1, 1)})  # makes the file independent of the date

@@ -1,11 +1,11 @@
-"""Compilation of the native programs (`build`), e.g. into build/mpi with the installed MPI, into build/smpi with
-SimGrid's compiler."""
+"""Compilation of the native programs (`build_toolchain`), e.g. into build/mpi with the installed MPI, into build/smpi
+with SimGrid's compiler."""
 
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.atomic import write_text
 from commodel.platforms.mpi_libraries import explain_mismatch, find_library_version
 from commodel.platforms.tools import NATIVE, find_sibling, find_tool
@@ -80,7 +80,7 @@ def refuse_mismatched_starter(root: Path, starter: str, slurm_mpi: str = "") -> 
     raise UserError(f"the native programs have {why}; {advice}")
 
 
-def _mrnet() -> Path:
+def _find_mrnet() -> Path:
     """Return the folder where MRNet is installed."""
     wanted = "wanted MRNet as its make install lays it out: bin, include and lib in one folder, whose bin is on PATH"
     if (commnode := find_tool(MRNET)) is None:
@@ -92,7 +92,7 @@ def _mrnet() -> Path:
     return folder
 
 
-def build(root: Path, toolchain: str) -> Path:
+def build_toolchain(root: Path, toolchain: str) -> Path:
     """Compile the native programs of a toolchain whose sources have changed, and return their folder."""
     compiler = find_tool(COMPILERS[toolchain])
     if compiler is None:
@@ -100,7 +100,7 @@ def build(root: Path, toolchain: str) -> Path:
     folder = get_program_folder(root, toolchain)
     settings = [f"CC={find_tool('cc')}", f"CXX={compiler}"] if toolchain in SOURCE_FOLDERS else [f"MPICC={compiler}"]
     if toolchain == "mrnet":
-        settings += [f"MRNET={_mrnet()}", "SUBSTRATE=MRNet", "PROGRAM=mrnet-bench"]
+        settings += [f"MRNET={_find_mrnet()}", "SUBSTRATE=MRNet", "PROGRAM=mrnet-bench"]
     for source_folder in SOURCE_FOLDERS.get(toolchain, (".",)):
         command = ["make", "-j2", "-C", str(NATIVE / source_folder), *settings, f"BUILD={folder.resolve()}"]
         command.append(f"IDENTITY={_identify_compiler(toolchain)}")
@@ -108,5 +108,7 @@ def build(root: Path, toolchain: str) -> Path:
         if run.returncode:
             errors = run.stderr.splitlines()
             lines = [line for line in errors if "error" in line.lower()] or errors[-1:]
-            raise UserError(f"the native programs do not compile with {compiler}: {one_line(' '.join(lines[:2]))}")
+            raise UserError(
+                f"the native programs do not compile with {compiler}: {make_printable(' '.join(lines[:2]))}"
+            )
     return folder

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.safe_reading import open_file
 from commodel.platforms.mpi_libraries import explain_mismatch
 from commodel.platforms.tools import compute_native_digest, find_tool, read_version, run_tool
@@ -43,14 +43,14 @@ class Image:
         return {"image": self.file.name, "digest": self.digest, "model": self.model, "native": self.native}
 
 
-def image_digest(file: Path) -> str:
+def compute_image_digest(file: Path) -> str:
     """Return the SHA-256 of the file, computed once per process as long as the file does not change."""
     state = file.stat()
-    return _sha256(file, state.st_size, state.st_mtime_ns)
+    return _compute_sha256(file, state.st_size, state.st_mtime_ns)
 
 
 @lru_cache
-def _sha256(file: Path, size: int, changed: int) -> str:
+def _compute_sha256(file: Path, size: int, changed: int) -> str:
     with open_file(file) as stream:
         return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -84,7 +84,7 @@ def make_prefix(image: Image, runtime: str, folder: Path, work: Path, share_name
 def describe_image(image: Image) -> dict[str, object]:
     """Return the record of an image: path, version, commit and runtime."""
     program = find_runtime()
-    labels = _labels(image, program)
+    labels = _read_labels(image, program)
     return image.as_json() | {
         "mpi": image.mpi,
         "version": labels.get(VERSION_LABEL, "unknown"),
@@ -98,7 +98,7 @@ def make_checked_prefix(
 ) -> tuple[str, ...]:
     """Return the result of `make_prefix` for this machine, after a check of the image."""
     prefix = make_prefix(image, runtime, folder, folder)
-    _check(image, runtime, prefix, starter, slurm_mpi)
+    _check_image(image, runtime, prefix, starter, slurm_mpi)
     # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
     namespace, _ = _run_and_explain([*prefix, "readlink", "/proc/self/ns/user"])
     has_own_namespace = namespace.strip() != os.readlink("/proc/self/ns/user")
@@ -111,12 +111,12 @@ def make_checked_prefix(
     )
 
 
-def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, slurm_mpi: str) -> None:
+def _check_image(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, slurm_mpi: str) -> None:
     """Raise an error for an image that does not start, lacks the programs of this clone, or has an incompatible MPI."""
     for path in (image.mpi, *image.bind):
         if path and not Path(path).is_dir():
             raise UserError(f"found no folder {path} on this machine")
-    sources = _labels(image, runtime).get(NATIVE_LABEL)
+    sources = _read_labels(image, runtime).get(NATIVE_LABEL)
     if sources != compute_native_digest():
         difference = f"was built from other C sources ({sources}, wanted {compute_native_digest()})"
         raise UserError(
@@ -127,7 +127,7 @@ def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, sl
     if failure:
         raise UserError(f"the programs in image {image.file.name} do not start: {failure}")
     if reason := explain_mismatch(json.loads(description)["mpi"], starter, slurm_mpi):
-        wanted = "say mpi: pmix in its section slurm" if slurm_mpi else "put the mpiexec of that MPI on PATH"
+        wanted = "set `mpi: pmix` in its section slurm" if slurm_mpi else "put the mpiexec of that MPI on PATH"
         raise UserError(f"image {image.file.name} has {reason}; {wanted}")
     if image.mpi and not (loaded := _find_loaded_mpi(prefix, program)).startswith(f"{image.mpi}/"):
         raise UserError(
@@ -143,7 +143,7 @@ def _find_loaded_mpi(prefix: tuple[str, ...], program: str) -> str:
     return match[1] if match else ""
 
 
-def _labels(image: Image, runtime: str) -> Mapping[str, str]:
+def _read_labels(image: Image, runtime: str) -> Mapping[str, str]:
     labels, failure = _run_and_explain([runtime, "inspect", "--json", "--labels", str(image.file)])
     if failure:
         raise UserError(f"{Path(runtime).name} cannot read image {image.file}: {failure}")
@@ -156,4 +156,4 @@ def _run_and_explain(command: list[str]) -> tuple[str, str]:
     if not reply.failure:
         return reply.output, ""
     lines = [line for line in reply.errors.splitlines() if line.strip()] or [reply.failure]
-    return reply.output, one_line(next((line for line in lines if "FATAL" in line or "error" in line), lines[-1]))
+    return reply.output, make_printable(next((line for line in lines if "FATAL" in line or "error" in line), lines[-1]))

@@ -1,6 +1,5 @@
-"""Processors of this machine, from Linux (`levels`): which share a cache and a socket, as levels of groups, innermost
-first. `measure_busy_processors` counts the busy ones.
-"""
+"""Processors of this machine, from Linux (`find_processor_levels`): which share a cache and a socket, as levels of
+groups, innermost first. `measure_busy_processors` counts the busy ones."""
 
 import os
 import re
@@ -17,7 +16,7 @@ OBSERVATION_TIME = 0.2  # seconds over which busy processors are counted
 IDLE_COLUMNS = (3, 4)  # columns of a line of /proc/stat: time idle, and time waiting for a disk
 
 
-def levels(folder: Path = PROCESSORS) -> Hierarchy:
+def find_processor_levels(folder: Path = PROCESSORS) -> Hierarchy:
     """Return levels of processors: `cache` (a common last-level cache), `socket` (one package). Empty if unknown."""
     numbers = sorted(
         int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch("cpu[0-9]{1,6}", path.name)
@@ -48,7 +47,7 @@ def measure_busy_processors(stat: Path = STAT) -> float | None:
     """
     before = _read_ticks(stat)
     time.sleep(OBSERVATION_TIME)
-    ticks = [now - earlier for now, earlier in zip(_read_ticks(stat), before, strict=False)]
+    ticks = [current - earlier for current, earlier in zip(_read_ticks(stat), before, strict=False)]
     if sum(ticks) <= 0:
         return None
     return round((os.cpu_count() or 1) * (1 - sum(ticks[column] for column in IDLE_COLUMNS) / sum(ticks)), 2)

@@ -16,7 +16,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.platforms.mpi_libraries import find_kind_of_starter
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import end_steps, find_node_levels, find_node_names
-from commodel.units import shown
+from commodel.units import show_value
 
 MPI_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by value of the key `mpi` in platform files
 SHELL_SAFE_PATH = r"[\w./+][\w./+-]*"  # pattern of paths without characters that a shell interprets
@@ -135,7 +135,7 @@ def _reach_host(job: Job, host: str) -> list[str]:
     """
     if not re.fullmatch(SHELL_SAFE_PATH, folder := str(job.folder)):
         wanted = "a path of A-Z, a-z, 0-9 and _ . / + - for other hosts"
-        raise UserError(f"found the folder {shown(folder)}, wanted {wanted}")
+        raise UserError(f"found the folder {show_value(folder)}, wanted {wanted}")
     return [_resolve_agent(job.agent) or "ssh", host, *WITHOUT_NODE_NAME, f"--chdir={folder}"]
 
 
@@ -147,9 +147,9 @@ def _resolve_agent(agent: str) -> str:
     and take text after a colon or a comma as another program.
     """
     if agent and not re.fullmatch(SHELL_SAFE_PATH, agent):
-        raise UserError(f"COMMODEL_AGENT: found {shown(agent)}, wanted a program or its path, without arguments")
+        raise UserError(f"COMMODEL_AGENT: found {show_value(agent)}, wanted a program or its path, without arguments")
     if agent and shutil.which(agent) is None:
-        raise UserError(f"COMMODEL_AGENT: found no program {shown(agent)}")
+        raise UserError(f"COMMODEL_AGENT: found no program {show_value(agent)}")
     return os.path.abspath(agent) if "/" in agent else agent
 
 
@@ -234,7 +234,7 @@ def get_toolchain(platform: Platform) -> str:
     return platform.substrate if platform.overlay else LAUNCHERS[platform.launcher].toolchain
 
 
-def front_end_argv(launcher: Launcher, job: Job) -> list[str]:
+def make_front_end_argv(launcher: Launcher, job: Job) -> list[str]:
     """Return the argv of an overlay network's front-end, on the node of rank 0.
 
     The front-end starts the other processes itself, by fork, or by a command that contains {host} and reaches a host.

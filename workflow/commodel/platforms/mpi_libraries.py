@@ -45,9 +45,9 @@ def explain_mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
     program_kind, starter_kind = find_kind(library), find_kind_of_starter(starter)
     if program_kind and starter_kind and program_kind != starter_kind:
         text = f"{program_kind} ({library}), but {starter} is of {starter_kind}"
-        return f"{text}: every rank would believe that it is rank 0 of 1"
+        return f"{text}: every rank would run as rank 0 of 1"
     if slurm_mpi == "pmi2" and NEEDS_PMIX.search(library):
-        return f"Open MPI ({library}), which has no pmi2: every rank would believe that it is rank 0 of 1"
+        return f"Open MPI ({library}), which has no pmi2: every rank would run as rank 0 of 1"
     return ""
 
 

@@ -17,16 +17,16 @@ from pydantic_core import PydanticCustomError
 from commodel import units
 from commodel.errors import UserError
 from commodel.files import fields, quantities
-from commodel.files.fields import RANKS, WORD, FileMapping, field_type, make_refusal
+from commodel.files.fields import RANKS, WORD, FileMapping, make_field_type, make_refusal
 from commodel.hierarchy import MAX_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value
-from commodel.records import digest
-from commodel.units import shown
+from commodel.records import compute_digest
+from commodel.units import show_value
 
-FEATURE = fields.text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
-IMAGE = fields.text_type(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
-FOLDER = fields.text_type(
+FEATURE = fields.make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
+IMAGE = fields.make_text_type(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
+FOLDER = fields.make_text_type(
     r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500
 )
 
@@ -41,9 +41,9 @@ class SimGrid(FileMapping):
     @model_validator(mode="after")
     def _require_xml_in_folder(self) -> Self:
         if ".." in Path(self.file).parts:
-            raise make_refusal(f"found {shown(self.file)}, wanted a file in the folder of this one", "file")
+            raise make_refusal(f"found {show_value(self.file)}, wanted a file in the folder of this one", "file")
         if Path(self.file).suffix != ".xml":  # SimGrid would load a .so, and run it
-            raise make_refusal(f"found {shown(self.file)}, wanted a file .xml", "file")
+            raise make_refusal(f"found {show_value(self.file)}, wanted a file .xml", "file")
         return self
 
     @field_validator("config")
@@ -67,7 +67,7 @@ class Slurm(FileMapping):
 
 class Hosts(FileMapping):
     names: tuple[fields.HOST, ...] = Field(description="host names, one for each node", min_length=1)
-    mpi: fields.choice_type("openmpi", "mpich") = Field(
+    mpi: fields.make_choice_type("openmpi", "mpich") = Field(
         "openmpi", description="MPI that provides mpirun; mpich stands for every MPI that uses hydra"
     )
     namespaces: bool = Field(False, description="the hosts are network namespaces of one machine")
@@ -77,7 +77,7 @@ class Container(FileMapping):
     image: IMAGE = Field(
         description="path in the project's folder, or an absolute path in a folder of $COMMODEL_TRUSTED"
     )
-    model: fields.choice_type("hybrid", "bind") = Field(
+    model: fields.make_choice_type("hybrid", "bind") = Field(
         "hybrid", description="hybrid: use the MPI in the image; bind: use the MPI of the host"
     )
     mpi: FOLDER | None = Field(None, description="folder of the host's MPI for model: bind; mounted read-only")
@@ -88,17 +88,17 @@ class Container(FileMapping):
     def _check_image_keys(self) -> Self:
         if ".." in Path(self.image).parts:
             raise make_refusal(
-                f"found {shown(self.image)}, wanted a file below the project, or an absolute path", "image"
+                f"found {show_value(self.image)}, wanted a file below the project, or an absolute path", "image"
             )
         if self.model == "bind" and self.mpi is None:
             raise make_refusal("found no key 'mpi', the folder of the MPI that replaces the image's")
         if self.model == "hybrid" and self.mpi is not None:
-            raise make_refusal(f"found {shown(self.mpi)}, which only model: bind has", "mpi")
+            raise make_refusal(f"found {show_value(self.mpi)}, which only model: bind has", "mpi")
         return self
 
 
-BANDWIDTH = fields.quantity_type(units.parse_bandwidth, "100 Gbit/s", bare=False)
-LATENCY = fields.quantity_type(units.parse_seconds, "0.7us", bare=False)
+BANDWIDTH = fields.make_quantity_type(units.parse_bandwidth, "100 Gbit/s", bare=False)
+LATENCY = fields.make_quantity_type(units.parse_seconds, "0.7us", bare=False)
 COUNT = fields.count_type(1, units.MAX_COUNT)
 MAX_OVERSUBSCRIPTION = 1000  # largest bandwidth below a switch divided by that above it; the smallest is the inverse
 
@@ -106,12 +106,12 @@ MAX_OVERSUBSCRIPTION = 1000  # largest bandwidth below a switch divided by that 
 def _read_oversubscription(value: object) -> float:
     if not 1 / MAX_OVERSUBSCRIPTION <= (number := units.parse_number(value)) <= MAX_OVERSUBSCRIPTION:
         raise UserError(
-            f"found {shown(value)}, wanted a number from {1 / MAX_OVERSUBSCRIPTION:g} to {MAX_OVERSUBSCRIPTION}"
+            f"found {show_value(value)}, wanted a number from {1 / MAX_OVERSUBSCRIPTION:g} to {MAX_OVERSUBSCRIPTION}"
         )
     return number
 
 
-FACTOR = fields.quantity_type(_read_oversubscription, "2")
+FACTOR = fields.make_quantity_type(_read_oversubscription, "2")
 UPLINK_KEYS = ("uplinks", "oversubscription", "ports")  # keys of a link, of which one states its uplinks
 
 
@@ -126,8 +126,10 @@ class Link(FileMapping):
 
     @model_validator(mode="after")
     def _require_one_uplink_key(self) -> Self:
-        if len(given := [name for name in UPLINK_KEYS if getattr(self, name) is not None]) > 1:
-            raise make_refusal(f"found {given[0]} and {given[1]}, wanted one of {', '.join(UPLINK_KEYS)}", given[1])
+        if len(used_keys := [name for name in UPLINK_KEYS if getattr(self, name) is not None]) > 1:
+            raise make_refusal(
+                f"found {used_keys[0]} and {used_keys[1]}, wanted one of {', '.join(UPLINK_KEYS)}", used_keys[1]
+            )
         return self
 
 
@@ -205,13 +207,13 @@ def _read_cores(value: Any) -> int:
     if value == "auto":
         return os.cpu_count() or 1
     if isinstance(value, str) and not any(map(str.isdigit, value)):
-        raise UserError(f"found {shown(value)}, wanted a whole number, or 'auto' on this machine")
+        raise UserError(f"found {show_value(value)}, wanted a whole number, or 'auto' on this machine")
     return units.parse_count(value)
 
 
 SECTIONS = ("simgrid", "slurm", "hosts")
 SUBSTRATES = ("mpi", "overlay", "mrnet")
-LEVEL = field_type(
+LEVEL = make_field_type(
     _read_level,
     of=object,
     anyOf=[
@@ -223,15 +225,15 @@ LEVEL = field_type(
 
 class Platform(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
-    launcher: fields.choice_type("local", *SECTIONS) = Field(description="how programs are started")
-    substrate: fields.choice_type(*SUBSTRATES) = Field(
+    launcher: fields.make_choice_type("local", *SECTIONS) = Field(description="how programs are started")
+    substrate: fields.make_choice_type(*SUBSTRATES) = Field(
         "mpi", description="transport of messages: MPI, an overlay network over TCP, or MRNet"
     )
     setting: fields.SETTING_NAME = Field(
         "", description="name of the setting of its allocations, such as rails=2 transport=ucx"
     )
     nodes: RANKS = Field(description="maximum number of nodes of one allocation")
-    cores: field_type(
+    cores: make_field_type(
         _read_cores,
         of=int,
         anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],
@@ -288,7 +290,7 @@ class Platform(FileMapping):
             )
         if self.overlay and self.simulated:
             raise make_refusal(
-                f"found '{self.substrate}', which no simulator runs: it is measured as itself", "substrate"
+                f"found '{self.substrate}', which no simulator runs; it can only be measured", "substrate"
             )
         if self.substrate == "mrnet" and self.launcher != "local":
             raise make_refusal(
@@ -301,7 +303,7 @@ class Platform(FileMapping):
             raise make_refusal(f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types")
         for name, count in self.fewer_cores.items():
             if name not in self.types:
-                raise make_refusal(f"found {shown(name)}, which is none of `types`", "fewer_cores", name)
+                raise make_refusal(f"found {show_value(name)}, which is none of `types`", "fewer_cores", name)
             if count >= self.cores:
                 raise make_refusal(f"found {count}, wanted fewer than cores, {self.cores}", "fewer_cores", name)
         if self.slurm and set(self.slurm.features) != set(self.types):
@@ -379,7 +381,9 @@ class Platform(FileMapping):
         excluded |= {name for name in added_keys if not getattr(self, name)}
         settings = self.model_dump(mode="json", warnings="none", exclude=excluded)
         image = self._image
-        return digest([settings, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])])
+        return compute_digest(
+            [settings, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])]
+        )
 
     @property
     def image(self) -> Image | None:

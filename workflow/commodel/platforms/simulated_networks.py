@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
 
-from commodel.errors import UserError, near, one_line, suggest
+from commodel.errors import UserError, find_similar_name, make_printable, suggest_name
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_bytes
-from commodel.units import MAX_COUNT, shown
+from commodel.units import MAX_COUNT, show_value
 
 NUMBER = r"([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?"
 TIME = rf"{NUMBER}(ps|ns|us|ms|s|m|h)?"
@@ -76,19 +76,21 @@ KNOWN_SETTINGS = (*SYNTAX_BY_SETTING, *sorted(NAMED_SETTINGS))
 
 def check_name(name: str) -> None:
     if name not in KNOWN_SETTINGS:
-        raise UserError(f"found the setting '{one_line(name, 60)}', which is not passed on; {_suggest_setting(name)}")
+        raise UserError(
+            f"found the setting '{make_printable(name, 60)}', which is not passed on; {_suggest_setting(name)}"
+        )
 
 
 def check_value(name: str, value: str) -> None:
     """Raise an error for a wrong value of a known setting."""
     syntax = SYNTAX_BY_SETTING.get(name)
     if syntax and not re.fullmatch(syntax.pattern, value):
-        raise UserError(f"found {shown(value)}, wanted {syntax.wanted}")
+        raise UserError(f"found {show_value(value)}, wanted {syntax.wanted}")
 
 
 def _suggest_setting(name: str) -> str:
-    groups = ", ".join(dict.fromkeys(known.partition("/")[0] for known in KNOWN_SETTINGS))
-    return suggest(name, KNOWN_SETTINGS) if near(name, KNOWN_SETTINGS) else f"wanted one of {groups}"
+    groups = ", ".join(dict.fromkeys(setting.partition("/")[0] for setting in KNOWN_SETTINGS))
+    return suggest_name(name, KNOWN_SETTINGS) if find_similar_name(name, KNOWN_SETTINGS) else f"wanted one of {groups}"
 
 
 MAX_FILE = 64 * MIB
@@ -160,7 +162,7 @@ def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[s
     missing = network.missing(prefix, nodes)
     if not missing:
         return None
-    advice = f"a prefix as of '{one_line(network.first, 60)}'" if network.first else "hosts in it"
+    advice = f"a prefix as of '{make_printable(network.first, 60)}'" if network.first else "hosts in it"
     if len(missing) == nodes:
         return (
             "prefix",
@@ -205,9 +207,9 @@ class _Reader:
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
         if not self.open_elements and element != "platform":
-            raise self.refuse(f"found <{one_line(element, 40)}>, wanted <platform>")
+            raise self.refuse(f"found <{make_printable(element, 40)}>, wanted <platform>")
         if element not in ELEMENTS:
-            raise self.refuse(f"found <{one_line(element, 40)}>, which is no part of a network here")
+            raise self.refuse(f"found <{make_printable(element, 40)}>, which is no part of a network here")
         for name in attributes:
             if FILES.fullmatch(name):
                 raise self.refuse(f"found {name}= of <{element}>: a network here names no other files")
@@ -231,11 +233,11 @@ class _Reader:
             raise self.refuse("found a <trace> without periodicity=, wanted the seconds after which it starts again")
         if element == "trace_connect":
             if (kind := attributes.get("kind", "")) not in TRACE_ATTRIBUTES:
-                raise self.refuse(f"found kind='{one_line(kind, 40)}', wanted {' or '.join(TRACE_ATTRIBUTES)}")
-            for name, known in (("trace", self.traces), ("element", self.links)):
-                if (found := attributes.get(name, "")) not in known:
+                raise self.refuse(f"found kind='{make_printable(kind, 40)}', wanted {' or '.join(TRACE_ATTRIBUTES)}")
+            for name, ids in (("trace", self.traces), ("element", self.links)):
+                if (found := attributes.get(name, "")) not in ids:
                     kind = "link" if name == "element" else "trace"
-                    raise self.refuse(f"found {name}='{one_line(found, 40)}', wanted the id of a <{kind}> above")
+                    raise self.refuse(f"found {name}='{make_printable(found, 40)}', wanted the id of a <{kind}> above")
         self.open_elements.append(element)
         self.trace = ""
 
@@ -257,10 +259,10 @@ class _Reader:
         self.open_elements.pop()
         for line in self.trace.splitlines() if element == "trace" else ():
             if not TRACE_LINE.fullmatch(line):
-                raise self.refuse(f"found '{one_line(line, 40)}' in a <trace>, wanted SECONDS VALUE in each line")
+                raise self.refuse(f"found '{make_printable(line, 40)}' in a <trace>, wanted SECONDS VALUE in each line")
 
     def numbers(self, radical: str) -> list[range]:
         if len(radical) > 10_000 or not RADICAL.fullmatch(radical):
-            raise self.refuse(f"found the radical '{one_line(radical, 40)}', wanted numbers such as 0-31")
+            raise self.refuse(f"found the radical '{make_printable(radical, 40)}', wanted numbers such as 0-31")
         ends = [[int(end) for end in part.split("-")] for part in radical.split(",")]
         return [range(part[0], part[-1] + 1) for part in ends]

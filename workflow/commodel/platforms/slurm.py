@@ -17,11 +17,11 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.hierarchy import MAX_LEVELS, Hierarchy
 from commodel.platforms import tools
 from commodel.platforms.platform import Platform
-from commodel.units import shown
+from commodel.units import show_value
 
 STOP_FILE = "COMMODEL_STOP_FILE"  # variable with the path of a file that exists once the campaign is being stopped
 
@@ -79,11 +79,11 @@ def was_refused(log: str) -> bool:
 def try_slurm(program: str | Path, *arguments: str) -> tuple[str, str]:
     """Return the output of a Slurm command, and why it failed (empty if it did not)."""
     reply = tools.run_tool([str(program), *arguments], COMMAND_TIMEOUT)
-    failure = (one_line(reply.errors.strip()) or reply.failure) if reply.failure else ""
+    failure = (make_printable(reply.errors.strip()) or reply.failure) if reply.failure else ""
     return reply.output + (reply.errors if "--mpi=list" in arguments else ""), failure
 
 
-def cancel(name: str) -> str:
+def cancel_jobs(name: str) -> str:
     """Cancel all jobs of a name, and return why that failed, if it did."""
     return try_slurm("scancel", f"--name={name}")[1]
 
@@ -109,7 +109,7 @@ def parse_levels(listing: str, names: Sequence[str]) -> Hierarchy:
             continue
         level = fields.get("Level", "0")
         if not (level.isascii() and level.isdigit() and int(level[:3]) < MAX_LEVELS):
-            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MAX_LEVELS - 1}")
+            raise UserError(f"found {show_value(line)}, wanted a switch of level 0 to {MAX_LEVELS - 1}")
         column = groups.setdefault(int(level), [-1 - node for node in range(len(names))])
         for node in (node_of_name[name] for name in expand_names(fields.get("Nodes", "")) if name in node_of_name):
             if column[node] >= 0:
@@ -122,17 +122,17 @@ def parse_levels(listing: str, names: Sequence[str]) -> Hierarchy:
     return Hierarchy.of(columns)
 
 
-def expand_names(listed: str) -> list[str]:
+def expand_names(host_list: str) -> list[str]:
     """Return the names in a list of Slurm: `n[01-03],x5` is n01, n02, n03 and x5."""
-    if listed == "(null)":
+    if host_list == "(null)":
         return []
-    if not re.fullmatch(rf"({HOST_RANGES.pattern}(,{HOST_RANGES.pattern})*)?", listed):
-        raise UserError(f"found {shown(listed)}, wanted nodes such as n[01-16,20]")
+    if not re.fullmatch(rf"({HOST_RANGES.pattern}(,{HOST_RANGES.pattern})*)?", host_list):
+        raise UserError(f"found {show_value(host_list)}, wanted nodes such as n[01-16,20]")
     names: list[str] = []
-    for item in HOST_RANGES.findall(listed):
+    for item in HOST_RANGES.findall(host_list):
         parts = [_expand_range(digits) if digits else [plain] for digits, plain in RANGE_OR_TEXT.findall(item)]
         if len(names) + prod(map(len, parts)) > MAX_NODES:
-            raise UserError(f"found more than {MAX_NODES} nodes below one switch: {shown(listed)}")
+            raise UserError(f"found more than {MAX_NODES} nodes below one switch: {show_value(host_list)}")
         names += map("".join, product(*parts))
     return names
 
@@ -149,7 +149,7 @@ def _expand_range(digits: str) -> list[str]:
         ends = RANGE.fullmatch(part)
         first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
         if not first <= last < first + MAX_NODES - len(numbers):
-            raise UserError(f"found [{shown(digits)}], wanted ranges such as [01-16,20]")
+            raise UserError(f"found [{show_value(digits)}], wanted ranges such as [01-16,20]")
         numbers += [f"{number:0{len(ends[1])}}" for number in range(first, last + 1)]
     return numbers
 
@@ -170,13 +170,13 @@ def find_node_names(platform: Platform, srun: str, nodes: int, hosts: tuple[str,
     if not job:
         raise UserError(f"platform '{platform.name}' is measured inside a Slurm job: commodel run E --profile slurm")
     folder = Path(srun).parent
-    listed = run_slurm(folder / "squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
-    names = tuple(run_slurm(folder / "scontrol", "show", "hostnames", listed).split())
+    host_list = run_slurm(folder / "squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
+    names = tuple(run_slurm(folder / "scontrol", "show", "hostnames", host_list).split())
     if len(names) < nodes:
-        raise UserError(f"Slurm job {job} has {len(names)} nodes ({listed}), wanted {nodes}")
+        raise UserError(f"Slurm job {job} has {len(names)} nodes ({host_list}), wanted {nodes}")
     if hosts or not platform.types:
         return (*(host for host in hosts if host in names), *(name for name in names if name not in hosts))[:nodes]
-    features = parse_features(run_slurm(folder / "scontrol", "--oneliner", "show", "node", listed))
+    features = parse_features(run_slurm(folder / "scontrol", "--oneliner", "show", "node", host_list))
     return order_by_type(names, features, list_wanted_features(platform, nodes))
 
 

@@ -33,8 +33,8 @@ def find_build_root() -> Path:
 def find_tool(program: str) -> str | None:
     """Return the path of a program: from PATH first, then from this environment, then from the private folder."""
     beside_python = str(Path(sys.executable).parent)
-    places = (None, beside_python, str(PRIVATE_SIMGRID / "bin"))
-    return next((path for place in places if (path := shutil.which(program, path=place))), None)
+    directories = (None, beside_python, str(PRIVATE_SIMGRID / "bin"))
+    return next((path for directory in directories if (path := shutil.which(program, path=directory))), None)
 
 
 def find_sibling(program: str, other: str) -> str | None:

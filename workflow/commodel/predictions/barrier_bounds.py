@@ -62,7 +62,7 @@ def describe_barrier_bound(parameters: ParameterSet, ranks: int, seconds: Mappin
     """Return a sentence with LoP's lower bound for a barrier, the fastest predicted dissemination, and its gain."""
     bound = find_lower_bound(parameters, ranks)
     rounds = "·".join(str(partners + 1) for partners in bound.partners)
-    text = f"LoP's lower bound for a barrier is {format_seconds(bound.seconds)} (what a rank knows grows {rounds})"
+    text = f"LoP's lower bound for a barrier is {format_seconds(bound.seconds)} (received entries grow {rounds})"
     disseminations = {name: time for name, time in seconds.items() if name.startswith(("n-way", DISSEMINATION))}
     if not disseminations:
         return text

@@ -8,7 +8,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
-from commodel.models.families import Family, complete, find_family
+from commodel.models.families import Family, complete_values, find_family
 from commodel.models.fitting.observed import Fitted
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
@@ -23,7 +23,7 @@ class Model:
 
     @classmethod
     def of(cls, entry: Family, values: Values) -> "Model":
-        return cls(entry, complete(entry, values))
+        return cls(entry, complete_values(entry, values))
 
     @classmethod
     def of_set(cls, parameters: ParameterSet, draws: int | None = 0) -> "Model":

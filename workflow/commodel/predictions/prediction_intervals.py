@@ -42,12 +42,12 @@ from commodel.predictions.residuals import (
     Residuals,
     compute_latency_share,
     estimate_half_size,
-    kind_of,
+    find_kind,
+    find_operation_class,
     list_classes,
     measure_size_distance,
     name_placed_class,
     number_labels,
-    operation_class,
 )
 from commodel.records import Point
 
@@ -283,11 +283,11 @@ def _collect_growth_rates(
 
 
 def _measure_distance(log_values: Array, cut: float, latency_shares: Array | None) -> Array:
-    beyond = log_values - cut
+    distance = log_values - cut
     return (
-        np.maximum(beyond, 1)
+        np.maximum(distance, 1)
         if latency_shares is None
-        else measure_size_distance(beyond, latency_shares, latency_shares[log_values == cut][0])
+        else measure_size_distance(distance, latency_shares, latency_shares[log_values == cut][0])
     )
 
 
@@ -392,7 +392,7 @@ class Interval:
 class PointSeries:
     """A workload at several sizes, for which an interval is wanted."""
 
-    operation: str  # as `operation_class` returns it
+    operation: str  # as `find_operation_class` returns it
     ranks: float  # leaves of a tree
     sizes: Array
     nodes: float | None = None  # None: unknown
@@ -404,7 +404,7 @@ class PointSeries:
     ) -> PointSeries:
         """Return the series of a point, with other sizes or another number of waves if given. `levels` are those of the
         parameter set. They are needed for a point without a platform."""
-        operation = operation_class(point.operation, point.waves if waves is None else waves)
+        operation = find_operation_class(point.operation, point.waves if waves is None else waves)
         sizes, reach = np.array([point.bytes] if sizes is None else list(sizes), dtype=float), point.reach
         if levels and not reach:
             hierarchy, node = Hierarchy.of(levels), place_ranks(point.layout, point.ranks)
@@ -422,12 +422,12 @@ class PointSeries:
 def find_residual_interval(bands: Mapping[str, Errors], workload: PointSeries) -> Interval:
     """Return the interval of ln(measured/predicted) at each size. If there are enough residuals of the same placement,
     these are used."""
-    names, placement = (workload.operation, kind_of(workload.operation), ALL), workload.side
+    names, placement = (workload.operation, find_kind(workload.operation), ALL), workload.side
     of_placement, of_any_placement = (
         [name for name in classes if name in bands]
         for classes in ([name_placed_class(n, placement) for n in names], names)
     )
-    applicable = of_placement + [name for name in of_any_placement if _applies(bands[name], workload)]
+    applicable = of_placement + [name for name in of_any_placement if _has_distance(bands[name], workload)]
     if not applicable:
         zeros = np.zeros(len(workload.sizes))
         return Interval(
@@ -436,14 +436,14 @@ def find_residual_interval(bands: Mapping[str, Errors], workload: PointSeries) -
     first, band = applicable[0], bands[applicable[0]]
     is_measured = workload.operation in band.operations and first in [*of_placement, *of_any_placement[:1]]
     widest = next((bands[name] for name in (name_placed_class(ALL, placement), ALL) if name in applicable), band)
-    low, high, widening, doublings = _extrapolate(band, widest, workload)
+    low, high, widening, doublings = _extrapolate_band(band, widest, workload)
     corrected = np.clip(band.centre, low, high)
     widening = np.maximum(widening, 0.0 if is_measured else band.widening["operation"])
     bases = [IntervalBasis(first, band.workloads, band.allocations, float(count)) for count in doublings]
     return Interval(low - widening, high + widening, corrected, bases)
 
 
-def _applies(band: Errors, workload: PointSeries) -> bool:
+def _has_distance(band: Errors, workload: PointSeries) -> bool:
     """Return whether the band has residuals of messages over this distance."""
     within, counts = workload.side == PLACEMENT_NAMES[False], band.measured.get(NODES)
     if workload.reach and band.levels_crossed:
@@ -455,7 +455,7 @@ def _applies(band: Errors, workload: PointSeries) -> bool:
     return counts is None or not workload.side or any((count > ABSENT_AT[NODES]) != within for count in counts)
 
 
-def _extrapolate(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[Array, Array, Array, Array]:
+def _extrapolate_band(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[Array, Array, Array, Array]:
     """Return, at each size, the band, the widening for values that were not measured, and the doublings of
     extrapolation. Another protocol may begin beyond the measured sizes. The band therefore grows at least as that of
     all operations."""
@@ -475,9 +475,9 @@ def _extrapolate(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[A
         doublings_beyond = {
             end: np.where(is_absent, 0.0, np.maximum(count, 0.0)) for end, count in doublings_beyond.items()
         }
-        beyond = sum(doublings_beyond.values())
+        total_doublings = sum(doublings_beyond.values())
         added = np.where(is_absent | np.isin(wanted, present), 0.0, band.widening[name])
-        added = np.maximum(added, band.growth[name] * beyond)
+        added = np.maximum(added, band.growth[name] * total_doublings)
         for end, (first, last, _) in band.beyond.items() if name == BYTES else ():
             is_beyond, nearest = doublings_beyond[end] > 0, present.max() if end == "larger" else present.min()
             low, high = np.where(is_beyond, first, low), np.where(is_beyond, last, high)
@@ -487,7 +487,9 @@ def _extrapolate(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[A
                 added,
             )
         widening = np.maximum(widening, added)
-        doublings += 0.0 if name == NODES else beyond  # ranks and nodes mostly grow together, so only ranks count
+        doublings += (
+            0.0 if name == NODES else total_doublings
+        )  # ranks and nodes mostly grow together, so only ranks count
     return low, high, widening, doublings
 
 
@@ -537,8 +539,8 @@ def cross_validate(residuals: Residuals) -> Interval:
             left_out = of_operation[fold == number]
             is_kept = np.ones(len(low), dtype=bool)
             is_kept[left_out] = False
-            kept, placements = residuals.only(is_kept), np.unique(residuals.placements[left_out]).tolist()
-            bands = {placement: _BandsOnDemand(kept, str(operation), placement) for placement in placements}
+            other_groups, placements = residuals.only(is_kept), np.unique(residuals.placements[left_out]).tolist()
+            bands = {placement: _BandsOnDemand(other_groups, str(operation), placement) for placement in placements}
             for positions, workload in _select_series(residuals, left_out):
                 interval = find_residual_interval(bands[workload.side].fit_for(workload), workload)
                 low[positions], high[positions], corrected[positions] = interval.low, interval.high, interval.corrected
@@ -585,4 +587,4 @@ class _BandsOnDemand:
     def _suffices(self, band: Errors, workload: PointSeries) -> bool:
         sizes = band.measured[BYTES]
         covers_sizes = (workload.sizes >= min(sizes)).all() and (workload.sizes <= max(sizes)).all()
-        return _applies(band, workload) and (covers_sizes or not self._all.isdisjoint(self._bands))
+        return _has_distance(band, workload) and (covers_sizes or not self._all.isdisjoint(self._bands))

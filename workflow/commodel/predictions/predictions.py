@@ -22,7 +22,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
-from commodel.models.evaluation.replay import message_contributions
+from commodel.models.evaluation.replay import attribute_to_messages
 from commodel.models.families import Family
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import ScheduleSum, Shape, build_schedule, stack_points, stack_sizes
@@ -42,9 +42,9 @@ from commodel.predictions.validity import (
     Validity,
     ValidityKind,
     assess_validity,
+    compute_single_message_ratios,
     find_widening_factor,
     select_reported_check,
-    single_message_ratios,
 )
 from commodel.progress import report_step, report_within
 from commodel.records import Point
@@ -204,7 +204,7 @@ def make_predictor(
     def predict_schedule(pattern: Schedule, waves: float) -> StackPrediction:
         seconds = _evaluate(model, pattern, waves, cost or Model.cost)
         validity = assess_validity(model.estimate, parameters, pattern, waves)
-        ratios = single_message_ratios(parameters, pattern)
+        ratios = compute_single_message_ratios(parameters, pattern)
         return StackPrediction(seconds, ratios, validity, find_widening_factor(model.entry, parameters, pattern))
 
     def predict_stack(pattern: Schedule | ScheduleSum, waves: float) -> PredictedTimes:
@@ -372,13 +372,13 @@ def predict(
     for numbers, pattern in stack_points(points, MOST_STACKED):
         first = points[numbers[0]]
         waves = ENDLESS if pipelined else first.waves
-        with report_within(_describe(first, len(numbers), len(predictions), len(points))):
+        with report_within(_describe_progress(first, len(numbers), len(predictions), len(points))):
             predicted_times = predict_stack(pattern, waves)
         interval = _find_prediction_interval(
             parameters, predicted_times, first, [points[number].bytes for number in numbers], waves
         )
         times = (predicted_times.seconds, interval.low, interval.high)
-        for number, seconds, low, high, validity, basis, *rest in zip(
+        for number, seconds, low, high, validity, basis, *optional_fields in zip(
             numbers,
             *(column.tolist() for column in times),
             predicted_times.validity,
@@ -395,15 +395,17 @@ def predict(
             strict=True,
         ):
             point = points[number]
-            predictions[number] = Prediction(parameters.family, point, seconds, low, high, validity, basis, *rest)
+            predictions[number] = Prediction(
+                parameters.family, point, seconds, low, high, validity, basis, *optional_fields
+            )
     return [predictions[number] for number in sorted(predictions)]
 
 
-def _describe(point: Point, sizes: int, done: int, total: int) -> str:
+def _describe_progress(point: Point, sizes: int, finished: int, total: int) -> str:
     """Return a progress text: the predicted point, and how many predictions are done."""
     size = format_bytes(point.bytes) if sizes == 1 else f"{sizes} sizes"
     text = f"{point.operation} {point.alternative} over {format_extent(point.leaves, point.ranks)}, {size}"
-    return text if sizes == total else f"{text} ({done} of {total} predictions done)"
+    return text if sizes == total else f"{text} ({finished} of {total} predictions done)"
 
 
 def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
@@ -451,7 +453,7 @@ def attribute_time(point: Point, parameters: ParameterSet) -> Waits | None:
     """Return which messages a predicted time depends on; None if the model does not replay messages."""
     pattern, model = build_schedule(point), Model.of_set(parameters)
     prediction = float(model.cost(pattern)[0])
-    seconds, work = message_contributions(len(pattern.src), lambda: model.cost(pattern))
+    seconds, work = attribute_to_messages(len(pattern.src), lambda: model.cost(pattern))
     if not seconds.any():
         return None
     return Waits(point, parameters.family, prediction, pattern.src, pattern.dst, seconds, work)

@@ -15,9 +15,9 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.evaluation.values import TABLE
-from commodel.models.families import Family, find_family, unit
+from commodel.models.families import Family, find_family, find_unit
 from commodel.models.fitting.observed import DRAWS
-from commodel.models.keys import parse, sample
+from commodel.models.keys import make_sample_key, parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.stats import NORMAL_QUANTILE
 
@@ -37,7 +37,7 @@ class Factor:
 
     @property
     def text(self) -> str:
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]" if self.known else "not told"
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]" if self.known else "not determined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,32 +65,32 @@ def scale_values(entry: Family, forms: Mapping[str, str], numbers: Mapping[str, 
 def _scale_value(
     entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], name: str, f_l: Array, f_b: Array
 ) -> Array:
-    known, parsed = numbers[name], parse(name)
+    value, parsed = numbers[name], parse_key(name)
     parameter = entry.by_name[parsed.parameter]
     if not parameter.recalibrated or parameter.unit not in ("s", "s/B", "B/s"):
-        return known
+        return value
     if parameter.unit != "s":
-        grows = not parameter.argument or parameter.unit in unit(entry, name, forms)
-        return known * (f_b if parameter.unit == "s/B" else 1 / f_b) if grows else known
+        grows = not parameter.argument or parameter.unit in find_unit(entry, name, forms)
+        return value * (f_b if parameter.unit == "s/B" else 1 / f_b) if grows else value
     if parameter.argument != "m":
-        return known * f_l if not parameter.argument or "s" in unit(entry, name, forms) else known
+        return value * f_l if not parameter.argument or "s" in find_unit(entry, name, forms) else value
     if forms.get(parsed.function, forms.get(parameter.name, parameter.form)) == TABLE and parsed.sample:
         smallest = numbers[_find_smallest_sample(numbers, parsed.function, parsed.sample[1])]
-        return f_l * smallest + f_b * (known - smallest)
+        return f_l * smallest + f_b * (value - smallest)
     if parsed.part.startswith("a"):
-        return known * f_l
-    return known * f_b if "s" in unit(entry, name, forms) else known
+        return value * f_l
+    return value * f_b if "s" in find_unit(entry, name, forms) else value
 
 
 def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: int | None) -> str:
-    samples = [parsed.sample for parsed in map(parse, numbers) if parsed.function == function and parsed.sample]
-    return sample(function, min(place for place, height in samples if height == level), level)
+    samples = [parsed.sample for parsed in map(parse_key, numbers) if parsed.function == function and parsed.sample]
+    return make_sample_key(function, min(size for size, height in samples if height == level), level)
 
 
 def can_recalibrate(parameters: ParameterSet) -> bool:
     """Return whether the factors change any value of the set."""
     entry = find_family(parameters.family)
-    scaled = (entry.by_name[parse(name).parameter] for name in parameters.values if entry.accepts(name))
+    scaled = (entry.by_name[parse_key(name).parameter] for name in parameters.values if entry.accepts(name))
     return any(parameter.recalibrated and parameter.unit in ("s", "s/B", "B/s") for parameter in scaled)
 
 
@@ -116,7 +116,7 @@ def scale_set(parameters: ParameterSet, factors: RecalibrationFactors, setting: 
         values={name: _scale_estimate(before, scaled[name]) for name, before in parameters.values.items()},
         draws={name: tuple(map(float, column[1:])) for name, column in scaled.items() if np.ptp(column)},
         source=f"{parameters.source}; moved to {where}",
-        provenance={**parameters.provenance, RECALIBRATION_KEY: as_json(factors, setting)},
+        provenance={**parameters.provenance, RECALIBRATION_KEY: format_factors(factors, setting)},
     )
 
 
@@ -141,10 +141,10 @@ def _draw_factors(factors: RecalibrationFactors, count: int) -> tuple[Array, Arr
     return columns[0], columns[1]
 
 
-def as_json(factors: RecalibrationFactors, setting: str) -> dict[str, object]:
+def format_factors(factors: RecalibrationFactors, setting: str) -> dict[str, object]:
     return {"setting": setting, **asdict(factors)}
 
 
-def from_json(entry: Mapping) -> RecalibrationFactors:
+def parse_factors(entry: Mapping) -> RecalibrationFactors:
     factors = {name: Factor(**entry[name]) for name in ("latency", "per_byte")}
     return RecalibrationFactors(**factors, **{name: entry[name] for name in ("together", "points", "scatter")})

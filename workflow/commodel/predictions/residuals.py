@@ -16,7 +16,7 @@ import numpy as np
 
 from commodel.hierarchy import describe_reach
 from commodel.models import Array
-from commodel.patterns.operations import base_name
+from commodel.patterns.operations import find_base_name
 
 FEWEST_GROUPS = 9  # groups that a class needs for a band of its own
 ALL, STREAMS = "all", "streams"
@@ -79,11 +79,11 @@ class Residuals:
         return self.left_out.get(name, self.logs)
 
 
-def operation_class(operation: str, waves: float = 1) -> str:
-    return f"{STREAM if waves != 1 else ''}{base_name(operation)}"
+def find_operation_class(operation: str, waves: float = 1) -> str:
+    return f"{STREAM if waves != 1 else ''}{find_base_name(operation)}"
 
 
-def kind_of(operation: str) -> str:
+def find_kind(operation: str) -> str:
     return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
 
 
@@ -115,10 +115,10 @@ def list_classes(
 
 
 def _list_pools(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
-    kinds = np.array([kind_of(name) for name in residuals.operation.tolist()])
+    kinds = np.array([find_kind(name) for name in residuals.operation.tolist()])
     for name in operations:
         yield name, residuals.only(residuals.operation == name)
-    for kind in dict.fromkeys(map(kind_of, operations)):
+    for kind in dict.fromkeys(map(find_kind, operations)):
         yield kind, residuals.only(kinds == kind)
     yield ALL, residuals
 
@@ -147,8 +147,8 @@ def estimate_half_size(part: Residuals) -> float:
     )
     for name in (name for name in (RANKS, NODES) if name in part.axes):
         curve = number_labels(curve + 1j * part.axes[name][has_payload])
-    cells, place = np.unique(curve + 1j * size, return_inverse=True)
-    times = np.exp(np.bincount(place, logs) / np.bincount(place))
+    cells, index = np.unique(curve + 1j * size, return_inverse=True)
+    times = np.exp(np.bincount(index, logs) / np.bincount(index))
     curve, size = cells.real.astype(int), cells.imag
     halves = _fit_half_sizes(curve, size, times)[np.bincount(curve) > 1]
     half = float(np.median(halves)) if len(halves) else 0.0

@@ -58,7 +58,7 @@ def describe_ratio(ratio: float) -> str:
     return f"{ratio:.1f} times as long as predicted" if ratio > 1 else f"only {ratio:.2f} of the predicted time"
 
 
-def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
+def compute_single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
     """Return the single-message ratio at each size of a stack: measured over predicted time of its messages, each sent
     alone. Without a probe, the ratio is 1."""
     by_class = parameters.settings.get("single_messages")
@@ -303,7 +303,7 @@ def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, w
     checks_by_size = zip(
         of_model,
         find_contention(parameters, pattern, waves),
-        map(_check_fit, single_message_ratios(parameters, pattern).tolist()),
+        map(_check_fit, compute_single_message_ratios(parameters, pattern).tolist()),
         _check_range(model.entry, parameters, pattern),
         strict=True,
     )
@@ -353,7 +353,7 @@ def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> V
     type_numbers = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
     names = [*types, list(types)[-1]]  # a node beyond the platform's last one has the last type
     type_names = [names[number] for number in np.minimum(type_numbers, len(types)).tolist()]
-    type_pairs = {str(Pair(one, two)) for place, one in enumerate(type_names) for two in type_names[place + 1 :]}
+    type_pairs = {str(Pair(one, two)) for index, one in enumerate(type_names) for two in type_names[index + 1 :]}
     ratio = max((ratios.get(pair, 1.0) for pair in type_pairs), default=1.0) if entry.by_class else max(ratios.values())
     if ratio == 1:
         return VALID
@@ -442,11 +442,11 @@ def _check_message_sizes(entry: Family, parameters: ParameterSet, smallest: floa
         within = low <= smallest and largest <= high
         return VALID if within else Validity(ValidityKind.SIZE, f"valid for {' to '.join(dict.fromkeys(ends))}")
     if largest > high:
-        beyond = f"messages of {format_bytes(int(largest))}, probed up to {ends[1]}"
-        return Validity(ValidityKind.EXTRAPOLATED, beyond)
+        reason = f"messages of {format_bytes(int(largest))}, probed up to {ends[1]}"
+        return Validity(ValidityKind.EXTRAPOLATED, reason)
     if smallest < low > SHORT_MESSAGE:
-        beyond = f"messages of {format_bytes(int(smallest))}, probed from {ends[0]}"
-        return Validity(ValidityKind.EXTRAPOLATED, beyond)
+        reason = f"messages of {format_bytes(int(smallest))}, probed from {ends[0]}"
+        return Validity(ValidityKind.EXTRAPOLATED, reason)
     return VALID
 
 

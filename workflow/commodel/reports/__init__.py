@@ -3,7 +3,7 @@ measured or fitted here."""
 
 from pathlib import Path
 
-from commodel.reports.content import build
+from commodel.reports.content import build_report
 from commodel.reports.html.page import write_html
 from commodel.reports.pictures.render import write_pictures
 from commodel.reports.shape import Report
@@ -11,7 +11,7 @@ from commodel.reports.stored import build_stored_report, list_anomalies
 from commodel.reports.xlsx.workbook import write_xlsx
 
 __all__ = [
-    "build",
+    "build_report",
     "build_stored_report",
     "list_anomalies",
     "write_html",
@@ -21,9 +21,9 @@ __all__ = [
 ]
 
 
-def write_report(made: Report, out: Path) -> list[Path]:
+def write_report(report: Report, out: Path) -> list[Path]:
     """Write the workbook and the page into a folder and return the paths of all files written."""
     out.mkdir(parents=True, exist_ok=True)
-    written = [*write_xlsx(made, out / f"{made.experiment}.xlsx"), out / "index.html"]
-    write_html(made, out / "index.html")
+    written = [*write_xlsx(report, out / f"{report.experiment}.xlsx"), out / "index.html"]
+    write_html(report, out / "index.html")
     return written

@@ -48,11 +48,12 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
     }
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
-        ahead, requested = best[platform], part.loc[part["family"] != "", "family"].nunique()
-        note = f"The {len(ahead)} of {requested} models with the lowest mean μ; of models with equal predictions, one."
-        note = note if len(ahead) < requested else ""
+        best_models, requested = best[platform], part.loc[part["family"] != "", "family"].nunique()
+        count = len(best_models)
+        note = f"The {count} of {requested} models with the lowest mean μ; of models with equal predictions, one."
+        note = note if count < requested else ""
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # zero has no place on a log axis
-        part = part[part["family"].isin(ahead)]
+        part = part[part["family"].isin(best_models)]
         if part.empty:
             continue
         step = -(-len(part) // MAX_DOTS)
@@ -71,16 +72,16 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
                 to_microseconds(predicted["measured"]),
                 to_microseconds(predicted["predicted"]),
                 "dots",
-                place,
+                index,
                 tuple(predicted["label"]),
             )
-            for place, family in enumerate(drawn)
+            for index, family in enumerate(drawn)
             if len(predicted := part[part["family"] == family])
         ]
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
         charts[platform] = Chart(
             f"Predicted {platform}",
-            f"{describe_accuracy(part, ahead[0])}: {platform}{simulation_mark(part)}",
+            f"{describe_accuracy(part, best_models[0])}: {platform}{make_simulation_mark(part)}",
             Axis("measured [µs]", low=low, high=high),
             Axis("predicted [µs]", low=low, high=high),
             (diagonal, *clouds),
@@ -101,21 +102,21 @@ def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:
     """Return charts by platform: first workloads whose fastest alternative changes with the message size, then those
     with the largest differences."""
     drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
-    once = frame.loc[drawn, [*WORKLOAD, "bytes", "way", "point", "measured"]].drop_duplicates("point")
-    for platform, points in once.groupby("platform"):
-        for workload in choose_workloads(points):
+    points_once = frame.loc[drawn, [*WORKLOAD, "bytes", "way", "point", "measured"]].drop_duplicates("point")
+    for platform, platform_points in points_once.groupby("platform"):
+        for workload in choose_workloads(platform_points):
             same = [frame[key] == value for key, value in zip(WORKLOAD, workload, strict=True)]
             part = frame[np.logical_and.reduce([drawn, *same])]
             charts.setdefault(platform, []).append(chart_workload(workload, part, find_best_model(part)))
     return charts
 
 
-def choose_workloads(once: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return the workloads to draw; `once` has one row a point."""
-    sizes = once.groupby([*WORKLOAD, "bytes"])["measured"]
+def choose_workloads(points: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Return the workloads to draw; `points` has one row a point."""
+    sizes = points.groupby([*WORKLOAD, "bytes"])["measured"]
     spread = (sizes.max() / sizes.min()).groupby(WORKLOAD).max()
-    winners = once.loc[sizes.idxmin()].groupby(WORKLOAD)["way"].nunique()
-    contested = once.groupby(WORKLOAD)[["way", "bytes"]].nunique()
+    winners = points.loc[sizes.idxmin()].groupby(WORKLOAD)["way"].nunique()
+    contested = points.groupby(WORKLOAD)[["way", "bytes"]].nunique()
     contested = contested[(contested["way"] > 1) & (contested["bytes"] > 2)].index
     return sorted(contested, key=lambda workload: (-winners[workload], -spread[workload], workload))[:MAX_TIME_CHARTS]
 
@@ -124,24 +125,36 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
     platform, operation, layout, size = workload
     lines, predictions = [], []
     libraries = set(part.loc[is_library_default(part), "way"])
-    ways = sorted(part["way"].unique(), key=lambda way: (way in libraries, way))  # the MPI default last, and grey
-    for place, way in enumerate(ways):
-        of_way = part[part["way"] == way]
-        once = of_way.drop_duplicates("point").sort_values("bytes")
-        sizes = tuple(once["bytes"].astype(float))
-        ends = {"low": to_microseconds(once["measured_low"]), "high": to_microseconds(once["measured_high"])}
-        title = "MPI default" if libraries == {way} else way
+    alternatives = sorted(
+        part["way"].unique(), key=lambda alternative: (alternative in libraries, alternative)
+    )  # the MPI default last, and grey
+    for index, alternative in enumerate(alternatives):
+        of_way = part[part["way"] == alternative]
+        curve_points = of_way.drop_duplicates("point").sort_values("bytes")
+        sizes = tuple(curve_points["bytes"].astype(float))
+        ends = {
+            "low": to_microseconds(curve_points["measured_low"]),
+            "high": to_microseconds(curve_points["measured_high"]),
+        }
+        title = "MPI default" if libraries == {alternative} else alternative
         lines.append(
-            Series(title, sizes, to_microseconds(once["measured"]), "both", -1 if libraries == {way} else place, **ends)
+            Series(
+                title,
+                sizes,
+                to_microseconds(curve_points["measured"]),
+                "both",
+                -1 if libraries == {alternative} else index,
+                **ends,
+            )
         )
-        if best is not None and way not in libraries:
+        if best is not None and alternative not in libraries:
             drawn = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
-            name = f"{way}, {best['family']}"
+            name = f"{alternative}, {best['family']}"
             sizes = tuple(drawn["bytes"].astype(float))
-            predictions.append(Series(name, sizes, to_microseconds(drawn["predicted"]), "dashed", place))
+            predictions.append(Series(name, sizes, to_microseconds(drawn["predicted"]), "dashed", index))
     return Chart(
         f"Time {' '.join(workload)}",
-        f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{simulation_mark(part)}",
+        f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{make_simulation_mark(part)}",
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),
         (*lines, *(series for series in predictions if series.x)),
@@ -151,26 +164,26 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
 def describe_fastest(part: pd.DataFrame) -> str:
     """Return which alternative is the fastest at the largest messages, and from which size on; such as `: chain is the
     fastest from 64 KiB`."""
-    once = part.drop_duplicates("point").sort_values(["bytes", "measured", "way"], kind="stable")
-    fastest = once.drop_duplicates("bytes").assign(
+    points = part.drop_duplicates("point").sort_values(["bytes", "measured", "way"], kind="stable")
+    fastest = points.drop_duplicates("bytes").assign(
         name=lambda rows: rows["way"].where(~is_library_default(rows), "MPI default")
     )
     name = fastest["name"].iloc[-1]
-    others = fastest.loc[fastest["name"] != name, "bytes"]
-    sizes = fastest.loc[fastest["bytes"] > (others.max() if len(others) else 0), "bytes"]
+    elsewhere = fastest.loc[fastest["name"] != name, "bytes"]
+    sizes = fastest.loc[fastest["bytes"] > (elsewhere.max() if len(elsewhere) else 0), "bytes"]
     return f": {name} is the fastest from {format_bytes(int(sizes.min()))}"
 
 
 def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     """Return the chart of samples and their fitted curve. An axis over more than a factor of ten is logarithmic."""
     factor, label = scale_to_micro(curve.y_label)
-    order = sorted(range(len(curve.x)), key=lambda place: curve.x[place])
-    xs = tuple(float(curve.x[place]) for place in order)
-    measured = tuple(float(curve.measured[place] * factor) for place in order)
-    line = tuple(float(curve.fitted[place] * factor) for place in order)
-    least, most = min(*measured, *line), max(*measured, *line)
-    level = most - least < MIN_RELATIVE_RANGE * abs(most)  # rounding differences would fill the chart
-    ends = {"low": 0.0, "high": 2 * most} if level and most > 0 else {}
+    order = sorted(range(len(curve.x)), key=lambda index: curve.x[index])
+    xs = tuple(float(curve.x[index]) for index in order)
+    measured = tuple(float(curve.measured[index] * factor) for index in order)
+    line = tuple(float(curve.fitted[index] * factor) for index in order)
+    lowest, highest = min(*measured, *line), max(*measured, *line)
+    level = highest - lowest < MIN_RELATIVE_RANGE * abs(highest)  # rounding differences would fill the chart
+    ends = {"low": 0.0, "high": 2 * highest} if level and highest > 0 else {}
     return Chart(
         f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
         to_plain_value(f"{figure}. {curve.title}: {describe_set(fitted_set)}"),
@@ -203,12 +216,12 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
     charts = []
     for same in by_axis.values():
         lines = []
-        for place, curve in enumerate(same):
+        for index, curve in enumerate(same):
             points = sorted(zip(curve.x, compute_residuals(curve), strict=True))
             points = [(float(x), error) for x, error in points if math.isfinite(error)]
             if points:
                 xs, errors = zip(*points, strict=True)
-                lines.append(Series(to_plain_value(curve.title), xs, errors, "both", place))
+                lines.append(Series(to_plain_value(curve.title), xs, errors, "both", index))
         if lines:
             xs = tuple(x for line in lines for x in line.x)
             charts.append(
@@ -227,7 +240,7 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
 def compute_residuals(curve: Curve) -> list[float]:
     """Return fitted − measured of each sample, in % of the measured value; NaN if that is 0."""
     pairs = zip(curve.measured, curve.fitted, strict=True)
-    return [100 * (fit / seen - 1) if seen else math.nan for seen, fit in pairs]
+    return [100 * (fit / measured - 1) if measured else math.nan for measured, fit in pairs]
 
 
 def make_curve_axis(curve: Curve, xs: Sequence[float]) -> Axis:
@@ -267,7 +280,7 @@ def find_decades(values: Sequence[float]) -> tuple[float, float]:
     return 10.0**low, 10.0 ** max(high, low + 1)
 
 
-def simulation_mark(part: pd.DataFrame) -> str:
+def make_simulation_mark(part: pd.DataFrame) -> str:
     return " (simulated)" if part["simulated"].any() else ""
 
 

@@ -1,5 +1,5 @@
-"""The one `Report` that every writer renders. `build` makes it from the tables of a campaign; `commands` lists commands
-that answer further questions."""
+"""The one `Report` that every writer renders. `build_report` makes it from the tables of a campaign; `commands` lists
+commands that answer further questions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.reports import charts
 from commodel.reports.frames import prepare_comparison, select_held_out
-from commodel.reports.glossary import glossary_section
+from commodel.reports.glossary import make_glossary_section
 from commodel.reports.sections import (
     conditions,
     evidence,
@@ -29,12 +29,12 @@ from commodel.reports.sections import (
 )
 from commodel.reports.sections.front import make_fronts
 from commodel.reports.sections.standings import Recommended
-from commodel.reports.shape import MICRO, Front, Report, Section, simulation_banner, to_plain_value
+from commodel.reports.shape import MICRO, Front, Report, Section, make_simulation_banner, to_plain_value
 from commodel.results.provenance import NO_PROVENANCE, ExperimentProvenance
 from commodel.units import format_bytes
 
 
-def build(
+def build_report(
     comparison: pd.DataFrame,
     parameter_sets: Sequence[ParameterSet] = (),
     raw: pd.DataFrame | None = None,
@@ -76,7 +76,7 @@ def build(
         )
         probes = conditions.describe_unmeasured_probes(gap, raw, passes or {})
         pictures, distances = network.make_sections(networks)
-        paired = {seen.platform for seen in networks}
+        paired = {learned_network.platform for learned_network in networks}
         anomalies = network.describe_slow_nodes(networks)
         anomalies += conditions.list_anomalies(frame, provenance or {}, paired)
         settings = conditions.describe_settings(drift) if drift is not None else []
@@ -125,11 +125,11 @@ def build(
             evidence.make_raw_section(raw, simulated),
             *overlay,
             *origins.make_sections(provenance or {}, traces, simulated),
-            glossary_section(),
+            make_glossary_section(),
         )
         when, results = origins.format_dates(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
-        about = (to_plain_value(experiment), to_plain_value(title or experiment), simulation_banner(simulated))
-        return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
+        heading = (to_plain_value(experiment), to_plain_value(title or experiment), make_simulation_banner(simulated))
+        return Report(*heading, sections, when, results, tuple(parameter_sets), first, samples)
 
 
 MAX_NAME_LENGTH = 60  # letters of an experiment's name in a command
@@ -140,12 +140,12 @@ DOUBLES = "What if L doubles?"
 def list_commands(report: Report, front: Front) -> list[tuple[str, str]]:
     name = report.experiment if len(report.experiment) <= MAX_NAME_LENGTH else "EXPERIMENT"
     questions = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
-    workloads = _workload_options(front)
+    workloads = _make_workload_options(front)
     for _, workload in workloads[-1:]:
         where = f"--experiment {name} --platform {front.platform}"
         questions.append(("What to use for another workload?", f"commodel advise {where} {workload}"))
-    here = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == front.platform]
-    if doubled := _double_latencies(here, front):
+    sets = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == front.platform]
+    if doubled := _make_latency_commands(sets, front):
         family, settings = doubled
         for workload in [workload for over, workload in workloads if over == "ranks"][-1:]:
             file = f"results/{name}/validated/{front.platform}/{family}.yaml"
@@ -153,7 +153,7 @@ def list_commands(report: Report, front: Front) -> list[tuple[str, str]]:
     return questions
 
 
-def _workload_options(front: Front) -> list[tuple[str, str]]:
+def _make_workload_options(front: Front) -> list[tuple[str, str]]:
     """Return, for each row of the map, `ranks` or `leaves`, and the options of a command."""
     workloads = []
     for row, (operation, label) in enumerate(front.use.rows):
@@ -179,7 +179,7 @@ def _parse_extent(label: str) -> tuple[str, str]:
     return "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
 
 
-def _double_latencies(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
+def _make_latency_commands(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
     """Return the best model with a latency L, of the better half, and options that double each of its latencies."""
     ranked = [family for _, family in front.trust.rows]
     order = ranked[: (len(ranked) + 1) // 2]

@@ -12,7 +12,7 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
 from commodel.files.tables import COMPARISON, Field, add_default_columns, find_field, list_columns
 from commodel.predictions.prediction_intervals import PARAMETERS
-from commodel.reports.shape import Column, select_columns, simulation_word, to_plain_value
+from commodel.reports.shape import Column, format_simulated, select_columns, to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
 PERCENTAGES = ("abs_error_median", "bias", "covered_share", "right", "tied", "regret_mean", "regret_max")
@@ -97,9 +97,9 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]
     places = frame[order].sort_values(order, kind="stable").index
     columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
-    made = pd.DataFrame(columns, copy=False)  # column by column: all at once take room for twice as many
-    made.columns = pd.Index(made.columns, dtype=object)
-    return made
+    prepared = pd.DataFrame(columns, copy=False)  # column by column: all at once take room for twice as many
+    prepared.columns = pd.Index(prepared.columns, dtype=object)
+    return prepared
 
 
 def _make_texts_safe(column: pd.Series) -> pd.Series:
@@ -152,7 +152,7 @@ def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
     for key, factor in (factors | dict.fromkeys(PERCENTAGES, 100.0)).items():
         if key in shown and factor != 1:
             shown[key] = shown[key].astype(float) * factor
-    return shown.assign(simulated=shown["simulated"].map(simulation_word))
+    return shown.assign(simulated=shown["simulated"].map(format_simulated))
 
 
 def list_models(frame: pd.DataFrame) -> list[str]:

@@ -1,8 +1,7 @@
 """The terms of reports and documentation, with symbols and sources, read from `glossary.csv`.
 
-`glossary_section` is a report's sheet of all terms, `explain_terms` their meanings for the page. `make pages` writes
-the tables of docs/glossary.md.
-"""
+`make_glossary_section` is a report's sheet of all terms, `explain_terms` their meanings for the page. `make pages`
+writes the tables of docs/glossary.md."""
 
 import csv
 import re
@@ -37,14 +36,14 @@ def read_glossary() -> tuple[Term, ...]:
 
 def explain_terms() -> dict[str, str]:
     """Return the meaning of each spelling of a term."""
-    return {word: without_links(term.meaning) for term in read_glossary() for word in term.spellings.split("|") if word}
+    return {word: remove_links(term.meaning) for term in read_glossary() for word in term.spellings.split("|") if word}
 
 
-def without_links(text: str) -> str:
+def remove_links(text: str) -> str:
     return LINK.sub(r"\1", text).replace("`", "")
 
 
-def glossary_section() -> Section:
+def make_glossary_section() -> Section:
     columns = select_columns("Glossary")
     rows = pd.DataFrame([{column.key: getattr(term, column.key) for column in columns} for term in read_glossary()])
-    return Section("Glossary", "", (make_table("Glossary", "Terms", columns, rows.map(without_links), fixed=2),))
+    return Section("Glossary", "", (make_table("Glossary", "Terms", columns, rows.map(remove_links), fixed=2),))

@@ -15,15 +15,15 @@ from math import isfinite
 from pathlib import Path
 from typing import IO
 
-from commodel.errors import UserError, one_line, suggest
-from commodel.files.parameter_sets import parameters_text, parse_parameters
+from commodel.errors import UserError, make_printable, suggest_name
+from commodel.files.parameter_sets import format_parameters, parse_parameters
 from commodel.files.safe_reading import open_bounded
 from commodel.files.yaml import Document, parse_yaml
-from commodel.models.families import family_names, find_family, unit
-from commodel.models.keys import key
+from commodel.models.families import find_family, find_unit, list_family_names
+from commodel.models.keys import make_key
 from commodel.models.parameter_sets import BY_HAND_KEY, parse_set
 from commodel.parameters import Estimate, ParameterSet
-from commodel.reports.xlsx.calculator.cells import shown
+from commodel.reports.xlsx.calculator.cells import find_shown_unit
 from commodel.reports.xlsx.calculator.sheet import FITTED_ON, SHEET, TABLE, VALUES
 
 TABLE_HEADINGS = (VALUES[:2], ("family", "parameter"), ("family", "value"))  # of parameters; older ones last
@@ -51,15 +51,15 @@ def open_received(path: Path) -> Iterator:
         except UserError:
             raise
         except Exception as error:  # an untrusted file can break a parser in any way
-            raise _unreadable(path, error) from None
+            raise _refuse_workbook(path, error) from None
         try:
             yield book
         finally:
             book.close()
 
 
-def _unreadable(path: Path, error: Exception) -> UserError:
-    words = one_line(error, 150) if str(error) else type(error).__name__
+def _refuse_workbook(path: Path, error: Exception) -> UserError:
+    words = make_printable(error, 150) if str(error) else type(error).__name__
     return UserError(f"cannot be read as a workbook (.xlsx): {words}", file=path)
 
 
@@ -74,12 +74,12 @@ def _check_archive(stream: IO[bytes], path: Path) -> None:
         for part in parts:
             kind = next(prefix for prefix in MAX_PART_BYTES if part.filename.startswith(prefix))
             total[kind] += part.file_size
-            for size, most, what in (
+            for size, limit, subject in (
                 (part.file_size, MAX_PART_BYTES[kind], "a part"),
                 (total[kind], MAX_TOTAL_BYTES[kind], "parts"),
             ):
-                if size > most:
-                    message = f"found {what} of {size >> 20} MiB in it, wanted at most {most >> 20} MiB"
+                if size > limit:
+                    message = f"found {subject} of {size >> 20} MiB in it, wanted at most {limit >> 20} MiB"
                     raise UserError(message, file=path)
         for part in parts:
             with archive.open(part) as content:
@@ -108,7 +108,7 @@ def read_sheet_rows(sheet, most_rows: int, most_columns: int | None, path: Path)
         for row in sheet.iter_rows(max_row=most_rows, max_col=most_columns):
             yield tuple(Formula(cell.value) if cell.data_type == "f" else cell.value for cell in row)
     except Exception as error:
-        raise _unreadable(path, error) from None
+        raise _refuse_workbook(path, error) from None
 
 
 class Formula(str):
@@ -131,7 +131,7 @@ def list_set_lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
     """Yield the number of each set with the lines of its file."""
     for number, parameters in enumerate(sets, 1):
         bare = replace(parameters, curves=(), draws={}, provenance={})
-        yield from ((number, line) for line in parameters_text(bare).splitlines())
+        yield from ((number, line) for line in format_parameters(bare).splitlines())
 
 
 def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
@@ -139,10 +139,10 @@ def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
     with open_received(path) as book:
         if SETS not in book.sheetnames:
             raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
-        sets = [parse_set(document) for document in _documents(book, path)]
+        sets = [parse_set(document) for document in _read_documents(book, path)]
         platforms = sorted({parameters.platform for parameters in sets})
         if platform and platform not in platforms:
-            raise UserError(f"no platform '{platform}'; {suggest(platform, platforms)}", file=path)
+            raise UserError(f"no platform '{platform}'; {suggest_name(platform, platforms)}", file=path)
         if not platform and len(platforms) > 1:
             raise UserError(f"has {', '.join(platforms)}: name one of them, as {path.name}#{platforms[0]}", file=path)
         chosen = [entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values]
@@ -159,10 +159,10 @@ def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
 
 def read_stored_sets(book, path: Path) -> list[ParameterSet]:
     """Return the parameter sets of all platforms, as their files have them."""
-    return [parse_parameters(document) for document in _documents(book, path)]
+    return [parse_parameters(document) for document in _read_documents(book, path)]
 
 
-def _documents(book, path: Path) -> Iterator[Document]:
+def _read_documents(book, path: Path) -> Iterator[Document]:
     texts: dict[int, list[str]] = {}
     for row in read_sheet_rows(book[SETS], MOST_ROWS, 2, path) if SETS in book.sheetnames else ():
         if len(row) > 1 and isinstance(row[0], int) and row[1] is not None:
@@ -186,7 +186,7 @@ def _read_changes(
     start = next((number for number, row in enumerate(cells) if row[:2] in TABLE_HEADINGS and len(row) > 8), None)
     if start is None or cells[start][8] not in (f"{before}{sets[0].platform}" for before in (FITTED_ON, "of ")):
         return {}
-    titles = {find_family(name).title: name for name in family_names()}
+    titles = {find_family(name).title: name for name in list_family_names()}
     changes: dict[tuple[str, str], Change] = {}
     table: tuple[str, str] | None = None
     levels: list[float] = []
@@ -196,27 +196,27 @@ def _read_changes(
             table = (name, row[1].removesuffix(TABLE)) if row[1].endswith(TABLE) else None
             levels = []
             if table is None and len(row) > 5:
-                factor, value = _number(row, 4, sheet, number, path), _number(row, 5, sheet, number, path)
+                factor, value = _parse_number(row, 4, sheet, number, path), _parse_number(row, 5, sheet, number, path)
                 if value is not None or factor not in (None, 1.0):
                     changes[name, row[1]] = Change(value, 1.0 if factor is None else factor)
         elif table and not levels:
             levels = [level for level in row[2:] if isinstance(level, int | float)]
         elif table and len(row) > 1 and isinstance(row[1], int):
             for column, level in enumerate(levels, 2):
-                sample = key(table[1], f"{row[1]}x{int(level)}")
-                changes[table[0], sample] = Change(_number(row, column, sheet, number, path))
+                sample = make_key(table[1], f"{row[1]}x{int(level)}")
+                changes[table[0], sample] = Change(_parse_number(row, column, sheet, number, path))
         else:
             table = None
     return changes
 
 
-def _number(row: tuple, column: int, sheet: str, number: int, path: Path) -> float | None:
+def _parse_number(row: tuple, column: int, sheet: str, number: int, path: Path) -> float | None:
     value = row[column] if column < len(row) else None
     if value is None or value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         cell = f"{sheet}!{chr(ord('A') + column)}{number}"
-        raise UserError(f"found {one_line(value, 40)!r}, wanted a number", file=path, key=cell)
+        raise UserError(f"found {make_printable(value, 40)!r}, wanted a number", file=path, key=cell)
     return float(value)
 
 
@@ -226,7 +226,7 @@ def _apply_changes(parameters: ParameterSet, changes: dict[tuple[str, str], Chan
         if name != parameters.family or called not in values:
             continue
         before = values[called]
-        factor = shown(unit(entry, called, parameters.forms))[1]
+        factor = find_shown_unit(find_unit(entry, called, parameters.forms))[1]
         value = before.value * change.factor if change.value is None else change.value / factor
         if abs(value - before.value) > 1e-9 * abs(before.value):  # a table's numbers were rounded when they were shown
             values[called] = Estimate(value, before.unit, value, value, note="changed in the workbook")

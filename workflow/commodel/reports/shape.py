@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from commodel.errors import one_line
+from commodel.errors import make_printable
 from commodel.parameters import ParameterSet
 from commodel.records import PATH_PART
 from commodel.units import format_bytes
@@ -40,7 +40,7 @@ def to_plain_value(value: object) -> object:
         return int(value) if abs(int(value)) < 2**53 else str(int(value))
     if isinstance(value, float | np.floating):
         return float(value)
-    return one_line(value, MAX_TEXT_LENGTH)
+    return make_printable(value, MAX_TEXT_LENGTH)
 
 
 def is_finite_number(value: object) -> bool:
@@ -103,15 +103,17 @@ ALL_OPERATIONS = "all"  # operations together
 TIED_PREFIX = "≈ "  # before an alternative that is statistically tied with others
 
 
-def simulation_word(simulated: bool) -> str:
+def format_simulated(simulated: bool) -> str:
     """Return the text of the column that separates simulated rows from measured ones."""
     return "simulated" if simulated else "no"
 
 
-def simulation_banner(names: Iterable[str]) -> str:
+def make_simulation_banner(names: Iterable[str]) -> str:
     """Return the banner of a report with simulated platforms; empty without any."""
-    listed = ", ".join(sorted(names))
-    return f"SIMULATED: every measurement on {listed} comes from a simulator, not from hardware." if listed else ""
+    name_list = ", ".join(sorted(names))
+    return (
+        f"SIMULATED: every measurement on {name_list} comes from a simulator, not from hardware." if name_list else ""
+    )
 
 
 def label_platform(platform: str, simulated: set[str]) -> str:
@@ -142,17 +144,17 @@ def format_tally(words: Iterable[str]) -> str:
     """Return words with their counts, the most frequent first: `a 7, b 2, 3 other`."""
     counts = count_by_frequency(words)
     shown = [f"{word} {number}" for word, number in counts[:MAX_TALLIED_WORDS]]
-    others = sum(number for _, number in counts[MAX_TALLIED_WORDS:])
-    return ", ".join([*shown, f"{others} other"] if others else shown)
+    other_count = sum(number for _, number in counts[MAX_TALLIED_WORDS:])
+    return ", ".join([*shown, f"{other_count} other"] if other_count else shown)
 
 
 def format_count(number: float, noun: str, plural: str = "s") -> str:
     return f"{int(number)} {noun}{'' if number == 1 else plural}"
 
 
-def shorten_list(words: list[str], most: int = 6) -> str:
+def shorten_list(words: list[str], limit: int = 6) -> str:
     """Return a list of words with at most so many entries: `a, b and 3 more`."""
-    return join_words(words if len(words) <= most else [*words[: most - 1], f"{len(words) - most + 1} more"])
+    return join_words(words if len(words) <= limit else [*words[: limit - 1], f"{len(words) - limit + 1} more"])
 
 
 def format_ratio(value: float) -> str:
@@ -192,8 +194,8 @@ class NumberColumn(Sequence):
 
     def __iter__(self) -> Iterator:
         values = self.values.tolist()
-        for place in np.flatnonzero(self.blank) if self.blank is not None else ():
-            values[place] = None
+        for index in np.flatnonzero(self.blank) if self.blank is not None else ():
+            values[index] = None
         return iter(values)
 
 
@@ -252,8 +254,8 @@ def keep_numbers(column: pd.Series, plain: Callable[[object], object], blank: np
             codes[blank] = len(texts)
         return TextColumn(codes, [*(plain(text) for text in texts), None])
     values = [plain(value) for value in column.tolist()]
-    for place in np.flatnonzero(blank) if blank is not None else ():
-        values[place] = None
+    for index in np.flatnonzero(blank) if blank is not None else ():
+        values[index] = None
     return values
 
 
@@ -271,7 +273,7 @@ class Rectangle:
     width: int
     height: int
     fill: str
-    about: str = ""  # the tooltip
+    tooltip: str = ""  # the tooltip
 
     def font_size(self, unit: float) -> float:
         """Return the font size of the label in pixels, if a unit of the square has `unit` pixels; 0 if it does not
@@ -366,14 +368,14 @@ class Table:
     def column(self, key: str) -> list:
         return self.values([column.key for column in self.columns].index(key))
 
-    def values(self, place: int, first: int = 0, end: int | None = None) -> list:
+    def values(self, column: int, first: int = 0, end: int | None = None) -> list:
         """Return the values of a column, of all rows or of some."""
         if isinstance(self.rows, Rows):
-            return list(self.rows.columns[place][first:end])
-        return [row[place] for row in self.rows[first:end]]
+            return list(self.rows.columns[column][first:end])
+        return [row[column] for row in self.rows[first:end]]
 
-    def value(self, at: int, place: int) -> object:
-        return self.rows.columns[place][at] if isinstance(self.rows, Rows) else self.rows[at][place]
+    def value(self, at: int, column: int) -> object:
+        return self.rows.columns[column][at] if isinstance(self.rows, Rows) else self.rows[at][column]
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,7 +399,7 @@ class Axis:
     bytes: bool = False  # ticks at powers of 16, written 4 KiB
     low: float | None = None
     high: float | None = None
-    whole: bool = False  # ticks at whole numbers from 0 on, such as levels of a tree
+    whole_numbers: bool = False  # ticks at whole numbers from 0 on, such as levels of a tree
     names: tuple[str, ...] = ()  # of the labels at 0, 1, 2, …; bars have such an axis
 
     @property
@@ -497,12 +499,12 @@ def make_table(
     columns: Sequence[Column],
     frame: pd.DataFrame,
     blank: Mapping[str, pd.Series] = MappingProxyType({}),
-    **more,
+    **properties,
 ) -> Table:
     """Return a table from a frame that has a column for every key; where `blank` is true a column shows nothing."""
     masks = {key: mask.to_numpy(bool) for key, mask in blank.items()}
     values = [keep_numbers(frame[column.key], to_plain_value, masks.get(column.key)) for column in columns]
-    return Table(name, title, tuple(columns), Rows(values), **more)
+    return Table(name, title, tuple(columns), Rows(values), **properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,7 +524,7 @@ class Tile:
     figure: str
     sentence: str
     shares: tuple[tuple[str, int], ...] = ()  # a bar in place of the number: kinds and their counts
-    behind: SourceRows | None = None
+    source: SourceRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,10 +533,10 @@ class Cell:
     column: int
     text: str
     fill: str  # background colour, for dark letters
-    about: str  # text of the tooltip
+    tooltip: str  # text of the tooltip
     marked: bool = False  # outlined
     picks: tuple[tuple[str, str], ...] = ()  # filters that a click sets: names and values
-    behind: SourceRows | None = None
+    source: SourceRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -616,14 +618,14 @@ def mix_scale_colour(share: float, pale: bool = False) -> str:
     """Return the colour between good (0) and bad (1)."""
     share = round(min(max(share, 0.0), 1.0) * SHADE_COUNT) / SHADE_COUNT
     first, second = ("good", "middle") if share < 0.5 else ("middle", "bad")
-    part = 2 * share if share < 0.5 else 2 * share - 1
+    share_of_half = 2 * share if share < 0.5 else 2 * share - 1
     parts = zip(_parse_colour(COLOURS[first]), _parse_colour(COLOURS[second]), strict=True)
-    mixed = (one + (two - one) * part for one, two in parts)
+    mixed = (one + (two - one) * share_of_half for one, two in parts)
     return "#" + "".join(f"{round(255 - (255 - tone) * (PALE_SHARE if pale else 1)):02X}" for tone in mixed)
 
 
 def _parse_colour(colour: str) -> tuple[int, ...]:
-    return tuple(int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return tuple(int(colour[index : index + 2], 16) for index in (1, 3, 5))
 
 
 def format_digits(value: float) -> str:

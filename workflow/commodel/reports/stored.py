@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.compare.alternatives import fastest_trees
-from commodel.compare.kernels import partitions
-from commodel.compare.network import networks, places
+from commodel.compare.alternatives import find_fastest_trees
+from commodel.compare.kernels import read_partitions
+from commodel.compare.network import find_recorded_nodes, make_networks
 from commodel.compare.recalibration import measure_drift
 from commodel.errors import UserError
 from commodel.files.atomic import read_json
@@ -24,13 +24,13 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import COMPARISON, DISTRIBUTIONS, SUMMARY, read_table
 from commodel.files.yaml import Document, read_yaml
-from commodel.models.families import find_family, meanings
+from commodel.models.families import find_family, list_meanings
 from commodel.models.parameter_sets import read_set
 from commodel.models.speeds import Speeds, read_speeds
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import Evidence, find_paper
 from commodel.records import Plan
-from commodel.reports.content import build
+from commodel.reports.content import build_report
 from commodel.reports.sections import conditions, network, overlay, papers
 from commodel.reports.sections.evidence import make_samples_section
 from commodel.reports.sections.origins import RESULTS
@@ -45,7 +45,7 @@ from commodel.results.provenance import (
 )
 from commodel.results.raw_samples import read_unmeasured
 from commodel.results.recalibrations import read_calibrations
-from commodel.units import format_ranges, shown
+from commodel.units import format_ranges, show_value
 
 WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
@@ -53,31 +53,33 @@ WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 def shorten_to_ranges(names: Iterable[str]) -> list[str]:
     """Return names as ranges in Slurm's notation: `n1 n2 n3 login` as `login n[1-3]`."""
     stems: dict[str, list[int]] = {}
-    others = []
+    texts = []
     for name in names:
         if match := re.fullmatch(r"(.*?)(0|[1-9][0-9]{0,8})", name):
             stems.setdefault(match[1], []).append(int(match[2]))
         else:
-            others.append(name)
+            texts.append(name)
     for stem, numbers in stems.items():
         parts = format_ranges(sorted(numbers))
-        others.append(f"{stem}[{','.join(parts)}]" if len(numbers) > 1 else f"{stem}{parts[0]}")
-    return sorted(others)
+        texts.append(f"{stem}[{','.join(parts)}]" if len(numbers) > 1 else f"{stem}{parts[0]}")
+    return sorted(texts)
 
 
-def shorten_machine_names(about: Mapping) -> dict[str, list[str]]:
+def shorten_machine_names(provenance: Mapping) -> dict[str, list[str]]:
     """Return the hosts and nodes of a batch, as ranges."""
     return {
-        key: shorten_to_ranges(map(str, about[key])) for key in ("hosts", "nodes") if _list_or_empty(about.get(key))
+        key: shorten_to_ranges(map(str, provenance[key]))
+        for key in ("hosts", "nodes")
+        if _list_or_empty(provenance.get(key))
     }
 
 
 def list_machines(provenance: Mapping[str, dict], traces: ExperimentProvenance, results: Results) -> set[str]:
     """Return all names of machines in the results and the inputs, except nodes that SimGrid simulates."""
-    names = {str(about.get("machine", "")) for about in provenance.values()}
+    names = {str(record.get("machine", "")) for record in provenance.values()}
     names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
-    real = [about for about in provenance.values() if not about.get("simulated")]
-    names |= {str(name) for about in real for name in (*about["hosts"], *_list_or_empty(about.get("nodes")))}
+    real = [record for record in provenance.values() if not record.get("simulated")]
+    names |= {str(name) for record in real for name in (*record["hosts"], *_list_or_empty(record.get("nodes")))}
     for path in results.inputs():
         if path.parent.name == "platforms" and path.suffix in (".yaml", ".yml"):
             names |= {str(name) for name in _list_hosts(read_yaml(path))}
@@ -91,9 +93,9 @@ def _list_or_empty(value: object) -> list:
 def _list_hosts(platform: Document) -> list:
     """Return the machines that a platform file names."""
 
-    def wanted(value: object, kind: type, what: str, *place: str):
+    def wanted(value: object, kind: type, wanted_text: str, *key_path: str):
         if not isinstance(value, kind):
-            raise platform.error(place, f"found {shown(value)}, wanted {what}")
+            raise platform.error(key_path, f"found {show_value(value)}, wanted {wanted_text}")
         return value
 
     section = wanted(platform.data, dict, "a mapping").get("hosts") or {}
@@ -114,7 +116,7 @@ def _replace_digits(name: str) -> str:
 
 def make_anonymizer(names: set[str]) -> Callable:
     """Return a function that replaces these names by numbers anywhere in nested texts."""
-    number = {name: f"machine-{place}" for place, name in enumerate(sorted(names), 1)}
+    number = {name: f"machine-{index}" for index, name in enumerate(sorted(names), 1)}
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     names_pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
 
@@ -161,10 +163,10 @@ def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
     """Return the report's anomalies of measurement, for the terminal."""
     plan = load_plan(results.plan)
     provenance = _read_batch_provenance(plan, results)
-    seen = networks(read_table(results.table("summary"), SUMMARY), places(plan, provenance))
-    paired = {entry.platform for entry in seen}
+    learned = make_networks(read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, provenance))
+    paired = {entry.platform for entry in learned}
     return [
-        *network.describe_slow_nodes(seen),
+        *network.describe_slow_nodes(learned),
         *conditions.list_anomalies(comparison, _add_ranges(provenance), paired),
     ]
 
@@ -194,28 +196,28 @@ def _build_report(
         for frame in (comparison, raw):
             for key in {"batch", "raw"} & set(frame):
                 frame[key] = frame[key].map({name: hide(name) for name in frame[key].unique()})
-    elif output_folder is not None and (way := find_relative_results(output_folder, str(results.folder))):
-        traces = replace(traces, tools={**traces.tools, RESULTS: way})
+    elif output_folder is not None and (results_path := find_relative_results(output_folder, str(results.folder))):
+        traces = replace(traces, tools={**traces.tools, RESULTS: results_path})
     if samples:
         traces = replace(traces, tools={**traces.tools, SAMPLES_KEY: "every sample has a row of its own"})
     if tools is not None:
         traces = replace(traces, tools=tools)
-    seen = networks(raw, places(plan, provenance))
+    learned = make_networks(raw, find_recorded_nodes(plan, provenance))
     provenance = _add_ranges(provenance)
     tried = tuple(entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
-    kinds = {name: about.kind for name, about in plan.platforms.items()}
+    kinds = {name: planned_platform.kind for name, planned_platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = conditions.describe_oversubscription(comparison, provenance)
-    (made, unread), (speeds, unreadable) = partitions(plan), _read_speeds(plan)
+    (partition_list, unread), (speeds, unreadable) = read_partitions(plan), _read_speeds(plan)
     rebuilt = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
-    tree_predictions = fastest_trees(plan, comparison, sets)
+    tree_predictions = find_fastest_trees(plan, comparison, sets)
     drifted = measure_drift(plan, comparison, sets, read_calibrations(results))
     handed = [comparison]
     del comparison, evidence
-    return build(
+    return build_report(
         handed.pop(),  # large, and not needed any more
         sets,
         raw,
@@ -223,15 +225,19 @@ def _build_report(
         experiment=plan.experiment,
         title=plan.title,
         distributions=distributions,
-        definitions=meanings(plan.families),
+        definitions=list_meanings(plan.families),
         families={name: _describe_model(name) for name in plan.families},
         unmeasured=unmeasured,
         passes={name: plan.passes(name) for name in plan.platforms},
-        containers={name: about.container for name, about in plan.platforms.items() if about.container},
+        containers={
+            name: planned_platform.container
+            for name, planned_platform in plan.platforms.items()
+            if planned_platform.container
+        },
         traces=traces,
-        networks=seen,
+        networks=learned,
         drift=drifted,
-        partitions=(made, [*unread, *unreadable]),
+        partitions=(partition_list, [*unread, *unreadable]),
         speeds=speeds,
         tree_predictions=tree_predictions,
         rebuilt=rebuilt,
@@ -268,7 +274,7 @@ def _read_provenance(plan: Plan, results: Results) -> ExperimentProvenance:
 
 
 def _add_ranges(provenance: Mapping[str, Mapping]) -> dict[str, dict]:
-    return {batch: {**about, **shorten_machine_names(about)} for batch, about in provenance.items()}
+    return {batch: {**record, **shorten_machine_names(record)} for batch, record in provenance.items()}
 
 
 def _read_batch_provenance(plan: Plan, results: Results) -> dict[str, dict]:
@@ -277,19 +283,19 @@ def _read_batch_provenance(plan: Plan, results: Results) -> dict[str, dict]:
     batches = {}
     for batch in plan.batches:
         path = results.provenance(batch.name)
-        about = read_json(path) if path.exists() else {"platform": batch.platform, "date": ""}
+        record = read_json(path) if path.exists() else {"platform": batch.platform, "date": ""}
         programs = [read_program(path) for path in results.programs(batch.name)]
         for key in PROGRAM_KEYS:
-            about[key] = ", ".join(sorted({getattr(program, key) for program in programs}))
+            record[key] = ", ".join(sorted({getattr(program, key) for program in programs}))
         for key in CLOCK_KEYS:
             numbers = [value for program in programs if (value := getattr(program, key)) is not None]
-            about[key] = f"{max(numbers):.3g}" if numbers else ""
+            record[key] = f"{max(numbers):.3g}" if numbers else ""
         # Reports are passed on, so paths of users' folders are removed.
-        about["compiler"] = re.sub(r"\S*/", "", about["compiler"])
+        record["compiler"] = re.sub(r"\S*/", "", record["compiler"])
         if computing := {re.sub(r"\S*/", "", program.computing) for program in programs} - {""}:
-            about["computing"] = ", ".join(sorted(computing))
-        about["hosts"] = sorted({host for program in programs for host in program.hosts})
-        if "measure" in about:
-            about["measure"] = json.dumps(about["measure"], sort_keys=True)
-        batches[batch.name] = about
+            record["computing"] = ", ".join(sorted(computing))
+        record["hosts"] = sorted({host for program in programs for host in program.hosts})
+        if "measure" in record:
+            record["measure"] = json.dumps(record["measure"], sort_keys=True)
+        batches[batch.name] = record
     return batches

@@ -1,5 +1,5 @@
 """Verification of a workbook against its results: the digests of the files from which it was made, and every cell of
-every sheet, which may have been edited. The entry point is `verify`."""
+every sheet, which may have been edited. The entry point is `verify_workbook`."""
 
 import filecmp
 import math
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.plan.planning import load_plan
@@ -18,7 +18,7 @@ from commodel.reports.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERS
 from commodel.reports.stored import ANONYMOUS_KEY, SAMPLES_KEY, build_stored_report
 from commodel.reports.xlsx.calculator.sheet import SHEET as CALCULATOR
 from commodel.reports.xlsx.workbook import write_xlsx
-from commodel.results.provenance import code_digest, compute_digests
+from commodel.results.provenance import compute_code_digest, compute_digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40
@@ -36,7 +36,7 @@ class Finding:
     detail: str = ""
 
 
-def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
+def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
     """Return the findings (same, different or missing), and a remark on the parts that were not compared."""
     with open_received(path) as book:
         recorded = {name: read_digest_table(book, path, *heads) for name, heads in TABLES.items()}
@@ -45,18 +45,18 @@ def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
         findings = list(compare_files(recorded["files"], folder))
         try:
             tools = recorded["tools"]
-            made = build_stored_report(
+            report = build_stored_report(
                 folder, anonymous=ANONYMOUS_KEY in tools, tools=tools, samples=SAMPLES_KEY in tools
             )
         except UserError as error:
             return [*findings, Finding(SKIPPED, "sheets", error.message)], ""
-        with tempfile.TemporaryDirectory() as place:
-            wanted = Path(place) / "wanted.xlsx"
-            write_xlsx(made, wanted)
+        with tempfile.TemporaryDirectory() as folder_name:
+            wanted = Path(folder_name) / "wanted.xlsx"
+            write_xlsx(report, wanted)
             if filecmp.cmp(wanted, path, shallow=False):
-                return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in made.sections)], ""
+                return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in report.sections)], ""
             with open_received(wanted) as other:
-                own = recorded["tools"].get("code_digest") == code_digest()
+                own = recorded["tools"].get("code_digest") == compute_code_digest()
                 return [
                     *findings,
                     *compare_sheets(book, other, path, own),
@@ -81,14 +81,14 @@ def read_digest_table(book, path: Path, key: str, value: str) -> dict[str, str]:
 def compare_files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
     """Yield a finding for each file by comparing digests. No file is opened by a name from the workbook, which may be
     any path."""
-    there = compute_digests(load_plan(Results.of(folder).plan), folder)
-    for name in dict.fromkeys([*there, *recorded]):
-        if name not in there:
-            yield Finding(MISSING, one_line(name, 200), "not in the results")
+    digests = compute_digests(load_plan(Results.of(folder).plan), folder)
+    for name in dict.fromkeys([*digests, *recorded]):
+        if name not in digests:
+            yield Finding(MISSING, make_printable(name, 200), "not in the results")
         elif name not in recorded:
             yield Finding(MISSING, name, "not in the workbook")
         else:
-            yield Finding(SAME if recorded[name] == there[name] else DIFFERS, name)
+            yield Finding(SAME if recorded[name] == digests[name] else DIFFERS, name)
 
 
 def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
@@ -104,10 +104,10 @@ def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
             continue
         expected = list(read_sheet_rows(wanted[name], 1 << 20, None, path))  # our own sheet needs no limit of columns
         width = max((len(row) for row in expected), default=0)
-        here = list(read_sheet_rows(book[name], len(expected) + MARGIN_CELLS, width + MARGIN_CELLS, path))
+        found_rows = list(read_sheet_rows(book[name], len(expected) + MARGIN_CELLS, width + MARGIN_CELLS, path))
         if not own:
-            expected, here = sort_by_header(expected), sort_by_header(here)
-        different = list(find_differences(expected, here))
+            expected, found_rows = sort_by_header(expected), sort_by_header(found_rows)
+        different = list(find_differences(expected, found_rows))
         formulas = any(isinstance(value, Formula) for cell in different for value in cell)
         if different and name.startswith(CALCULATOR) and not formulas:
             yield Finding(SAME, label, f"its formulas; a reader has changed {len(different)} of its cells")
@@ -115,14 +115,14 @@ def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
             yield Finding(DIFFERS, label, describe_differences(different)) if different else Finding(SAME, label)
     for name in book.sheetnames:
         if name not in wanted.sheetnames:
-            yield Finding(DIFFERS, f"sheet {one_line(name, 40)}", "not a sheet of the report")
+            yield Finding(DIFFERS, f"sheet {make_printable(name, 40)}", "not a sheet of the report")
 
 
-def find_differences(expected: list[tuple], here: list[tuple]) -> Iterator[tuple[int, int, object, object]]:
+def find_differences(expected: list[tuple], found_rows: list[tuple]) -> Iterator[tuple[int, int, object, object]]:
     """Yield (row, column, found, wanted) of every cell that differs."""
-    for row, (left, right) in enumerate(zip_longest(expected, here, fillvalue=())):
-        if left != right:
-            for column, (one, other) in enumerate(zip_longest(left, right)):
+    for row, (expected_row, found_row) in enumerate(zip_longest(expected, found_rows, fillvalue=())):
+        if expected_row != found_row:
+            for column, (one, other) in enumerate(zip_longest(expected_row, found_row)):
                 if not are_equal(one, other):
                     yield row, column, other, one
 
@@ -137,17 +137,19 @@ def are_equal(one: object, other: object) -> bool:
 
 def describe_differences(different: list[tuple[int, int, object, object]]) -> str:
     row, column, value, wanted = different[0]
-    text = f"found {format_cell(value)}, the results give {format_cell(wanted)}, in {column_letters(column)}{row + 1}"
+    text = (
+        f"found {format_cell(value)}, the results give {format_cell(wanted)}, in {find_column_letters(column)}{row + 1}"
+    )
     return text + (f" (and {len(different) - 1} more)" if len(different) > 1 else "")
 
 
 def format_cell(value: object) -> str:
     if value is None:
         return "nothing"
-    return f"{'the formula ' if isinstance(value, Formula) else ''}{one_line(value, 60)!r}"
+    return f"{'the formula ' if isinstance(value, Formula) else ''}{make_printable(value, 60)!r}"
 
 
-def column_letters(column: int) -> str:
+def find_column_letters(column: int) -> str:
     text = ""
     while column >= 0:
         text, column = chr(ord("A") + column % 26) + text, column // 26 - 1
@@ -157,9 +159,9 @@ def column_letters(column: int) -> str:
 def sort_by_header(table: list[tuple]) -> list[tuple]:
     """Return the rows from the headers on, with columns in the order of their names; all rows if there are no
     headers."""
-    at = next((place for place, row in enumerate(table) if "point" in row and {"model", "family"} & set(row)), None)
+    at = next((index for index, row in enumerate(table) if "point" in row and {"model", "family"} & set(row)), None)
     if at is None:
         return table
-    order = sorted((str(name), place) for place, name in enumerate(table[at]) if name)
+    order = sorted((str(name), index) for index, name in enumerate(table[at]) if name)
     padded = [row + (None,) * (len(table[at]) - len(row)) for row in table[at:]]
-    return [tuple(row[place] for _, place in order) for row in padded]
+    return [tuple(row[index] for _, index in order) for row in padded]

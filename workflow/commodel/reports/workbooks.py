@@ -20,12 +20,12 @@ from commodel.compare.snapshots import (
     Change,
     Line,
     Snapshot,
-    points_of,
-    provenance,
-    sentences,
+    compare_provenance,
+    describe_changes,
+    select_measured_quantities,
     values_of,
 )
-from commodel.errors import UserError, note_old_names, one_line
+from commodel.errors import UserError, make_printable, note_old_names
 from commodel.files import tables
 from commodel.files.tables import find_field
 from commodel.predictions.prediction_intervals import IntervalBasis
@@ -44,15 +44,15 @@ from commodel.reports.shape import (
     Series,
     Table,
     format_count,
+    format_simulated,
     format_size,
+    make_simulation_banner,
     make_table,
     select_columns,
-    simulation_banner,
-    simulation_word,
     to_plain_value,
 )
 from commodel.reports.xlsx.workbook import write_xlsx
-from commodel.units import shown
+from commodel.units import show_value
 
 KERNEL_TIMES = ("seconds", "low", "high")
 
@@ -128,8 +128,8 @@ class EditedPartition:
     letters: dict[str, str]  # of every column
 
     def error(self, rank: int, message: str, column: str = "x") -> UserError:
-        place = f"sheet '{self.sheet}', cell {self.letters[column]}{self.lines[rank]}"
-        return UserError(message, file=self.file, key=place)
+        location = f"sheet '{self.sheet}', cell {self.letters[column]}{self.lines[rank]}"
+        return UserError(message, file=self.file, key=location)
 
 
 def read_partition(path: Path) -> EditedPartition:
@@ -139,21 +139,21 @@ def read_partition(path: Path) -> EditedPartition:
             rows = enumerate(read_sheet_rows(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)
             for _, cells in islice(rows, ABOVE):
                 if set(PARTITION_COLUMNS) <= set(cells):
-                    return _read(path, sheet.title, cells, rows)
+                    return _read_partition(path, sheet.title, cells, rows)
     raise UserError(f"found no sheet with the columns {', '.join(PARTITION_COLUMNS)}", file=path)
 
 
-def _read(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]]) -> EditedPartition:
+def _read_partition(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]]) -> EditedPartition:
     places = {name: names.index(name) for name in PARTITION_COLUMNS}
-    letters = {name: get_column_letter(place + 1) for name, place in places.items()}
+    letters = {name: get_column_letter(index + 1) for name, index in places.items()}
     of_rank: dict[int, tuple[int, dict[str, int]]] = {}
     for line, cells in rows:
-        values = {name: cells[place] if place < len(cells) else None for name, place in places.items()}
+        values = {name: cells[index] if index < len(cells) else None for name, index in places.items()}
         if all(value is None for value in values.values()):
             break
         for name, value in values.items():
             if not _is_whole_number(value):
-                found = "a formula" if isinstance(value, Formula) else shown(value)
+                found = "a formula" if isinstance(value, Formula) else show_value(value)
                 key = f"sheet '{sheet}', cell {letters[name]}{line}"
                 raise UserError(f"found {found}, wanted a whole number from 0", file=path, key=key)
         rank = int(values["rank"])
@@ -216,9 +216,9 @@ def _describe_intervals(words: pd.Series) -> list[str]:
     lines = []
     bases = words.map(IntervalBasis.parse)
     kinds = bases.map(lambda basis: "" if basis.of_residuals else basis.sentence)
-    for _, some in bases.groupby(kinds, sort=False):
-        (basis, _), *_ = Counter(some).most_common(1)
-        at = "" if len(some) == len(words) else f" at {len(some)} of {format_count(len(words), 'workload')}"
+    for _, rows in bases.groupby(kinds, sort=False):
+        (basis, _), *_ = Counter(rows).most_common(1)
+        at = "" if len(rows) == len(words) else f" at {len(rows)} of {format_count(len(words), 'workload')}"
         lines.append(f"Low and high{at}: {basis.sentence}.")
     return lines
 
@@ -231,14 +231,14 @@ def tabulate_decisions(decided: pd.DataFrame) -> Table:
         *([Column("leaves", "leaves", "count")] if decided["leaves"].any() else []),
         *select_columns("Decisions", "bytes", "interval_basis"),
     ]
-    place = [column.key for column in columns].index("algorithm")
+    algorithm_column = [column.key for column in columns].index("algorithm")
     colours = assign_colours(decided["algorithm"])
-    behind = {
-        (row, place): colours[name_without_argument(way)]
-        for row, way in enumerate(decided["algorithm"])
-        if name_without_argument(way) in colours
+    backgrounds = {
+        (row, algorithm_column): colours[name_without_argument(alternative)]
+        for row, alternative in enumerate(decided["algorithm"])
+        if name_without_argument(alternative) in colours
     }
-    return make_table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, backgrounds=behind)
+    return make_table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, backgrounds=backgrounds)
 
 
 def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
@@ -247,16 +247,18 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     layouts = sorted({layout.partition(":")[0] for layout in rows["layout"]})
     schedules = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
     cells = rows.assign(
-        way=[TIED_PREFIX * bool(others) + way for others, way in zip(rows["as_good"], schedules, strict=True)]
+        way=[
+            TIED_PREFIX * bool(ties) + alternative for ties, alternative in zip(rows["as_good"], schedules, strict=True)
+        ]
     )
     cells = cells.assign(time=rows["seconds"] * MICRO)
     rows_at = {(getattr(row, over), row.bytes): row for row in cells.itertuples()}
     sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[over]))
     first, colours = Column("over", over, "count"), assign_colours(rows["algorithm"])
-    behind = {
-        (at, place): colours[name_without_argument(row.algorithm)]
+    backgrounds = {
+        (at, index): colours[name_without_argument(row.algorithm)]
         for at, number in enumerate(counts)
-        for place, length in enumerate(sizes, 1)
+        for index, length in enumerate(sizes, 1)
         if (row := rows_at.get((number, length))) is not None and name_without_argument(row.algorithm) in colours
     }
 
@@ -265,7 +267,7 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
-        return Table(f"{name} {key}", title, columns, tuple(values), note=note, backgrounds=behind)
+        return Table(f"{name} {key}", title, columns, tuple(values), note=note, backgrounds=backgrounds)
 
     note = f"{TIED_PREFIX.strip()}: statistically tied with others, which the sheet Decisions lists."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
@@ -291,7 +293,7 @@ RATIO_NOTE = (
 
 
 def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], path: Path) -> None:
-    in_short = Answer("In short", (*sentences(old, new, changed), RATIO_NOTE))
+    in_short = Answer("In short", (*describe_changes(old, new, changed), RATIO_NOTE))
     sections = [
         Section(
             "Summary", "", (in_short, tabulate_changes([change for change in changed if change.verdict in CHANGED]))
@@ -301,10 +303,10 @@ def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], pa
         if of_kind := [change for change in changed if change.kind == kind]:
             sections.append(Section(name, RATIO_NOTE, (tabulate_changes(of_kind, name),)))
     titles = [Column(key, key) for key in ("platform", "what", "old", "new")]
-    rows = tuple(tuple(to_plain_value(text) for text in row) for row in provenance(old, new))
+    rows = tuple(tuple(to_plain_value(text) for text in row) for row in compare_provenance(old, new))
     sections.append(Section("Provenance", "Differences.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
     title = f"Changes from {to_plain_value(old.name)} to {to_plain_value(new.name)}"
-    write_xlsx(Report(f"{old.name} {new.name}", title, _banner(old, new), tuple(sections)), path)
+    write_xlsx(Report(f"{old.name} {new.name}", title, _make_banner(old, new), tuple(sections)), path)
 
 
 def tabulate_changes(changed: Sequence[Change], name: str = "Changes") -> Table:
@@ -337,21 +339,21 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     columns = [Column(key, key) for key in ("kind", "platform", "what")]
     columns += [Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1)]
     rows = tuple((line.kind, to_plain_value(line.platform), to_plain_value(line.name), *line.ratios) for line in lines)
-    note = "Over the first; of points the geometric mean of all that an operation has in common with it."
+    note = "Ratio to the first result; of points, the geometric mean over the points of an operation in both."
     blocks = [Table("History", "Ratios to the first", tuple(columns), rows, note=note, fixed=3)]
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
         drawn = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
         series = [
-            Series(to_plain_value(f"{line.platform} {line.name}"), *_drop_nan(line.ratios), "both", place)
-            for place, line in enumerate(drawn[:MAX_LINES])
+            Series(to_plain_value(f"{line.platform} {line.name}"), *_drop_nan(line.ratios), "both", row)
+            for row, line in enumerate(drawn[:MAX_LINES])
         ]
         if series:
             note = f"The {MAX_LINES} that changed most" if len(drawn) > MAX_LINES else ""
             axes = Axis("number of the result", log=False), Axis("ratio to the first [×]", log=False)
             blocks.append(Chart(f"History {kind}", title, *axes, tuple(series), note))
-    about = Answer("The results, from the oldest on", tuple(names))
+    heading = Answer("The results, from the oldest on", tuple(names))
     title = "The network over time"
-    write_xlsx(Report("history", title, _banner(*snapshots), (Section("Summary", "", (about, *blocks)),)), path)
+    write_xlsx(Report("history", title, _make_banner(*snapshots), (Section("Summary", "", (heading, *blocks)),)), path)
 
 
 MAX_LINES = 8
@@ -362,8 +364,8 @@ def _drop_nan(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, 
     return tuple(number for number, _ in shown), tuple(value for _, value in shown)
 
 
-def _banner(*snapshots: Snapshot) -> str:
-    return simulation_banner({to_plain_value(name) for snapshot in snapshots for name in snapshot.simulated})
+def _make_banner(*snapshots: Snapshot) -> str:
+    return make_simulation_banner({to_plain_value(name) for snapshot in snapshots for name in snapshot.simulated})
 
 
 COMPARISON, MOST_ROWS, MOST_COLUMNS = "Comparison", 1 << 20, 80
@@ -398,17 +400,17 @@ def read_snapshot(path: Path) -> Snapshot:
     with open_received(path) as book:
         if COMPARISON not in book.sheetnames:
             raise UserError(f"found no sheet {COMPARISON} in it, wanted a report's workbook", file=path)
-        points = list({row.point: row for row in _rows(book[COMPARISON], path)}.values())
+        points = list({row.point: row for row in _read_rows(book[COMPARISON], path)}.values())
         sets = read_stored_sets(book, path)
-    quantities = points_of(points)
+    quantities = select_measured_quantities(points)
     for parameters in sets:
         quantities |= dict(values_of(parameters))
-    simulated = {row.platform for row in points if row.simulated == simulation_word(True)}
+    simulated = {row.platform for row in points if row.simulated == format_simulated(True)}
     simulated |= {parameters.platform for parameters in sets if parameters.simulated}
-    return Snapshot(one_line(path.name, 80), quantities, {}, frozenset(simulated))
+    return Snapshot(make_printable(path.name, 80), quantities, {}, frozenset(simulated))
 
 
-def _rows(sheet, path: Path) -> Iterator[Row]:
+def _read_rows(sheet, path: Path) -> Iterator[Row]:
     cells = enumerate(read_sheet_rows(sheet, MOST_ROWS, MOST_COLUMNS, path), 1)
     heads = next((row for _, row in cells if set(TEXTS[:3]) <= set(row)), ())
     places = {name: heads.index(head) for name, head in HEADS.items() if head in heads}
@@ -419,20 +421,22 @@ def _rows(sheet, path: Path) -> Iterator[Row]:
     if missing := [HEADS[name] for name in HEADS if name not in places and name not in OPTIONAL]:
         raise UserError(f"found no column '{missing[0]}' in it", file=path, key=COMPARISON)
     for number, row in cells:
-        values = {name: row[place] for name, place in places.items() if place < len(row) and row[place] is not None}
+        values = {name: row[index] for name, index in places.items() if index < len(row) and row[index] is not None}
         if "point" not in values:
             return
-        texts = {name: one_line(values.get(name, ""), 200) for name in TEXTS}
-        numbers = {name: _number(value, name, number, path) for name, value in values.items() if name not in TEXTS}
+        texts = {name: make_printable(values.get(name, ""), 200) for name in TEXTS}
+        numbers = {
+            name: _parse_number(value, name, number, path) for name, value in values.items() if name not in TEXTS
+        }
         counts = {name: int(value) for name, value in numbers.items() if name in COUNTS}
         yield Row(**texts, **counts, **{name: value / MICRO for name, value in numbers.items() if name in TIMES})
 
 
-def _number(value: object, name: str, row: int, path: Path) -> float:
+def _parse_number(value: object, name: str, row: int, path: Path) -> float:
     if value == "n/a" and name in TIMES:
         return nan
     plain = isinstance(value, int | float) and not isinstance(value, bool | Formula)
     if not (plain and isfinite(value) and 0 <= value < LARGEST):
         where = f"{COMPARISON}, row {row}, {HEADS[name]}"
-        raise UserError(f"found '{one_line(value, 40)}', wanted a number", file=path, key=where)
+        raise UserError(f"found '{make_printable(value, 40)}', wanted a number", file=path, key=where)
     return float(value)

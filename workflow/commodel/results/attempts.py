@@ -15,7 +15,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.atomic import MAX_FILE_BYTES, write_json
 from commodel.files.results_folder import STATE
 from commodel.files.safe_paths import AnyPath
@@ -26,8 +26,8 @@ NO_MESSAGE_OUTCOME = "ended without a message"
 DAMAGED_OUTCOME = f"{STATE} is damaged: the records of this attempt and of earlier ones are lost"
 HEARTBEAT_SECONDS = 3.0  # between two writes of the state file
 
-Text = Annotated[str, AfterValidator(one_line)]
-Name = Annotated[str, AfterValidator(partial(one_line, limit=80))]
+Text = Annotated[str, AfterValidator(make_printable)]
+Name = Annotated[str, AfterValidator(partial(make_printable, limit=80))]
 Timestamp = Annotated[float, Field(ge=0, le=1e11)]  # seconds since 1970
 Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 
@@ -86,7 +86,7 @@ class BatchAttempts:
         if not self.attempts:
             return "never started"
         times = f"{len(self.attempts)} attempt{'' if len(self.attempts) == 1 else 's'}"
-        return one_line(f"{times}, the last one: {self.last.outcome_text}")
+        return make_printable(f"{times}, the last one: {self.last.outcome_text}")
 
 
 def sum_durations(attempts: Iterable[Attempt]) -> float:
@@ -117,16 +117,16 @@ class OwnAttempt:
     def __init__(self, folder: AnyPath, seconds: float | None, commit: str):
         self.path = folder / STATE
         self.earlier = list(read_attempts(folder).attempts)
-        now = round(time.time(), 1)
+        began = round(time.time(), 1)
         self.attempt = Attempt(
             host=platform.node(),
             pid=os.getpid(),
             job=os.environ.get("SLURM_JOB_ID", ""),
-            started=now,
-            updated=now,
+            started=began,
+            updated=began,
             ended=None,
             outcome="",
-            deadline=None if seconds is None else round(now + seconds, 1),
+            deadline=None if seconds is None else round(began + seconds, 1),
             commit=commit,
         )
         self.current_pass = 1
@@ -152,7 +152,7 @@ class OwnAttempt:
         self.last_write = time.monotonic()
 
     def end(self, outcome: str) -> None:
-        self.attempt = replace(self.attempt, ended=round(time.time(), 1), outcome=one_line(outcome))
+        self.attempt = replace(self.attempt, ended=round(time.time(), 1), outcome=make_printable(outcome))
         self.write()
 
     def record_nodes(self, nodes: Iterable[str]) -> None:

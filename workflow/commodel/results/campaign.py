@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
-from commodel.plan.config import find
+from commodel.plan.config import find_config_file
 from commodel.plan.planning import load_plan, make_plan, write_plan
-from commodel.plan.surveys import is_survey, network_file
+from commodel.plan.surveys import find_network_file, is_survey
 from commodel.records import Batch, Plan
 from commodel.results.raw_samples import read_marker, remove_marker
 
@@ -118,7 +118,7 @@ def _try_lock(stream: TextIO, kind: int, wait_seconds: float, folder: AnyPath) -
 
 def _read_holder(stream: TextIO) -> str:
     stream.seek(0)
-    return one_line(stream.read(400).strip()) or "another process"
+    return make_printable(stream.read(400).strip()) or "another process"
 
 
 def _find_user_name() -> str:
@@ -155,7 +155,7 @@ class Campaign:
 
 
 def find_results(experiment: str) -> SafePath:
-    return SafePath(Path("results") / find("experiment", experiment).stem)
+    return SafePath(Path("results") / find_config_file("experiment", experiment).stem)
 
 
 def begin_campaign(experiment: str, only: str | None, leading: bool, survey: bool = True) -> Campaign:
@@ -181,7 +181,7 @@ def begin_campaign(experiment: str, only: str | None, leading: bool, survey: boo
 def forget_surveys(campaign: Campaign) -> None:
     """Remove the samples of each survey whose network file the user has deleted: the network is surveyed again."""
     for batch in filter(is_survey, campaign.plan.batches):
-        network = network_file(batch.platform, campaign.plan.platforms[batch.platform].digest)
+        network = find_network_file(batch.platform, campaign.plan.platforms[batch.platform].digest)
         if campaign.results.learned(batch.name).exists() and not network.exists():
             campaign.results.raw(batch.name).remove_tree()
 

@@ -1,5 +1,5 @@
-"""Collection of a campaign's raw files: one table of observations with a row for each sample (`collect`), and a summary
-of each case (`summarize_raw`)."""
+"""Collection of a campaign's raw files: one table of observations with a row for each sample (`collect_samples`), and a
+summary of each case (`summarize_raw`)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -19,12 +19,12 @@ from commodel.results.raw_samples import (
     UNFINISHED,
     DamagedError,
     find_raw_file,
-    raw_file_path,
+    make_raw_file_path,
     read_marker,
     read_samples,
     tabulate_unmeasured,
 )
-from commodel.stats import find_worst_stop, median_interval
+from commodel.stats import compute_median_interval, find_worst_stop
 
 DAMAGED_SUFFIX = ".damaged"
 LATENCY_COLUMNS = ("first", "last")  # of a stream of waves: latency of the first and of the last one
@@ -41,7 +41,7 @@ SAMPLE_COLUMNS = (
 )  # columns that vary between samples
 
 
-def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+def collect_samples(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the samples of all cases of the plan, and the table of the cases without a valid sample, each with the
     reason.
 
@@ -126,10 +126,10 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
             {name: first[name] for name in CASE_COLUMNS if name in first}
             | {
                 "id": case,
-                "settings": " ".join(f"{name}={_as_whole_number(value)}" for name, value in settings.items()),
+                "settings": " ".join(f"{name}={_make_whole(value)}" for name, value in settings.items()),
             }
             | {"min": valid.min(), "mean": valid.mean(), "p95": np.percentile(valid, 95), "max": valid.max()}
-            | {"raw": raw_file_path(first["batch"], case, summary["samples"] > 0), **summary}
+            | {"raw": make_raw_file_path(first["batch"], case, summary["samples"] > 0), **summary}
         )
     summary = pd.DataFrame(rows, columns=list_columns(SUMMARY))
     return summary.drop(columns=[name for name in ("cpu", "computation", "setting") if summary[name].isna().all()])
@@ -152,7 +152,7 @@ def summarize_case(samples: Mapping[str, np.ndarray]) -> dict[str, object]:
     """Return the median of the valid samples of one case with its confidence interval, and the counts behind it."""
     valid = samples["valid"].astype(bool)
     passes = samples["pass"][valid]
-    median, low, high = median_interval(samples["seconds"][valid], passes)
+    median, low, high = compute_median_interval(samples["seconds"][valid], passes)
     return {
         "median": median,
         "low": low,
@@ -160,16 +160,20 @@ def summarize_case(samples: Mapping[str, np.ndarray]) -> dict[str, object]:
         "samples": len(passes),
         "invalid": len(valid) - len(passes),
         "stop": find_worst_stop(set(samples["stop"])),
-        "skew": _median(samples["skew"]),
+        "skew": _compute_median(samples["skew"]),
         "passes": len(np.unique(passes)),
-        **{name: _median(samples[name][valid]) for name in ("cpu", "computation", *LATENCY_COLUMNS) if name in samples},
+        **{
+            name: _compute_median(samples[name][valid])
+            for name in ("cpu", "computation", *LATENCY_COLUMNS)
+            if name in samples
+        },
     }
 
 
-def _median(values: np.ndarray) -> float:
+def _compute_median(values: np.ndarray) -> float:
     """Return the median of the values that are known."""
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else np.nan
+    finite = values[~np.isnan(values)]
+    return float(np.median(finite)) if len(finite) else np.nan
 
 
 # Columns that do not distinguish cases of a probe or points of an operation.
@@ -180,5 +184,5 @@ def _is_blank(value: object) -> bool:
     return value == "" or value is None or (isinstance(value, float) and np.isnan(value))
 
 
-def _as_whole_number(value: object) -> object:
+def _make_whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value == int(value) else value

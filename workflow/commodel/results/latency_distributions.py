@@ -66,10 +66,10 @@ def count_modes(counts: np.ndarray) -> int:
     explains (two standard deviations). Each mode has at least a tenth of the samples.
     """
     counts = np.asarray(counts, dtype=float)
-    peaks = [place for place in range(len(counts)) if counts[place] == counts[max(place - 1, 0) : place + 2].max()]
+    peaks = [index for index in range(len(counts)) if counts[index] == counts[max(index - 1, 0) : index + 2].max()]
     while len(peaks) > 1:
-        between = [left + int(np.argmin(counts[left : right + 1])) for left, right in pairwise(peaks)]
-        lower = [min(counts[left], counts[right]) for left, right in pairwise(peaks)]
+        between = [first + int(np.argmin(counts[first : second + 1])) for first, second in pairwise(peaks)]
+        lower = [min(counts[first], counts[second]) for first, second in pairwise(peaks)]
         depth = [
             min((top / 2 - counts[at]), (top - counts[at]) - 2 * np.sqrt(top + counts[at]))
             for top, at in zip(lower, between, strict=True)
@@ -77,7 +77,7 @@ def count_modes(counts: np.ndarray) -> int:
         shallow = int(np.argmin(depth))
         shares = np.add.reduceat(counts, [0, *between]) / counts.sum()
         if depth[shallow] <= 0:
-            peaks.remove(min(peaks[shallow : shallow + 2], key=lambda place: counts[place]))
+            peaks.remove(min(peaks[shallow : shallow + 2], key=lambda index: counts[index]))
         elif shares.min() < MIN_MODE_SHARE:
             peaks.pop(int(np.argmin(shares)))
         else:

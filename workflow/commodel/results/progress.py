@@ -70,22 +70,22 @@ class Estimates:
         return seconds
 
 
-def forecast_running_batch(elapsed: float, done: Work, remaining: Work) -> SecondsRange | None:
+def forecast_running_batch(elapsed: float, finished: Work, remaining: Work) -> SecondsRange | None:
     """Return the forecast of a running batch: by the number of remaining cases, and by their estimates.
 
     The n measured cases are a sample of all, so the relative uncertainty of their mean is taken to be 1/√n.
     """
-    if not done.cases:
+    if not finished.cases:
         return None
-    forecasts = [elapsed * remaining.cases / done.cases]
-    forecasts += [elapsed * remaining.estimate / done.estimate] if done.estimate else []
-    uncertainty = 1 / math.sqrt(max(done.cases, 1))
+    forecasts = [elapsed * remaining.cases / finished.cases]
+    forecasts += [elapsed * remaining.estimate / finished.estimate] if finished.estimate else []
+    uncertainty = 1 / math.sqrt(max(finished.cases, 1))
     return min(forecasts) * (1 - uncertainty), max(forecasts) * (1 + uncertainty)
 
 
-def measure_pace(elapsed: float, done: Work) -> float | None:
+def measure_pace(elapsed: float, finished: Work) -> float | None:
     """Return the pace, in seconds per second of the plan's estimate; None if nothing has been measured."""
-    return elapsed / done.estimate if done.estimate and elapsed > 0 else None
+    return elapsed / finished.estimate if finished.estimate and elapsed > 0 else None
 
 
 def forecast_waiting_batch(remaining: Work, paces: list[float]) -> SecondsRange | None:
@@ -111,9 +111,12 @@ def limit_forecast(forecast: SecondsRange | None, limit: float) -> SecondsRange 
     return forecast and tuple(min(end, max(limit, 0.0)) for end in forecast)
 
 
-def extend_forecast(forecast: SecondsRange | None, more: float) -> SecondsRange | None:
-    """Return the forecast with `more` estimated seconds of later work, which may differ by the uncertainty factor."""
-    return forecast and (forecast[0] + more / PACE_UNCERTAINTY_FACTOR, forecast[1] + more * PACE_UNCERTAINTY_FACTOR)
+def extend_forecast(forecast: SecondsRange | None, seconds: float) -> SecondsRange | None:
+    """Return the forecast with `seconds` of later work, an estimate that may differ by the uncertainty factor."""
+    return forecast and (
+        forecast[0] + seconds / PACE_UNCERTAINTY_FACTOR,
+        forecast[1] + seconds * PACE_UNCERTAINTY_FACTOR,
+    )
 
 
 WAITING, RUNNING, SILENT, FINISHED, STOPPED = "waiting", "running", "silent", "finished", "stopped"
@@ -222,7 +225,7 @@ class StatusReader:
         for entry in progress:
             if entry.pace is not None:
                 paces.setdefault(entry.batch.platform, []).append(entry.pace)
-        batches = tuple(replace(entry, forecast=_forecast(entry, paces, now)) for entry in progress)
+        batches = tuple(replace(entry, forecast=_forecast_batch(entry, paces, now)) for entry in progress)
         return Status(self.campaign.plan.experiment, batches, lock_holder, now, self.analysis_seconds)
 
     def _reload_changed_plan(self) -> None:
@@ -260,7 +263,7 @@ class StatusReader:
             if case in times and times[case] >= last.started
         )
         remaining = [case for times in passes for case in unfinished if case not in times] if passes else unfinished
-        done = [case for _, case in of_attempt[1:]] if passes else joined
+        finished = [case for _, case in of_attempt[1:]] if passes else joined
         return BatchProgress(
             batch=batch,
             simulated=self.campaign.plan.platforms[batch.platform].simulated,
@@ -269,7 +272,7 @@ class StatusReader:
             state=state,
             attempts=stored.attempts,
             silence=silence,
-            done_work=self.estimates.sum_work(batch, done, len(passes) or 1),
+            done_work=self.estimates.sum_work(batch, finished, len(passes) or 1),
             remaining_work=self.estimates.sum_work(batch, remaining, len(passes) or 1),
             current_pass=f"pass {stored.current_pass} of {len(passes)}" if len(passes) > 1 else "",
             first_samples_at=of_attempt[0][0] if of_attempt else now,
@@ -301,7 +304,7 @@ def _list_sample_times(folder: SafePath) -> dict[str, float]:
         return {}
 
 
-def _forecast(entry: BatchProgress, paces: Mapping[str, list[float]], now: float) -> SecondsRange | None:
+def _forecast_batch(entry: BatchProgress, paces: Mapping[str, list[float]], now: float) -> SecondsRange | None:
     """Return the forecast of a running or waiting batch, at most the rest of its time limit; None in other states."""
     if entry.state == RUNNING:
         limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
@@ -435,7 +438,7 @@ def describe_state(batch: BatchProgress) -> str:
     return batch.state
 
 
-def as_json_data(status: Status) -> Row:
+def make_json_data(status: Status) -> Row:
     """Return the status as data for programs; times are seconds since 1970, expected ends are ranges of such times."""
 
     def expect_end(forecast: SecondsRange | None) -> list[float] | None:

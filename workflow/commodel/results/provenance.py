@@ -81,9 +81,9 @@ def check_setting(path: AnyPath, wanted: str) -> str:
     """
     began = read_setting(path)
     if wanted not in ("", began):
-        what = f"in setting '{began}'" if began else "without a setting"
+        began_text = f"in setting '{began}'" if began else "without a setting"
         instead = "to measure in it, give the platform file the key `setting:`, for batches of their own"
-        raise UserError(f"found setting '{wanted}', but this batch was begun {what}; {instead}", file=path)
+        raise UserError(f"found setting '{wanted}', but this batch was begun {began_text}; {instead}", file=path)
     return began
 
 
@@ -120,15 +120,15 @@ def compute_digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
     """
     results = Results.of(folder)
     stages = results.stages(plan.platforms, plan.families)
-    digests = {path.below(results.folder): _sha256(path) for path in stages if path.exists()}
+    digests = {path.below(results.folder): _compute_sha256(path) for path in stages if path.exists()}
     for batch in plan.batches:
         if raw := results.measured(batch.name):
-            listed = "".join(f"{_sha256(path)}  {path.name}\n" for path in raw)
-            digests[f"raw/{batch.name}"] = hashlib.sha256(listed.encode()).hexdigest()
+            digest_list = "".join(f"{_compute_sha256(path)}  {path.name}\n" for path in raw)
+            digests[f"raw/{batch.name}"] = hashlib.sha256(digest_list.encode()).hexdigest()
     return digests
 
 
-def _sha256(path: SafePath) -> str:
+def _compute_sha256(path: SafePath) -> str:
     with open_bounded(path, MAX_TABLE_BYTES, "a smaller file") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -182,16 +182,16 @@ def find_revision() -> tuple[str, bool | None]:
 
     In an image or an installation, both are as they were recorded when it was built.
     """
-    if ROOT != INSTALLED and (commit := _git("rev-parse", "HEAD")):
-        return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
+    if ROOT != INSTALLED and (commit := _run_git("rev-parse", "HEAD")):
+        return commit, bool(_run_git("status", "--porcelain", "--untracked-files=no"))
     recorded = read_text_or_empty(ROOT / "COMMIT")
     return (recorded.removesuffix("-dirty"), recorded.endswith("-dirty")) if recorded else ("unknown", None)
 
 
-def list_versions(more: tuple[str, ...] = ()) -> dict[str, str]:
+def list_versions(programs: tuple[str, ...] = ()) -> dict[str, str]:
     """Return the versions of this program and its libraries. The code digest differs if released code was edited."""
-    installed = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
-    for name in (*PACKAGES, *more):
+    installed = {"commodel": __version__, "code_digest": compute_code_digest(), "python": platform.python_version()}
+    for name in (*PACKAGES, *programs):
         try:
             installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -200,7 +200,7 @@ def list_versions(more: tuple[str, ...] = ()) -> dict[str, str]:
 
 
 @lru_cache
-def code_digest() -> str:
+def compute_code_digest() -> str:
     content = (
         path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes()
         for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.csv")])
@@ -208,7 +208,7 @@ def code_digest() -> str:
     return hashlib.blake2b(b"\0".join(content), digest_size=6).hexdigest()
 
 
-def _git(*arguments: str) -> str:
+def _run_git(*arguments: str) -> str:
     try:
         run = subprocess.run(
             ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False, timeout=20

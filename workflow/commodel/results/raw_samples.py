@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.atomic import MAX_FILE_BYTES, read_json, write_json, write_text
 from commodel.files.results_folder import RAW_FOLDER
 from commodel.files.safe_paths import AnyPath
@@ -67,12 +67,12 @@ def find_raw_file(folder: AnyPath, case: str) -> AnyPath | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def raw_file_path(batch: str, case: str, valid: bool) -> str:
+def make_raw_file_path(batch: str, case: str, valid: bool) -> str:
     """Return the path of a case's raw file below the results folder; `valid`: whether any of its samples is valid."""
-    return f"{RAW_FOLDER}/{batch}/{_file_name(case, valid)}"
+    return f"{RAW_FOLDER}/{batch}/{_make_file_name(case, valid)}"
 
 
-def _file_name(case: str, valid: bool) -> str:
+def _make_file_name(case: str, valid: bool) -> str:
     return f"{case}{'.csv' if valid else LATE_SUFFIX}"
 
 
@@ -84,18 +84,18 @@ def join_passes(passes: dict[int, AnyPath], folder: AnyPath, case: str) -> None:
     joined, valid = [JOINED_HEADERS[HEADERS.index(header)]], False
     for number, lines in files.items():
         for line in lines[1:]:
-            name, _, rest = line.partition(",")
-            text = f"{name},{number},{rest},{total}"
-            joined.append(f"{text},{checksum(text)}")
+            name, _, columns = line.partition(",")
+            text = f"{name},{number},{columns},{total}"
+            joined.append(f"{text},{compute_checksum(text)}")
             valid = valid or line.split(",", VALID_COLUMN + 1)[VALID_COLUMN] == "1"
-    write_text(folder / _file_name(case, valid), "\n".join(joined) + "\n")
+    write_text(folder / _make_file_name(case, valid), "\n".join(joined) + "\n")
 
 
 def _read_text(path: AnyPath) -> str:
     return read_bytes(path, MAX_FILE_BYTES, "the samples of one case").decode()
 
 
-def checksum(text: str) -> str:
+def compute_checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
@@ -127,7 +127,7 @@ def _parse_sample(header: str, line: str, case: str) -> dict:
     if len(names) != len(fields):
         raise ValueError(f"{len(fields)} fields instead of {len(names)}")
     row = dict(zip(names, fields, strict=True))
-    if row["check"] != checksum(line.rpartition(",")[0]):
+    if row["check"] != compute_checksum(line.rpartition(",")[0]):
         raise ValueError("its checksum differs")
     if row["id"] != case:
         raise ValueError(f"it has samples of '{row['id']}'")
@@ -140,10 +140,12 @@ def _parse_sample(header: str, line: str, case: str) -> dict:
     sample = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds}
     sample |= {"skew": float(row["skew"]) if row["skew"] else np.nan, "valid": valid}
     sample |= {"stop": row["stop"], "of": int(row["of"])}
-    more = {name: float(row[name]) for name in ("count", "cpu", "computation", "first", "last") if row.get(name)}
-    if not all(map(np.isfinite, more.values())):
-        raise ValueError(f"found {', '.join(f'{name} {value}' for name, value in more.items())}")
-    return sample | more
+    optional_fields = {
+        name: float(row[name]) for name in ("count", "cpu", "computation", "first", "last") if row.get(name)
+    }
+    if not all(map(np.isfinite, optional_fields.values())):
+        raise ValueError(f"found {', '.join(f'{name} {value}' for name, value in optional_fields.items())}")
+    return sample | optional_fields
 
 
 CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"
@@ -152,14 +154,14 @@ MARKER_SUFFIX = ".unmeasured.json"
 COUNT_COLUMNS, TEXT_COLUMNS = list_columns(UNMEASURED, int), list_columns(UNMEASURED, str)
 
 
-def marker_path(folder: AnyPath, case: str) -> AnyPath:
+def make_marker_path(folder: AnyPath, case: str) -> AnyPath:
     return folder / f"{case}{MARKER_SUFFIX}"
 
 
 def write_marker(folder: AnyPath, case: str, status: str, reason: str, attempt: int) -> None:
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    content = {"id": case, "status": status, "reason": one_line(reason), "attempt": attempt, "date": date}
-    write_json(marker_path(folder, case), content)
+    content = {"id": case, "status": status, "reason": make_printable(reason), "attempt": attempt, "date": date}
+    write_json(make_marker_path(folder, case), content)
 
 
 def remove_marker(folder: AnyPath, case: str) -> None:
@@ -169,7 +171,7 @@ def remove_marker(folder: AnyPath, case: str) -> None:
 
 def read_marker(folder: AnyPath, case: str) -> tuple[str, str] | None:
     """Return status and reason of a case that was given up; None if it was not, or if it has valid samples."""
-    path = marker_path(folder, case)
+    path = make_marker_path(folder, case)
     if (folder / f"{case}.csv").exists():
         return None
     if (folder / f"{case}{LATE_SUFFIX}").exists():
@@ -178,7 +180,7 @@ def read_marker(folder: AnyPath, case: str) -> tuple[str, str] | None:
         return None
     try:
         content = read_json(path)
-        return str(content["status"]), one_line(content["reason"])
+        return str(content["status"]), make_printable(content["reason"])
     except (UserError, KeyError, TypeError):
         return CRASH, "unknown: the file with the reason is damaged"
 

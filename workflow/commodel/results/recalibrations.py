@@ -11,7 +11,7 @@ from typing import Annotated
 from annotated_types import Interval, Len
 from pydantic import AfterValidator, TypeAdapter
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.atomic import write_json
 from commodel.files.quantities import parse_setting
 from commodel.files.results_folder import CALIBRATION, Results
@@ -23,14 +23,14 @@ from commodel.records import Count, Finite, Name
 MAX_ROWS = 1000  # points, or models
 
 
-def _setting(text: str) -> str:
+def _read_setting(text: str) -> str:
     try:
         return parse_setting(text)
     except UserError as error:
         raise ValueError(error.found) from None
 
 
-Text = Annotated[str, AfterValidator(one_line)]
+Text = Annotated[str, AfterValidator(make_printable)]
 Positive = Annotated[float, Interval(gt=0, lt=float("inf"))]
 
 
@@ -73,7 +73,7 @@ class RecordedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    setting: Annotated[str, AfterValidator(_setting)]
+    setting: Annotated[str, AfterValidator(_read_setting)]
     platform: Name  # of the sets that were recalibrated
     measured_on: Name  # platform of the new measurement
     simulated: bool

@@ -201,8 +201,8 @@ def count_ranks_in_flight(schedule: Schedule, single_seconds: Array, busy: Array
     share_in_flight = (
         np.clip(np.ceil(single_seconds / np.maximum(busy, 1e-300)), 1, messages_of_sender) / messages_of_sender
     )
-    first, place = np.unique(step_number, return_index=True, return_inverse=True)[1:]
-    return np.minimum(ends, senders + np.add.reduceat(share_in_flight, first, axis=-1)[..., place])
+    first, index = np.unique(step_number, return_index=True, return_inverse=True)[1:]
+    return np.minimum(ends, senders + np.add.reduceat(share_in_flight, first, axis=-1)[..., index])
 
 
 def time_to_fill(senders: int, g_s: float, g_r: float, buffer: float) -> float:
@@ -212,7 +212,7 @@ def time_to_fill(senders: int, g_s: float, g_r: float, buffer: float) -> float:
     return buffer / surplus if surplus > 0 else inf
 
 
-def transfer_ratio(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> float:
+def compute_transfer_ratio(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> float:
     """Return the share of the packets that is delivered: min(1, D/A + B/k) (equation 4)."""
     return min(1.0, g_s / (senders * g_r) + buffer / packets)
 
@@ -229,7 +229,7 @@ def find_most_senders(senders: int, packets: int, g_s: float, g_r: float, buffer
     return min(senders, floor(g_s * packets / (g_r * (packets - buffer))))
 
 
-def admissible_windows(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> list[int]:
+def list_admissible_windows(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> list[int]:
     """Return the windows of equation 7 as printed.
 
     They lose no packet and keep the receiver busy, also during the last, incomplete window.
@@ -249,7 +249,7 @@ def choose_window(senders: int, packets_each: int, g_s: float, g_r: float, buffe
     if buffer > packets:
         return senders, "the buffer holds all packets (algorithm 1)"
     low, high = find_fewest_senders(g_s, g_r), find_most_senders(senders, packets, g_s, g_r, buffer)
-    window_as_printed = max(admissible_windows(senders, packets, g_s, g_r, buffer), default=0)
+    window_as_printed = max(list_admissible_windows(senders, packets, g_s, g_r, buffer), default=0)
     dividing_window = max((x for x in range(low, high + 1) if senders % x == 0), default=0)
     if not max(window_as_printed, dividing_window):
         return max(1, min(high, senders)), f"equation 7 has no solution (G_al {low}): the largest window without loss"

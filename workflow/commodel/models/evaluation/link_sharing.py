@@ -19,7 +19,7 @@ from commodel.models.evaluation.repeated_rounds import (
 from commodel.models.evaluation.replay import Costs, replay, replay_round_by_round
 from commodel.models.evaluation.shared_lines import Lines, Sharing, find_latency
 from commodel.models.evaluation.time_order import Bundles, Program, Traffic, replay_in_time, replay_parts
-from commodel.models.evaluation.values import Classes, Values, by_distance
+from commodel.models.evaluation.values import Classes, Values, evaluate_by_distance
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
 from commodel.progress import report_step, report_within
@@ -125,7 +125,7 @@ def _predict_by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, 
 
         def shared(placed: Schedule) -> Sharing:
             return lines.find_shared_lines(
-                placed, by_distance(placed, "G", values, levels) * placed.bytes, is_rendezvous(placed)
+                placed, evaluate_by_distance(placed, "G", values, levels) * placed.bytes, is_rendezvous(placed)
             )
 
         return Costs(
@@ -144,7 +144,7 @@ def _predict_by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, 
             copy_seconds_between_nodes(part.bytes, part.node[part.src] != part.node[part.dst], values),
         )
         wire = find_latency(part, values, Classes.of(part, levels))
-        transfer = by_distance(part, "G", values, levels)
+        transfer = evaluate_by_distance(part, "G", values, levels)
         transfer = transfer * part.bytes
         return Costs(
             send=values["o_s"] + sending,
@@ -156,7 +156,7 @@ def _predict_by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, 
         )
 
     def work(part: Schedule) -> Array:
-        return work_seconds(part, values)
+        return compute_work_seconds(part, values)
 
     if contention_free:
         return replay(schedule, unshared_costs, work, levels=levels)
@@ -177,7 +177,9 @@ def _is_free_of_contention(schedule: CompactSchedule, lines: Lines, values: Valu
         return False
     for part in schedule.parts:
         first_round = part.round(0, schedule.node)
-        if lines.is_contended(first_round, by_distance(first_round, "G", values, lines.levels) * first_round.bytes):
+        if lines.is_contended(
+            first_round, evaluate_by_distance(first_round, "G", values, lines.levels) * first_round.bytes
+        ):
             return False
     return True
 
@@ -221,7 +223,7 @@ class _TimeOrderReplay:
     def prepare(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
         """Yield for each draw the operations of all ranks and their costs."""
         numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
-        S, E, back = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
+        S, E, opposite_share = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
         copying = copy_seconds_between_nodes(schedule.bytes, self.classes.distance > 0, values)
         ends = (values[name] + seconds for name, seconds in zip(("o_s", "o_r"), copying, strict=True))
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
@@ -234,7 +236,7 @@ class _TimeOrderReplay:
             byte_time * schedule.bytes,
             self.passed_lines.find_line_seconds(schedule.bytes, values),
         )
-        work = np.broadcast_to(work_seconds(schedule, values), (*values.lead, len(schedule.work.step)))
+        work = np.broadcast_to(compute_work_seconds(schedule, values), (*values.lead, len(schedule.work.step)))
         for draw in range(values.lead[0]):
             sender_waits = schedule.bytes > S[draw]
             # E = 0: even empty messages use rendezvous.
@@ -248,7 +250,10 @@ class _TimeOrderReplay:
                 self.programs[key] = Program.of(
                     schedule, rendezvous, uses, in_turn, sender_waits, opposite, self.pair, bundles
                 )
-            yield self.programs[key], Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
+            yield (
+                self.programs[key],
+                Traffic(*(column[draw] for column in (*columns, work)), float(opposite_share[draw])),
+            )
 
 
 def copy_seconds_between_nodes(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:
@@ -272,7 +277,7 @@ def split_stack(schedule: Schedule) -> Iterator[Schedule]:
         yield schedule.resize(schedule.bytes[number, 0], schedule.work.bytes[number, 0])
 
 
-def work_seconds(schedule: Schedule, values: Values) -> Array:
+def compute_work_seconds(schedule: Schedule, values: Values) -> Array:
     """Return the seconds of each row of local work. If copies were not measured, they take as long as reductions."""
     work = schedule.work
     seconds = values.at("gamma", work.bytes)

@@ -1,4 +1,4 @@
-"""The C library `native/replay` (`library`), and the ctypes definitions shared by `replay`, `time_order` and
+"""The C library `native/replay` (`load_library`), and the ctypes definitions shared by `replay`, `time_order` and
 `simulator`.
 """
 
@@ -15,22 +15,22 @@ STRUCTURE_VERSION = 7  # version of the structures; increase it together with th
 DEADLOCK = 1  # return code: ranks wait for each other
 
 
-def int64_fields(*names: str) -> list[tuple[str, type]]:
+def make_int64_fields(*names: str) -> list[tuple[str, type]]:
     """Return fields of a ctypes structure: 64-bit integers."""
     return [(name, c_int64) for name in names]
 
 
-def pointer_fields(*names: str) -> list[tuple[str, type]]:
+def make_pointer_fields(*names: str) -> list[tuple[str, type]]:
     """Return fields of a ctypes structure: pointers."""
     return [(name, c_void_p) for name in names]
 
 
 class NativeRuns(Structure):
-    _fields_ = pointer_fields("rows", "first")
+    _fields_ = make_pointer_fields("rows", "first")
 
 
 @cache
-def library() -> ctypes.CDLL:
+def load_library() -> ctypes.CDLL:
     """Return the library that `commodel build replay` compiles.
 
     It raises an error if the library is missing, built from other sources, or for another machine.
@@ -45,10 +45,10 @@ def library() -> ctypes.CDLL:
     return loaded
 
 
-def check_finished(code: int, done: Array, reason: str = "messages of this size use rendezvous") -> Array:
+def check_finished(code: int, finish_times: Array, reason: str = "messages of this size use rendezvous") -> Array:
     """Return the result of a C function, or raise the error of its return code."""
     if code < 0:
         raise MemoryError
     if code == DEADLOCK:
         raise UserError(f"ranks wait for each other: {reason}")
-    return done
+    return finish_times

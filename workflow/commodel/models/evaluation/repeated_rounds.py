@@ -10,8 +10,9 @@
   different sizes travel around a ring, the clocks are rotated with them.
 
 `find_representatives` selects the messages of ranks 0 to g − 1 for a replay with shared links. A message to rank t
-counts as one to rank t mod g, and links that the rotation maps to each other are one symmetry orbit. `condense` returns
-one step of each kind for models that add up steps. `cut_into_pieces` cuts rounds that would not fit into memory.
+counts as one to rank t mod g, and links that the rotation maps to each other are one symmetry orbit. `condense_rounds`
+returns one step of each kind for models that add up steps. `cut_into_pieces` cuts rounds that would not fit into
+memory.
 
     >>> Rotation(np.repeat(np.arange(3), 2), 2).orbits(np.array([0, 0, 1, 1, 2, 2])).length  # nodes of ranks 0 to 5
     array([3, 3, 3])
@@ -44,7 +45,7 @@ def fast_forward(f: Callable[[State], State], state: State, remaining: int) -> S
         shift = _find_latest(state)  # clocks are kept near 0, where differences lose no digits
         state, offset = state - shift, offset + shift
         after = f(state)
-        previous, increase = increase, _difference(state, after)
+        previous, increase = increase, _compute_increase(state, after)
         state, remaining, until_retry = after, remaining - 1, until_retry - 1
         if remaining < 2 or previous is None or until_retry > 0 or not _is_close(previous, increase, state, increase):
             continue
@@ -63,7 +64,7 @@ def _count_equal_increases(f: Callable[[State], State], state: State, increase: 
 
     def is_equal_after(times: int) -> bool:
         clocks = state + times * increase
-        return _is_close(_difference(clocks, f(clocks)), increase, clocks, increase)
+        return _is_close(_compute_increase(clocks, f(clocks)), increase, clocks, increase)
 
     if is_equal_after(limit):
         return limit
@@ -85,7 +86,7 @@ def _find_latest(state: State) -> Array:
     return state[..., :1, :].max(axis=-1, keepdims=True)
 
 
-def _difference(before: State, after: State) -> State:
+def _compute_increase(before: State, after: State) -> State:
     """Return the increase of the clocks."""
     with np.errstate(invalid="ignore"):  # a clock is −∞ before its first event
         return after - before
@@ -203,8 +204,8 @@ class PlacedRounds:
     def _two_nodes(self, node_type: int) -> tuple[int, int]:
         """Return a rank on a node of this type, and one on another such node; −1 if there is none."""
         ranks = np.flatnonzero(self.types == node_type)
-        others = ranks[self.node[ranks] != self.node[ranks[0]]]
-        return int(ranks[0]), int(others[0]) if len(others) else -1
+        on_other_nodes = ranks[self.node[ranks] != self.node[ranks[0]]]
+        return int(ranks[0]), int(on_other_nodes[0]) if len(on_other_nodes) else -1
 
     @cached_property
     def sample(self) -> MessageKinds:
@@ -285,9 +286,9 @@ class PlacedRounds:
             def run_period(state: State, first: int = number, rotation: int = rotation) -> State:
                 for batch in self.iterate_period(first, width):
                     state = play(state, batch)
-                return _rotate(state, -rotation)
+                return _rotate_ranks(state, -rotation)
 
-            state = _rotate(fast_forward(run_period, state, times), times * rotation)
+            state = _rotate_ranks(fast_forward(run_period, state, times), times * rotation)
             number += times * self.period
         if width == 1:  # a view: with many draws, a copy for each rank would be large
             return np.broadcast_to(state, (*state.shape[:-1], ranks))
@@ -366,8 +367,8 @@ def _has_period(state: State, period: int) -> bool:
     return state.strides[-1] == 0 or np.array_equal(state[..., period:], state[..., :-period])
 
 
-def _rotate(state: State, by: int) -> State:
-    return np.roll(state, by, axis=-1) if by % state.shape[-1] else state
+def _rotate_ranks(state: State, shift: int) -> State:
+    return np.roll(state, shift, axis=-1) if shift % state.shape[-1] else state
 
 
 def place_rounds(
@@ -382,7 +383,7 @@ def place_rounds(
     return schedule.cache[name]
 
 
-def condense(
+def condense_rounds(
     schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
 ) -> tuple[Schedule, np.ndarray]:
     """Return the distinct steps of a schedule and how often each occurs, for models that add up steps."""
@@ -390,11 +391,11 @@ def condense(
         return schedule, np.ones(len(schedule.steps), dtype=int)
     name = "condensed", *(types or {}).values(), *levels.stamp
     if name not in schedule.cache:
-        schedule.cache[name] = _condense(schedule, types, levels)
+        schedule.cache[name] = _condense_uncached(schedule, types, levels)
     return schedule.cache[name]
 
 
-def _condense(
+def _condense_uncached(
     schedule: CompactSchedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> tuple[Schedule, np.ndarray]:
     """Return the same without the cache."""
@@ -412,8 +413,8 @@ def _condense(
     check_rows(sum(part.messages for part in parts))
     step = np.concatenate([part.step + begin for part, begin in zip(parts, begins, strict=False)])
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("src", "dst", "bytes"))
-    whole = Schedule.of(schedule.ranks, step, *columns, work=Work.concatenate(works), root=schedule.root)
-    return whole.place(schedule.node), np.array(counts)
+    condensed = Schedule.of(schedule.ranks, step, *columns, work=Work.concatenate(works), root=schedule.root)
+    return condensed.place(schedule.node), np.array(counts)
 
 
 @dataclass(frozen=True, eq=False)

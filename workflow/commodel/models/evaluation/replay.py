@@ -18,7 +18,7 @@ arrival, at equal times in row order. `native/replay/replay.c` computes the step
 of its class. Repeated rounds are fast-forwarded (`repeated_rounds`). If a round depends on more than the clocks, rounds
 are replayed until each adds the same time (`replay_round_by_round`).
 
-The contribution of message k to a predicted time T is c_k · ∂T/∂c_k (`message_contributions`). T consists of sums and
+The contribution of message k to a predicted time T is c_k · ∂T/∂c_k (`attribute_to_messages`). T consists of sums and
 maxima of the costs c of messages and local work, so it is homogeneous of degree 1. By Euler's theorem, it is the sum of
 all contributions. A message off the critical path contributes 0. If two paths end at the same time, as in symmetric
 trees, a change of costs by less than a millionth selects one of them.
@@ -40,12 +40,17 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
-from commodel.models.evaluation.native_library import check_finished, int64_fields, library, pointer_fields
+from commodel.models.evaluation.native_library import (
+    check_finished,
+    load_library,
+    make_int64_fields,
+    make_pointer_fields,
+)
 from commodel.models.evaluation.repeated_rounds import Batch, State, find_representative_ranks, place_rounds
-from commodel.models.evaluation.values import Values, distance_classes
+from commodel.models.evaluation.values import Values, list_distance_classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import CompactSchedule, Rounds
-from commodel.patterns.schedule import Groups, Schedule, Step, stable_argsort
+from commodel.patterns.schedule import Groups, Schedule, Step, argsort_stably
 
 # Factors of the costs of messages, and of work.
 _FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
@@ -56,7 +61,7 @@ TIE_BREAK, DERIVATIVE_STEP = (
 MIN_CONTRIBUTION = 1e-3  # relative to the mean contribution; smaller ones are rounding errors
 
 
-def message_contributions(messages: int, predict: Callable[[], Array]) -> tuple[Array, float]:
+def attribute_to_messages(messages: int, predict: Callable[[], Array]) -> tuple[Array, float]:
     """Return the contribution of each message and of all local work to a predicted time, in seconds.
 
     `predict` computes the prediction for one row of values. All contributions are 0 for a model that does not
@@ -78,7 +83,7 @@ def message_contributions(messages: int, predict: Callable[[], Array]) -> tuple[
 
 
 def scale_costs(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
-    """Return the costs multiplied by the factors that `message_contributions` has set, or unchanged without factors."""
+    """Return the costs multiplied by the factors that `attribute_to_messages` has set, or unchanged without factors."""
     if (factors := _FACTORS.get()) is None:
         return costs, work_seconds
     messages, work = factors
@@ -174,11 +179,11 @@ def make_initial_clocks(ranks: int) -> State:
 
 
 class _Timeline(Structure):
-    _fields_ = [*pointer_fields("step", "rows"), *int64_fields("count")]
+    _fields_ = [*make_pointer_fields("step", "rows"), *make_int64_fields("count")]
 
 
 class _Column(Structure):
-    _fields_ = [*pointer_fields("numbers"), *int64_fields("size", "draw", "row")]
+    _fields_ = [*make_pointer_fields("numbers"), *make_int64_fields("size", "draw", "row")]
 
 
 _Share = CFUNCTYPE(c_int)
@@ -186,8 +191,8 @@ _Share = CFUNCTYPE(c_int)
 
 class _Replay(Structure):
     _fields_ = [
-        *int64_fields("ranks", "sizes", "draws", "requests"),
-        *pointer_fields("src", "dst", "worker", "kinds"),
+        *make_int64_fields("ranks", "sizes", "draws", "requests"),
+        *make_pointer_fields("src", "dst", "worker", "kinds"),
         ("timelines", _Timeline * 6),
         ("columns", _Column * 14),
         ("share", _Share),
@@ -214,7 +219,7 @@ class _Messages:
 
     def _integers(self, numbers: np.ndarray) -> int:
         self.arrays.append(np.ascontiguousarray(numbers, dtype=np.int64))
-        return _address(self.arrays[-1])
+        return _find_address(self.arrays[-1])
 
     def _timeline(self, step: np.ndarray, rows: np.ndarray | None = None) -> _Timeline:
         return _Timeline(self._integers(step), None if rows is None else self._integers(rows), len(step))
@@ -230,11 +235,11 @@ class _Messages:
             return [posted] * 5
         matched = np.maximum(schedule.step, schedule.dst_step)
         columns = schedule.dst_step, matched, schedule.dst_wait, schedule.src_wait
-        orders = [(column, stable_argsort(column)) for column in columns]
+        orders = [(column, argsort_stably(column)) for column in columns]
         return [posted, *(self._timeline(column[order], order) for column, order in orders)]
 
 
-def _address(numbers: np.ndarray) -> int:
+def _find_address(numbers: np.ndarray) -> int:
     return numbers.__array_interface__["data"][0]  # faster than `ctypes.data`
 
 
@@ -244,13 +249,13 @@ def _make_column(numbers: Array, count: int) -> _Column:
     if shape and 1 != shape[-1] < count:
         raise ValueError(f"found {shape[-1]} numbers of {count}")
     strides = [0 if length == 1 else step // 8 for length, step in zip(shape, numbers.strides, strict=True)]
-    return _Column(_address(numbers), *(0,) * (3 - len(strides)), *strides)
+    return _Column(_find_address(numbers), *(0,) * (3 - len(strides)), *strides)
 
 
 def _make_columns(numbers: Array) -> list[_Column]:
     """Return the columns (second last axis) of an array."""
     *lead, stride, row = (0, 0, *numbers.strides)[-4:]
-    first, lead = _address(numbers), [step // 8 for step in lead]
+    first, lead = _find_address(numbers), [step // 8 for step in lead]
     return [_Column(first + number * stride, *lead, row // 8) for number in range(numbers.shape[-2])]
 
 
@@ -272,17 +277,17 @@ def replay_steps(
     shared = costs.shared and costs.shared(schedule)
     # When each message leaves its sender, is posted by its receiver, and leaves the shared links.
     times = np.empty((*lead, 3, messages.rows) if shared else (2, messages.rows))
-    left, delivered = times[..., 0, :], times[..., -1, :]
+    departures, delivered = times[..., 0, :], times[..., -1, :]
     steps, failures = iter(schedule.steps if shared else ()), []
 
     def share() -> int:
         try:
             for rows_at_once in shared.rows(next(steps)):
-                delivered[..., rows_at_once] = shared.ends(rows_at_once, left[..., rows_at_once])
+                delivered[..., rows_at_once] = shared.ends(rows_at_once, departures[..., rows_at_once])
                 if has_requests:  # a rendezvous sender waits until its message is delivered
-                    requests = np.broadcast_to(costs.request, left.shape)[..., rows_at_once]
-                    left[..., rows_at_once] = np.where(
-                        np.isnan(requests), left[..., rows_at_once], delivered[..., rows_at_once]
+                    requests = np.broadcast_to(costs.request, departures.shape)[..., rows_at_once]
+                    departures[..., rows_at_once] = np.where(
+                        np.isnan(requests), departures[..., rows_at_once], delivered[..., rows_at_once]
                     )
         except Exception as error:  # an exception must not pass through C
             failures.append(error)
@@ -301,7 +306,7 @@ def replay_steps(
     )
     if shared:
         native.share = _Share(share)
-    code = library().commodel_replay(ctypes.byref(native))
+    code = load_library().commodel_replay(ctypes.byref(native))
     if failures:
         raise failures[0]
     return check_finished(code, state)
@@ -321,14 +326,14 @@ def replay_by_class(
     """Return when each rank is done, from the costs of its messages; local work costs gamma per byte."""
 
     def find_costs(part: Schedule) -> Costs:
-        return costs_by_class(part, values, costs) if values.classes else costs(part, values)
+        return compute_costs_by_class(part, values, costs) if values.classes else costs(part, values)
 
     return replay(schedule, find_costs, lambda part: part.work_seconds(values["gamma"]), types, values.levels)
 
 
-def costs_by_class(schedule: Schedule, values: Values, costs: CostsOf) -> Costs:
+def compute_costs_by_class(schedule: Schedule, values: Values, costs: CostsOf) -> Costs:
     """Return the costs of all messages, each by the values of its distance class."""
-    names, class_of = distance_classes(schedule, values)
+    names, class_of = list_distance_classes(schedule, values)
     occurring = np.unique(class_of).tolist() or [0]
     by_class = [costs(schedule, values.of_class(names[number])) for number in occurring]
     if len(by_class) == 1:

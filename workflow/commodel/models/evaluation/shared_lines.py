@@ -23,7 +23,7 @@ from commodel.models import Array
 from commodel.models.evaluation.repeated_rounds import Rotation
 from commodel.models.evaluation.time_order import find_sort_order, number_distinct
 from commodel.models.evaluation.values import Classes, Values
-from commodel.models.keys import key
+from commodel.models.keys import make_key
 from commodel.patterns.schedule import Schedule, Step
 
 SOURCE, TARGET = 0, 1
@@ -91,16 +91,18 @@ class LineGrouping:
         first, modulo the greatest common divisor of the orbits' lengths.
         """
         one, other, count, rotations = self.one.of(nodes), self.other.of(nodes), self.other.count, rotation.rotations
-        ones, others = rotation.orbits(self.one.group), rotation.orbits(self.other.group)
-        period = np.gcd(ones.length[one], others.length[other])
-        ahead = (others.rotations[other] - ones.rotations[one]) % period
-        line = (ones.number[one] * count + others.number[other]) * rotations + ahead
-        times = rotations * period // (ones.length[one] * others.length[other])
+        first_orbits, second_orbits = rotation.orbits(self.one.group), rotation.orbits(self.other.group)
+        period = np.gcd(first_orbits.length[one], second_orbits.length[other])
+        offset = (second_orbits.rotations[other] - first_orbits.rotations[one]) % period
+        line = (first_orbits.number[one] * count + second_orbits.number[other]) * rotations + offset
+        times = rotations * period // (first_orbits.length[one] * second_orbits.length[other])
 
         def back(line: np.ndarray) -> np.ndarray:
-            pair, ahead = np.divmod(line, rotations)
+            pair, offset = np.divmod(line, rotations)
             one, other = np.divmod(pair, count)
-            return (other * count + one) * rotations + -ahead % np.gcd(ones.lengths[one], ones.lengths[other])
+            return (other * count + one) * rotations + -offset % np.gcd(
+                first_orbits.lengths[one], first_orbits.lengths[other]
+            )
 
         if self.half and self._joins:
             times = np.where(back(line) == line, 2 * times, times)
@@ -191,8 +193,8 @@ def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple
     own_durations = durations.copy()
     own_durations[..., 0] = 0.0
     by_size, shares = np.argsort(own_durations, axis=-1, kind="stable"), np.empty_like(own_durations)
-    sizes, rest = np.take_along_axis(own_durations, by_size, axis=-1), np.arange(own_durations.shape[-1])[::-1]
-    np.put_along_axis(shares, by_size, np.cumsum(sizes, axis=-1) + rest * sizes, axis=-1)
+    sizes, larger_count = np.take_along_axis(own_durations, by_size, axis=-1), np.arange(own_durations.shape[-1])[::-1]
+    np.put_along_axis(shares, by_size, np.cumsum(sizes, axis=-1) + larger_count * sizes, axis=-1)
     waiting = np.minimum(durations[..., :1], earlier[:, None] * own_durations)
     return np.minimum(busy, begins + shares + waiting), np.where(np.isfinite(end), end, -np.inf).max(axis=-1)
 
@@ -220,9 +222,9 @@ def find_latency(schedule: Schedule, values: Values, classes: Classes) -> Array:
     if matrix is None:
         return latency
     ends = schedule.node[schedule.src], schedule.node[schedule.dst]
-    known = np.maximum(*ends) < len(matrix)
-    extra = matrix[tuple(np.where(known, end, 0) for end in ends)]
-    return np.maximum(latency + np.where(known, extra, 0.0), 0.0)
+    in_matrix = np.maximum(*ends) < len(matrix)
+    extra = matrix[tuple(np.where(in_matrix, end, 0) for end in ends)]
+    return np.maximum(latency + np.where(in_matrix, extra, 0.0), 0.0)
 
 
 class Lines:
@@ -291,8 +293,8 @@ class Lines:
             own = slice(*np.searchsorted(passed, [first, first + kind.count]))
             if kind.opposite:
                 other = first + kind.opposite(passed[own] - first)
-                place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
-                opposite[own] = np.where(passed[place] == other, place, -1)
+                index = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
+                opposite[own] = np.where(passed[index] == other, index, -1)
         order = find_sort_order(rows)
         return PassedLines(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
@@ -318,26 +320,26 @@ class Lines:
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
             half, links = level in self.half, int(self.links.get(level, 1))
-            split = not half and key("c_in", level) in self.values.functions
+            split = not half and make_key("c_in", level) in self.values.functions
             source, target = Groups(group, SOURCE), Groups(group, TARGET)
             link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
             out, into = LineGrouping(source, link, half), LineGrouping(target, link, half, into=True)
             leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
-            for kind, classes_of_way, ways, links_each in (
+            for kind, classes_of_way, groupings, links_each in (
                 ("out", leaving, (out,) if split else (out, into), links),
                 ("in", leaving, (into,) if split else (), links),
                 ("pair", crossing, (LineGrouping(source, target, half),), 1),
                 ("all", crossing, (LineGrouping(Groups(around[number], SOURCE), half=True),), 1),
                 ("inside", range(number, number + 1), (LineGrouping(source, half=True),), 1),
             ):
-                if ways and (name := key(f"c_{kind}", level)) in self.values.functions:
-                    space = key("c_out", level) if kind == "in" else name
+                if groupings and (name := make_key(f"c_{kind}", level)) in self.values.functions:
+                    space = make_key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
                     ends = src[rows], dst[rows]
-                    made = LineSet.of((name, space), rows, ways, ends, links_each, rotation)
+                    line_set = LineSet.of((name, space), rows, groupings, ends, links_each, rotation)
                     if kind in ("out", "in") and (factor := self.factors.get(level)) is not None:
-                        made = made.scale_lines([factor[way.one.of(ends)] for way in ways])
-                    yield made
+                        line_set = line_set.scale_lines([factor[grouping.one.of(ends)] for grouping in groupings])
+                    yield line_set
 
 
 def _number_spaces(kinds: Iterable["LineSet"]) -> tuple[dict[str, int], int]:
@@ -379,12 +381,12 @@ class LineSet:
         cls,
         names: tuple[str, str],
         rows: np.ndarray,
-        ways: Sequence[LineGrouping],
+        groupings: Sequence[LineGrouping],
         nodes: tuple[np.ndarray, np.ndarray],
         links: int,
         rotation: Rotation | None,
     ) -> "LineSet":
-        passed = [way.passed(nodes, rotation) for way in ways]
+        passed = [grouping.passed(nodes, rotation) for grouping in groupings]
         lines, times = np.stack([own.line for own in passed]), [own.times for own in passed]
         return cls(names[0], rows, lines, passed[0].count, links, times, names[1], passed[0].back)
 
@@ -431,12 +433,12 @@ class Sharing:
         """Return when the messages `rows` leave their lines, from the times at which they begin."""
         end = start + self.unshared[..., rows]
         for busy, seconds, columns in self.uses:
-            row, place = np.nonzero((lines := columns[:, rows]) >= 0)
-            if not len(place):
+            row, index = np.nonzero((lines := columns[:, rows]) >= 0)
+            if not len(index):
                 continue
-            duration = np.broadcast_to(seconds[..., rows], start.shape)[..., place]
-            ends = busy.share_lines(lines[row, place], start[..., place], duration)
+            duration = np.broadcast_to(seconds[..., rows], start.shape)[..., index]
+            ends = busy.share_lines(lines[row, index], start[..., index], duration)
             for use in range(len(lines)):
                 of_use = row == use
-                end[..., place[of_use]] = np.maximum(end[..., place[of_use]], ends[..., of_use])
+                end[..., index[of_use]] = np.maximum(end[..., index[of_use]], ends[..., of_use])
         return end

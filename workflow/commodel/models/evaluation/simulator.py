@@ -23,7 +23,13 @@ from math import floor, log10
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.evaluation.native_library import NativeRuns, check_finished, int64_fields, library, pointer_fields
+from commodel.models.evaluation.native_library import (
+    NativeRuns,
+    check_finished,
+    load_library,
+    make_int64_fields,
+    make_pointer_fields,
+)
 from commodel.models.evaluation.values import Values
 from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, group_work, make_dependencies
 from commodel.patterns.schedule import Schedule
@@ -121,7 +127,7 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
     body = np.broadcast_to(np.maximum(schedule.bytes, 1) - 1, (*lead, len(schedule.src)))
     work_seconds = np.broadcast_to(work_seconds, (*lead, len(groups)))
     numbers = {name: np.broadcast_to(values[name][..., 0], lead) for name in names}
-    done, by_busy = np.empty((*lead, schedule.ranks)), {}
+    finish, by_busy = np.empty((*lead, schedule.ranks)), {}
     for index in np.ndindex(lead):
         work = np.bincount(groups, work_seconds[index], count)
         seconds = {name: float(column[index]) for name, column in numbers.items()}
@@ -129,21 +135,21 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
         busy = times.work > 0
         if busy.tobytes() not in by_busy:
             by_busy[busy.tobytes()] = Operations.of(schedule, busy)
-        done[index] = simulate(by_busy[busy.tobytes()], times, schedule.ranks) / 10.0**decimals
-    return done
+        finish[index] = simulate(by_busy[busy.tobytes()], times, schedule.ranks) / 10.0**decimals
+    return finish
 
 
 class _NativeOperations(Structure):
     _fields_ = [
-        *int64_fields("ranks", "count", "matches"),
-        *pointer_fields("rank", "kind", "row", "peer", "match", "waits"),
+        *make_int64_fields("ranks", "count", "matches"),
+        *make_pointer_fields("rank", "kind", "row", "peer", "match", "waits"),
         ("started", NativeRuns),
         ("done", NativeRuns),
     ]
 
 
 class _NativeTimes(Structure):
-    _fields_ = [*int64_fields("L", "o", "g", "G", "O", "S"), *pointer_fields("body", "work")]
+    _fields_ = [*make_int64_fields("L", "o", "g", "G", "O", "S"), *make_pointer_fields("body", "work")]
 
 
 def simulate(operations: Operations, times: Times, ranks: int) -> Array:
@@ -156,6 +162,8 @@ def simulate(operations: Operations, times: Times, ranks: int) -> Array:
     count, runs = len(operations.rank), (NativeRuns(addresses[7], addresses[6]), NativeRuns(addresses[9], addresses[8]))
     program = _NativeOperations(ranks, count, matches, *addresses[:6], *runs)
     durations = _NativeTimes(times.L, times.o, times.g, times.G, times.O, times.S, *addresses[10:])
-    done = np.zeros(ranks)
-    failed = library().commodel_by_events(ctypes.byref(program), ctypes.byref(durations), c_void_p(done.ctypes.data))
-    return check_finished(failed, done, "LogGOPSim would not come to an end")
+    finish = np.zeros(ranks)
+    failed = load_library().commodel_by_events(
+        ctypes.byref(program), ctypes.byref(durations), c_void_p(finish.ctypes.data)
+    )
+    return check_finished(failed, finish, "LogGOPSim would not terminate")

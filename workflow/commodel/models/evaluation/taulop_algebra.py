@@ -1,5 +1,5 @@
 """The concurrency algebra of τ–Lop: a schedule as terms of concurrent transmissions (`make_stage_terms`) and their
-times (`term_seconds`, `sum_terms`, `join_stages`).
+times (`compute_term_seconds`, `sum_terms`, `join_stages`).
 
 (Rico-Gallego, Lastovetsky, Díaz-Martín: Model-based estimation of the communication cost of hybrid data-parallel
 applications on heterogeneous clusters, 2017, section 3.)
@@ -30,7 +30,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
-from commodel.models.evaluation.values import Pairs, Values, value_name, value_of, values_at
+from commodel.models.evaluation.values import Pairs, Values, find_value, find_value_name, select_pair_values
 from commodel.models.keys import Pair
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
 
@@ -98,14 +98,21 @@ def make_terms(
     lengths = np.diff(first, append=len(size))
     before = np.where(new_turn, 0, np.concatenate([[0], size[:-1]]))
     concurrent = np.repeat(first + lengths, lengths) - np.arange(len(size))  # how many of the turn are still active
-    rest = size - before
-    kept = new_turn | (rest > 0)
-    starts = np.cumsum(kept) - 1  # index of each kept term
+    remaining = size - before
+    has_term = new_turn | (remaining > 0)
+    starts = np.cumsum(has_term) - 1  # index of each kept term
     label, labels = _collect_active(label, first, lengths)
     message = np.where(new_turn, np.repeat(size[first + lengths - 1], lengths), -1)
     if separate_rest:
-        before, message = np.zeros_like(size), rest
-    columns = concurrent[kept], channel[kept], rest[kept], before[kept], message[kept], label[kept]
+        before, message = np.zeros_like(size), remaining
+    columns = (
+        concurrent[has_term],
+        channel[has_term],
+        remaining[has_term],
+        before[has_term],
+        message[has_term],
+        label[has_term],
+    )
     groups = np.flatnonzero(new_group)
     return Terms(*columns, labels, starts[groups], np.flatnonzero(new_stage[groups]))
 
@@ -184,13 +191,13 @@ def find_longest_group(terms: Terms, seconds: Array) -> np.ndarray:
         group_seconds = groups[..., first:end]
         is_longest = group_seconds >= (1 - TIE_TOLERANCE) * group_seconds.max(axis=-1, keepdims=True)
         tied = np.flatnonzero(is_longest.any(axis=tuple(range(is_longest.ndim - 1))))
-        largest_first = sorted(tied.tolist(), key=lambda group: _contents(terms, first + group), reverse=True)
+        largest_first = sorted(tied.tolist(), key=lambda group: _make_sort_key(terms, first + group), reverse=True)
         order = np.array(largest_first)
         slowest.append(first + order[is_longest[..., order].argmax(axis=-1)])
     return np.stack(slowest, axis=-1)
 
 
-def _contents(terms: Terms, group: int) -> tuple:
+def _make_sort_key(terms: Terms, group: int) -> tuple:
     """Return the sort key of a group's terms, its bytes first."""
     end = terms.group[group + 1] if group + 1 < len(terms.group) else len(terms.bytes)
     rows = slice(terms.group[group], end)
@@ -265,17 +272,17 @@ def list_stages(schedule: Schedule) -> list[list[int]]:
     Without messages in flight across steps, each step is a stage. Else a stage ends when all its messages are waited
     for.
     """
-    sending = [place for place, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
+    sending = [number for number, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
     if schedule.nonblocking is None:
-        return [[place] for place in sending]
+        return [[number] for number in sending]
     waited = np.maximum(schedule.nonblocking.src_wait, schedule.nonblocking.dst_wait)
     stages: list[list[int]] = []
     last = -1
-    for place in sending:
-        sent = schedule.steps[place].posted_sends
+    for number in sending:
+        sent = schedule.steps[number].posted_sends
         if schedule.step[sent.start] > last:
             stages.append([])
-        stages[-1].append(place)
+        stages[-1].append(number)
         last = max(last, int(waited[sent].max()))
     return stages
 
@@ -348,14 +355,14 @@ def name_place(channel: int, pair: Pair) -> str | Pair:
     return pair.one if channel == MEMORY else pair
 
 
-def term_seconds(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
+def compute_term_seconds(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
     """Return the time of each term; of several pairs the slowest counts. Equal terms are computed once."""
     columns = [step_terms.count, step_terms.channel, step_terms.bytes, step_terms.done, step_terms.message]
     kinds, kind_of = np.unique(np.stack([*columns, step_terms.label]), axis=1, return_inverse=True)
     seconds = np.empty((*values.lead, kinds.shape[1]))
-    for number, (count, channel, size, done, message, label) in enumerate(kinds.T):
+    for number, (count, channel, size, transferred, message, label) in enumerate(kinds.T):
         active = (pairs[pair] for pair in step_terms.labels[label])
-        by_pair = [_term_seconds(values, channel, pair, size, done, count, message) for pair in active]
+        by_pair = [_compute_pair_seconds(values, channel, pair, size, transferred, count, message) for pair in active]
         seconds[..., number] = np.max(by_pair, axis=0)
     return seconds[..., kind_of.ravel()]
 
@@ -364,7 +371,7 @@ def find_overheads(step_terms: Terms, pairs: list[Pair], values: Values) -> Arra
     """Return the overhead in each term: 0 in a continuation."""
     columns = zip(step_terms.channel, step_terms.message, step_terms.label, strict=True)
     of_terms = [
-        np.max([_overhead(values, channel, pairs[pair], size) for pair in step_terms.labels[label]], axis=0)
+        np.max([_compute_overhead(values, channel, pairs[pair], size) for pair in step_terms.labels[label]], axis=0)
         if size >= 0
         else np.zeros(values.lead)
         for channel, size, label in columns
@@ -375,53 +382,57 @@ def find_overheads(step_terms: Terms, pairs: list[Pair], values: Values) -> Arra
 def find_own_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> list[Array]:
     """Return the overheads of `sum_own_overheads` under a set's values."""
     by_node = get_setting(values.settings, "shared") == "node"
-    return sum_own_overheads(schedule, _message_overheads(schedule, bytes, pairs, values), by_node)
+    return sum_own_overheads(schedule, _compute_message_overheads(schedule, bytes, pairs, values), by_node)
 
 
 def sum_sent_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
     """Return the overheads of all messages that each rank sends, in seconds."""
     seconds = np.zeros((*values.lead, schedule.ranks))
     if len(schedule.src):
-        np.add.at(seconds, (..., schedule.src), _message_overheads(schedule, bytes, pairs, values))
+        np.add.at(seconds, (..., schedule.src), _compute_message_overheads(schedule, bytes, pairs, values))
     return seconds
 
 
-def _message_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
+def _compute_message_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
     """Return the overhead of each message."""
     columns, kind_of = np.unique(np.stack([schedule.channel, pairs.of, bytes]), axis=1, return_inverse=True)
-    seconds = [_overhead(values, channel, pairs.pairs[pair], size) for channel, pair, size in columns.T]
+    seconds = [_compute_overhead(values, channel, pairs.pairs[pair], size) for channel, pair, size in columns.T]
     return np.stack(seconds, axis=-1)[..., kind_of.ravel()]
 
 
 def predict_busiest_processor(values: Values, pairs: list[Pair], busy: ProcessorLoads) -> Array:
     """Return the time of a stage's busiest processor: that of an empty message, and p_c of each further one."""
     channels = [MEMORY if pair.within else NETWORK for pair in pairs]
-    empty = [_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
+    empty = [_compute_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
     further = [
-        value_of(values_at(values, pair), f"p_{channel}", name_place(channel, pair))
+        find_value(select_pair_values(values, pair), f"p_{channel}", name_place(channel, pair))
         for channel, pair in zip(channels, pairs, strict=True)
     ]
     columns = [np.broadcast_to(column, (*values.lead, 1)) for column in further]
     return busy.seconds(np.stack(empty, axis=-1), np.concatenate(columns, axis=-1))
 
 
-def _overhead(values: Values, channel: int, pair: Pair, size: int) -> Array:
+def _compute_overhead(values: Values, channel: int, pair: Pair, size: int) -> Array:
     return _evaluate_cached(values, f"o_{channel}", name_place(channel, pair), size)
 
 
-def _term_seconds(values: Values, channel: int, pair: Pair, size: int, done: int, count: int, message: int) -> Array:
+def _compute_pair_seconds(
+    values: Values, channel: int, pair: Pair, size: int, transferred_before: int, count: int, message: int
+) -> Array:
     """Return the time of a term between nodes of one pair of types.
 
     It is the first part of its messages with an overhead, or a continuation, which adds L(m₂, τ) − L(m₁, τ).
     """
     if message >= 0:
-        transferred = _transfer_seconds(values, channel, pair, size, count)
-        return transferred + _overhead(values, channel, pair, message)
-    previous = _transfer_seconds(values, channel, pair, done, count)
-    return np.maximum(_transfer_seconds(values, channel, pair, done + size, count) - previous, 0.0)
+        transferred = _compute_transfer_seconds(values, channel, pair, size, count)
+        return transferred + _compute_overhead(values, channel, pair, message)
+    previous = _compute_transfer_seconds(values, channel, pair, transferred_before, count)
+    return np.maximum(
+        _compute_transfer_seconds(values, channel, pair, transferred_before + size, count) - previous, 0.0
+    )
 
 
-def _transfer_seconds(values: Values, channel: int, pair: Pair, size: int, count: int) -> Array:
+def _compute_transfer_seconds(values: Values, channel: int, pair: Pair, size: int, count: int) -> Array:
     """Return the time of `count` concurrent transfers of `size` bytes."""
     if channel == MEMORY:
         return 2 * _evaluate_cached(values, f"L_{MEMORY}", pair.one, size, count)
@@ -439,14 +450,14 @@ def convert_concurrency(values: Values, channel: int, count: int) -> int:
     return 2 * count if channel == NETWORK and both_ways else count
 
 
-def _evaluate_cached(values: Values, name: str, place: str | Pair, size: int, count: int | None = None) -> Array:
+def _evaluate_cached(values: Values, name: str, type_or_pair: str | Pair, size: int, count: int | None = None) -> Array:
     """Return the value of a function at a size and concurrency, cached."""
-    cache, cache_key = values.cache, (name, place, int(size), count)
+    cache, cache_key = values.cache, (name, type_or_pair, int(size), count)
     if cache_key not in cache:
         if len(cache) * values.lead[0] > MAX_CACHED:
             cache.clear()
-        local = values_at(values, place)
-        function = value_name(local.functions.__contains__, name, place)
+        local = select_pair_values(values, type_or_pair)
+        function = find_value_name(local.functions.__contains__, name, type_or_pair)
         cache[cache_key] = np.broadcast_to(local.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
     return cache[cache_key]
 
@@ -455,7 +466,7 @@ def list_stage_steps(schedule: Schedule, settings: Mapping[str, object]) -> list
     """Return the steps of every stage."""
     if get_setting(settings, "shared") == "port":
         return list_stages(schedule)
-    return [[place] for place, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
+    return [[number] for number, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
 
 
 def list_message_rows(schedule: Schedule, stage: list[int]) -> np.ndarray:

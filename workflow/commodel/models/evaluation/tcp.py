@@ -10,7 +10,12 @@ from functools import lru_cache
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.evaluation.native_library import check_finished, int64_fields, library, pointer_fields
+from commodel.models.evaluation.native_library import (
+    check_finished,
+    load_library,
+    make_int64_fields,
+    make_pointer_fields,
+)
 from commodel.patterns.schedule import Schedule
 
 WARMUP_REPEATS = 3  # discarded repeats, in which the congestion windows of all connections settle
@@ -39,10 +44,10 @@ class Repeats:
 
 class _Native(Structure):
     _fields_ = [
-        *int64_fields("ranks", "messages", "repeats", "warm"),
+        *make_int64_fields("ranks", "messages", "repeats", "warm"),
         ("seed", c_uint64),
         *((name, c_double) for name in ("gap_out", "gap_in", "way", "back", "held", "timeout", "skew", "jitter")),
-        *pointer_fields(
+        *make_pointer_fields(
             "src", "dst", "step", "wait", "packets", "eager", "last_out", "last_in", "finish", "timeouts", "drops"
         ),
     ]
@@ -81,5 +86,5 @@ def _simulate(ranks: int, columns: tuple[bytes, ...], port: Port, repeats: int, 
     pointers = [ctypes.cast(ctypes.c_char_p(column), ctypes.c_void_p) for column in columns]
     pointers += [array.ctypes.data for array in (finish, timeouts, drops)]
     native = _Native(ranks, len(columns[0]) // 8, repeats, WARMUP_REPEATS, seed, *numbers, *noise, *pointers)
-    check_finished(library().commodel_tcp(ctypes.byref(native)), finish, "each waits for a message of another")
+    check_finished(load_library().commodel_tcp(ctypes.byref(native)), finish, "each waits for a message of another")
     return Repeats(finish, timeouts, drops)

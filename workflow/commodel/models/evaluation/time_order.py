@@ -32,9 +32,9 @@ from commodel.models import Array
 from commodel.models.evaluation.native_library import (
     NativeRuns,
     check_finished,
-    int64_fields,
-    library,
-    pointer_fields,
+    load_library,
+    make_int64_fields,
+    make_pointer_fields,
 )
 from commodel.patterns.schedule import Schedule
 
@@ -47,9 +47,9 @@ class GroupedRows:
     first: np.ndarray
 
     @classmethod
-    def of(cls, rows: np.ndarray, place: np.ndarray, places: int) -> "GroupedRows":
-        first = np.concatenate([np.zeros(1, dtype=int), np.cumsum(np.bincount(place, minlength=places))])
-        return cls(rows[find_sort_order(place)], first)
+    def of(cls, rows: np.ndarray, group: np.ndarray, groups: int) -> "GroupedRows":
+        first = np.concatenate([np.zeros(1, dtype=int), np.cumsum(np.bincount(group, minlength=groups))])
+        return cls(rows[find_sort_order(group)], first)
 
 
 def find_sort_order(numbers: np.ndarray) -> np.ndarray | slice:
@@ -83,7 +83,7 @@ class Program:
     works: np.ndarray  # the place of each row of work
     posted: GroupedRows  # sends posted
     opened: GroupedRows  # receives posted, of rendezvous messages
-    taken: GroupedRows  # waited for by their receivers
+    awaited: GroupedRows  # waited for by their receivers
     finished: GroupedRows  # waited for by their senders
     rendezvous: np.ndarray  # whether each message waits for its receiver
     passed: GroupedRows  # the lines of each message, or its bundle
@@ -123,7 +123,7 @@ class Program:
         ends += [(schedule.dst, schedule.dst_wait, all_rows), (schedule.src, schedule.src_wait, waited_rows)]
         keys = [rank[rows] * span + step[rows] for rank, step, rows in ends] + [work.rank * span + work.step]
         places, numbers = number_distinct(keys, schedule.ranks * span)
-        runs = [GroupedRows.of(rows, place, len(places)) for (*_, rows), place in zip(ends, numbers, strict=False)]
+        runs = [GroupedRows.of(rows, group, len(places)) for (*_, rows), group in zip(ends, numbers, strict=False)]
         message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
         passing = find_sort_order(message)
         passed = GroupedRows.of(line, message, len(all_rows)) if bundles is None else bundles.passed
@@ -191,7 +191,7 @@ class Bundles:
         first = np.searchsorted(message, np.arange(len(all_rows) + 1))
         sizes, passes_line = np.unique(schedule.bytes), first[1:] > first[:-1]
         size = np.searchsorted(sizes, schedule.bytes)
-        key = 2 * (_pair(schedule) * len(sizes) + size) + passes_line
+        key = 2 * (_number_rank_pairs(schedule) * len(sizes) + size) + passes_line
         keys, (of,) = number_distinct([key], 2 * schedule.ranks**2 * len(sizes))
         number = np.empty(len(keys), dtype=int)
         number[of[::-1]] = all_rows[::-1]  # the first message of each
@@ -214,11 +214,11 @@ def find_longest_queue(schedule: Schedule, rendezvous: np.ndarray) -> int:
     first = np.full(schedule.ranks, schedule.last_step + 1)
     np.minimum.at(first, schedule.dst, schedule.dst_wait)
     early = (schedule.step <= first[schedule.src]) & ~rendezvous & (schedule.bytes > 0)
-    _, (pair,) = number_distinct([_pair(schedule)[early]], schedule.ranks**2)
+    _, (pair,) = number_distinct([_number_rank_pairs(schedule)[early]], schedule.ranks**2)
     return int(np.bincount(pair).max(initial=0))
 
 
-def _pair(schedule: Schedule) -> np.ndarray:
+def _number_rank_pairs(schedule: Schedule) -> np.ndarray:
     """Return a number for the ranks of every message."""
     return schedule.src * schedule.ranks + schedule.dst
 
@@ -227,8 +227,8 @@ def _find_neighbours(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray,
     """Return the bundles that share a line with each bundle, or None if there are more than `limit` pairs."""
     bundles_on = GroupedRows.of(bundle, line, len(opposite))
     opposite_line = opposite[line]
-    others = [(bundle, line), (bundle[opposite_line >= 0], opposite_line[opposite_line >= 0])]
-    own, met_line = (np.concatenate([pair[number] for pair in others]) for number in (0, 1))
+    pairs = [(bundle, line), (bundle[opposite_line >= 0], opposite_line[opposite_line >= 0])]
+    own, met_line = (np.concatenate([pair[number] for pair in pairs]) for number in (0, 1))
     counts = (bundles_on.first[1:] - bundles_on.first[:-1])[met_line]
     if counts.sum() > limit:
         return None
@@ -242,20 +242,20 @@ def _find_neighbours(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray,
 
 class _NativeProgram(Structure):
     _fields_ = [
-        *int64_fields("ranks", "messages", "lines", "in_turn"),
-        *pointer_fields("places"),
-        *((name, NativeRuns) for name in ("posted", "opened", "taken", "finished")),
-        *pointer_fields("src", "dst", "pair", "asks"),
+        *make_int64_fields("ranks", "messages", "lines", "in_turn"),
+        *make_pointer_fields("places"),
+        *((name, NativeRuns) for name in ("posted", "opened", "awaited", "finished")),
+        *make_pointer_fields("src", "dst", "pair", "asks"),
         ("passed", NativeRuns),
-        *pointer_fields("opposite"),
-        *int64_fields("bundled"),
+        *make_pointer_fields("opposite"),
+        *make_int64_fields("bundled"),
         *((name, NativeRuns) for name in ("bundles", "meets")),
     ]
 
 
 class _NativeCosts(Structure):
     _fields_ = [
-        *pointer_fields("send", "receive", "wire", "alone", "seconds", "work", "bundles"),
+        *make_pointer_fields("send", "receive", "wire", "alone", "seconds", "work", "bundles"),
         ("back", c_double),
     ]
 
@@ -265,11 +265,11 @@ _Feed = CFUNCTYPE(c_int, c_int64, c_int64, POINTER(POINTER(_NativeProgram)), POI
 
 def replay_in_time(program: Program, costs: Traffic) -> Array:
     """Return when each rank is done. Complexity: messages × lines of each × log of the messages in flight."""
-    columns, done = _Columns(program, costs), np.zeros(program.schedule.ranks)
-    code = library().commodel_in_time(
-        ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(done.ctypes.data)
+    columns, finish = _Columns(program, costs), np.zeros(program.schedule.ranks)
+    code = load_library().commodel_in_time(
+        ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(finish.ctypes.data)
     )
-    return check_finished(code, done)
+    return check_finished(code, finish)
 
 
 def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max_messages: int, ranks: int) -> Array:
@@ -292,13 +292,13 @@ def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max
         program[0], costs[0] = ctypes.pointer(loaded[number].program), ctypes.pointer(loaded[number].costs)
         return 0
 
-    done = np.zeros(ranks)
-    code = library().commodel_in_parts(
-        _Feed(feed), c_int64(count), max_messages.bit_length(), c_void_p(done.ctypes.data)
+    finish = np.zeros(ranks)
+    code = load_library().commodel_in_parts(
+        _Feed(feed), c_int64(count), max_messages.bit_length(), c_void_p(finish.ctypes.data)
     )
     if failures:
         raise failures[0]
-    return check_finished(code, done)
+    return check_finished(code, finish)
 
 
 class _Columns:
@@ -306,7 +306,7 @@ class _Columns:
 
     def __init__(self, program: Program, costs: Traffic) -> None:
         self._arrays, schedule, bundles = [], program.schedule, program.bundles
-        runs = {name: getattr(program, name) for name in ("posted", "opened", "taken", "finished", "passed")}
+        runs = {name: getattr(program, name) for name in ("posted", "opened", "awaited", "finished", "passed")}
         seconds = {"wire": costs.wire, "alone": costs.unshared}
         seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
         seconds |= {"receive": np.broadcast_to(costs.receive, schedule.src.shape)}

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
-from commodel.models.keys import SAME, Pair, key, parse, sample, without_class
+from commodel.models.keys import SAME, Pair, make_key, make_sample_key, parse_key, remove_class
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import MEMORY, Schedule
 
@@ -58,16 +58,16 @@ FORMS = {
 FORM_NAMES = (*FORMS, PIECEWISE, TABLE)
 
 
-def form_text(form: str) -> str:
+def format_form(form: str) -> str:
     """Return the formula of a form as text."""
     if form == PIECEWISE:
         return "a + b·x, from x1 on a1 + b1·x, …"
     return "samples, linear in between" if form == TABLE else FORMS[form].text
 
 
-def form_takes(form: str, name: str) -> bool:
+def is_value_of_form(form: str, name: str) -> bool:
     """Return whether a function of this form has a value of this name: a coefficient or a sample."""
-    _, _, part = parsed = parse(name)
+    _, _, part = parsed = parse_key(name)
     if form == TABLE:
         return parsed.sample is not None
     if form == PIECEWISE:
@@ -75,7 +75,7 @@ def form_takes(form: str, name: str) -> bool:
     return part == "a" or part in FORMS[form].coefficients
 
 
-def needed_coefficients(form: str, name: str, values: Collection[str]) -> list[str]:
+def list_needed_coefficients(form: str, name: str, values: Collection[str]) -> list[str]:
     """Return the coefficients that a function must have.
 
     A further piece has an edge x and a height a; further pieces are numbered from 1.
@@ -84,7 +84,7 @@ def needed_coefficients(form: str, name: str, values: Collection[str]) -> list[s
         return []
     if form != PIECEWISE:
         return ["a", *FORMS[form].coefficients]
-    numbers = [PIECE.fullmatch(parse(value).part) for value in values if parse(value).function == name]
+    numbers = [PIECE.fullmatch(parse_key(value).part) for value in values if parse_key(value).function == name]
     pieces = max((int(match[1]) for match in numbers if match and match[1]), default=0)
     return ["a", *(f"{letter}{number}" for number in range(1, pieces + 1) for letter in "xa")]
 
@@ -95,17 +95,17 @@ def evaluate(form: str, name: str, values: Mapping[str, Array], x: ArrayLike) ->
     if form == TABLE:
         return Samples(name, values).at(x)
     if form == PIECEWISE:
-        return _piecewise(name, values, x)
-    coefficients = (values[key(name, letter)] for letter in FORMS[form].coefficients)
-    return values[key(name, "a")] + FORMS[form].shape(x, *coefficients)
+        return _evaluate_piecewise(name, values, x)
+    coefficients = (values[make_key(name, letter)] for letter in FORMS[form].coefficients)
+    return values[make_key(name, "a")] + FORMS[form].shape(x, *coefficients)
 
 
-def _piecewise(name: str, values: Mapping[str, Array], x: Array) -> Array:
+def _evaluate_piecewise(name: str, values: Mapping[str, Array], x: Array) -> Array:
     """Return a piecewise linear function. At an edge, it has the value of the piece below."""
-    result = values[key(name, "a")] + values.get(key(name, "b"), 0.0) * x
+    result = values[make_key(name, "a")] + values.get(make_key(name, "b"), 0.0) * x
     number = 1
-    while (edge := key(name, f"x{number}")) in values:
-        piece = values[key(name, f"a{number}")] + values.get(key(name, f"b{number}"), 0.0) * x
+    while (edge := make_key(name, f"x{number}")) in values:
+        piece = values[make_key(name, f"a{number}")] + values.get(make_key(name, f"b{number}"), 0.0) * x
         result = np.where(x > values[edge], piece, result)
         number += 1
     return result
@@ -119,15 +119,15 @@ class Samples:
     """
 
     def __init__(self, name: str, values: Mapping[str, Array]) -> None:
-        samples = [parsed.sample for parsed in map(parse, values) if parsed.function == name and parsed.sample]
-        places = sorted({place for place, _ in samples})
+        samples = [parsed.sample for parsed in map(parse_key, values) if parsed.function == name and parsed.sample]
+        places = sorted({at for at, _ in samples})
         self.levels = sorted({level for _, level in samples if level is not None})
         if not places:
             raise UserError(f"found no sample of {name}, wanted {name}.SIZE")
         self.places = np.array(places, dtype=float)
         try:
             self.columns = [
-                np.concatenate([values[sample(name, place, level)] for place in places], axis=-1)  # (draws, places)
+                np.concatenate([values[make_sample_key(name, at, level)] for at in places], axis=-1)  # (draws, places)
                 for level in self.levels or [None]
             ]
         except KeyError as missing:
@@ -149,26 +149,26 @@ class Samples:
         places = self.places
         if len(places) == 1:
             return column + 0.0 * x
-        left = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
-        share = np.maximum((x - places[left]) / (places[left + 1] - places[left]), 0.0)
-        low, high = _take(column, left), _take(column, left + 1)
+        below = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
+        share = np.maximum((x - places[below]) / (places[below + 1] - places[below]), 0.0)
+        low, high = _take_samples(column, below), _take_samples(column, below + 1)
         rise = np.where(share > 1, np.maximum(high - low, 0.0), high - low)
         return np.where(share > 1, high + (share - 1) * rise, low + share * rise)
 
 
-def _take(column: Array, index: np.ndarray) -> Array:
+def _take_samples(column: Array, index: np.ndarray) -> Array:
     """Return samples at indices: (draws, samples) at (rows) or (sizes, 1, rows) is (draws, rows) or (sizes, draws,
     rows)."""
-    taken = column[..., index]
-    return taken if index.ndim <= 1 else np.moveaxis(taken[..., 0, :], 0, 1)
+    samples = column[..., index]
+    return samples if index.ndim <= 1 else np.moveaxis(samples[..., 0, :], 0, 1)
 
 
-def coefficient_unit(form: str, name: str, unit: str, argument: str) -> str:
+def find_coefficient_unit(form: str, name: str, unit: str, argument: str) -> str:
     """Return the unit of a function's value, e.g. of `o.b` of a line.
 
     `argument` is the unit of x, empty if x is a count.
     """
-    part = parse(name).part
+    part = parse_key(name).part
     if form == TABLE or part == "a":
         return unit
     if form == PIECEWISE:
@@ -213,7 +213,7 @@ class Values:
     @cached_property
     def functions(self) -> frozenset[str]:
         """The names of all functions, with their node types."""
-        return frozenset(parse(name).function for name in self.numbers)
+        return frozenset(parse_key(name).function for name in self.numbers)
 
     @cached_property
     def _samples(self) -> dict[str, Samples]:
@@ -238,8 +238,8 @@ class Values:
         """Return the same as `at`, but a table is constant beyond its last sample, which suits a time per byte."""
         x = np.asarray(x)
         if x.size > MANY_SIZES and (x == x[..., :1]).all():  # equal sizes are evaluated once
-            once = self.at_or_last(function, x[..., :1])
-            return np.broadcast_to(once, (*once.shape[:-1], x.shape[-1]))
+            of_one_size = self.at_or_last(function, x[..., :1])
+            return np.broadcast_to(of_one_size, (*of_one_size.shape[:-1], x.shape[-1]))
         is_table = self.forms.get(function) == TABLE
         return self.at(function, np.minimum(x, self._table(function).places[-1]) if is_table else x)
 
@@ -263,11 +263,11 @@ class Values:
         if name not in self.classes:
             return self
         if name not in self._of_classes:
-            own = {short: text for text in self.numbers if (short := without_class(text, name))}
-            functions = {parse(short).function for short, text in own.items() if parse(text).part != name}
-            shared = {text: rows for text, rows in self.numbers.items() if parse(text).function not in functions}
+            own = {short: text for text in self.numbers if (short := remove_class(text, name))}
+            functions = {parse_key(short).function for short, text in own.items() if parse_key(text).part != name}
+            shared = {text: rows for text, rows in self.numbers.items() if parse_key(text).function not in functions}
             numbers = shared | {short: self.numbers[text] for short, text in own.items()}
-            forms = {short: form for text, form in self.forms.items() if (short := without_class(text, name))}
+            forms = {short: form for text, form in self.forms.items() if (short := remove_class(text, name))}
             self._of_classes[name] = replace(self, numbers=numbers, forms={**self.forms, **forms})
         return self._of_classes[name]
 
@@ -299,7 +299,7 @@ class Pairs:
         self.within = schedule.channel == MEMORY
         count = len(self.types)
         receiver_or_same = np.where(self.within, count, self.receiver)
-        names, distance = distance_classes(schedule, values) if values else ([""], 0)
+        names, distance = list_distance_classes(schedule, values) if values else ([""], 0)
         codes = np.ravel_multi_index(
             np.broadcast_arrays(self.sender, receiver_or_same, distance), (count, count + 1, len(names))
         )
@@ -312,18 +312,18 @@ class Pairs:
 
     def of_pair(self, values: Values, name: str) -> Array:
         """Return the value of each row's pair: (draws, rows)."""
-        return _by_row(values, name, self.pairs, self.of)
+        return _arrange_by_row(values, name, self.pairs, self.of)
 
     def of_sender(self, values: Values, name: str) -> Array:
         """Return the value of each row's sender: (draws, rows)."""
-        return _by_row(values, name, self.types, self.sender)
+        return _arrange_by_row(values, name, self.types, self.sender)
 
     def of_receiver(self, values: Values, name: str) -> Array:
         """Return the value of each row's receiver: (draws, rows)."""
-        return _by_row(values, name, self.types, self.receiver)
+        return _arrange_by_row(values, name, self.types, self.receiver)
 
 
-def distance_classes(schedule: Schedule, values: Values) -> tuple[list[str], np.ndarray]:
+def list_distance_classes(schedule: Schedule, values: Values) -> tuple[list[str], np.ndarray]:
     """Return the distance classes with values of their own, after "" for all others, and the index of each message's
     class."""
     names, levels = ["", *values.classes], values.levels
@@ -343,33 +343,33 @@ def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
 def of_channel(schedule: Schedule, values: Values, name: str) -> Array:
     """Return the value of each row's channel: `L.within` a node or `L.between` nodes."""
     channels, of = np.unique(schedule.channel, return_inverse=True)
-    return _by_row(values, name, ["within" if channel == MEMORY else "between" for channel in channels], of)
+    return _arrange_by_row(values, name, ["within" if channel == MEMORY else "between" for channel in channels], of)
 
 
-def _by_row(values: Values, name: str, places: Sequence[str | Pair], of: np.ndarray) -> Array:
-    if not places:
+def _arrange_by_row(values: Values, name: str, types_or_pairs: Sequence[str | Pair], of: np.ndarray) -> Array:
+    if not types_or_pairs:
         return np.zeros((*values.lead, len(of)))
-    columns = [value_of(values, name, place) for place in places]
+    columns = [find_value(values, name, type_or_pair) for type_or_pair in types_or_pairs]
     return np.concatenate([np.broadcast_to(column, (*values.lead, 1)) for column in columns], axis=-1)[..., of]
 
 
-def values_at(values: Values, place: str | Pair) -> Values:
+def select_pair_values(values: Values, type_or_pair: str | Pair) -> Values:
     """Return the values of a pair's distance class."""
-    return values.of_class(place.distance_class) if isinstance(place, Pair) else values
+    return values.of_class(type_or_pair.distance_class) if isinstance(type_or_pair, Pair) else values
 
 
-def value_of(values: Values, name: str, place: str | Pair) -> Array:
+def find_value(values: Values, name: str, type_or_pair: str | Pair) -> Array:
     """Return the value of a type, a channel or a pair."""
-    return values[value_name(values.numbers.__contains__, name, place)]
+    return values[find_value_name(values.numbers.__contains__, name, type_or_pair)]
 
 
-def value_name(exists: Callable[[str], bool], name: str, place: str | Pair) -> str:
+def find_value_name(exists: Callable[[str], bool], name: str, type_or_pair: str | Pair) -> str:
     """Return the name of the value of a type, a channel or a pair. The types of a pair may be named in either order."""
-    names = [key(name, place), name]
-    if isinstance(place, Pair) and not place.within:
-        names.insert(1, key(name, place.two, place.one))
+    names = [make_key(name, type_or_pair), name]
+    if isinstance(type_or_pair, Pair) and not type_or_pair.within:
+        names.insert(1, make_key(name, type_or_pair.two, type_or_pair.one))
     if not any(map(exists, names)):
-        raise UserError(f"the parameters have no {name} for {place}")
+        raise UserError(f"the parameters have no {name} for {type_or_pair}")
     return next(filter(exists, names))
 
 
@@ -395,7 +395,7 @@ class Classes:
         lead = np.broadcast_shapes((*values.lead, 1), (*bytes.shape[:-1], 1)) if bytes.ndim > 1 else (*values.lead, 1)
         column = np.zeros((*lead[:-1], len(self.distance)))
         for distance, rows in self.rows.items():
-            function = key(name, self.levels.names[distance])
+            function = make_key(name, self.levels.names[distance])
             if function not in values.functions:
                 function = name
             if function not in values.functions:
@@ -404,6 +404,6 @@ class Classes:
         return column
 
 
-def by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy) -> Array:
+def evaluate_by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy) -> Array:
     """Return a function of each message's distance class, at the sizes of a schedule: see `Classes.column`."""
     return Classes.of(schedule, levels).column(name, schedule.bytes, values)

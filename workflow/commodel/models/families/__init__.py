@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.values import (
@@ -17,17 +17,17 @@ from commodel.models.evaluation.values import (
     PIECEWISE,
     TABLE,
     Values,
-    coefficient_unit,
-    form_takes,
-    form_text,
-    needed_coefficients,
+    find_coefficient_unit,
+    format_form,
+    is_value_of_form,
+    list_needed_coefficients,
 )
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import fit_mean
-from commodel.models.keys import key, parse, without_class
+from commodel.models.keys import make_key, parse_key, remove_class
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
-from commodel.units import shown
+from commodel.units import show_value
 
 # Number of words after a parameter's name, if it depends on the node type, a pair of types, ….
 PLACES = {"": 0, "type": 1, "pair": 2, "channel": 1, "class": 1, "level": 1}
@@ -68,7 +68,7 @@ class Parameter:
 GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0.0, recalibrated=False)
 
 
-def local_work(observed: Observed) -> Array:
+def fit_local_work(observed: Observed) -> Array:
     """Return γ in seconds per byte from the probe `work`; all sizes have the same weight."""
     work = observed.cases("work")
     return fit_mean(work.seconds / work["bytes"])
@@ -122,21 +122,21 @@ class Family:
 
     def accepts(self, name: str, classes: Collection[str] = ()) -> bool:
         """Return whether the model may have a value of this name, also in one of the given distance classes."""
-        parameter, plain = self.by_name.get(parse(name).parameter), name
-        if self.by_class and parse(name).part in classes:
-            plain = without_class(name, parse(name).part)
+        parameter, plain = self.by_name.get(parse_key(name).parameter), name
+        if self.by_class and parse_key(name).part in classes:
+            plain = remove_class(name, parse_key(name).part)
         return parameter is not None and bool(parameter.argument or parameter.of or plain == parameter.name)
 
     def full_name(self, name: str, classes: Collection[str] = ()) -> str:
         """Return the full name of a function that is given as one number: `alpha` is `alpha.a`, `o.fat` is
         `o.fat.a`."""
-        parameter, parsed = self.by_name.get(parse(name).parameter), parse(name)
+        parameter, parsed = self.by_name.get(parse_key(name).parameter), parse_key(name)
         if parameter is None or not parameter.argument or parsed.of_function:
             return name
         places = name.split(".")[1:]
         if self.by_class and parsed.part in classes:
             places.pop()
-        return key(name, "a") if len(places) in (0, PLACES[parameter.of]) else name
+        return make_key(name, "a") if len(places) in (0, PLACES[parameter.of]) else name
 
 
 def find_family(name: str) -> Family:
@@ -144,30 +144,32 @@ def find_family(name: str) -> Family:
     return lookup("models.families", "FAMILY", name)
 
 
-def family_names() -> list[str]:
+def list_family_names() -> list[str]:
     """Return the names of all models."""
     return list(discover("models.families", "FAMILY"))
 
 
-def complete(entry: Family, values: Values) -> Values:
+def complete_values(entry: Family, values: Values) -> Values:
     """Return the values with defaults filled in; raise a UserError for a missing or unknown one."""
     _check_classes(entry, values)
     numbers = dict(values.numbers)
     unknown = [name for name in numbers if not entry.accepts(name, values.classes)]
     if unknown:
-        raise UserError(f"family {entry.name} has no parameter '{unknown[0]}'; {suggest(unknown[0], entry.by_name)}")
-    present = {parse(name).parameter for name in numbers}
+        raise UserError(
+            f"family {entry.name} has no parameter '{unknown[0]}'; {suggest_name(unknown[0], entry.by_name)}"
+        )
+    present = {parse_key(name).parameter for name in numbers}
     for parameter in entry.parameters:
         if parameter.name in present or parameter.optional:
             continue
         if parameter.default is None:
             raise UserError(f"family {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})")
-        numbers[key(parameter.name, "a" if parameter.argument else "")] = np.array([[parameter.default]])
+        numbers[make_key(parameter.name, "a" if parameter.argument else "")] = np.array([[parameter.default]])
     for name, chosen in values.settings.items():
         allowed = (entry.settings or {}).get(name)
         if allowed and chosen not in allowed:
             raise UserError(f"family {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}")
-    return replace(values, numbers=numbers, forms=_checked_forms(entry, values.forms, numbers))
+    return replace(values, numbers=numbers, forms=_check_forms(entry, values.forms, numbers))
 
 
 def _check_classes(entry: Family, values: Values) -> None:
@@ -180,53 +182,55 @@ def _check_classes(entry: Family, values: Values) -> None:
         raise UserError(f"family {entry.name}, setting classes: found distance classes {why}, wanted none")
     types = values.settings.get("types", {})
     if not isinstance(types, Mapping) or not all(isinstance(count, int) and count >= 0 for count in types.values()):
-        wanted = f"found {shown(types)}, wanted the number of nodes of each type"
+        wanted = f"found {show_value(types)}, wanted the number of nodes of each type"
         raise UserError(f"family {entry.name}, setting types: {wanted}")
     if isinstance(classes, list | tuple):
         class_names = Hierarchy.of(values.settings.get("levels", {})).names
     if not class_names or any(name not in class_names for name in classes):
         wanted = f"a list of {', '.join(class_names)}" if class_names else "a list of distance classes"
-        raise UserError(f"family {entry.name}, setting classes: found {shown(classes)}, wanted {wanted}")
+        raise UserError(f"family {entry.name}, setting classes: found {show_value(classes)}, wanted {wanted}")
 
 
-def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+def _check_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return the form of every non-constant function; raise a UserError for a coefficient that it lacks or cannot use.
 
     A function with coefficient `a` only is constant, whatever its default form.
     """
     parts: dict[str, set[str]] = {}
     for name in names:
-        parts.setdefault(parse(name).parameter, set()).add(name)
+        parts.setdefault(parse_key(name).parameter, set()).add(name)
     forms = {parameter.name: parameter.form for parameter in entry.parameters if parameter.form}
-    forms = {name: form for name, form in forms.items() if parts.get(name) != {key(name, "a")}} | dict(chosen)
+    forms = {name: form for name, form in forms.items() if parts.get(name) != {make_key(name, "a")}} | dict(chosen)
     for function, form in forms.items():
         if form not in FORM_NAMES:
-            raise UserError(f"family {entry.name}, form of {function}: found '{form}'; {suggest(form, FORM_NAMES)}")
-        for letter in needed_coefficients(form, function, names):
-            if key(function, letter) not in names:
-                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {form_text(form)}")
+            raise UserError(
+                f"family {entry.name}, form of {function}: found '{form}'; {suggest_name(form, FORM_NAMES)}"
+            )
+        for letter in list_needed_coefficients(form, function, names):
+            if make_key(function, letter) not in names:
+                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {format_form(form)}")
     for name in names:
-        parameter, function, _ = parse(name)
-        form, about = forms.get(function, "constant"), entry.by_name[parameter]
-        if about.argument and not form_takes(form, name):
-            raise UserError(f"family {entry.name} does not use {name}: {function or name} is {form_text(form)}")
+        parameter, function, _ = parse_key(name)
+        form, parameter_entry = forms.get(function, "constant"), entry.by_name[parameter]
+        if parameter_entry.argument and not is_value_of_form(form, name):
+            raise UserError(f"family {entry.name} does not use {name}: {function or name} is {format_form(form)}")
     return forms
 
 
-def unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
+def find_unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
     """Return the unit of a value, e.g. of `o.b`."""
-    parsed = parse(name)
+    parsed = parse_key(name)
     parameter = entry.by_name[parsed.parameter]
     if not parameter.argument:
         return parameter.unit
     form = forms.get(parsed.function, forms.get(parameter.name, parameter.form or "constant"))
-    return coefficient_unit(form, name, parameter.unit, "B" if parameter.argument == "m" else "")
+    return find_coefficient_unit(form, name, parameter.unit, "B" if parameter.argument == "m" else "")
 
 
 def infer_forms(entry: Family, names: Iterable[str]) -> dict[str, str]:
     """Return the forms of functions from the names of their values, for functions without a default form."""
     parts: dict[str, set[str]] = {}
-    for parsed in map(parse, sorted(names)):
+    for parsed in map(parse_key, sorted(names)):
         parameter = entry.by_name.get(parsed.parameter)
         if parameter and parameter.argument and not parameter.form:
             parts.setdefault(parsed.function, set()).add("sample" if parsed.sample else parsed.part)
@@ -243,6 +247,6 @@ def infer_forms(entry: Family, names: Iterable[str]) -> dict[str, str]:
     return {function: form for function, form in chosen.items() if form}
 
 
-def meanings(names: Sequence[str]) -> dict[tuple[str, str], str]:
+def list_meanings(names: Sequence[str]) -> dict[tuple[str, str], str]:
     """Return the meaning of each parameter, by model and parameter name."""
     return {(name, parameter.name): parameter.meaning for name in names for parameter in find_family(name).parameters}

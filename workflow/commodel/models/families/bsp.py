@@ -9,11 +9,11 @@ word. l depends on the number of ranks, and is the time at h = 0.
 
 import numpy as np
 
-from commodel.models.evaluation.repeated_rounds import condense
+from commodel.models.evaluation.repeated_rounds import condense_rounds
 from commodel.models.evaluation.replay import count_most_rows, sum_longest_work
-from commodel.models.evaluation.values import evaluate, form_text
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import choose_form, fit_line, fit_mean, least_squares, make_curve
+from commodel.models.evaluation.values import evaluate, format_form
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.fitting.regression import choose_form, fit_least_squares, fit_line, fit_mean, make_curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
 
 SHAPES = {
@@ -37,7 +37,7 @@ def fit(observed: Observed) -> Fitted:
     unknown = {"l": f"how it grows is not observable from {len(counts)} number(s) of ranks"} if len(counts) < 3 else {}
     if shared := describe_shared_nodes(steps):
         notes |= {"g": shared, "l": f"{notes['l']}; {shared}"}
-    coefficients = least_squares([h, *(ranks == count for count in counts)], time, weights)
+    coefficients = fit_least_squares([h, *(ranks == count for count in counts)], time, weights)
     g, waiting_times = np.maximum(coefficients[:, 0], 0), coefficients[:, 1:]
 
     waiting = time - g[:, None] * h
@@ -49,18 +49,18 @@ def fit(observed: Observed) -> Fitted:
         values = {"g": g, "l.a": a, "l.b": b}
     l_at = evaluate(form, "l", {name: draws[0] for name, draws in values.items()}, counts)
     fitted = g[0] * h + l_at[np.searchsorted(counts, ranks)]
-    l = f"l = {form_text(form).replace('x', 'p')}"
+    l = f"l = {format_form(form).replace('x', 'p')}"
     curves = (
         make_curve("supersteps", h, time[0], fitted, f"h·g + l, {l}", len(values), ("messages a rank", "time / s")),
         make_curve("waiting for all", counts, waiting_times[0], l_at, l, 2, ("ranks", "time / s")),
     )
-    values["gamma"] = local_work(observed)
+    values["gamma"] = fit_local_work(observed)
     return Fitted(values, (packet, packet), {"l": form}, notes, unknown, curves, {"ranks": int(counts[-1])})
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
     wait = values.at("l", np.array([float(schedule.ranks)]))
-    schedule, times = condense(schedule)
+    schedule, times = condense_rounds(schedule)
     ends = [bool(len(step.dst) or step.work.stop > step.work.start) for step in schedule.steps]
     h = times @ [max(count_most_rows(step.senders), count_most_rows(step.receives)) for step in schedule.steps]
     w = sum_longest_work(schedule, schedule.work_seconds(values["gamma"]), times)

@@ -29,7 +29,7 @@ from commodel.models.evaluation.buffer_overflow import (
 )
 from commodel.models.evaluation.replay import Costs, finish_times, replay
 from commodel.models.evaluation.tcp import Port, Repeats, simulate
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.link_capacities import fit_shared_latency
 from commodel.models.fitting.observed import select_common
 from commodel.models.fitting.packets import (
@@ -42,7 +42,7 @@ from commodel.models.fitting.packets import (
 )
 from commodel.models.fitting.regression import fit_piecewise, make_curve, make_line_curve
 from commodel.models.fitting.round_trips import collect_round_trips
-from commodel.models.keys import key
+from commodel.models.keys import make_key
 from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import KINDS
@@ -72,22 +72,24 @@ def fit(observed: Observed) -> Fitted:
         if not len(size):
             raise UserError(f"no measurements of short messages for {name}")
         scale = seconds[0] if scale is None else scale
-        forms[name], pieces = fit_piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, most=2)
+        forms[name], pieces = fit_piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, max_pieces=2)
         values.update(pieces)
         if forms[name] == "linear":
             curves.append(
-                make_line_curve(title, size, seconds, pieces[key(name, "a")], pieces[key(name, "b")], "a + b·m")
+                make_line_curve(
+                    title, size, seconds, pieces[make_key(name, "a")], pieces[make_key(name, "b")], "a + b·m"
+                )
             )
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", *fit_gap(observed, "deal", "n", "gap between sends"))
-    buffer, reason, remark = fit_buffer(observed)
+    buffer, reason, buffer_note = fit_buffer(observed)
     lossy = "" if reason else describe_overflow(observed, buffer)
     line("g_r", *fit_gap(observed, "stream", "senders", "gap between receptions", "min" if lossy else "median"))
     line("O_r", *fit_background_cost(observed, "a reception in the background"))
     values["U_r"] = fit_receive_cost(observed)
     overheads = Values({name: draws[:, None] for name, draws in values.items()}, forms)
-    latency, evidence = _latency(observed, overheads)
+    latency, evidence = _fit_latency(observed, overheads)
     values |= latency
     curves.append(evidence)
     unknown = {
@@ -107,14 +109,14 @@ def fit(observed: Observed) -> Fitted:
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
         else:
             missing[name] = "not observable: a copy takes no time on this platform"
-    values["gamma"] = local_work(observed)
+    values["gamma"] = fit_local_work(observed)
     values["packet"] = np.full(len(values["U_r"]), PACKET)
     values["timeout"] = np.full(len(values["U_r"]), TIMEOUT) if waits is None else waits
     source = (
         "the value of Linux, not measured" if waits is None else "from streams to one rank that were sometimes late"
     )
     notes = {"packet": "the value of Ethernet, not measured", "timeout": source}
-    notes |= {name: note for name, note in (("B_L", remark), ("g_r", lossy)) if note}
+    notes |= {name: note for name, note in (("B_L", buffer_note), ("g_r", lossy)) if note}
     notes |= {"g_s": "measured with one receiver, which may limit it"} if observed.cases("deal")["n"].max() == 1 else {}
     sizes = (trips.size[0], trips.size[-1])
     settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
@@ -122,7 +124,7 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing)
 
 
-def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curve]:
+def _fit_latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curve]:
     """Return the parameters of L(m, p), fitted to round trips of several pairs at once minus overheads, and the
     curve."""
     pairs = observed.cases("pairs")
@@ -144,10 +146,10 @@ def predict(schedule: Schedule, values: Values) -> Array:
     """Return the finish times of all ranks (last axis), with the loss of packets."""
     if isinstance(schedule, CompactSchedule):
         if "B_L" not in values:
-            return replay(schedule, lambda part: _costs(part, values), lambda part: _work(part, values))
+            return replay(schedule, lambda part: _compute_costs(part, values), lambda part: _compute_work(part, values))
         schedule = schedule.whole  # the contents of a buffer depend on all messages
-    costs, work = _costs(schedule, values), _work(schedule, values)
-    dropped = _dropped(schedule, values, costs, work)
+    costs, work = _compute_costs(schedule, values), _compute_work(schedule, values)
+    dropped = _find_dropped(schedule, values, costs, work)
     if dropped is None:
         return finish_times(schedule, costs, work)
     rows, lost = dropped
@@ -176,9 +178,9 @@ def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless
     )
     loses = np.broadcast_to(lost.retransmitted.any(axis=-1), (*sizes, draws)).any(axis=-1)
     chances = np.broadcast_to(values["chance"], (draws, 1))[:, 0].tolist()
-    for place in np.argwhere(loses):
-        size = tuple(place)
-        network = Network.of(_at_size(schedule, size), values)
+    for index in np.argwhere(loses):
+        size = tuple(index)
+        network = Network.of(_select_size(schedule, size), values)
         if network.packets > MAX_PACKETS:
             continue
         runs, simulated = max(FEWEST_RUNS, MAX_PACKETS // network.packets), []
@@ -206,7 +208,7 @@ def repeat_over_tcp(schedule: Schedule, values: Values) -> Repeats | None:
     return network.repeat(0) if network.packets <= MAX_PACKETS else None
 
 
-def _at_size(schedule: Schedule, size: tuple[int, ...]) -> Schedule:
+def _select_size(schedule: Schedule, size: tuple[int, ...]) -> Schedule:
     """Return the schedule at one of its sizes."""
     if not size:
         return schedule
@@ -228,17 +230,20 @@ class Network:
     def of(cls, schedule: Schedule, values: Values) -> "Network":
         packet, empty = values["packet"], np.zeros((1, 1))
         full, limit, size = float(packet[0, 0]), float(values["eager"][0, 0]), np.maximum(schedule.bytes, 0)
-        first, rest = np.where(size < limit, size, limit), np.where(size < limit, 0, size - limit + HEADER)
-        eager, granted = np.maximum(np.ceil(first / full), 1), np.ceil(rest / full)
-        last = np.where(granted > 0, rest - (granted - 1) * full, first - (eager - 1) * full)
+        eager_bytes, granted_bytes = (
+            np.where(size < limit, size, limit),
+            np.where(size < limit, 0, size - limit + HEADER),
+        )
+        eager, granted = np.maximum(np.ceil(eager_bytes / full), 1), np.ceil(granted_bytes / full)
+        last = np.where(granted > 0, granted_bytes - (granted - 1) * full, eager_bytes - (eager - 1) * full)
         gap_out, receive = values.at("g_s", packet), values.at("O_r", packet) + values["U_r"]
-        path_latency = values.at("O_s", packet) + latency(values, packet, 2, gap_out)
-        back = values.at("O_s", empty) + latency(values, empty, 2, gap_out)
+        path_latency = values.at("O_s", packet) + compute_latency(values, packet, 2, gap_out)
+        return_latency = values.at("O_s", empty) + compute_latency(values, empty, 2, gap_out)
         numbers = (
             gap_out,
             np.maximum(values.at("g_r", packet), receive),
             path_latency,
-            back,
+            return_latency,
             values["B_L"],
             values["timeout"],
         )
@@ -250,15 +255,14 @@ class Network:
         """Packets of a simulation."""
         return 4 * int(self.counts.sum())
 
-    def run(self, draw: int, repeats: int, seed: int, more: float = 0.0) -> Repeats:
-        """Return repeats of the schedule over TCP with the values of a draw, and with a buffer that is `more` packets
-        larger."""
+    def run(self, draw: int, repeats: int, seed: int, extra_packets: float = 0.0) -> Repeats:
+        """Return repeats of the schedule over TCP with the values of a draw and a buffer larger by `extra_packets`."""
 
         def row(column: Array) -> Array:
             return column[draw] if len(column) > 1 else column[0]
 
         port = Port(*(float(row(column)[0]) for column in self.numbers))
-        port = replace(port, buffer=max(port.buffer + more, 0.0))
+        port = replace(port, buffer=max(port.buffer + extra_packets, 0.0))
         gaps = (row(self.gaps[0]), row(self.gaps[1]))
         result = simulate(self.schedule, self.counts, gaps, port, repeats, seed, self.eager)
         return replace(result, finish=result.finish + float(row(self.receive)[0]))
@@ -272,9 +276,9 @@ class Network:
         return Repeats(*columns)
 
 
-def _costs(schedule: Schedule, values: Values) -> Costs:
+def _compute_costs(schedule: Schedule, values: Values) -> Costs:
     """Return the costs of all messages, without losses."""
-    packet, (last_packet, full) = values["packet"], _packets(schedule, values)
+    packet, (last_packet, full) = values["packet"], _count_packets(schedule, values)
 
     def both(name: str) -> tuple[Array, Array]:
         return values.at(name, last_packet), values.at(name, packet)
@@ -282,10 +286,10 @@ def _costs(schedule: Schedule, values: Values) -> Costs:
     (O_s, O_s_full), (g_s, g_s_full), (g_r, g_r_full), (O_r, O_r_full) = map(both, ("O_s", "g_s", "g_r", "O_r"))
     U_r = values["U_r"]
     busy = full * g_s_full + g_s
-    ranks = count_ranks_in_flight(schedule, latency(values, last_packet, 2, g_s), busy)
+    ranks = count_ranks_in_flight(schedule, compute_latency(values, last_packet, 2, g_s), busy)
     receive_full = O_r_full + U_r
-    last = full * g_s_full + O_s + latency(values, last_packet, ranks, g_s)
-    full_before = O_s_full + latency(values, packet, ranks, g_s_full) + receive_full
+    last = full * g_s_full + O_s + compute_latency(values, last_packet, ranks, g_s)
+    full_before = O_s_full + compute_latency(values, packet, ranks, g_s_full) + receive_full
     full_before = full_before + (full - 1) * np.maximum(g_s_full, receive_full)
     arrival = np.where(full > 0, np.maximum(last, full_before), last)
     return Costs(
@@ -297,19 +301,19 @@ def _costs(schedule: Schedule, values: Values) -> Costs:
     )
 
 
-def _packets(schedule: Schedule, values: Values) -> tuple[Array, Array]:
+def _count_packets(schedule: Schedule, values: Values) -> tuple[Array, Array]:
     """Return for every message the bytes of its last packet, and the number of full packets before it."""
     size = np.maximum(schedule.bytes, 0)
     full = np.maximum(np.ceil(size / values["packet"]) - 1, 0)
     return size - full * values["packet"], full
 
 
-def _dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> tuple[np.ndarray, Overflow] | None:
+def _find_dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> tuple[np.ndarray, Overflow] | None:
     """Return the rows of messages that may lose packets, and their losses; None if there are none or the buffer is
     unknown."""
     if "B_L" not in values or not len(schedule.src):
         return None
-    last_packet, full = _packets(schedule, values)
+    last_packet, full = _count_packets(schedule, values)
     packets = full + 1
     service = (full * values.at("g_r", values["packet"]) + values.at("g_r", last_packet)) / packets
     rows = find_overflow_candidates(schedule.dst, costs.gap_out, packets, service, values["B_L"])
@@ -320,13 +324,13 @@ def _dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> t
     return rows, find_overflow(schedule.dst[rows], leaves, *columns, values["B_L"])
 
 
-def latency(values: Values, size: Array, ranks: Array | int, g_s: Array) -> Array:
+def compute_latency(values: Values, size: Array, ranks: Array | int, g_s: Array) -> Array:
     """Return L(m, p) in seconds."""
     share = ranks * size / (values["capacity"] * np.maximum(g_s, 1e-12)) if "capacity" in values else 0.0
     return values["L_0"] + values["L_p"] * ranks + values["L_m"] * size * np.maximum(1, share)
 
 
-def _work(schedule: Schedule, values: Values) -> Array:
+def _compute_work(schedule: Schedule, values: Values) -> Array:
     """Return the seconds of local work; copies are from memory to memory."""
     work = schedule.work
     reduced = schedule.work_seconds(values["gamma"])
@@ -336,14 +340,14 @@ def _work(schedule: Schedule, values: Values) -> Array:
     return np.where(work.kind == KINDS.index("copy"), work.seconds + copied, reduced)
 
 
-def delivered(schedule: Schedule, values: Values) -> Array | None:
+def compute_delivered_share(schedule: Schedule, values: Values) -> Array | None:
     """Return the smallest share of packets that a receiver gets, for each size of a stack; None if the buffer is
     unknown."""
     if "B_L" not in values:
         return None
     schedule = schedule.whole
     sizes = schedule.bytes.shape[:-2]
-    dropped = _dropped(schedule, values, _costs(schedule, values), _work(schedule, values))
+    dropped = _find_dropped(schedule, values, _compute_costs(schedule, values), _compute_work(schedule, values))
     if dropped is None:
         return np.ones(sizes)
     share = dropped[1].delivered
@@ -352,14 +356,14 @@ def delivered(schedule: Schedule, values: Values) -> Array | None:
 
 def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
     """Return why a prediction has limited validity: packets are lost, and when they are sent again."""
-    shares = delivered(schedule, values)
+    shares = compute_delivered_share(schedule, values)
     if shares is None:
         return ""
     schedule, timeout = schedule.whole, format_seconds(float(values["timeout"][0, 0]))
     texts = []
     for size, share in np.ndenumerate(shares):
         text = f"loses packets: {100 * share:.0f} % delivered at the most loaded receiver" if share < 1 else ""
-        repeats = repeat_over_tcp(_at_size(schedule, size), values) if text else None
+        repeats = repeat_over_tcp(_select_size(schedule, size), values) if text else None
         if repeats:
             low, high = np.percentile(schedule.cost(repeats.finish), [2.5, 97.5])
             text += f"; over TCP 95 % of the repeats take {format_seconds(low)} to {format_seconds(high)}, "
@@ -426,7 +430,7 @@ FAMILY = Family(
         "recovery": "Whether a lost packet is sent again a timeout later, as in the paper, or as TCP does, simulated"
     },
     limits=describe_limits,
-    delivered=delivered,
+    delivered=compute_delivered_share,
     ignores="which nodes ranks share; that in a full network packets are further apart (only L has its capacity); "
     "losses other than at a receiver's port",
 )

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.evaluation.values import Pairs
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.families.loggp import costs
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.families.loggp import compute_costs
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import Network, RoundTrips, collect_pair_trips, fit_network
-from commodel.models.keys import Pair, key
+from commodel.models.keys import Pair, make_key
 from commodel.models.probes import BETWEEN
 from commodel.parameters import Curve
 
@@ -24,21 +24,21 @@ Overheads = Mapping[str, tuple[Array, Array]]  # o_s and o_r, by type of node
 def fit(observed: Observed) -> Fitted:
     values, notes, unknown, curves = {}, {}, {}, []
     trips = collect_pair_trips(observed)
-    overhead = overheads(trips)
+    overhead = choose_overheads(trips)
     for kind, (o_s, o_r) in overhead.items():
-        values |= {key("o_s", kind): o_s, key("o_r", kind): o_r}
+        values |= {make_key("o_s", kind): o_s, make_key("o_r", kind): o_r}
     for pair, pair_seen in trips.items():
         between, evidence = pair_network(pair, pair_seen, overhead)
-        values |= {key(name, pair): getattr(between, name) for name in ("L", "g", "G")}
-        notes |= {key(name, pair): note for name, note in between.notes.items()}
-        unknown |= {key(name, pair): note for name, note in between.unknown.items()}
+        values |= {make_key(name, pair): getattr(between, name) for name in ("L", "g", "G")}
+        notes |= {make_key(name, pair): note for name, note in between.notes.items()}
+        unknown |= {make_key(name, pair): note for name, note in between.unknown.items()}
         curves.append(evidence)
-    values["gamma"] = local_work(observed)
+    values["gamma"] = fit_local_work(observed)
     size = next(iter(trips.values())).size
     return Fitted(values, (size[0], size[-1]), {}, notes, unknown, tuple(curves), observed.placement)
 
 
-def overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
+def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     """Return o_s and o_r of every node type.
 
     They are from pairs of two nodes of the type if there are any, else from pairs within a node. In a pair, the first
@@ -67,7 +67,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     def of_part(part: Schedule, values: Values) -> Costs:
         pairs = Pairs(part, types)
         overhead = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
-        return costs(part, **overhead, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
+        return compute_costs(part, **overhead, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
 
     return replay_by_class(schedule, values, of_part, types)
 

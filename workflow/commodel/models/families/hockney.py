@@ -18,9 +18,9 @@ import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.evaluation.values import evaluate
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import fit_piecewise, make_curve
-from commodel.models.keys import key, parse
+from commodel.models.keys import make_key, parse_key
 from commodel.models.probes import EVERYWHERE
 
 WAITING_SHARE = 0.1  # share of a predicted time in which ports wait, from which it is reported
@@ -32,13 +32,13 @@ def fit(observed: Observed) -> Fitted:
     size, half = pingpong["bytes"], pingpong.seconds / 2
     form, line = fit_piecewise("T", size, half, 1 / half[0] ** 2)
     values, notes = {}, {}
-    edges = [parse(name).part[1:] for name in line if parse(name).part.startswith("x")]
+    edges = [parse_key(name).part[1:] for name in line if parse_key(name).part.startswith("x")]
     for number in ("", *edges):
-        values[key("alpha", f"a{number}")] = line[key("T", f"a{number}")]
-        values[key("beta", f"a{number}")] = line[key("T", f"b{number}")]
+        values[make_key("alpha", f"a{number}")] = line[make_key("T", f"a{number}")]
+        values[make_key("beta", f"a{number}")] = line[make_key("T", f"b{number}")]
         if number:
-            edge = key("alpha", f"x{number}")
-            values[edge] = values[key("beta", f"x{number}")] = line[key("T", f"x{number}")]
+            edge = make_key("alpha", f"x{number}")
+            values[edge] = values[make_key("beta", f"x{number}")] = line[make_key("T", f"x{number}")]
             notes[edge] = "found in the data; the change lies between this size and the next one probed"
     pieces = 1 + len(edges)
     forms = dict.fromkeys(("alpha", "beta"), "piecewise" if pieces > 1 else "constant")
@@ -51,7 +51,7 @@ def fit(observed: Observed) -> Fitted:
 
     title = "α + β·m" + (f", {pieces} pieces" if pieces > 1 else "")
     evidence = make_curve("half a round trip", size, half[0], estimated(form, line), title, 3 * pieces - 1, refit=refit)
-    values["gamma"] = local_work(observed)
+    values["gamma"] = fit_local_work(observed)
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, curves=(evidence,))
 
 
@@ -71,8 +71,10 @@ def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
     class."""
     if not values.classes:
         return ""
-    whole, at_once = (np.ravel(schedule.cost(predict(schedule, values, held))) for held in (True, False))
-    waiting = (1 - at_once / np.maximum(whole, TINY)).tolist()
+    with_held_ports, with_free_ports = (
+        np.ravel(schedule.cost(predict(schedule, values, port_held))) for port_held in (True, False)
+    )
+    waiting = (1 - with_free_ports / np.maximum(with_held_ports, TINY)).tolist()
     return [
         f"overlap not modelled: ports wait for α in up to {share:.0%} of it" if share >= WAITING_SHARE else ""
         for share in waiting

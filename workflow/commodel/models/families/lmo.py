@@ -12,11 +12,11 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.evaluation.values import Pairs
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.observed import select_common
 from commodel.models.fitting.regression import fit_line, make_line_curve
 from commodel.models.fitting.round_trips import list_pair_probes, measure_half_trip
-from commodel.models.keys import Pair, key
+from commodel.models.keys import Pair, make_key
 from commodel.models.probes import BETWEEN
 
 
@@ -29,32 +29,32 @@ def fit(observed: Observed) -> Fitted:
         one, two = select_common("bytes", *by_count)
         node_type, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
         C, t = by_type[node_type] = fit_line(size, second, 1 / one.seconds[0] ** 2)
-        curves.append(make_line_curve(f"what a second message adds, {node_type}", size, second, C, t, "C + t·m"))
+        curves.append(make_line_curve(f"cost of a second message, {node_type}", size, second, C, t, "C + t·m"))
     for node_type in observed.types or ("node",):
         if node_type not in by_type:
             raise UserError(f"no measurements of probe 'triplet' with a root of type {node_type}")
     observed.cases("prtt")  # raises an error without round trips between two nodes, which L and β need
     halves = {pair: measure_half_trip(observed, pair) for pair in list_pair_probes(observed)}
     trips = {pair: (size, half, *fit_line(size, half, 1 / half[0] ** 2)) for pair, (size, half) in halves.items()}
-    for pair, (_, _, whole, slope) in trips.items():
+    for pair, (_, _, intercept, slope) in trips.items():
         node_type, other = pair.types
         if node_type == other:  # two equal processors cannot take longer than the whole message
             by_type[node_type] = (
-                np.minimum(by_type[node_type][0], whole / 2),
+                np.minimum(by_type[node_type][0], intercept / 2),
                 np.minimum(by_type[node_type][1], slope / 2),
             )
     for node_type, (C, t) in by_type.items():
-        values |= {key("C", node_type): C, key("t", node_type): t}
-    for pair, (size, half, whole, slope) in trips.items():
+        values |= {make_key("C", node_type): C, make_key("t", node_type): t}
+    for pair, (size, half, intercept, slope) in trips.items():
         (C_i, t_i), (C_j, t_j) = (by_type[node_type] for node_type in pair.types)
-        L, invbeta = np.maximum(whole - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
-        values |= {key("L", pair): L, key("invbeta", pair): invbeta}
+        L, invbeta = np.maximum(intercept - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
+        values |= {make_key("L", pair): L, make_key("invbeta", pair): invbeta}
         predicted = C_i + L + C_j, t_i + invbeta + t_j
         text = "C_i + L + C_j + m·(t_i + 1/β + t_j)"
         curves.append(make_line_curve(f"half a round trip, {pair}", size, half, *predicted, text))
     zero = "not distinguishable from 0: the other values explain the whole time"
     unknown = {name: zero for name, draws in values.items() if draws[0] == 0}
-    values["gamma"] = local_work(observed)
+    values["gamma"] = fit_local_work(observed)
     sizes = triplets["bytes"].min(), triplets["bytes"].max()
     return Fitted(values, sizes, unknown=unknown, curves=tuple(curves), settings=observed.placement)
 

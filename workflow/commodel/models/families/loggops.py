@@ -20,7 +20,7 @@ import numpy as np
 
 from commodel.models.evaluation import simulator
 from commodel.models.evaluation.replay import Costs, replay_by_class
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import fit_line, fit_mean, make_curve
 from commodel.models.fitting.round_trips import NEVER, collect_round_trips, find_last_before_jump, fit_network
 from commodel.models.probes import EVERYWHERE
@@ -66,7 +66,7 @@ def fit(observed: Observed) -> Fitted:
         make_curve("spacing of a burst", size, trips.spacing[0], spacing, "max(g + (m−1)·G, o + (m−1)·O)", 2),
         make_curve("overhead of both ends", size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
     )
-    values = {"L": L, "o": o, "g": g, "G": G, "O": O, "gamma": local_work(observed)}
+    values = {"L": L, "o": o, "g": g, "G": G, "O": O, "gamma": fit_local_work(observed)}
     notes, missing = dict(in_network.notes), {}
     if has_rendezvous:
         values["S"] = np.full(len(L), S)

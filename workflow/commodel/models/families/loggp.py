@@ -8,7 +8,7 @@ L is half a round trip minus both overheads; Netgauge's "L" includes them.
 import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import collect_round_trips, fit_network
 from commodel.models.probes import EVERYWHERE
@@ -31,18 +31,18 @@ def fit(observed: Observed) -> Fitted:
         make_curve("send overhead", size, trips.o_s[0], np.full(len(size), o_s[0]), "o_s"),
         make_curve("receive overhead", size, trips.o_r[0], np.full(len(size), o_r[0]), "o_r"),
     )
-    values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": local_work(observed)}
+    values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": fit_local_work(observed)}
     return Fitted(values, (size[0], size[-1]), notes=in_network.notes, unknown=in_network.unknown, curves=curves)
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
     def of_part(part: Schedule, values: Values) -> Costs:
-        return costs(part, **{name: values[name] for name in ("L", "o_s", "o_r", "g", "G")})
+        return compute_costs(part, **{name: values[name] for name in ("L", "o_s", "o_r", "g", "G")})
 
     return replay_by_class(schedule, values, of_part)
 
 
-def costs(schedule: Schedule, L: Array, o_s: Array, o_r: Array, g: Array, G: Array) -> Costs:
+def compute_costs(schedule: Schedule, L: Array, o_s: Array, o_r: Array, g: Array, G: Array) -> Costs:
     """Return the costs of messages; all have the given values, or each row has its own."""
     body = G * np.maximum(schedule.bytes - 1, 0)
     return Costs(send=o_s, receive=o_r, wire=L + body, gap_out=g + body, gap_in=g + body)

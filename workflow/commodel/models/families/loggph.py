@@ -10,11 +10,11 @@ import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.evaluation.values import of_channel
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.families.hloggp import pair_network
-from commodel.models.families.loggp import costs
+from commodel.models.families.loggp import compute_costs
 from commodel.models.fitting.round_trips import collect_pair_trips
-from commodel.models.keys import key
+from commodel.models.keys import make_key
 from commodel.models.probes import BETWEEN
 
 
@@ -23,25 +23,25 @@ def fit(observed: Observed) -> Fitted:
     trips = collect_pair_trips(observed)
     for channel, within in (("within", True), ("between", False)):
         fits = []
-        for pair, seen in trips.items():
+        for pair, trip in trips.items():
             if pair.within != within:
                 continue
-            o_s, o_r = seen.short_overheads
-            in_network, evidence = pair_network(pair, seen, dict.fromkeys(pair.types, (o_s, o_r)))
+            o_s, o_r = trip.short_overheads
+            in_network, evidence = pair_network(pair, trip, dict.fromkeys(pair.types, (o_s, o_r)))
             fits.append({"o_s": o_s, "o_r": o_r, "L": in_network.L, "g": in_network.g, "G": in_network.G})
-            notes |= {key(name, channel): note for name, note in in_network.notes.items()}
-            unknown |= {key(name, channel): note for name, note in in_network.unknown.items()}
+            notes |= {make_key(name, channel): note for name, note in in_network.notes.items()}
+            unknown |= {make_key(name, channel): note for name, note in in_network.unknown.items()}
             curves.append(evidence)
         for name in fits[0] if fits else ():
-            values[key(name, channel)] = np.mean([numbers[name] for numbers in fits], axis=0)
-    values["gamma"] = local_work(observed)
+            values[make_key(name, channel)] = np.mean([numbers[name] for numbers in fits], axis=0)
+    values["gamma"] = fit_local_work(observed)
     size = next(iter(trips.values())).size
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=tuple(curves))
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
     def of_part(part: Schedule, values: Values) -> Costs:
-        return costs(part, **{name: of_channel(part, values, name) for name in ("L", "o_s", "o_r", "g", "G")})
+        return compute_costs(part, **{name: of_channel(part, values, name) for name in ("L", "o_s", "o_r", "g", "G")})
 
     return replay_by_class(schedule, values, of_part)
 

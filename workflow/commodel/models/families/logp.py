@@ -22,8 +22,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import least_squares, make_curve
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.fitting.regression import fit_least_squares, make_curve
 from commodel.models.fitting.round_trips import NO_LATENCY, collect_round_trips
 from commodel.models.probes import EVERYWHERE
 
@@ -45,7 +45,7 @@ def fit(observed: Observed) -> Fitted:
     short = trips.size[trips.one_way[0] <= 1.1 * trips.one_way[0, 0]].max()
     fitted = np.full(len(trips.size), L[0] + 2 * o[0])
     evidence = make_curve("half a round trip", trips.size, trips.one_way[0], fitted, "L + 2·o")
-    values = {"L": L, "o": o, "g": g, "gamma": local_work(observed)}
+    values = {"L": L, "o": o, "g": g, "gamma": fit_local_work(observed)}
     return Fitted(values, (0, short), unknown=unknown, curves=(evidence,))
 
 
@@ -57,8 +57,8 @@ def fit_trees(observed: Observed) -> Fitted:
     height, leaves = chain["height"].astype(float), fan["n"].astype(float)
     y = np.concatenate([chain.seconds / 2, fan.seconds], axis=-1)
     levels = np.concatenate([height, np.ones(len(leaves))])
-    others = np.concatenate([np.zeros(len(height)), leaves - 1])
-    level, per_child = np.maximum(least_squares([levels, others], y, 1 / y[0] ** 2), 0).T
+    fan_ins = np.concatenate([np.zeros(len(height)), leaves - 1])
+    level, per_child = np.maximum(fit_least_squares([levels, fan_ins], y, 1 / y[0] ** 2), 0).T
     values = {"L": level, "o": np.zeros_like(level), "g": per_child}
     unknown = {"o": "set to 0: chains determine only L + 2·o, N-to-1 max(g, o)"}
     curves = (
@@ -79,7 +79,7 @@ def fit_trees(observed: Observed) -> Fitted:
 def predict(schedule: Schedule, values: Values) -> Array:
     if values.settings.get("capacity") == "finite":
         numbers = {name: values[name] for name in ("L", "o", "g")}
-        return stalled_finish_times(schedule, numbers, schedule.work_seconds(values["gamma"]))
+        return simulate_stalls(schedule, numbers, schedule.work_seconds(values["gamma"]))
 
     def costs(part: Schedule, values: Values) -> Costs:
         o, g = values["o"], values["g"]
@@ -88,7 +88,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     return replay_by_class(schedule, values, costs)
 
 
-def stalled_finish_times(schedule: Schedule, numbers: Mapping[str, Array], work_seconds: Array) -> Array:
+def simulate_stalls(schedule: Schedule, numbers: Mapping[str, Array], work_seconds: Array) -> Array:
     """Return when each rank is done with at most ⌈L/g⌉ messages in flight to one rank, for every draw of L, o and g.
 
     Each parameter has the shape (draws, 1). Messages are replayed in Python, as stalls depend on the order of sends.
@@ -96,11 +96,11 @@ def stalled_finish_times(schedule: Schedule, numbers: Mapping[str, Array], work_
     shape = np.broadcast_shapes(*(np.shape(column)[:-1] for column in numbers.values()), np.shape(work_seconds)[:-1])
     work = np.broadcast_to(work_seconds, (*shape, len(schedule.work.step)))
     columns = {name: np.broadcast_to(column, (*shape, 1))[..., 0] for name, column in numbers.items()}
-    done = np.empty((*shape, schedule.ranks))
+    finish = np.empty((*shape, schedule.ranks))
     for draw in np.ndindex(*shape):
         machine = _StallingNetwork(schedule.ranks, **{name: float(column[draw]) for name, column in columns.items()})
-        done[draw] = machine.run(schedule, work[draw])
-    return done
+        finish[draw] = machine.run(schedule, work[draw])
+    return finish
 
 
 class _StallingNetwork:

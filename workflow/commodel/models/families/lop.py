@@ -32,7 +32,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.evaluation.repeated_rounds import Batch, PlacedRounds, State, place_rounds
 from commodel.models.evaluation.replay import count_most_rows
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.functions_of_count import CountFunction, fit_pipeline
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
@@ -52,10 +52,10 @@ def fit(observed: Observed) -> Fitted:
     fits += [_fit_round_trips(observed, FUNCTIONS[how][0], how, post) for how, (post, _, _) in posts.items()]
     for statistic in ("min", "mean"):
         fits.append(_fit_round_trips(observed, f"rtt_{statistic}", "isend", posts["isend"][0], statistic))
-    if "irecv" in _posting_modes(observed, "post"):
+    if "irecv" in _list_posting_modes(observed, "post"):
         fits.append(_fit_posting(observed, "o_r", "irecv"))
 
-    values, notes, unknown, curves = {"gamma": local_work(observed)}, {}, {}, []
+    values, notes, unknown, curves = {"gamma": fit_local_work(observed)}, {}, {}, []
     for function, n, times in fits:
         values |= function.values
         notes |= function.notes
@@ -87,13 +87,13 @@ def _describe_lists(fits: list[Fit], notes: dict[str, str]) -> dict[str, str]:
     return {"o_list.a": "; ".join(filter(None, (notes.get("o_list.a"), text)))}
 
 
-def _posting_modes(observed: Observed, probe: str) -> set[str]:
+def _list_posting_modes(observed: Observed, probe: str) -> set[str]:
     return {str(case.settings["how"]) for case in observed.probes.get(probe, ())}
 
 
 def _is_measured(observed: Observed, how: str) -> bool:
     """Return whether a way of posting was measured. Not every MPI has put; `isend` is required."""
-    return how == "isend" or all(how in _posting_modes(observed, probe) for probe in ("round", "post"))
+    return how == "isend" or all(how in _list_posting_modes(observed, probe) for probe in ("round", "post"))
 
 
 def _fit_posting(observed: Observed, name: str, how: str) -> Fit:
@@ -138,16 +138,16 @@ def time_rounds(values: Values, n: np.ndarray) -> RoundTimes:
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
-    done = np.zeros((*values.lead, schedule.ranks))
+    finish = np.zeros((*values.lead, schedule.ranks))
     for part in schedule.parts:
         if isinstance(part, Rounds):
-            done = _repeat_rounds(place_rounds(schedule)[part], values, done)
+            finish = _repeat_rounds(place_rounds(schedule)[part], values, finish)
         else:
-            done = _advance_clocks(part, values, done)
-    return done
+            finish = _advance_clocks(part, values, finish)
+    return finish
 
 
-def _repeat_rounds(placed: PlacedRounds, values: Values, done: Array) -> Array:
+def _repeat_rounds(placed: PlacedRounds, values: Values, finish: Array) -> Array:
     """Return the clocks after repeated rounds, in which every rank has one partner."""
     rounds, work = time_rounds(values, np.ones(1, dtype=int)), placed.sample.work_seconds(values["gamma"])
 
@@ -155,11 +155,11 @@ def _repeat_rounds(placed: PlacedRounds, values: Values, done: Array) -> Array:
         entered = state[..., 0, :]
         for one_round in batch.rounds:
             arrival = (entered + rounds.first)[..., one_round.source] + rounds.wire
-            done = np.maximum(entered + rounds.busy, arrival)
-            entered = done + work[..., one_round.received] if work.shape[-1] else done
+            finish = np.maximum(entered + rounds.busy, arrival)
+            entered = finish + work[..., one_round.received] if work.shape[-1] else finish
         return entered[..., None, :]
 
-    return placed.run(done[..., None, :], play_rounds)[..., 0, :]
+    return placed.run(finish[..., None, :], play_rounds)[..., 0, :]
 
 
 def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
@@ -171,24 +171,24 @@ def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
     work = schedule.work_seconds(values["gamma"])
     shape = np.broadcast_shapes(values.lead, np.shape(work)[:-1], np.shape(wire)[:-1])
     work = np.broadcast_to(work, (*shape, len(schedule.work.step)))
-    done = np.broadcast_to(begin, (*shape, schedule.ranks)).copy()
+    finish = np.broadcast_to(begin, (*shape, schedule.ranks)).copy()
     sender_index = np.zeros(len(schedule.src), dtype=int)  # index in n of a message's sender
     departure = np.empty((*shape, len(schedule.src)))
     for step, (sent, received) in zip(schedule.steps, counts, strict=True):
         if len(step.src):
             sender_index[step.posted_sends] = sent = np.searchsorted(n, sent)
-            departure[..., step.posted_sends] = done[..., step.src] + first[..., sent]
-            done[..., step.sends.ranks] += busy[..., _take_first_rows(step.sends, sent)]
+            departure[..., step.posted_sends] = finish[..., step.src] + first[..., sent]
+            finish[..., step.sends.ranks] += busy[..., _take_first_rows(step.sends, sent)]
         if len(step.dst):
             received = np.searchsorted(n, received)
             arrival = departure[..., step.awaited_receives] + np.maximum(
                 wire[..., sender_index[step.awaited_receives]], wire[..., received]
             )
             groups = step.receives
-            done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(arrival))
+            finish[..., groups.ranks] = np.maximum(finish[..., groups.ranks], groups.latest(arrival))
         if step.work.stop > step.work.start:
-            np.add.at(done, (..., schedule.work.rank[step.work]), work[..., step.work])
-    return done
+            np.add.at(finish, (..., schedule.work.rank[step.work]), work[..., step.work])
+    return finish
 
 
 def _count_by_rank(ranks: np.ndarray) -> np.ndarray:

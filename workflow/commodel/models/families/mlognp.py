@@ -13,12 +13,12 @@ was measured, the transfer of the network includes the copies, and messages with
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation.repeated_rounds import condense
+from commodel.models.evaluation.repeated_rounds import condense_rounds
 from commodel.models.evaluation.replay import Costs, replay_by_class
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.observed import Cases
 from commodel.models.fitting.regression import fit_line, make_line_curve
-from commodel.models.keys import Pair, parse
+from commodel.models.keys import Pair, parse_key
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY
 
@@ -54,7 +54,7 @@ def fit(observed: Observed) -> Fitted:
     if not within:
         c, d = fit_line(size, np.maximum(half - 2 * (a[:, None] + b[:, None] * size), 0), 1 / half[0] ** 2)
         curves += (make_line_curve("half a round trip", size, half, c + 2 * a, d + 2 * b, "2·o_mem(m) + o_net(m)"),)
-    values = {"o_net.a": c, "o_net.b": d, "l_net": np.zeros_like(c), "gamma": local_work(observed)}
+    values = {"o_net.a": c, "o_net.b": d, "l_net": np.zeros_like(c), "gamma": fit_local_work(observed)}
     forms = {"o_net": "linear"}
     if missing:
         notes["o_net"] = "includes both copies, whose time is unknown"
@@ -90,8 +90,8 @@ def predict(schedule: Schedule, values: Values) -> Array:
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str:
-    within = np.any(condense(schedule)[0].channel == MEMORY)
-    copies = [draws for name, draws in values.numbers.items() if parse(name).parameter == "o_mem"]
+    within = np.any(condense_rounds(schedule)[0].channel == MEMORY)
+    copies = [draws for name, draws in values.numbers.items() if parse_key(name).parameter == "o_mem"]
     free = bool(copies) and not np.any(copies)
     return "messages within a node take no time: the time of a copy is unknown" if within and free else ""
 

@@ -11,7 +11,7 @@ waiting, and counts as g. In given samples, the larger counts.
 import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import (
     describe_changed_samples,
     make_curve,
@@ -19,7 +19,7 @@ from commodel.models.fitting.regression import (
     make_sampled_curve,
 )
 from commodel.models.fitting.round_trips import collect_round_trips
-from commodel.models.keys import sample
+from commodel.models.keys import make_sample_key
 from commodel.models.probes import EVERYWHERE
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import format_seconds
@@ -38,8 +38,10 @@ def fit(observed: Observed) -> Fitted:
         unknown |= describe_changed_samples(list(samples), capped[0], levelled[name][0])
         waits = draws[0] > (1 + NEGLIGIBLE_DIFFERENCE) * capped[0]
         for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True):
-            notes[sample(name, size)] = f"measured {format_seconds(seconds)}: the part beyond the gap is waiting"
-    gap = _gap(**levelled)
+            notes[make_sample_key(name, size)] = (
+                f"measured {format_seconds(seconds)}: the part beyond the gap is waiting"
+            )
+    gap = _limit_gap(**levelled)
     L = np.maximum(trips.one_way[:, 0] - gap[:, 0], 0)
 
     one_way = L[0] + gap[0]
@@ -51,12 +53,12 @@ def fit(observed: Observed) -> Fitted:
         make_sampled_curve("send overhead", trips.size, trips.o_s, levelled["o_s"][0]),
         make_sampled_curve("receive overhead", trips.size, trips.o_r, levelled["o_r"][0]),
     )
-    values |= {"L": L, "gamma": local_work(observed)}
+    values |= {"L": L, "gamma": fit_local_work(observed)}
     sizes = trips.size[0], trips.size[-1]
     return Fitted(values, sizes, dict.fromkeys(measured, "table"), notes, unknown, curves)
 
 
-def _gap(o_s: Array, o_r: Array, g: Array) -> Array:
+def _limit_gap(o_s: Array, o_r: Array, g: Array) -> Array:
     """Return the gap, which is at least either overhead by definition."""
     return np.maximum(g, np.maximum(o_s, o_r))
 
@@ -64,7 +66,7 @@ def _gap(o_s: Array, o_r: Array, g: Array) -> Array:
 def predict(schedule: Schedule, values: Values) -> Array:
     def costs(part: Schedule, values: Values) -> Costs:
         o_s, o_r, g = (values.at(name, part.bytes) for name in ("o_s", "o_r", "g"))
-        gap = _gap(o_s, o_r, g)
+        gap = _limit_gap(o_s, o_r, g)
         wire = values["L"] + gap - o_s - o_r  # below 0 if the first bytes are received while the last still leave
         return Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
 

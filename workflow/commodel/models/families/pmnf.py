@@ -56,7 +56,7 @@ def _fit_hypothesis(ranks: np.ndarray, size: np.ndarray, y: Array) -> Fitted:
     chosen, error, equal_hypotheses = _choose_terms(ranks, size, y[0])
     columns = _make_columns(chosen, ranks, size)
     coefficients = _solve_coefficients(columns, y)
-    text = " + ".join(["c0", *(_term_text(number, term) for number, term in enumerate(chosen, 1))])
+    text = " + ".join(["c0", *(_format_term(number, term) for number, term in enumerate(chosen, 1))])
     values = {f"c{number}": np.zeros(len(y)) for number in (0, *TERM_NUMBERS)}
     values |= {f"c{number}": draws for number, draws in enumerate(coefficients.T)}
     notes = {"c0": f"chosen by leave-one-out: {text}, relative error {100 * error:.2g} %"}
@@ -73,7 +73,7 @@ def _fit_hypothesis(ranks: np.ndarray, size: np.ndarray, y: Array) -> Fitted:
     return Fitted(values, sizes, notes=notes, curves=(evidence,), settings={"ranks": int(ranks.max())})
 
 
-def _term_text(number: int, term: Term) -> str:
+def _format_term(number: int, term: Term) -> str:
     i, j, k = term
     powers = [f"p^{i:g}"] * (i > 0) + [f"log2(p)^{j:g}"] * (j > 0) + [f"m^{k:g}"] * (k > 0)
     return "·".join([f"c{number}", *powers])
@@ -124,8 +124,8 @@ def _leave_one_out(columns: Array) -> Array:
     q, r = np.linalg.qr(columns)
     scale = np.linalg.norm(columns, axis=1)
     is_valid = np.all(np.abs(np.diagonal(r, axis1=1, axis2=2)) > COLLINEAR * scale, axis=1)
-    ones = np.ones(columns.shape[1])
-    projected = np.swapaxes(q, 1, 2) @ ones
+    unit_target = np.ones(columns.shape[1])
+    projected = np.swapaxes(q, 1, 2) @ unit_target
     coefficients = np.linalg.solve(np.where(is_valid[:, None, None], r, np.eye(r.shape[-1])), projected[..., None])[
         ..., 0
     ]

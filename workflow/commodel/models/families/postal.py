@@ -10,7 +10,7 @@ Valid for messages that take up to 10 % longer than the shortest.
 import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import collect_round_trips
 from commodel.models.probes import EVERYWHERE
@@ -23,7 +23,7 @@ def fit(observed: Observed) -> Fitted:
     lam = np.maximum(shortest / g, 1)
     largest_valid = size[half[0] <= 1.1 * shortest[0]].max()
     evidence = make_curve("half a round trip", size, half[0], np.full(len(size), lam[0] * g[0]), "λ·g")
-    values = {"lam": lam, "g": g, "gamma": local_work(observed)}
+    values = {"lam": lam, "g": g, "gamma": fit_local_work(observed)}
     notes = {} if lam[0] > 1 else {"lam": "1 is the minimum: messages of a burst are as far apart as a message takes"}
     return Fitted(values, (0, largest_valid), notes=notes, curves=(evidence,))
 

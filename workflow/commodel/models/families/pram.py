@@ -5,13 +5,13 @@ prediction is the critical path of local work, without common steps (a PRAM's pr
 """
 
 from commodel.models.evaluation.replay import Costs, replay
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import make_curve
 
 
 def fit(observed: Observed) -> Fitted:
     work = observed.cases("work")
-    size, gamma = work["bytes"], local_work(observed)
+    size, gamma = work["bytes"], fit_local_work(observed)
     labels = ("bytes / B", "time / s")
     evidence = make_curve("local work", size, work.seconds[0], gamma[0] * size, "γ·m", labels=labels)
     return Fitted({"gamma": gamma}, (0, size.max()), curves=(evidence,))

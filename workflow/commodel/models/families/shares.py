@@ -60,7 +60,7 @@ from commodel.models.fitting.link_capacities import (
 )
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import NEVER, HalfTrip, collect_round_trips, fit_growing_overheads
-from commodel.models.keys import key, parse
+from commodel.models.keys import make_key, parse_key
 from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
 from commodel.units import format_bytes
@@ -81,9 +81,9 @@ class PartialFit:
 
     def add(self, values: Mapping[str, Array], forms: Mapping[str, str] | None = None) -> None:
         """Add values of functions, in place of any earlier ones. Without forms, samples make tables."""
-        tables = {parse(name).function: TABLE for name in values if parse(name).sample}
+        tables = {parse_key(name).function: TABLE for name in values if parse_key(name).sample}
         new_forms = tables if forms is None else forms
-        for name in [name for name in self.values if parse(name).function in new_forms]:
+        for name in [name for name in self.values if parse_key(name).function in new_forms]:
             del self.values[name]
         self.values.update(values)
         self.forms.update(new_forms)
@@ -107,15 +107,16 @@ def fit(observed: Observed) -> Fitted:
     o_s, o_r = trips.short_overheads
     ports = fit_port_factors(observed)
     halves = {
-        name: _half_trips(observed, name, ports) for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())
+        name: _select_half_trips(observed, name, ports)
+        for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())
     }
     trips_by_class = {name: HalfTrip.of(size, half, MAX_PIECES) for name, (size, half) in halves.items()}
     shared, half_duplex = fit_capacities(observed, trips_by_class, o_s)
     factors, added = fit_link_factors(observed, trips_by_class, shared, ports)
     shared |= added
     if factors:  # links of single groups explain what two groups, or all, take longer
-        replaced = {key(kind, level) for kind in ("c_pair", "c_all") for level in factors}
-        shared = {name: draws for name, draws in shared.items() if parse(name).function not in replaced}
+        replaced = {make_key(kind, level) for kind in ("c_pair", "c_all") for level in factors}
+        shared = {name: draws for name, draws in shared.items() if parse_key(name).function not in replaced}
     settings = {**observed.placement, "half_duplex": sorted(half_duplex)} | ({LINK_FACTORS: factors} if factors else {})
     settings |= {PAIR_LATENCY: pairs} if (pairs := fit_pair_latency(observed, trips_by_class)) else {}
     partial = PartialFit({"o_s": o_s, "o_r": o_r}, {}, settings)
@@ -135,10 +136,12 @@ def fit(observed: Observed) -> Fitted:
             partial.values[name] = np.full(len(o_s), limit)
             notes[name] = "found in the data; the change lies between this size and the next one probed"
     sent_estimate = partial.estimate()
-    orders = {way: replace(sent_estimate, settings={**partial.settings, "order": way}) for way in SETTINGS["order"]}
-    if ways := distinguish_ways(observed, "order", orders, predict):
-        partial.settings["order"] = ways[0][1]
-    if links := find_links_by_destination(observed, sent_estimate, _links(trips_by_class, shared), predict):
+    orders = {
+        order: replace(sent_estimate, settings={**partial.settings, "order": order}) for order in SETTINGS["order"]
+    }
+    if distinguished := distinguish_ways(observed, "order", orders, predict):
+        partial.settings["order"] = distinguished[0][1]
+    if links := find_links_by_destination(observed, sent_estimate, _count_links(trips_by_class, shared), predict):
         partial.settings["links"] = links
     if copy_tables := fit_growing_overheads(trips, E):
         partial.add(copy_tables)
@@ -148,10 +151,10 @@ def fit(observed: Observed) -> Fitted:
                 partial.add(*HalfTrip.of(size, in_network, MAX_PIECES, half[0]).name_values(name, o_s + o_r))
     if is_slower(observed, "in", partial.estimate(), predict):
         partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copy_seconds(size, partial.draws)[1]))
-    if (back := fit_opposite_share(observed)) is not None:
-        ways = {True: partial.estimate(back=back[0]), False: partial.estimate()}
-        if [is_slowed for _, is_slowed in distinguish_ways(observed, "against", ways, predict)] == [True]:
-            partial.values["back"] = back
+    if (opposite_share := fit_opposite_share(observed)) is not None:
+        distinguished = {True: partial.estimate(back=opposite_share[0]), False: partial.estimate()}
+        if [is_slowed for _, is_slowed in distinguish_ways(observed, "against", distinguished, predict)] == [True]:
+            partial.values["back"] = opposite_share
     missing |= _explain_missing(partial.values)
     size_range = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
     return Fitted(
@@ -160,7 +163,7 @@ def fit(observed: Observed) -> Fitted:
         partial.forms,
         notes,
         {},
-        tuple(_curves(halves, trips_by_class)),
+        tuple(_list_curves(halves, trips_by_class)),
         partial.settings,
         missing,
     )
@@ -168,13 +171,13 @@ def fit(observed: Observed) -> Fitted:
 
 def _explain_missing(values: Collection[str]) -> dict[str, str]:
     """Return why parameters of capacities are missing."""
-    fitted = {parse(name).parameter for name in values}
+    fitted = {parse_key(name).parameter for name in values}
     kinds = [f"c_{kind}" for kind in ("out", "pair", "all", "inside")]
     missing = {name: "no probe was slowed down by it" for name in kinds if name not in fitted}
     return missing | ({} if "c_in" in fitted else {"c_in": "as c_out"})
 
 
-def _curves(halves: Mapping[str, tuple[Array, Array]], trips_by_class: Mapping[str, HalfTrip]) -> Iterator[Curve]:
+def _list_curves(halves: Mapping[str, tuple[Array, Array]], trips_by_class: Mapping[str, HalfTrip]) -> Iterator[Curve]:
     """Yield the curve of half a round trip for each class."""
     for name, (size, half) in halves.items():
         title = f"half a round trip, {'one node' if name == NODE else name}"
@@ -183,7 +186,7 @@ def _curves(halves: Mapping[str, tuple[Array, Array]], trips_by_class: Mapping[s
         )
 
 
-def _links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Array]) -> dict[str, int]:
+def _count_links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Array]) -> dict[str, int]:
     """Return the number of links that leave a group of each level, if one link carries a single message at full
     speed."""
     links = {}
@@ -191,8 +194,8 @@ def _links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Array]) 
         samples = {
             size: draws[0]
             for name, draws in shared.items()
-            if parse(name).function == key("c_out", level)
-            for size, _ in [parse(name).sample]
+            if parse_key(name).function == make_key("c_out", level)
+            for size, _ in [parse_key(name).sample]
         }
         if samples and level != NODE:
             size = max(samples)
@@ -202,7 +205,7 @@ def _links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Array]) 
     return links
 
 
-def _half_trips(observed: Observed, distance_class: str, ports: np.ndarray) -> tuple[Array, Array]:
+def _select_half_trips(observed: Observed, distance_class: str, ports: np.ndarray) -> tuple[Array, Array]:
     """Return the sizes and half round trips of a class, between nodes with the fastest ports."""
     cases = select_fastest_ports(observed.cases("distance", apart=distance_class), ports)
     return cases["bytes"].astype(float), cases.seconds / 2
@@ -228,7 +231,7 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
     unprobed = [
         levels.crossed(distance)
         for distance in levels.apart(schedule.node, schedule.src, schedule.dst)
-        if key("L", levels.names[distance]) not in values.functions
+        if make_key("L", levels.names[distance]) not in values.functions
     ]
     return f"not probed: ranks in {', '.join(unprobed)}" if unprobed else ""
 
@@ -243,8 +246,8 @@ FAMILY = Family(
         Parameter("o_r", "s", "time the receiver's processor is busy with a message"),
         Parameter("L", "s", "latency between nodes of a distance class", "m", of="class"),
         Parameter("G", "s/B", "time per byte of a message alone, by distance class", "m", of="class"),
-        Parameter("O_s", "s", "what o_s is more for a message of m bytes, copied", "m", optional=True),
-        Parameter("O_r", "s", "what o_r is more for a message of m bytes, copied", "m", optional=True),
+        Parameter("O_s", "s", "increase of o_s for a copied message of m bytes", "m", optional=True),
+        Parameter("O_r", "s", "increase of o_r for a copied message of m bytes", "m", optional=True),
         Parameter("S", "B", "largest message whose sender does not wait for its receiver", optional=True),
         Parameter("E", "B", "largest message that leaves before its receiver is ready; 0: none does", optional=True),
         Parameter(
@@ -268,7 +271,7 @@ FAMILY = Family(
         Parameter(
             "back",
             "1",
-            "part of a message that comes back and is held up where it meets others; none: nothing is",
+            "share of the line of the opposite direction that a message takes; none: 0",
             optional=True,
             recalibrated=False,
         ),

@@ -23,7 +23,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.evaluation.repeated_rounds import Batch, State, place_rounds
 from commodel.models.evaluation.replay import find_largest_phase, iterate_phases
-from commodel.models.evaluation.values import FORMS, evaluate, form_text
+from commodel.models.evaluation.values import FORMS, evaluate, format_form
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.functions_of_count import SHAPES, fit_trees
 from commodel.models.fitting.regression import (
@@ -35,7 +35,7 @@ from commodel.models.fitting.regression import (
     make_line_curve,
 )
 from commodel.models.fitting.round_trips import describe_shared_nodes
-from commodel.models.keys import key
+from commodel.models.keys import make_key
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Rounds
 
@@ -97,10 +97,10 @@ def fit(observed: Observed) -> Fitted:
     trees = fit_trees(height, wave, leaves, fan.seconds)
     letters = FORMS[trees.form].coefficients
     values = {"L": L, "o.a": trees.level - L - trees.below, "g": np.zeros_like(L), "C": trees.C}
-    values |= {key("o", letter): draws for letter, draws in zip(letters, trees.shape.T, strict=True)}
+    values |= {make_key("o", letter): draws for letter, draws in zip(letters, trees.shape.T, strict=True)}
     notes, unknown = {"g": "left at 0: part of o, as in the paper"}, {}
     if values["o.a"][0] < 0:
-        notes["o.a"] = "below 0, as L holds what a phase pays once: only L + o is a cost"
+        notes["o.a"] = "below 0: L contains a cost of each phase, so only L + o is a cost"
     if not trees.growth_observed:
         unknown["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
     if trees.C[0] == 0:
@@ -113,7 +113,7 @@ def fit(observed: Observed) -> Fitted:
     curves = [
         make_curve(CHAIN, height, wave[0], trees.chain, "C + h·(L + o(2))", count, ("height", SECONDS_AXIS)),
         make_curve(
-            FAN, leaves, fan.seconds[0], trees.fan, f"C + L + {form_text(trees.form)}, x = N + 1", count, LEAVES_AXES
+            FAN, leaves, fan.seconds[0], trees.fan, f"C + L + {format_form(trees.form)}, x = N + 1", count, LEAVES_AXES
         ),
     ]
     if observed.probes.get("wave"):
@@ -150,10 +150,12 @@ def fit_by_paper_recipe(observed: Observed, packet: int) -> Fitted:
     coefficients = fit_shape_coefficients(form, leaves, contention, weights)
     letters = FORMS[form].coefficients
     values = {"C_paper": chain.C, "o_paper.a": a}
-    values |= {key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
-    coefficients_at_once = {key("o", letter): draws[0] for letter, draws in zip(letters, coefficients.T, strict=True)}
+    values |= {make_key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
+    coefficients_at_once = {
+        make_key("o", letter): draws[0] for letter, draws in zip(letters, coefficients.T, strict=True)
+    }
     grown = evaluate(form, "o", {"o.a": 0.0, **coefficients_at_once}, leaves)
-    title = f"{form_text(form)} through the origin, x = N"
+    title = f"{format_form(form)} through the origin, x = N"
     n_to_1 = make_curve(PAPER_FAN, leaves, contention[0], grown, title, len(letters), LEAVES_AXES)
     unknown = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unknown.items()}
     curves = replace(chain.evidence, title=PAPER_CHAIN), n_to_1
@@ -211,8 +213,8 @@ def _advance_state(
     for step in schedule.steps:
         close_phases(state, *next(phases))
         sent[..., step.posted_sends] = ready[..., step.src]
-        groups, taken = step.receives, sent[..., step.awaited_receives]
-        latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], groups.latest(taken))
+        groups, awaited = step.receives, sent[..., step.awaited_receives]
+        latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], groups.latest(awaited))
     return state
 
 

@@ -41,12 +41,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from commodel.models.evaluation.repeated_rounds import condense
+from commodel.models.evaluation.repeated_rounds import condense_rounds
 from commodel.models.evaluation.replay import sum_longest_work
 from commodel.models.evaluation.taulop_algebra import (
     SETTINGS,
     ProcessorLoads,
     Terms,
+    compute_term_seconds,
     convert_concurrency,
     find_overheads,
     find_own_overheads,
@@ -59,13 +60,12 @@ from commodel.models.evaluation.taulop_algebra import (
     predict_busiest_processor,
     sum_sent_overheads,
     sum_terms,
-    term_seconds,
 )
 from commodel.models.evaluation.values import Pairs
-from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.channels import fit_overhead_by_size, fit_processors, group_by_concurrency
 from commodel.models.fitting.regression import describe_changed_samples, make_sample_values, make_sampled_curve
-from commodel.models.keys import Pair, key, parse
+from commodel.models.keys import Pair, make_key, parse_key
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 
@@ -86,7 +86,7 @@ def fit(observed: Observed) -> Fitted:
         where = name_place(channel, pair)
         times = group_by_concurrency(observed, rings.pick(rings["pair"] == name), pair)
         sizes = times[min(times)]["bytes"]
-        overhead, transfers = (key(f"{letter}_{channel}", where if observed.types else "") for letter in "oL")
+        overhead, transfers = (make_key(f"{letter}_{channel}", where if observed.types else "") for letter in "oL")
         o, form, parts, note = fit_overhead_by_size(overhead, sizes, times[min(times)].seconds)
         values |= parts
         notes |= note
@@ -100,7 +100,7 @@ def fit(observed: Observed) -> Fitted:
             unknown |= describe_changed_samples(list(samples), cases.seconds[0], predicted)
             title = f"{CHANNEL_NAMES[channel]} {where}, {level} at once"
             curves.append(make_sampled_curve(title, sizes, cases.seconds, predicted))
-    values |= {"gamma.a": np.zeros(len(o)), "gamma.b": local_work(observed)}
+    values |= {"gamma.a": np.zeros(len(o)), "gamma.b": fit_local_work(observed)}
     forms["gamma"] = "linear"
     ends = rings["bytes"].min(), rings["bytes"].max()
     values |= fit_processors(observed, values)
@@ -110,8 +110,8 @@ def fit(observed: Observed) -> Fitted:
 
 def predict(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
-    schedule, step_counts = condense(schedule, types, values.levels)
-    prepared = _prepare(schedule, values)
+    schedule, step_counts = condense_rounds(schedule, types, values.levels)
+    prepared = _prepare_terms(schedule, values)
     counts = [int(step_counts[first]) for first in prepared.first]
     sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
     costs = [
@@ -160,7 +160,7 @@ class Prepared:
     busy: list[ProcessorLoads]  # of every stage, if the set includes processors
 
 
-def _prepare(schedule: Schedule, values: Values) -> Prepared:
+def _prepare_terms(schedule: Schedule, values: Values) -> Prepared:
     prepared, settings = _PREPARED.setdefault(schedule, {}), values.settings
     types = settings.get("types")
     readings = (get_setting(settings, name) for name in SETTINGS)
@@ -180,12 +180,12 @@ def _predict_transmissions(
 ) -> Array:
     """Return the time of all transmissions."""
     pairs = prepared.pairs.pairs
-    seconds = [term_seconds(stage, pairs, values) for stage in stages]
+    seconds = [compute_term_seconds(stage, pairs, values) for stage in stages]
     if stages and (join := get_setting(values.settings, "join")) != "no":
         separate_rest = get_setting(values.settings, "rest") == "message"
         kept_overheads = find_own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
         term_functions = (
-            (lambda part: term_seconds(part, pairs, values)),
+            (lambda part: compute_term_seconds(part, pairs, values)),
             (lambda part: find_overheads(part, pairs, values)),
         )
         return join_stages(stages, seconds, times, kept_overheads, *term_functions, separate_rest)
@@ -208,7 +208,7 @@ def _predict_work(schedule: Schedule, times: np.ndarray, values: Values) -> Arra
 def describe_limits(schedule: Schedule, values: Values) -> str:
     """Return a text if more transfers are concurrent than were measured; they are extrapolated in proportion."""
     types, by_node = values.settings.get("types"), get_setting(values.settings, "shared") != "channel"
-    schedule, _ = condense(schedule, types, values.levels)
+    schedule, _ = condense_rounds(schedule, types, values.levels)
     pairs = Pairs(schedule, types)
     largest: dict[int, int] = {}
     for step_terms in make_stage_terms(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs):
@@ -217,18 +217,18 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
             largest[channel] = max(largest.get(channel, 0), count)
     for channel, count in sorted(largest.items()):
         needed = convert_concurrency(values, channel, count)
-        measured = max((level for _, level in _samples(values, f"L_{channel}")), default=needed)
+        measured = max((level for _, level in _list_samples(values, f"L_{channel}")), default=needed)
         if needed > measured:
             hint = "" if by_node else "; `shared: port` counts messages that share a port"
             return f"extrapolated: {needed} transfers at once {CHANNEL_NAMES[channel]}, measured up to {measured}{hint}"
     return ""
 
 
-def _samples(values: Values, parameter: str) -> list[tuple[int, int]]:
+def _list_samples(values: Values, parameter: str) -> list[tuple[int, int]]:
     """Return the sizes and levels of a surface's samples."""
     cache = values.cache
     if parameter not in cache:
-        parsed = [surface for name in values.numbers if (surface := parse(name)).parameter == parameter]
+        parsed = [surface for name in values.numbers if (surface := parse_key(name)).parameter == parameter]
         sampled = [surface.sample for surface in parsed if surface.sample]
         cache[parameter] = [(size, level) for size, level in sampled if level is not None]
     return cache[parameter]
@@ -264,5 +264,5 @@ FAMILY = Family(
     },
     limits=describe_limits,
     by_class=BETWEEN,
-    ignores="that ranks reach a step at different times; what many messages cost their receiver beyond the channel",
+    ignores="that ranks reach a step at different times; the cost of many messages at a receiver beyond the channel",
 )

@@ -18,7 +18,7 @@ from commodel.models.fitting.round_trips import (
     measure_half_trip,
     measure_jump,
 )
-from commodel.models.keys import Pair, key
+from commodel.models.keys import Pair, make_key
 from commodel.models.probes.plans import NEW_BUFFER, REUSED_BUFFER
 from commodel.patterns.schedule import MEMORY, NETWORK
 from commodel.units import format_seconds
@@ -28,13 +28,13 @@ def group_by_concurrency(observed: Observed, rings: Cases, pair: Pair) -> dict[i
     """Return the cases by τ, the number of concurrent transfers, at the sizes that were measured at all τ. All ranks of
     a ring send at once, on one node or on two nodes."""
     levels = {procs: rings.pick(rings["procs"] == procs) for procs in set(rings["procs"].tolist())}
-    if single := _single_transfer(observed, pair):
+    if single := _select_single_transfers(observed, pair):
         levels[1] = single
     levels = dict(sorted(levels.items()))
     return dict(zip(levels, select_common("bytes", *levels.values()), strict=True))
 
 
-def _single_transfer(observed: Observed, pair: Pair) -> Cases | None:
+def _select_single_transfers(observed: Observed, pair: Pair) -> Cases | None:
     """Return half of the round trips, which are the cases with τ = 1. If no empty message was measured, the shortest
     one replaces it."""
     if pair not in list_pair_probes(observed):
@@ -53,15 +53,15 @@ def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str,
     """
     parts = {}
     for pair, probe in list_pair_probes(observed).items():
-        channel, place = (MEMORY, pair.one) if pair.within else (NETWORK, pair)
-        type_or_pair = place if observed.types else ""
+        channel, memory_or_pair = (MEMORY, pair.one) if pair.within else (NETWORK, pair)
+        type_or_pair = memory_or_pair if observed.types else ""
         late_receives = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
         busy = (
             late_receives.seconds[:, late_receives["bytes"] <= max(SHORT, late_receives["bytes"].min())].mean(axis=1)
             / 2
         )
-        empty = values.get(key(f"o_{channel}", type_or_pair, "a"), np.inf)  # ∞ without rings
-        parts[key(f"p_{channel}", type_or_pair)] = np.minimum(busy, empty / 2)
+        empty = values.get(make_key(f"o_{channel}", type_or_pair, "a"), np.inf)  # ∞ without rings
+        parts[make_key(f"p_{channel}", type_or_pair)] = np.minimum(busy, empty / 2)
     return parts
 
 
@@ -73,12 +73,16 @@ def fit_overhead_by_size(name: str, sizes: Array, single: Array) -> tuple[Array,
     empty = single[:, :1]
     last = find_last_before_jump(sizes, single, empty[0, 0])
     if not np.isfinite(last):
-        return empty, "constant", {key(name, "a"): empty[:, 0]}, {}
+        return empty, "constant", {make_key(name, "a"): empty[:, 0]}, {}
     rendezvous = measure_jump(sizes, single, last)
     higher = empty[:, 0] + rendezvous
-    parts = {key(name, "a"): empty[:, 0], key(name, "x1"): np.full(len(empty), last), key(name, "a1"): higher}
-    notes = {key(name, "a1"): f"time of a rendezvous message: {format_seconds(rendezvous[0])} more"}
-    notes[key(name, "x1")] = "found in the data; the change lies between this size and the next one probed"
+    parts = {
+        make_key(name, "a"): empty[:, 0],
+        make_key(name, "x1"): np.full(len(empty), last),
+        make_key(name, "a1"): higher,
+    }
+    notes = {make_key(name, "a1"): f"time of a rendezvous message: {format_seconds(rendezvous[0])} more"}
+    notes[make_key(name, "x1")] = "found in the data; the change lies between this size and the next one probed"
     return np.where(sizes > last, higher[:, None], empty), PIECEWISE, parts, notes
 
 

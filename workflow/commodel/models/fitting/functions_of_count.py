@@ -28,9 +28,9 @@ from numpy.typing import ArrayLike
 
 from commodel.models import Array
 from commodel.models.evaluation.values import evaluate
-from commodel.models.fitting.numerics import SMALL, descend, exp, expm1, log, products
+from commodel.models.fitting.numerics import SMALL, exp, expm1, log, minimize_rows, multiply_columns
 from commodel.models.fitting.regression import MIN_AICC_GAIN, add_misfit_draws, compute_aicc, fit_mean
-from commodel.models.keys import key
+from commodel.models.keys import make_key
 
 MIN_COUNTS = {"saturating": 7, "pipeline": 4}  # different x: more than identifiable coefficients
 NOT_SEPARABLE = "only a + d and d·exp(−e·f) are determined: f is set to the smallest number measured"
@@ -66,16 +66,16 @@ def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "sat
     if form != wanted:
         notes[name] = f"{form}, not {wanted}: measured at {distinct} number(s) only"
     if form == "constant":
-        return CountFunction(name, form, {key(name, "a"): fit_mean(y, weights)}, notes, unknown)
+        return CountFunction(name, form, {make_key(name, "a"): fit_mean(y, weights)}, notes, unknown)
     search = _Search(np.asarray(x, dtype=float), weights, form == "saturating")
     best = search.fit(y[:1])
     misfit = y[0] - search.values_at(y[:1], best)[0]
     draws = add_misfit_draws(y, misfit, weights, 5 if search.has_rise else 3)
     coefficients = search.coefficients(draws, np.concatenate([best, search.fit(draws[1:])]))
     if search.has_rise:
-        unknown = {key(name, letter): NOT_SEPARABLE for letter in "adf"}
+        unknown = {make_key(name, letter): NOT_SEPARABLE for letter in "adf"}
     return CountFunction(
-        name, form, {key(name, letter): column for letter, column in coefficients.items()}, notes, unknown
+        name, form, {make_key(name, letter): column for letter, column in coefficients.items()}, notes, unknown
     )
 
 
@@ -111,7 +111,7 @@ class _Search:
     def fit(self, y: Array) -> Array:
         """Return θ of every row: the best of the grid, then the nearest minimum."""
         start = self.start(y)
-        theta, _ = descend(lambda rows, theta: self.residuals(y[rows], theta), start, self.bounds, ITERATIONS)
+        theta, _ = minimize_rows(lambda rows, theta: self.residuals(y[rows], theta), start, self.bounds, ITERATIONS)
         if self.has_rise:
             steep = theta[:, 1]
             theta[:, 1] = np.where(np.abs(steep) < FLATTEST, np.where(steep < 0, -FLATTEST, FLATTEST), steep)
@@ -127,7 +127,7 @@ class _Search:
             )  # identical bits on all processors
             grid = np.array([(bend, slope) for bend in grid[:, 0] for slope in steep])
         features = self.subtract_average(self.features(grid))
-        gram = products(features * np.sqrt(self.weights))
+        gram = multiply_columns(features * np.sqrt(self.weights))
         right = self.weights * self.subtract_average(y)
         target = np.sum(features[:, :, None] * right, axis=-1)  # (grid, 2, rows)
         pair = _solve_two_nonnegative(gram[..., None], target)
@@ -138,7 +138,7 @@ class _Search:
         """Return the two coefficients of every row, (rows, 2), and their features."""
         features = self.features(theta)
         middle = self.subtract_average(features)
-        gram = np.moveaxis(products(middle * np.sqrt(self.weights)), 0, -1)
+        gram = np.moveaxis(multiply_columns(middle * np.sqrt(self.weights)), 0, -1)
         target = np.sum(middle * (self.weights * self.subtract_average(y))[:, None], axis=-1).T
         return _solve_two_nonnegative(gram[None], target[None])[0].T, features
 
@@ -259,8 +259,8 @@ class _ShapeFit:
     def _best_c(self) -> float:
         from scipy.optimize import minimize_scalar  # imported here since it loads slowly
 
-        most = self.leaves.max() + 1.0
-        self.bounds = FLATTEST_SHAPE / most, STEEPEST / most
+        max_leaves = self.leaves.max() + 1.0
+        self.bounds = FLATTEST_SHAPE / max_leaves, STEEPEST / max_leaves
         best = minimize_scalar(
             lambda power: self._loss(float(np.exp(power)), self.y[:1])[0],
             bounds=tuple(np.log(self.bounds)),

@@ -19,9 +19,9 @@ from commodel.hierarchy import BEYOND, NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, Observed
-from commodel.models.fitting.regression import COLLINEAR, fit_mean, least_squares
+from commodel.models.fitting.regression import COLLINEAR, fit_least_squares, fit_mean
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
-from commodel.models.keys import key, parse, sample
+from commodel.models.keys import make_key, make_sample_key, parse_key
 from commodel.models.probes.capacity import FIRST_RECEIVED_BYTES, TINY_BYTES, make_pattern
 from commodel.patterns.layouts import parse_nodes
 from commodel.patterns.schedule import Schedule
@@ -66,21 +66,21 @@ def fit_capacities(observed: Observed, trips: TripsByClass, send: Array) -> tupl
                 for size, capacity in out_capacity.items()
                 if size in pair_capacity
             }
-        values |= _thin_samples(key("c_out", level), out_capacity)
+        values |= _thin_samples(make_key("c_out", level), out_capacity)
         if pair_capacity and (
             not out_capacity or pair_capacity[max(pair_capacity)][0] > CLEAR_EXCESS * out_capacity[max(out_capacity)][0]
         ):
-            values |= _thin_samples(key("c_pair", level), pair_capacity)
+            values |= _thin_samples(make_key("c_pair", level), pair_capacity)
         slowdown = _measure_opposite_slowdown(cases, level)
         if slowdown is not None and slowdown[0] > HALF_DUPLEX:
             half_duplex.append(level)
-        ways = 2 if level in half_duplex else 1  # each group receives as much as it sends
+        directions = 2 if level in half_duplex else 1  # each group receives as much as it sends
         explained = {
-            size: ways
+            size: directions
             * max((column[size][0] for column in (out_capacity, pair_capacity) if size in column), default=0.0)
             for size in np.unique(cases["bytes"]).tolist()
         }
-        values |= _thin_samples(key("c_all", level), _fit_all_groups(cases, trips, level, next_class, explained))
+        values |= _thin_samples(make_key("c_all", level), _fit_all_groups(cases, trips, level, next_class, explained))
     return values, half_duplex
 
 
@@ -91,23 +91,25 @@ def fit_link_factors(
     return c_out of these levels if `values` has none. `ports` are the factors of `fit_port_factors`."""
     factors, added = {}, {}
     if np.max(ports, initial=1.0) > CLEAR_EXCESS:
-        base = ports[_reference_node(observed)] if _has_capacity(NODE, values) else 1.0
+        base = ports[_find_reference_node(observed)] if _has_capacity(NODE, values) else 1.0
         factors[NODE] = [round(float(port / base), 4) for port in ports]
         if not _has_capacity(NODE, values):
             name = next(name for name in trips if name != NODE)
             size = int(observed.cases("nodepairs")["bytes"].max())
-            added[sample(key("c_out", NODE), size)] = trips[name].parts(np.array([float(size)]))[1][:, 0] / size
+            added[make_sample_key(make_key("c_out", NODE), size)] = (
+                trips[name].parts(np.array([float(size)]))[1][:, 0] / size
+            )
     each_group = _select_cases(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
     names = list(trips)
     for level, column in observed.levels.items() if each_group is not None else ():
-        cases, beyond = (
+        cases, outside = (
             _select_cases(each_group, level=level),
             names[names.index(level) + 1 :] if level in names else [],
         )
-        if not len(cases) or not beyond:
+        if not len(cases) or not outside:
             continue
         where = [list(parse_nodes(str(text))) for text in cases["where"].tolist()]
-        latency, single = (column[0] for column in trips[beyond[0]].parts(cases["bytes"].astype(float)))
+        latency, single = (column[0] for column in trips[outside[0]].parts(cases["bytes"].astype(float)))
         slowest_port = np.array([ports[nodes].max() for nodes in where]) if len(ports) else 1.0
         byte_time = cases.seconds[0] - latency
         slowed = byte_time > MIN_SLOWDOWN * single * slowest_port
@@ -119,14 +121,16 @@ def fit_link_factors(
             np.where(slowed, byte_time, np.minimum(single, (byte_time / volume)[slowed].min() * volume)) / volume
         )
         has_capacity = _has_capacity(level, values)
-        measured = byte_seconds[groups == _reference_group(observed, level)]
+        measured = byte_seconds[groups == _find_reference_group(observed, level)]
         base = float(measured[0] if has_capacity and len(measured) else np.median(byte_seconds[slowed]))
         factor_by_group = np.full(max(column) + 1, float(np.median(byte_seconds)) / base)
         factor_by_group[groups] = byte_seconds / base
         if factor_by_group.max() > CLEAR_EXCESS * factor_by_group.min():
             factors[level] = [round(float(factor), 4) for factor in factor_by_group]
             if not has_capacity:
-                added[sample(key("c_out", level), int(cases["bytes"].max()))] = np.full(len(cases.seconds), base)
+                added[make_sample_key(make_key("c_out", level), int(cases["bytes"].max()))] = np.full(
+                    len(cases.seconds), base
+                )
     return factors, added
 
 
@@ -141,8 +145,10 @@ def fit_port_factors(observed: Observed) -> np.ndarray:
     cases = observed.cases("nodepairs")
     small, large = (_select_cases(cases, bytes=bytes) for bytes in (cases["bytes"].min(), cases["bytes"].max()))
     ends = large["one"].astype(int), large["two"].astype(int)
-    latencies = dict(zip(zip(small["one"], small["two"], strict=True), _half_trips(small), strict=True))
-    transfer = _half_trips(large) - [latencies.get(pair, 0.0) for pair in zip(large["one"], large["two"], strict=True)]
+    latencies = dict(zip(zip(small["one"], small["two"], strict=True), _select_half_trips(small), strict=True))
+    transfer = _select_half_trips(large) - [
+        latencies.get(pair, 0.0) for pair in zip(large["one"], large["two"], strict=True)
+    ]
     distance = Hierarchy.of(observed.levels).distance(*ends)
     factors = np.zeros(int(large["nodes"].max()))
     for number in np.unique(distance):
@@ -172,16 +178,16 @@ def fit_pair_latency(observed: Observed, trips: TripsByClass) -> list[float]:
         if levels.names[number] in trips:
             of_class = distance == number
             expected[of_class] = trips[levels.names[number]].at(small["bytes"][of_class].astype(float))[0]
-    ratio = _half_trips(small) / expected
+    ratio = _select_half_trips(small) / expected
     spreads = [np.ptp(np.log(np.percentile(ratio[distance == number], SPREAD))) for number in np.unique(distance)]
     if not np.isfinite(ratio).all() or max(spreads) < np.log(MIN_PAIR_RATIO):
         return []
     extra = np.zeros((nodes, nodes))
-    extra[ends] = extra[ends[::-1]] = _half_trips(small) - expected
+    extra[ends] = extra[ends[::-1]] = _select_half_trips(small) - expected
     return [float(f"{seconds:.4g}") for seconds in extra[np.triu_indices(nodes, 1)].tolist()]
 
 
-def _half_trips(cases: Cases) -> Array:
+def _select_half_trips(cases: Cases) -> Array:
     """Return half a round trip in each case."""
     return cases.seconds[0] / (2 * cases["trips"])
 
@@ -195,10 +201,10 @@ def select_fastest_ports(cases: Cases, ports: np.ndarray) -> Cases:
 
 
 def _has_capacity(level: str, values: Mapping[str, Array]) -> bool:
-    return any(parse(name).function == key("c_out", level) for name in values)
+    return any(parse_key(name).function == make_key("c_out", level) for name in values)
 
 
-def _reference_node(observed: Observed) -> int:
+def _find_reference_node(observed: Observed) -> int:
     """Return the node to whose port c_out was fitted."""
     for case in observed.probes.get("capacity", ()):
         if (case.settings["how"], case.settings["level"]) == ("out", NODE):
@@ -206,7 +212,7 @@ def _reference_node(observed: Observed) -> int:
     return 0
 
 
-def _reference_group(observed: Observed, level: str) -> int:
+def _find_reference_group(observed: Observed, level: str) -> int:
     """Return the group to whose links c_out was fitted; -1 if there is none."""
     for case in observed.probes.get("capacity", ()):
         if (case.settings["how"], case.settings["level"]) == ("out", level):
@@ -224,7 +230,7 @@ def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callabl
         return {}
     cases = _select_cases(observed.cases("capacity"), level=NODE, how="in")
     cases = Cases(cases.columns, cases.seconds - (cases["flows"] - 1) * receiving(cases["bytes"]))
-    return _thin_samples(key("c_in", NODE), _fit_capacity(cases, trips, NODE, "in", list(trips)[-1], 0.0))
+    return _thin_samples(make_key("c_in", NODE), _fit_capacity(cases, trips, NODE, "in", list(trips)[-1], 0.0))
 
 
 def fit_opposite_share(observed: Observed) -> Array | None:
@@ -246,15 +252,17 @@ def _thin_samples(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
     estimates = np.maximum(draws[0], 1e-30)
     noise = DEVIATIONS * draws.std(axis=0) / estimates
     if (np.abs(np.log(estimates / estimates[-1])) < np.maximum(np.log(CLEAR_EXCESS), noise)).all():
-        return {sample(name, size[-1]): shares[int(size[-1])]}
+        return {make_sample_key(name, size[-1]): shares[int(size[-1])]}
     chosen = {0, len(size) - 1}
     while True:
-        kept = sorted(chosen)
-        errors = np.abs(np.interp(size, size[kept], estimates[kept]) / estimates - 1) / np.maximum(
+        chosen_indices = sorted(chosen)
+        errors = np.abs(np.interp(size, size[chosen_indices], estimates[chosen_indices]) / estimates - 1) / np.maximum(
             INTERPOLATION_ERROR, noise
         )
         if errors.max() < 1:
-            return {sample(name, chosen_size): shares[chosen_size] for chosen_size in size[kept].tolist()}
+            return {
+                make_sample_key(name, chosen_size): shares[chosen_size] for chosen_size in size[chosen_indices].tolist()
+            }
         chosen.add(int(errors.argmax()))
 
 
@@ -296,10 +304,10 @@ def _fit_capacity(
     cases = _subtract_tiny_excess(_select_cases(cases, level=level, how=how, ways=1), trips, distance, busy)
     for size in np.unique(cases["bytes"])[::-1].tolist():
         same_size = _select_cases(cases, bytes=size)
-        byte_seconds, many = _select_slowed(same_size, trips, distance)
-        if many.any():
-            shares[size] = fit_mean((byte_seconds / (same_size["flows"] * size))[:, many])
-            if not network_bound or byte_seconds[0, many].max() > SENDER_FACTOR * busy * same_size["flows"].max():
+        byte_seconds, flows = _select_slowed(same_size, trips, distance)
+        if flows.any():
+            shares[size] = fit_mean((byte_seconds / (same_size["flows"] * size))[:, flows])
+            if not network_bound or byte_seconds[0, flows].max() > SENDER_FACTOR * busy * same_size["flows"].max():
                 network_bound.append(size)
         elif not shares:
             return {}
@@ -325,11 +333,12 @@ def _fit_inside(cases: Cases, trips: TripsByClass) -> dict[str, Array]:
     """Return samples of the seconds per byte of all messages within a node, for sizes at which concurrent messages are
     slower. They depend on the size, since caches are faster than memory."""
     cases = _select_cases(cases, level=NODE, how="inside", ways=1)
-    byte_seconds, many = _select_slowed(cases, trips, NODE)
+    byte_seconds, flows = _select_slowed(cases, trips, NODE)
     per_byte = np.maximum(byte_seconds / (cases["flows"] * cases["bytes"]), 0)
-    sizes = np.unique(cases["bytes"][many]).astype(int).tolist()
+    sizes = np.unique(cases["bytes"][flows]).astype(int).tolist()
     return {
-        sample(key("c_inside", NODE), size): fit_mean(per_byte[:, many & (cases["bytes"] == size)]) for size in sizes
+        make_sample_key(make_key("c_inside", NODE), size): fit_mean(per_byte[:, flows & (cases["bytes"] == size)])
+        for size in sizes
     }
 
 
@@ -346,7 +355,7 @@ def _select_slowed(cases: Cases, trips: TripsByClass, distance: str) -> tuple[Ar
 
 
 def _fit_all_groups(
-    cases: Cases, trips: TripsByClass, level: str, distance: str, known: Mapping[int, float]
+    cases: Cases, trips: TripsByClass, level: str, distance: str, byte_times: Mapping[int, float]
 ) -> dict[int, Array]:
     """Return seconds per byte of all groups together, by size, where capacities of single groups do not explain the
     time."""
@@ -356,7 +365,7 @@ def _fit_all_groups(
         latency, single = trips[distance].parts(same_size["bytes"])
         byte_seconds = same_size.seconds - latency
         # `step` messages leave each group.
-        explained = np.maximum(single[0], same_size["step"] * size * known[size])
+        explained = np.maximum(single[0], same_size["step"] * size * byte_times[size])
         if (byte_seconds[0] > CLEAR_EXCESS * explained).all():
             shares[size] = fit_mean(byte_seconds / (same_size["flows"] * size))
         elif not shares:
@@ -369,7 +378,7 @@ def _measure_opposite_slowdown(cases: Cases, level: str) -> Array | None:
     measured."""
     cases = _select_cases(cases, level=level, how="out" if level == NODE else "pair")
     largest = cases["bytes"][cases["ways"] == 2].max(initial=0)
-    single, double = (_select_cases(cases, ways=ways, bytes=largest) for ways in (1, 2))
+    single, double = (_select_cases(cases, ways=directions, bytes=largest) for directions in (1, 2))
     if not (common := set(single["flows"].tolist()) & set(double["flows"].tolist())):
         return None
     one_way, both_ways = (
@@ -406,10 +415,10 @@ def distinguish_ways(
     return sorted(nearest)
 
 
-def find_largest_sent(ways: list[tuple[int, float]]) -> float:
+def find_largest_sent(by_size: list[tuple[int, float]]) -> float:
     """Return the largest eager message, all smaller ones included, from the limit that each case supports."""
-    limited = [size for size, limit in ways if limit != NEVER]
-    return float(max((size for size, _ in ways if size < limited[0]), default=0)) if limited else NEVER
+    limited = [size for size, limit in by_size if limit != NEVER]
+    return float(max((size for size, _ in by_size if size < limited[0]), default=0)) if limited else NEVER
 
 
 def is_slower(observed: Observed, how: str, values: Values, predict: Predict) -> bool:
@@ -437,8 +446,10 @@ def find_links_by_destination(
     """Return the levels at which the destination of a message selects one of several links out of a group."""
     distinguished = {}
     for level, count in links.items():
-        ways = {count: replace(values, settings={**values.settings, "links": {level: count}}) for count in (1, count)}
-        nearest = [count for _, count in distinguish_ways(observed, "stride", ways, predict, level)]
+        alternatives = {
+            count: replace(values, settings={**values.settings, "links": {level: count}}) for count in (1, count)
+        }
+        nearest = [count for _, count in distinguish_ways(observed, "stride", alternatives, predict, level)]
         if nearest and nearest.count(count) > len(nearest) / 2:
             distinguished[level] = count
     return distinguished
@@ -474,8 +485,8 @@ def fit_shared_latency(
     for value in np.unique(capacity):
         # Row 0 is included, since draws need its misfit (wild bootstrap).
         rows = np.concatenate([[0], np.flatnonzero(capacity == value)])
-        L[rows[1:]] = least_squares(terms(value), latencies[rows], weights)[1:]
-    L[0] = least_squares(terms(capacity[0]), latencies[:1], weights)
+        L[rows[1:]] = fit_least_squares(terms(value), latencies[rows], weights)[1:]
+    L[0] = fit_least_squares(terms(capacity[0]), latencies[:1], weights)
     L = np.maximum(L, 0)
     return capacity, L, sum(value * term for value, term in zip(L[0], terms(capacity[0]), strict=True))
 

@@ -1,10 +1,10 @@
 """Numerics with identical bits on all processors: exponentials, logarithms, random numbers, scalar products, small
-linear systems, and nonlinear least squares (`descend`).
+linear systems, and nonlinear least squares (`minimize_rows`).
 
 They consist of additions, multiplications and divisions only. The last bit of numpy's and BLAS's results depends on the
 processor, and for a search with kinks one bit may decide where it ends.
 
-`descend` is damped Gauss-Newton (Levenberg-Marquardt) for many problems at once, one problem a row. All rows step
+`minimize_rows` is damped Gauss-Newton (Levenberg-Marquardt) for many problems at once, one problem a row. All rows step
 together; converged rows are dropped.
 """
 
@@ -24,15 +24,15 @@ def exp(x: Array) -> Array:
     x = np.clip(x, -LARGEST, LARGEST)
     n = np.rint(x / (LN2_HIGH + LN2_LOW))
     r = (x - n * LN2_HIGH) - n * LN2_LOW
-    return np.ldexp(1 + r * _series(r), n.astype(int))
+    return np.ldexp(1 + r * _sum_series(r), n.astype(int))
 
 
 def expm1(x: Array) -> Array:
     """Return e^x − 1, without cancellation near 0."""
-    return np.where(np.abs(x) < 0.5, x * _series(x), exp(x) - 1)
+    return np.where(np.abs(x) < 0.5, x * _sum_series(x), exp(x) - 1)
 
 
-def _series(r: Array) -> Array:
+def _sum_series(r: Array) -> Array:
     """Return (e^r − 1)/r for a small r."""
     total = np.ones_like(r)
     for k in range(EXP_TERMS, 1, -1):
@@ -52,12 +52,12 @@ def log(y: Array) -> Array:
     return n * LN2_HIGH + (2 * s * total + n * LN2_LOW)
 
 
-def normals(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+def draw_normals(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Return normal random numbers, rounded: for rare large ones, the C library's logarithm decides the last bit."""
     return np.round(rng.standard_normal(shape), 10)
 
 
-def products(columns: Array) -> Array:
+def multiply_columns(columns: Array) -> Array:
     """Return the scalar product of every two columns: (rows, values, cases) to (rows, values, values)."""
     count = columns.shape[1]
     scalars = np.empty((len(columns), count, count))
@@ -73,15 +73,15 @@ def solve(matrix: Array, target: Array) -> Array:
     Gaussian elimination, with each unknown scaled to a diagonal of 1 first; such matrices need no pivoting.
     """
     scale = 1 / np.sqrt(np.diagonal(matrix, axis1=1, axis2=2))
-    left, right = matrix * scale[:, :, None] * scale[:, None, :], target * scale
-    count = left.shape[1]
+    scaled, right = matrix * scale[:, :, None] * scale[:, None, :], target * scale
+    count = scaled.shape[1]
     for k in range(count):
         for row in range(k + 1, count):
-            share = left[:, row, k] / left[:, k, k]
-            left[:, row, k:] -= share[:, None] * left[:, k, k:]
+            share = scaled[:, row, k] / scaled[:, k, k]
+            scaled[:, row, k:] -= share[:, None] * scaled[:, k, k:]
             right[:, row] -= share * right[:, k]
     for k in reversed(range(count)):
-        right[:, k] = (right[:, k] - np.sum(left[:, k, k + 1 :] * right[:, k + 1 :], axis=-1)) / left[:, k, k]
+        right[:, k] = (right[:, k] - np.sum(scaled[:, k, k + 1 :] * right[:, k + 1 :], axis=-1)) / scaled[:, k, k]
     return right * scale
 
 
@@ -92,7 +92,7 @@ SMALL = 1e-300  # avoids division by 0
 Residuals = Callable[[np.ndarray, Array], Array]
 
 
-def descend(
+def minimize_rows(
     residuals: Residuals,
     start: Array,
     bounds: tuple[Array, Array],
@@ -135,7 +135,7 @@ def _gauss_newton_step(
     shifted = (theta[:, None, :] + move * np.eye(count)).reshape(-1, count)
     shifted_residual = residuals(np.repeat(rows, count), shifted).reshape(len(rows), count, -1)
     slope = (shifted_residual - residual[:, None, :]) / move  # (rows, values, cases)
-    normal = products(slope)
+    normal = multiply_columns(slope)
     ridge = damping[:, None] * np.diagonal(normal, axis1=1, axis2=2)
     ridge = ridge + (1e-12 * np.sum(residual**2, axis=-1) + SMALL)[:, None]  # for directions without effect
     target = np.sum(slope * residual[:, None, :], axis=-1)

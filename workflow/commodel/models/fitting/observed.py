@@ -93,11 +93,11 @@ class Observed:
         """Return the observations without one case of a probe, and with the first `rows` of the draws only."""
         cases = list(self.probes[probe])
         del cases[number]
-        kept = {
+        other_probes = {
             (name, statistic): (np.delete(draws, number, axis=0) if name == probe else draws)[:, :rows]
             for (name, statistic), draws in self._resampled.items()
         }
-        return Observed({**self.probes, probe: cases}, self.seed, self.types, kept, self.levels)
+        return Observed({**self.probes, probe: cases}, self.seed, self.types, other_probes, self.levels)
 
     def _all(self, probe: str, statistic: str) -> Array:
         if (probe, statistic) not in self._resampled:
@@ -128,8 +128,8 @@ class Fitted:
 
 
 def make_estimate(
-    draws: Array, unit: str, note: str = "", known: bool = True, reach: tuple[float, float] | None = None
+    draws: Array, unit: str, note: str = "", determined: bool = True, reach: tuple[float, float] | None = None
 ) -> Estimate:
     """Return the value of row 0 with the 95 % interval of the draws, or with the interval `reach`."""
     low, high = np.percentile(draws[1:], [2.5, 97.5]) if reach is None else reach
-    return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, known)
+    return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, determined)

@@ -7,7 +7,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.fitting.observed import MEAN_COUNT, MEDIAN_COUNT, Cases, Observed, select_common
-from commodel.models.fitting.regression import fit_mean, least_squares
+from commodel.models.fitting.regression import fit_least_squares, fit_mean
 from commodel.patterns.layouts import place_ranks
 from commodel.stats import resample_statistic
 from commodel.units import format_bytes
@@ -71,7 +71,7 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     packets, B + k·D/A are delivered (equation 4 times k). This overestimates B if senders do not start together.
     """
     flood = observed.cases("flood", MEAN_COUNT)
-    arrived, delivered, socket_buffer = (flood.pick(flood["what"] == what) for what in ("arrived", "through", "room"))
+    arrived, delivered, socket_buffer = (flood.pick(flood["what"] == kind) for kind in ("arrived", "through", "room"))
     socket_size = (
         f" of {format_bytes(int(socket_buffer.seconds[0, 0]))}"
         if len(socket_buffer) and socket_buffer.seconds[0, 0] > 0
@@ -101,7 +101,7 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
         return buffer_by_arrivals, "", note
     note = "; ".join(filter(None, (COUNTS_NOTE, note)))
     features = [np.ones(np.count_nonzero(lossy)), sent[lossy]]
-    buffer = least_squares(features, delivered_counts.seconds[:, lossy], 1 / sent[lossy] ** 2)[:, 0]
+    buffer = fit_least_squares(features, delivered_counts.seconds[:, lossy], 1 / sent[lossy] ** 2)[:, 0]
     if buffer[0] <= 0:
         return _mark_unobservable("losses do not fit a full buffer")
     return np.maximum(buffer, 0), "", note

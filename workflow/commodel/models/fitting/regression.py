@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.models import Array
-from commodel.models.evaluation.values import FORMS, TABLE, form_text
-from commodel.models.fitting.numerics import exp, expm1, log, normals
-from commodel.models.keys import key, sample
+from commodel.models.evaluation.values import FORMS, TABLE, format_form
+from commodel.models.fitting.numerics import draw_normals, exp, expm1, log
+from commodel.models.keys import make_key, make_sample_key
 from commodel.parameters import Curve
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, compute_r_squared
 from commodel.units import format_seconds
@@ -30,7 +30,7 @@ def make_sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: i
     """Return a function given by samples, or a surface at one level of concurrency, made non-decreasing. `draws` is (1
     + draws, sizes)."""
     level = make_nondecreasing(draws)
-    return {sample(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
+    return {make_sample_key(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
 
 def describe_changed_samples(keys: Sequence[str], measured: Array, predicted: Array) -> dict[str, str]:
@@ -61,7 +61,7 @@ def make_nondecreasing(y: Array) -> Array:
     return result
 
 
-def least_squares(features: Sequence[Array], y: Array, weights: Array) -> Array:
+def fit_least_squares(features: Sequence[Array], y: Array, weights: Array) -> Array:
     """Return the coefficients (draws, features) of y ≈ Σ coefficient·feature by weighted least squares.
 
     All draws are solved together. Features are scaled first, since bytes and constants differ by many orders of
@@ -85,7 +85,7 @@ def add_misfit_draws(y: Array, misfit: Array, weights: Array, terms: int) -> Arr
     if is_by_chance(total, noise, cases - terms):
         return y
     share = max(0.0, 1 - noise / total)
-    signs = normals(np.random.default_rng(MISFIT_SEED), (len(y) - 1, cases))
+    signs = draw_normals(np.random.default_rng(MISFIT_SEED), (len(y) - 1, cases))
     return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
 
 
@@ -104,7 +104,7 @@ def fit_mean(y: Array, weights: Array | float = 1.0) -> Array:
 
     Means are of times, so no draw is below 0, however large its misfit.
     """
-    return np.maximum(least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0], 0)
+    return np.maximum(fit_least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0], 0)
 
 
 def fit_line(x: Array, y: Array, weights: Array, ceiling: Array | float = np.inf) -> tuple[Array, Array]:
@@ -113,9 +113,9 @@ def fit_line(x: Array, y: Array, weights: Array, ceiling: Array | float = np.inf
     If the best line violates a bound, the result is the best line with its intercept on the bound, or the best
     constant.
     """
-    intercept, slope = least_squares([np.ones(len(x)), x], y, weights).T
+    intercept, slope = fit_least_squares([np.ones(len(x)), x], y, weights).T
     bounded = np.clip(intercept, 0, ceiling)
-    bounded_slope = least_squares([x], y - bounded[:, None], weights)[:, 0]
+    bounded_slope = fit_least_squares([x], y - bounded[:, None], weights)[:, 0]
     slope = np.where(bounded == intercept, slope, bounded_slope)
     flat = slope < 0
     return np.where(flat, np.clip(fit_mean(y, weights), 0, ceiling), bounded), np.where(flat, 0.0, slope)
@@ -127,23 +127,23 @@ def fit_shape_coefficients(form: str, x: Array, y: Array, weights: Array, consta
     With `constant`, the first one is a constant term, and coefficients may be negative.
     """
     if form == "exponential":
-        return _exponential(x, y, weights)
+        return _fit_exponential(x, y, weights)
     features = [np.ones(len(x))] if constant else []
     features += {"constant": [], "linear": [x], "logarithmic": [np.log(x)], "quadratic": [x, x**2]}[form]
     if not features:
         return np.empty((len(y), 0))
-    coefficients = least_squares(features, y, weights)
+    coefficients = fit_least_squares(features, y, weights)
     if constant:
         return coefficients
     if form == "quadratic":  # if one coefficient would be below 0, only the other is fitted
-        for kept, bounded in ((0, 1), (1, 0)):
+        for free, bounded in ((0, 1), (1, 0)):
             single = np.zeros_like(coefficients)
-            single[:, kept] = least_squares([features[kept]], y, weights)[:, 0]
+            single[:, free] = fit_least_squares([features[free]], y, weights)[:, 0]
             coefficients = np.where(coefficients[:, [bounded]] < 0, single, coefficients)
     return np.maximum(coefficients, 0)
 
 
-def _exponential(x: Array, y: Array, weights: Array) -> Array:
+def _fit_exponential(x: Array, y: Array, weights: Array) -> Array:
     """Return b and c of b·(e^{cx} − 1): for a given c the best b is linear, so only c is searched, |c·x| up to 20."""
     from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
 
@@ -259,7 +259,7 @@ def make_sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> 
         x,
         y[0],
         predicted,
-        form_text(TABLE),
+        format_form(TABLE),
         0,
         refit=lambda keep: np.interp(x, x[keep], make_nondecreasing(y[:, keep])[0]),
     )
@@ -271,19 +271,19 @@ NEGLIGIBLE_MISFIT = 1e-24  # of the sum of squares of all measurements
 TIE_TOLERANCE = 1e-7  # relative reduction of the misfit from which a later cut is better
 
 
-def find_segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
+def find_segments(x: Array, y: Array, weights: Array, max_pieces: int = 3) -> list[Array]:
     """Return the cases of each piece of a piecewise line, with change points of the smallest AICc.
 
     A piece has at least three sizes. Change points count as parameters, with a higher penalty if there are many
     possible places. Of equal cuts the first is chosen.
     """
     places, squares = np.unique(x), weights * y[0] ** 2
-    line_misfits = _line_misfits(places, x, y[0], weights)
+    line_misfits = _fit_lines_to_ranges(places, x, y[0], weights)
     line_misfits[line_misfits < NEGLIGIBLE_MISFIT * squares.sum()] = 0.0
     # With many possible cuts, one fits well by chance.
     penalty = 2 * np.log(max(len(places) / FEW_SIZES, 1))
     best, chosen = np.inf, [np.argsort(x, kind="stable")]
-    for cuts, misfit in _find_best_cuts(line_misfits, most):
+    for cuts, misfit in _find_best_cuts(line_misfits, max_pieces):
         score = compute_aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + penalty * len(cuts)
         if score < best - MIN_AICC_GAIN:
             edges = [places[0], *places[cuts], np.inf]
@@ -291,7 +291,7 @@ def find_segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Arr
     return chosen
 
 
-def _line_misfits(places: Array, x: Array, y: Array, weights: Array) -> Array:
+def _fit_lines_to_ranges(places: Array, x: Array, y: Array, weights: Array) -> Array:
     """Return the weighted sum of squares of the best line (see `fit_line`) through each range of sizes; ∞ if it has too
     few."""
     count = len(places)
@@ -301,8 +301,8 @@ def _line_misfits(places: Array, x: Array, y: Array, weights: Array) -> Array:
         return misfit
     first, last = np.triu_indices(count - MIN_SIZES + 1)
     last = last + MIN_SIZES
-    place = np.searchsorted(places, x)
-    weight = weights * ((place >= first[:, None]) & (place < last[:, None]))
+    index = np.searchsorted(places, x)
+    weight = weights * ((index >= first[:, None]) & (index < last[:, None]))
 
     def weighted_sum(column: Array) -> Array:
         return np.sum(weight * column, axis=1, keepdims=True)
@@ -319,13 +319,13 @@ def _line_misfits(places: Array, x: Array, y: Array, weights: Array) -> Array:
     return misfit
 
 
-def _find_best_cuts(line_misfits: Array, most: int) -> list[tuple[list[int], float]]:
-    """Return the best cuts and their misfit, for one piece, two pieces, and so on up to `most`."""
+def _find_best_cuts(line_misfits: Array, max_pieces: int) -> list[tuple[list[int], float]]:
+    """Return the best cuts and their misfit, for one piece, two pieces, and so on up to `max_pieces`."""
     count = len(line_misfits)
     best_misfit = line_misfits[:, count]  # misfit from each place on, in the current number of pieces
     piece_ends: list[np.ndarray] = []  # end of the piece that begins at each place
     best = [([], float(best_misfit[0]))]
-    for _ in range(1, most):
+    for _ in range(1, max_pieces):
         candidates = line_misfits[:, :count] + best_misfit
         best_misfit = candidates.min(axis=1)
         with np.errstate(invalid="ignore"):
@@ -339,12 +339,12 @@ def _find_best_cuts(line_misfits: Array, most: int) -> list[tuple[list[int], flo
     return best
 
 
-def fit_piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) -> tuple[str, dict[str, Array]]:
+def fit_piecewise(name: str, x: Array, y: Array, weights: Array, max_pieces: int = 3) -> tuple[str, dict[str, Array]]:
     """Return the form and the coefficients of a line, or of several with change points.
 
     A piece never begins below the end of the piece before it.
     """
-    pieces = find_segments(x, y, weights, most)
+    pieces = find_segments(x, y, weights, max_pieces)
     values: dict[str, Array] = {}
     previous = None
     for number, piece in enumerate(pieces):
@@ -353,7 +353,7 @@ def fit_piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) 
         if previous is not None:
             edge = float(x[pieces[number - 1]].max())
             a = np.maximum(a, previous[0] + previous[1] * edge - b * edge)
-            values[key(name, f"x{number}")] = np.full(len(y), edge)
-        values |= {key(name, f"a{suffix}"): a, key(name, f"b{suffix}"): b}
+            values[make_key(name, f"x{number}")] = np.full(len(y), edge)
+        values |= {make_key(name, f"a{suffix}"): a, make_key(name, f"b{suffix}"): b}
         previous = (a, b)
     return ("piecewise" if len(pieces) > 1 else "linear"), values

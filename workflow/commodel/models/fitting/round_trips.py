@@ -20,7 +20,7 @@ from commodel.models import Array
 from commodel.models.evaluation.values import PIECEWISE, TABLE, evaluate
 from commodel.models.fitting.observed import Cases, Observed, select_common
 from commodel.models.fitting.regression import find_segments, fit_line, fit_mean, fit_piecewise, make_sample_values
-from commodel.models.keys import Pair, key, parse, sample
+from commodel.models.keys import Pair, make_key, make_sample_key, parse_key
 from commodel.units import format_bytes
 
 BURST_MESSAGES = 16
@@ -202,7 +202,7 @@ class HalfTrip:
         )
         noise = (times[1:] / scale).var(axis=0) if len(times) > 1 else np.zeros(len(sizes))
         line_errors = ((lines.at(sizes)[0] - times[0]) / scale) ** 2 - noise
-        interpolation_errors = (_interpolation_error(sizes, times[0]) / scale[1:-1]) ** 2 - noise[1:-1]
+        interpolation_errors = (_compute_interpolation_errors(sizes, times[0]) / scale[1:-1]) ** 2 - noise[1:-1]
         return (
             lines
             if np.mean(line_errors) <= max(MAX_LINE_ERROR**2, np.mean(interpolation_errors) / 4)
@@ -214,9 +214,9 @@ class HalfTrip:
         """Return L and G from the coefficients of a piecewise line."""
         values = {}
         for name, draws in line.items():
-            letter, number = parse(name).part[0], parse(name).part[1:]
+            letter, number = parse_key(name).part[0], parse_key(name).part[1:]
             for function in {"a": "L", "b": "G", "x": "LG"}[letter]:
-                values[key(function, f"{'x' if letter == 'x' else 'a'}{number}")] = draws
+                values[make_key(function, f"{'x' if letter == 'x' else 'a'}{number}")] = draws
         return cls(dict.fromkeys("LG", PIECEWISE if form == PIECEWISE else "constant"), values)
 
     @classmethod
@@ -226,7 +226,7 @@ class HalfTrip:
         L = fit_mean(times[:, :first], 1 / times[0, :first] ** 2)
         values = {"L.a": L}
         for size, column in zip(sizes[first:], times.T[first:], strict=True):
-            values[sample("G", size)] = np.maximum(column - L, 0) / size
+            values[make_sample_key("G", size)] = np.maximum(column - L, 0) / size
         return cls({"L": "constant", "G": TABLE}, values)
 
     def parts(self, bytes: Array) -> tuple[Array, Array]:
@@ -242,10 +242,10 @@ class HalfTrip:
         """Return the values of a distance class, L without the overheads, and the forms of its functions."""
         values = {}
         for name, draws in self.values.items():
-            function, part = parse(name).function, parse(name).part
+            function, part = parse_key(name).function, parse_key(name).part
             subtracted = overheads if function == "L" and part[0] == "a" else 0.0
-            values[key(function, distance_class, part)] = np.maximum(draws - subtracted, 0)
-        return values, {key(function, distance_class): form for function, form in self.forms.items()}
+            values[make_key(function, distance_class, part)] = np.maximum(draws - subtracted, 0)
+        return values, {make_key(function, distance_class): form for function, form in self.forms.items()}
 
     @property
     def terms(self) -> int:
@@ -253,7 +253,7 @@ class HalfTrip:
         return sum(not name.startswith("L.x") for name in self.values)
 
 
-def _interpolation_error(sizes: Array, times: Array) -> Array:
+def _compute_interpolation_errors(sizes: Array, times: Array) -> Array:
     """Return the error of interpolation at each inner sample, from its two neighbours."""
     share = (sizes[1:-1] - sizes[:-2]) / (sizes[2:] - sizes[:-2])
     return times[:-2] + share * (times[2:] - times[:-2]) - times[1:-1]

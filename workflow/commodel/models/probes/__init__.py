@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.hierarchy import Hierarchy
 from commodel.models.keys import SAME, Pair
 from commodel.patterns.schedule import Schedule
@@ -88,13 +88,13 @@ def place_cyclically(site: Site, ranks: int) -> CasePlacement:
     return CasePlacement(ranks, f"{'block' if site.nodes == 1 else 'cyclic'}:{-(-ranks // site.nodes)}")
 
 
-def place_one_per_node(site: Site, most: int) -> CasePlacement:
-    """Return one rank on each node, at most `most`. Models that vary the number of partners then vary one channel only.
+def place_one_per_node(site: Site, max_ranks: int) -> CasePlacement:
+    """Return one rank on each node, at most `max_ranks`: models that vary the number of partners vary one channel.
     If there are too few nodes to observe a growth, several ranks share one, and fits state this."""
     return (
-        CasePlacement(min(site.nodes, most), "block:1")
+        CasePlacement(min(site.nodes, max_ranks), "block:1")
         if site.nodes >= NODES_FOR_GROWTH
-        else place_cyclically(site, min(site.ranks, most))
+        else place_cyclically(site, min(site.ranks, max_ranks))
     )
 
 
@@ -130,10 +130,10 @@ def find_farther_nodes(site: Site, count: int, type: str = "") -> list[tuple[int
         for node in (
             nodes[np.argsort(abs(nodes - nodes[len(nodes) // 2]), kind="stable")] if distance != first_distance else ()
         ):
-            others = nodes[site.levels.distance(node, nodes) == distance]
-            if len(others) >= count:
-                first = (len(others) - count + 1) // 2
-                groups.append((int(node), *others[first : first + count].tolist()))
+            at_distance = nodes[site.levels.distance(node, nodes) == distance]
+            if len(at_distance) >= count:
+                first = (len(at_distance) - count + 1) // 2
+                groups.append((int(node), *at_distance[first : first + count].tolist()))
                 break
     return groups
 
@@ -145,7 +145,7 @@ def place_in_other_classes(site: Site) -> list[CasePlacement]:
     far = find_farther_nodes(site, 1, first if site.types else "")
     places = [CasePlacement(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
     inside = place_on_one_node(site, 2) if site.levels.groups and site.nodes > 1 else []
-    return [*(place for place in inside if place.where == (0,)), *places]
+    return [*(placement for placement in inside if placement.where == (0,)), *places]
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,12 @@ class Probe:
 
     def cases(self, platform: str, site: Site, sizes: list[int]) -> Iterator[Case]:
         """Yield the cases on a platform."""
-        for place, settings in self.plan(site, sizes):
+        for placement, settings in self.plan(site, sizes):
             if site.overlay and self.on_overlay(settings) is None:
                 continue
-            yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
+            yield Case(
+                platform, self.name, placement.ranks, dict(settings), placement.layout, placement.where, placement.pair
+            )
 
 
 def list_vector_sizes(site: Site, sizes: list[int], *kinds: str) -> list[int]:
@@ -195,14 +197,14 @@ def list_vector_sizes(site: Site, sizes: list[int], *kinds: str) -> list[int]:
     return sorted({*(size for size in sizes if size >= 64), *further})
 
 
-def list_powers_of_two(least: int, most: int) -> list[int]:
-    """Return the powers of two from `least`, a power of two, to `most`."""
-    return [1 << power for power in range(least.bit_length() - 1, most.bit_length())]
+def list_powers_of_two(smallest: int, largest: int) -> list[int]:
+    """Return the powers of two from `smallest`, a power of two, to `largest`."""
+    return [1 << power for power in range(smallest.bit_length() - 1, largest.bit_length())]
 
 
-def make_round_trip(out: int, back: int) -> Schedule:
+def make_round_trip(sent: int, returned: int) -> Schedule:
     """Return the schedule of a round trip between two ranks."""
-    return Schedule.of(2, [0, 1], [0, 1], [1, 0], [out, back], root=0)
+    return Schedule.of(2, [0, 1], [0, 1], [1, 0], [sent, returned], root=0)
 
 
 def list_counts(limit: int) -> list[int]:
@@ -211,10 +213,10 @@ def list_counts(limit: int) -> list[int]:
     return [value for value in ladder if value <= limit]
 
 
-def probe(name: str) -> Probe:
+def find_probe(name: str) -> Probe:
     """Return the probe of this name."""
     from commodel.models.probes.plans import PROBES  # here, since the table imports this module
 
     if name not in PROBES:
-        raise UserError(f"unknown probe '{name}'; {suggest(name, PROBES)}")
+        raise UserError(f"unknown probe '{name}'; {suggest_name(name, PROBES)}")
     return PROBES[name]

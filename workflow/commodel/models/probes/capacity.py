@@ -61,20 +61,20 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         level: str,
         how: str,
         flows: int,
-        place: CasePlacement,
+        placement: CasePlacement,
         step: int = 1,
-        ways: tuple[int, ...] = (1, 2),
+        directions: tuple[int, ...] = (1, 2),
         bytes: int = size,
     ) -> ProbePlan:
-        about = {"level": level, "how": how, "procs": place.ranks, "flows": flows, "step": step, "bytes": bytes}
-        return [(place, {**about, "ways": count}) for count in ways]
+        common = {"level": level, "how": how, "procs": placement.ranks, "flows": flows, "step": step, "bytes": bytes}
+        return [(placement, {**common, "ways": count}) for count in directions]
 
     for ranks in list_counts(site.cores)[1:]:
         if large_nodes := [node for node in range(site.nodes) if site.count_cores(site.find_type(node)) >= ranks]:
-            place = CasePlacement(ranks, f"block:{ranks}", (large_nodes[len(large_nodes) // 2],))
+            placement = CasePlacement(ranks, f"block:{ranks}", (large_nodes[len(large_nodes) // 2],))
             shorter = [length for length in sizes if SUCCESSIVE_BYTES <= length < size]  # they fit into caches
             for length in (size, *(shorter if ranks == site.cores else ())):
-                yield from cases(NODE, "inside", ranks, place, ways=(1,), bytes=length)
+                yield from cases(NODE, "inside", ranks, placement, directions=(1,), bytes=length)
     ports = dict(_choose_port_nodes(site))
     for flows, where in ports.items():
         yield from cases(NODE, "out", flows, CasePlacement(len(where), "block:1", where))
@@ -86,31 +86,38 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
     ]
     medium = [TINY_BYTES, *medium] if medium else []
     if (largest := max(ports, default=1)) > 1:
-        place = CasePlacement(len(ports[largest]), "block:1", ports[largest])
+        placement = CasePlacement(len(ports[largest]), "block:1", ports[largest])
         far = CasePlacement(largest + 1, "block:1", _pair_farthest(site, largest))
         for length in (*medium, size):
-            yield from cases(NODE, "in", largest, far, ways=(1,), bytes=length)
+            yield from cases(NODE, "in", largest, far, directions=(1,), bytes=length)
         for length in medium:
-            yield from cases(NODE, "out", largest, place, ways=(1,), bytes=length)
+            yield from cases(NODE, "out", largest, placement, directions=(1,), bytes=length)
     if 2 in ports:
         for limit in _list_eager_limits(size):
-            yield from cases(NODE, "eager", 1, CasePlacement(3, "block:1", ports[2]), ways=(1,), bytes=limit)
-        yield from cases(NODE, "against", OPPOSITE_MESSAGES, place, ways=(1,))
+            yield from cases(NODE, "eager", 1, CasePlacement(3, "block:1", ports[2]), directions=(1,), bytes=limit)
+        yield from cases(NODE, "against", OPPOSITE_MESSAGES, placement, directions=(1,))
     if 1 in ports:
         for limit in sorted({min(size, MIN_START_BYTES), *_list_eager_limits(size)}):
-            yield from cases(NODE, "start", 1, CasePlacement(2, "block:1", ports[1]), ways=(1,), bytes=limit)
+            yield from cases(NODE, "start", 1, CasePlacement(2, "block:1", ports[1]), directions=(1,), bytes=limit)
     for flows, step, where in _pair_all_groups(site, 1):
         if flows > 2:
-            yield from cases(NODE, "all", flows, CasePlacement(len(where), "block:1", where), step, ways=(1,))
+            yield from cases(NODE, "all", flows, CasePlacement(len(where), "block:1", where), step, directions=(1,))
     if 1 in ports and size >= SUCCESSIVE_BYTES:
         yield from cases(
-            NODE, "order", SUCCESSIVE_MESSAGES, CasePlacement(2, "block:1", ports[1]), ways=(1,), bytes=SUCCESSIVE_BYTES
+            NODE,
+            "order",
+            SUCCESSIVE_MESSAGES,
+            CasePlacement(2, "block:1", ports[1]),
+            directions=(1,),
+            bytes=SUCCESSIVE_BYTES,
         )
     for distance, name in enumerate(site.levels.groups, 2):
         for flows, stride, where in _pair_same_remainder(site, distance):
-            yield from cases(name, "stride", flows, CasePlacement(len(where), "block:1", where), stride, ways=(1,))
+            yield from cases(
+                name, "stride", flows, CasePlacement(len(where), "block:1", where), stride, directions=(1,)
+            )
         for flows, step, where in _pair_each_group(site, distance):
-            yield from cases(name, "each", flows, CasePlacement(len(where), "block:1", where), step, ways=(1,))
+            yield from cases(name, "each", flows, CasePlacement(len(where), "block:1", where), step, directions=(1,))
         for how, list_crossings in (("pair", _pair_two_groups), ("out", _pair_one_group), ("all", _pair_all_groups)):
             crossings = list(list_crossings(site, distance))
             for flows, step, where in crossings:
@@ -120,10 +127,10 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
                     yield from cases(name, how, flows, CasePlacement(len(where), "block:1", where), step, (1,), length)
 
 
-def _list_eager_limits(most: int) -> Iterator[int]:
+def _list_eager_limits(largest: int) -> Iterator[int]:
     """Yield each power of two, one and a half times that, and just below the next power."""
     low, high = EAGER_RANGE
-    for power in list_powers_of_two(low, min(most, high)):
+    for power in list_powers_of_two(low, min(largest, high)):
         yield from (power, 3 * power // 2, 2 * power - HEADER_BYTES)
 
 
@@ -134,7 +141,7 @@ def _choose_port_nodes(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
     near = nodes[np.argsort(distances, kind="stable")][1:9]
     nearest = near[distances[near] == distances[near].min()] if len(near) else near
     near = nearest if len(nearest) > 1 else near
-    for flows in _powers(len(near)):
+    for flows in _list_powers(len(near)):
         yield flows, (node, *near[:flows].tolist())
 
 
@@ -142,15 +149,15 @@ def _pair_farthest(site: Site, count: int) -> tuple[int, ...]:
     """Return a node in the middle, and `count` nodes spread over those at the largest distance."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     distances = site.levels.distance(node, nodes)
-    others = nodes[(nodes != node) & (distances == distances.max())]
-    chosen = others[select_evenly(len(others), count)]
+    farthest = nodes[(nodes != node) & (distances == distances.max())]
+    chosen = farthest[select_evenly(len(farthest), count)]
     near = [int(other) for other in nodes if other != node and other not in chosen]  # if too few are as far
     return (node, *chosen.tolist(), *near[: count - len(chosen)])
 
 
-def _powers(most: int) -> list[int]:
-    """Return powers of two up to `most`, and `most`."""
-    return sorted({1 << power for power in range(most.bit_length())} | {most}) if most else []
+def _list_powers(largest: int) -> list[int]:
+    """Return powers of two up to `largest`, and `largest`."""
+    return sorted({1 << power for power in range(largest.bit_length())} | {largest}) if largest else []
 
 
 def _list_sibling_groups(site: Site, distance: int) -> list[list[np.ndarray]]:
@@ -168,7 +175,7 @@ def _pair_two_groups(site: Site, distance: int) -> Iterator[Crossing]:
     places = {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)} if parents else ()
     for number, first, second in sorted(places):
         senders, receivers = parents[number][first], parents[number][second]
-        for flows in _powers(min(len(senders), len(receivers), MAX_FLOWS)):
+        for flows in _list_powers(min(len(senders), len(receivers), MAX_FLOWS)):
             yield flows, 1, (*senders[:flows].tolist(), *receivers[:flows].tolist())
 
 
@@ -178,9 +185,9 @@ def _pair_one_group(site: Site, distance: int) -> Iterator[Crossing]:
     Groups and places in them alternate, so that all links are used if a receiver's place selects the link.
     """
     for parent in _list_sibling_groups(site, distance)[:1]:
-        senders, others = parent[len(parent) // 2], [g for n, g in enumerate(parent) if n != len(parent) // 2]
-        flows = min(len(senders), *map(len, others), MAX_FLOWS)
-        receivers = [int(others[flow % len(others)][flow]) for flow in range(flows)]
+        senders, other_groups = parent[len(parent) // 2], [g for n, g in enumerate(parent) if n != len(parent) // 2]
+        flows = min(len(senders), *map(len, other_groups), MAX_FLOWS)
+        receivers = [int(other_groups[flow % len(other_groups)][flow]) for flow in range(flows)]
         yield flows, 1, (*senders[:flows].tolist(), *receivers)
 
 
@@ -191,10 +198,14 @@ def _pair_each_group(site: Site, distance: int) -> Iterator[Crossing]:
         return
     for parent in parents:
         for number, senders in enumerate(parent):
-            others = np.concatenate([*parent[number + 1 :], *parent[:number]])
-            flows = min(len(senders), len(others), MAX_FLOWS)
+            other_nodes = np.concatenate([*parent[number + 1 :], *parent[:number]])
+            flows = min(len(senders), len(other_nodes), MAX_FLOWS)
             if flows > 1:
-                yield flows, 1, (*senders[:flows].tolist(), *others[select_evenly(len(others), flows)].tolist())
+                yield (
+                    flows,
+                    1,
+                    (*senders[:flows].tolist(), *other_nodes[select_evenly(len(other_nodes), flows)].tolist()),
+                )
 
 
 def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
@@ -204,9 +215,9 @@ def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
     """
     for parent in _list_sibling_groups(site, distance)[:1]:
         senders = parent[len(parent) // 2]
-        others = np.concatenate([group for number, group in enumerate(parent) if number != len(parent) // 2])
+        other_nodes = np.concatenate([group for number, group in enumerate(parent) if number != len(parent) // 2])
         for stride in STRIDES:
-            same_remainder = others[others % stride == others[0] % stride][: min(len(senders), 8)]
+            same_remainder = other_nodes[other_nodes % stride == other_nodes[0] % stride][: min(len(senders), 8)]
             if len(same_remainder) > 2:
                 yield len(same_remainder), stride, (*senders[: len(same_remainder)].tolist(), *same_remainder.tolist())
 
@@ -230,9 +241,9 @@ def make_pattern(case: Settings) -> Schedule:
         work = Work.compute(0, np.array([1]), np.array([0.0, COMPUTE_SECONDS]))
         return make_rank_local_schedule(2, 0, 1, case["bytes"], 0, 0, 1, 1, work=work, root=1)
     if case["how"] == "order":
-        sent, rest = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
+        sent, second_ends = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
         src, dst, bytes = ([*column, last] for column, last in ((sent, 1), (sent + 1, 0), (sent + case["bytes"], 0)))
-        ends = [*sent, 1], [*sent + 1, 1], [*sent, 1], [*rest, 1]
+        ends = [*sent, 1], [*sent + 1, 1], [*sent, 1], [*second_ends, 1]
         return make_rank_local_schedule(2, src, dst, bytes, *ends, root=0)
     if case["how"] == "against":
         src, dst = [*(1 + flows % (ranks - 2)), 0], [*(0 * flows), ranks - 1]

@@ -38,33 +38,33 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         count = min(site.nodes, max(MAX_RANKS // per_node, 2))
         nodes = np.unique(np.linspace(0, site.nodes - 1, count).round().astype(int)).tolist()
         nodes = [node for node in nodes if site.count_cores(site.find_type(node)) >= per_node]
-        place = CasePlacement(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
+        placement = CasePlacement(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
         turns = (0, 1, 2)[: 3 if site.thinning == 1 else 2] + ((TURN_AROUND,) if per_node == 1 else ())
         for turn in turns if len(nodes) > 1 else ():
-            about = {"turn": turn, "each": per_node, "procs": place.ranks}
-            yield from ((place, {**about, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
+            common = {"turn": turn, "each": per_node, "procs": placement.ranks}
+            yield from ((placement, {**common, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
     fan_ranks = min(1 + FAN_RECEIVERS, len(site.members()[site.find_type(0)]))  # of one type
     small_patterns = [(TURN_STREAM, CasePlacement(2, "block:1"))]
     small_patterns += [(TURN_FAN, CasePlacement(fan_ranks, "block:1"))] if fan_ranks > 2 else []
     small_patterns += [(TURN_WITHIN, CasePlacement(2, "block:2"))] if site.count_cores(site.find_type(0)) > 1 else []
-    small_patterns += list(_between_types(site))
-    for turn, place in small_patterns:
-        about = {"turn": turn, "each": 1, "procs": place.ranks}
-        yield from ((place, {**about, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
+    small_patterns += list(_place_between_types(site))
+    for turn, placement in small_patterns:
+        common = {"turn": turn, "each": 1, "procs": placement.ranks}
+        yield from ((placement, {**common, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
 
 
-def _between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:
+def _place_between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:
     """Yield the fans and rows whose ends are not both of the first type."""
     members = site.members()
     for hub, other in product(members, repeat=2):
         if hub == other == site.find_type(0):
             continue
-        others = [node for node in members[other] if hub != other or node != members[hub][0]][:FAN_RECEIVERS]
+        receivers = [node for node in members[other] if hub != other or node != members[hub][0]][:FAN_RECEIVERS]
         pair = str(Pair(hub, other))
-        if others:
-            yield TURN_STREAM, CasePlacement(2, "block:1", (members[hub][0], others[0]), pair)
-        if len(others) > 1:
-            yield TURN_FAN, CasePlacement(1 + len(others), "block:1", (members[hub][0], *others), pair)
+        if receivers:
+            yield TURN_STREAM, CasePlacement(2, "block:1", (members[hub][0], receivers[0]), pair)
+        if len(receivers) > 1:
+            yield TURN_FAN, CasePlacement(1 + len(receivers), "block:1", (members[hub][0], *receivers), pair)
 
 
 def _list_sizes(size: int, thinning: int) -> Iterator[int]:
@@ -81,8 +81,8 @@ def make_pattern(case: Settings) -> Schedule:
         return Schedule.of(2, np.arange(REPEATED_MESSAGES), 0, 1, case["bytes"])
     if case["turn"] in (TURN_WITHIN, TURN_FAN):
         steps = np.arange(2 * REPEATED_MESSAGES if case["bytes"] <= SHORT_BYTES else 2).repeat(len(ranks) - 1)
-        others = np.resize(ranks[1:], len(steps))
-        ends = np.where(steps % 2, others, 0), np.where(steps % 2, 0, others)
+        partners = np.resize(ranks[1:], len(steps))
+        ends = np.where(steps % 2, partners, 0), np.where(steps % 2, 0, partners)
         return Schedule.of(len(ranks), steps, *ends, case["bytes"], root=0)
     if case["turn"] == TURN_AROUND:
         rounds = np.repeat(np.arange(REPEATED_MESSAGES), len(ranks))

@@ -39,16 +39,21 @@ def plan_distance(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips at every distance class. One pair has more sizes, to show protocol changes."""
     for distance, name in enumerate(site.levels.names):
         places = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, distance)
-        for place in places:
-            densely = list_dense_sizes(max(sizes)) if place == places[len(places) // 2] else ()
-            yield from ((place, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *densely}))
+        for placement in places:
+            densely = list_dense_sizes(max(sizes)) if placement == places[len(places) // 2] else ()
+            yield from ((placement, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *densely}))
 
 
-def list_dense_sizes(most: int) -> list[int]:
+def list_dense_sizes(largest: int) -> list[int]:
     """Return dense sizes, which show protocol changes."""
-    below = [2 * power - HEADER_BYTES for power in list_powers_of_two(4 * HEADER_BYTES, most // 2)]
+    below = [2 * power - HEADER_BYTES for power in list_powers_of_two(4 * HEADER_BYTES, largest // 2)]
     return [
-        *(size for power in list_powers_of_two(DENSE_FROM, most) for size in (power, 3 * power // 2) if size <= most),
+        *(
+            size
+            for power in list_powers_of_two(DENSE_FROM, largest)
+            for size in (power, 3 * power // 2)
+            if size <= largest
+        ),
         *below,
     ]
 
@@ -59,13 +64,15 @@ def place_pairs_within_nodes(site: Site) -> list[CasePlacement]:
     return [CasePlacement(2, "block:2", (nodes[number],)) for number in sorted(set(find_middles(len(nodes))))]
 
 
-def place_pairs_at_distance(site: Site, apart: int) -> list[CasePlacement]:
+def place_pairs_at_distance(site: Site, distance: int) -> list[CasePlacement]:
     """Return a few pairs of nodes at a distance, spread over the machine."""
     nodes, places = np.arange(site.nodes), []
-    for turn, number in enumerate(sorted(set(find_middles(site.nodes)))):
-        others = nodes[site.levels.distance(number, nodes) == apart]
-        if len(others):
-            places.append(CasePlacement(2, "block:1", (number, int(others[find_middles(len(others))[turn]]))))
+    for index, number in enumerate(sorted(set(find_middles(site.nodes)))):
+        at_distance = nodes[site.levels.distance(number, nodes) == distance]
+        if len(at_distance):
+            places.append(
+                CasePlacement(2, "block:1", (number, int(at_distance[find_middles(len(at_distance))[index]])))
+            )
     return list(dict.fromkeys(places))
 
 
@@ -84,15 +91,17 @@ def plan_evenness(site: Site, sizes: list[int]) -> ProbePlan:
     nodes = list(site.members()[site.find_type(0)])
     pairs = []
     if len(nodes) >= MIN_NODES:
-        pairs = [(step, nodes[one], nodes[two]) for step, one, two in pairs_by_step(len(nodes))]
-    pairs += [(TYPE_PAIRS_STEP, *place.where) for place in place_on_node_pairs(site)] if len(site.types) > 1 else []
+        pairs = [(step, nodes[one], nodes[two]) for step, one, two in list_pairs_by_step(len(nodes))]
+    pairs += (
+        [(TYPE_PAIRS_STEP, *placement.where) for placement in place_on_node_pairs(site)] if len(site.types) > 1 else []
+    )
     for step, one, two in pairs:
-        about = {"one": one, "two": two, "nodes": site.nodes, "step": step}
+        common = {"one": one, "two": two, "nodes": site.nodes, "step": step}
         for size, trips in dict.fromkeys(((SMALL_SIZE, TRIPS), (max(sizes), 1))):
-            yield CasePlacement(site.nodes, "block:1"), {**about, "trips": trips, "bytes": size}
+            yield CasePlacement(site.nodes, "block:1"), {**common, "trips": trips, "bytes": size}
 
 
-def pairs_by_step(count: int) -> list[tuple[int, int, int]]:
+def list_pairs_by_step(count: int) -> list[tuple[int, int, int]]:
     """Yield the distance and the two nodes of each pair; the first two nodes, on which most probes run, are
     included."""
     distances = {1 << power for power in range((count // 2).bit_length())} | {count // 2}
@@ -104,7 +113,7 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips of a small message between all pairs of nodes, or a sample of them, and of a large message
     between a few pairs of each node. One rank runs on each node. Small messages of several pairs run at the same time;
     a large message runs alone."""
-    place, groups = CasePlacement(site.nodes, "block:1"), site.levels.groups.values()
+    placement, groups = CasePlacement(site.nodes, "block:1"), site.levels.groups.values()
     order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
     large = max(LARGE_BYTES, *sizes)
     small_pairs = sample_pairs(site.nodes, site.nodes, MAX_PAIRS) if site.nodes > 1 else []
@@ -112,15 +121,15 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
     for bytes, trips, pairs in ((SMALL_SIZE, TRIPS, small_pairs), (large, 1, large_pairs)):
         for one, two in pairs:
             ends = {"one": order[one], "two": order[two], "nodes": site.nodes}
-            yield place, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
+            yield placement, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
 
 
-def sample_pairs(nodes: int, per_node: int, most: int) -> list[tuple[int, int]]:
+def sample_pairs(nodes: int, per_node: int, max_pairs: int) -> list[tuple[int, int]]:
     """Return all pairs of a few nodes; of more, each node with those 1, …, nodes / 2 places after it, at growing
-    distances. A node is in about `each` pairs; there are at most `most`, or one pair a node."""
-    if nodes <= per_node + 1 and nodes * (nodes - 1) // 2 <= most:
+    distances. A node is in about `each` pairs; there are at most `max_pairs`, or one pair a node."""
+    if nodes <= per_node + 1 and nodes * (nodes - 1) // 2 <= max_pairs:
         return list(combinations(range(nodes), 2))
-    kinds = max(min(per_node // 2, most // nodes), 1)
+    kinds = max(min(per_node // 2, max_pairs // nodes), 1)
     distances = np.unique(np.geomspace(1, nodes // 2, kinds).round().astype(int)) if kinds > 1 else [1]
     return sorted({tuple(sorted((node, (node + int(step)) % nodes))) for step in distances for node in range(nodes)})
 
@@ -128,8 +137,8 @@ def sample_pairs(nodes: int, per_node: int, most: int) -> list[tuple[int, int]]:
 def build_round_trips(case: Settings) -> Schedule:
     """Return the schedule of successive round trips between two ranks."""
     one, two, step = case["one"], case["two"], np.arange(2 * case["trips"])
-    there = step % 2 == 0
-    src, dst = np.where(there, one, two), np.where(there, two, one)
+    forward = step % 2 == 0
+    src, dst = np.where(forward, one, two), np.where(forward, two, one)
     return Schedule.of(case["nodes"], step, src, dst, case["bytes"], root=one)
 
 

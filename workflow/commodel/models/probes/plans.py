@@ -54,10 +54,10 @@ MMAP_BYTES = 32 << 20  # bytes: glibc returns larger buffers to the system when 
 OVERLAPPING_MESSAGES = 16  # messages
 
 
-def combinations_at(place: CasePlacement, **settings: object) -> ProbePlan:
+def list_combinations(placement: CasePlacement, **settings: object) -> ProbePlan:
     """Return a case for every combination of the settings that are lists, the last one changing fastest."""
     columns = [values if isinstance(values, list | tuple | range) else [values] for values in settings.values()]
-    return [(place, dict(zip(settings, values, strict=True))) for values in product(*columns)]
+    return [(placement, dict(zip(settings, values, strict=True))) for values in product(*columns)]
 
 
 def list_packet_sizes(sizes: list[int]) -> list[int]:
@@ -66,8 +66,8 @@ def list_packet_sizes(sizes: list[int]) -> list[int]:
 
 
 def plan_pingpong(site: Site, sizes: list[int]) -> ProbePlan:
-    for place in (place_spread(site, 2), *place_in_other_classes(site)):
-        yield from combinations_at(place, bytes=sorted({*sizes, PACKET}))
+    for placement in (place_spread(site, 2), *place_in_other_classes(site)):
+        yield from list_combinations(placement, bytes=sorted({*sizes, PACKET}))
 
 
 def list_parametrised_cases(sizes: list[int]) -> list[Settings]:
@@ -82,11 +82,15 @@ def plan_prtt(site: Site, sizes: list[int]) -> ProbePlan:
 def plan_pairprtt(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips within and between nodes that `prtt` lacks. Pairs are of node types, not of nodes."""
     probed_pair = place_spread(site, 2).pair
-    places = [place for place in (*place_on_one_node(site, 2), *place_on_node_pairs(site)) if place.pair != probed_pair]
+    places = [
+        placement
+        for placement in (*place_on_one_node(site, 2), *place_on_node_pairs(site))
+        if placement.pair != probed_pair
+    ]
     return list(product(places, list_parametrised_cases(sizes)))
 
 
-def plain_round_trip(case: Settings) -> Schedule | None:
+def make_plain_round_trip(case: Settings) -> Schedule | None:
     """Return the schedule of a round trip; None with delays, which a schedule cannot express."""
     delayed = case.get("n", 1) > 1 or case.get("delay") or case.get("late")
     return None if delayed else make_round_trip(case["bytes"], case["bytes"])
@@ -101,11 +105,11 @@ def choose_tree_packet(sizes: list[int]) -> int:
 def plan_chain(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed in turn over the nodes, so that
     every hop crosses the network."""
-    place = place_cyclically(site, min(site.ranks, MAX_CHAIN_HEIGHT + 1))
-    return combinations_at(place, height=range(1, place.ranks), bytes=choose_tree_packet(sizes))
+    placement = place_cyclically(site, min(site.ranks, MAX_CHAIN_HEIGHT + 1))
+    return list_combinations(placement, height=range(1, placement.ranks), bytes=choose_tree_packet(sizes))
 
 
-def chain(case: Settings) -> Schedule:
+def make_chain(case: Settings) -> Schedule:
     """Return a packet along a chain of ranks and back."""
     height = case["height"]
     down, up = np.arange(height), np.arange(height, 0, -1)
@@ -115,29 +119,31 @@ def chain(case: Settings) -> Schedule:
 
 def plan_fan(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield messages from all to one rank (in) or from it to all (out), one rank a node."""
-    place = place_one_per_node(site, MAX_FAN_RANKS)
-    partners, packet = list_counts(place.ranks - 1), choose_tree_packet(sizes)
-    return combinations_at(place, direction=["in", "out"], n=partners, how="isend", bytes=packet, answer=0)
+    placement = place_one_per_node(site, MAX_FAN_RANKS)
+    partners, packet = list_counts(placement.ranks - 1), choose_tree_packet(sizes)
+    return list_combinations(placement, direction=["in", "out"], n=partners, how="isend", bytes=packet, answer=0)
 
 
 def plan_wave(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield the TAN paper's N-to-1 experiment (MRNetBench): the root requests, N leaves reply, and the time ends with
     the last reply."""
-    place = place_one_per_node(site, MAX_FAN_RANKS)
+    placement = place_one_per_node(site, MAX_FAN_RANKS)
     packet = choose_tree_packet(sizes)
     there_and_back = {"direction": "round", "how": "isend", "bytes": packet, "answer": packet}
-    return combinations_at(place, n=list_counts(place.ranks - 1), **there_and_back)
+    return list_combinations(placement, n=list_counts(placement.ranks - 1), **there_and_back)
 
 
 def plan_round(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield the rounds to which LoP is fitted: one byte from a rank to n partners, and one back from each."""
-    place = place_one_per_node(site, ROUND_PARTNERS + 1)
-    return combinations_at(place, how=ROUND_WAYS, n=list_counts(place.ranks - 1), direction="round", bytes=1, answer=1)
+    placement = place_one_per_node(site, ROUND_PARTNERS + 1)
+    return list_combinations(
+        placement, how=ROUND_WAYS, n=list_counts(placement.ranks - 1), direction="round", bytes=1, answer=1
+    )
 
 
 def plan_post(site: Site, sizes: list[int]) -> ProbePlan:
-    place = place_one_per_node(site, ROUND_PARTNERS + 1)
-    return combinations_at(place, how=(*ROUND_WAYS, "irecv"), n=list_counts(place.ranks - 1), bytes=1)
+    placement = place_one_per_node(site, ROUND_PARTNERS + 1)
+    return list_combinations(placement, how=(*ROUND_WAYS, "irecv"), n=list_counts(placement.ranks - 1), bytes=1)
 
 
 def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
@@ -145,38 +151,38 @@ def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
     part from the network's."""
     for first, nodes in site.members().items():
         far = [CasePlacement(3, "block:1", where, str(Pair(first, first))) for where in find_farther_nodes(site, 2)]
-        for place in (*triplets(site, first, nodes), *far):
+        for placement in (*place_triplets(site, first, nodes), *far):
             lengths = sorted({0, *sizes})
-            yield from combinations_at(place, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
+            yield from list_combinations(placement, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
 
 
-def triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
+def place_triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
     """Return places of three ranks whose root is on a node of the type: on three nodes if possible, else on one."""
     if len(nodes) >= 3:
         return [CasePlacement(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
     if site.cores >= 3:
         return [CasePlacement(3, "block:3", (nodes[0],), str(Pair(first, SAME)))]
-    others = [node for node in range(site.nodes) if node not in nodes][:2]
-    if len(others) == 2 and place_on_node_pairs(site):
-        return [CasePlacement(3, "block:1", (nodes[0], *others), str(Pair(first, site.find_type(others[0]))))]
+    other_nodes = [node for node in range(site.nodes) if node not in nodes][:2]
+    if len(other_nodes) == 2 and place_on_node_pairs(site):
+        return [CasePlacement(3, "block:1", (nodes[0], *other_nodes), str(Pair(first, site.find_type(other_nodes[0]))))]
     return []
 
 
-def fan(case: Settings) -> Schedule | None:
+def make_fan(case: Settings) -> Schedule | None:
     """Return the schedule of a fan; None for lists and puts, which a schedule cannot express."""
-    n, others = case["n"], np.arange(1, case["n"] + 1)
+    n, leaves = case["n"], np.arange(1, case["n"] + 1)
     if case["how"] != "isend":
         return None
     if case["direction"] == "in":
-        return Schedule.of(n + 1, 0, others, 0, case["bytes"], root=0)
+        return Schedule.of(n + 1, 0, leaves, 0, case["bytes"], root=0)
     if case["direction"] == "out":
-        return Schedule.of(n + 1, 0, 0, others, case["bytes"])
-    there, back = np.zeros(n, dtype=int), np.ones(n, dtype=int)
-    step, sizes = np.concatenate([there, back]), np.repeat([case["bytes"], case["answer"]], n)
-    return Schedule.of(n + 1, step, np.concatenate([there, others]), np.concatenate([others, there]), sizes, root=0)
+        return Schedule.of(n + 1, 0, 0, leaves, case["bytes"])
+    hub, reply_step = np.zeros(n, dtype=int), np.ones(n, dtype=int)
+    step, sizes = np.concatenate([hub, reply_step]), np.repeat([case["bytes"], case["answer"]], n)
+    return Schedule.of(n + 1, step, np.concatenate([hub, leaves]), np.concatenate([leaves, hub]), sizes, root=0)
 
 
-def fan_on_overlay(case: Settings) -> OnOverlay | None:
+def make_overlay_fan(case: Settings) -> OnOverlay | None:
     """Return the overlay's version of the fan: half of the round trip that the root requests, as in the TAN paper.
 
     A multicast has none, because it sends one packet by reference.
@@ -188,18 +194,18 @@ def plan_ring(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield τ concurrent transfers on each channel: on one node, and over two nodes in turn so that every message
     crosses the network."""
     counts, pair = list_counts(site.cores), str(Pair(site.find_type(0), site.find_type(0)))
-    rings = [place for count in counts if count > 1 for place in place_on_one_node(site, count)]
-    rings += [place for count in counts for place in place_on_node_pairs(site, count)]
+    rings = [placement for count in counts if count > 1 for placement in place_on_one_node(site, count)]
+    rings += [placement for count in counts for placement in place_on_node_pairs(site, count)]
     rings += [
         CasePlacement(2 * count, f"cyclic:{count}", nodes, pair)
         for nodes in find_farther_nodes(site, 1)
         for count in counts
     ]
-    for place in rings:
-        yield from combinations_at(place, procs=place.ranks, bytes=sorted({0, *sizes}))
+    for placement in rings:
+        yield from list_combinations(placement, procs=placement.ranks, bytes=sorted({0, *sizes}))
 
 
-def ring(case: Settings) -> Schedule:
+def make_ring(case: Settings) -> Schedule:
     """Return the schedule in which every rank sends to the next and receives from the previous one."""
     ranks = np.arange(case["procs"])
     return Schedule.of(case["procs"], 0, ranks, (ranks + 1) % case["procs"], case["bytes"])
@@ -208,10 +214,10 @@ def ring(case: Settings) -> Schedule:
 def plan_pairs(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield messages between several pairs, of one packet at most, as in the cluster model."""
     for pairs in list_counts(min(site.ranks, 64) // 2):
-        yield from combinations_at(place_spread(site, 2 * pairs), pairs=pairs, bytes=list_packet_sizes(sizes))
+        yield from list_combinations(place_spread(site, 2 * pairs), pairs=pairs, bytes=list_packet_sizes(sizes))
 
 
-def pairs(case: Settings) -> Schedule:
+def make_pairs(case: Settings) -> Schedule:
     """Return the schedule of round trips between several pairs."""
     count = case["pairs"]
     first, second = np.arange(count), np.arange(count, 2 * count)
@@ -221,11 +227,13 @@ def pairs(case: Settings) -> Schedule:
 
 def plan_stream(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield streams of two lengths. Their difference is the gap between receptions."""
-    place = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
-    return combinations_at(place, senders=place.ranks - 1, each=STREAM_LENGTHS, bytes=list_packet_sizes(sizes))
+    placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
+    return list_combinations(
+        placement, senders=placement.ranks - 1, each=STREAM_LENGTHS, bytes=list_packet_sizes(sizes)
+    )
 
 
-def stream(case: Settings) -> Schedule:
+def make_stream(case: Settings) -> Schedule:
     """Return the schedule of a stream from several ranks to one."""
     senders = np.tile(np.arange(1, case["senders"] + 1), case["each"])
     return Schedule.of(case["senders"] + 1, 0, senders, 0, case["bytes"], root=0)
@@ -236,13 +244,13 @@ def plan_deal(site: Site, sizes: list[int]) -> ProbePlan:
 
     Their difference is the gap between sends; with one receiver it could be the receiver's gap.
     """
-    place = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
-    receivers = place.ranks - 1
+    placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
+    receivers = placement.ranks - 1
     lengths = [length * MAX_SENDERS // receivers for length in STREAM_LENGTHS]  # fewer receivers get more each
-    return combinations_at(place, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
+    return list_combinations(placement, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
 
 
-def deal(case: Settings) -> Schedule:
+def make_deal(case: Settings) -> Schedule:
     """Return the schedule of messages from one rank to several in turn."""
     receivers = np.tile(np.arange(1, case["n"] + 1), case["each"])
     return Schedule.of(case["n"] + 1, 0, 0, receivers, case["bytes"])
@@ -252,8 +260,8 @@ def plan_overlap(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield a fixed computation that incoming messages slow down, the same without messages (control), and the calls
     that receive them."""
     for size in list_packet_sizes(sizes):
-        for what, messages in (("control", 0), ("control", OVERLAPPING_MESSAGES), ("user", OVERLAPPING_MESSAGES)):
-            yield place_spread(site, 2), {"what": what, "messages": messages, "bytes": size}
+        for kind, messages in (("control", 0), ("control", OVERLAPPING_MESSAGES), ("user", OVERLAPPING_MESSAGES)):
+            yield place_spread(site, 2), {"what": kind, "messages": messages, "bytes": size}
 
 
 def plan_flood(site: Site, sizes: list[int]) -> ProbePlan:
@@ -261,20 +269,20 @@ def plan_flood(site: Site, sizes: list[int]) -> ProbePlan:
 
     A datagram that the receiver's own socket drops has passed the network and is counted separately.
     """
-    place = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
-    floods = [(what, packets) for what in ("through", "arrived", "held") for packets in DATAGRAM_COUNTS] + [("room", 1)]
-    for what, packets in floods[:1] if site.simulated else floods:
-        yield place, {"what": what, "packets": packets, "senders": place.ranks - 1, "bytes": FRAME_BYTES}
+    placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
+    floods = [(kind, packets) for kind in ("through", "arrived", "held") for packets in DATAGRAM_COUNTS] + [("room", 1)]
+    for kind, packets in floods[:1] if site.simulated else floods:
+        yield placement, {"what": kind, "packets": packets, "senders": placement.ranks - 1, "bytes": FRAME_BYTES}
 
 
 def plan_hrelation(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield supersteps of several h, on several numbers of ranks."""
     max_ranks = min(site.ranks, MOST_SUPERSTEP_RANKS)
     for procs in sorted({1 << power for power in range(1, max_ranks.bit_length())} | {max_ranks}):
-        yield from combinations_at(place_spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET)
+        yield from list_combinations(place_spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET)
 
 
-def hrelation(case: Settings) -> Schedule | None:
+def make_hrelation(case: Settings) -> Schedule | None:
     """Return the schedule of one superstep: every rank sends h messages and receives h."""
     procs, h = case["procs"], case["h"]
     if not h:
@@ -289,7 +297,7 @@ def plan_work(site: Site, sizes: list[int]) -> ProbePlan:
     Sizes include those that points copy, because most models use these values for copies too.
     """
     lengths = {*list_vector_sizes(site, sizes, "reduce", "copy"), PACKET}
-    return combinations_at(place_spread(site, 2), bytes=sorted(lengths))
+    return list_combinations(place_spread(site, 2), bytes=sorted(lengths))
 
 
 def plan_memcopy(site: Site, sizes: list[int]) -> ProbePlan:
@@ -312,7 +320,7 @@ TABLE = (
         ("bytes",),
         plan_pingpong,
         classes=EVERYWHERE,
-        pattern=plain_round_trip,
+        pattern=make_plain_round_trip,
         on_overlay=lambda case: OnOverlay("flat:1", "pingpong"),  # one connection, without the tree
     ),
     Probe(
@@ -321,7 +329,7 @@ TABLE = (
         PRTT,
         plan_prtt,
         classes=EVERYWHERE,
-        pattern=plain_round_trip,
+        pattern=make_plain_round_trip,
     ),
     Probe(
         "pairprtt",
@@ -330,27 +338,27 @@ TABLE = (
         plan_pairprtt,
         program="prtt",
         optional=True,
-        pattern=plain_round_trip,
+        pattern=make_plain_round_trip,
     ),
     Probe(
         "chain",
         "round trip along a chain of ranks",
         ("height", "bytes"),
         plan_chain,
-        pattern=chain,
+        pattern=make_chain,
         on_overlay=lambda case: OnOverlay(f"chain:{case['height']}"),
     ),
-    Probe("fan", "N-to-1 and 1-to-N", FAN, plan_fan, pattern=fan, on_overlay=fan_on_overlay),
+    Probe("fan", "N-to-1 and 1-to-N", FAN, plan_fan, pattern=make_fan, on_overlay=make_overlay_fan),
     Probe(
         "wave",
         "round trip of a wave from the root",
         FAN,
         plan_wave,
         program="fan",
-        pattern=fan,
+        pattern=make_fan,
         on_overlay=lambda case: OnOverlay(f"flat:{case['n']}"),
     ),
-    Probe("round", "1-to-n and n-to-1 round trip", FAN, plan_round, program="fan", pattern=fan),
+    Probe("round", "1-to-n and n-to-1 round trip", FAN, plan_round, program="fan", pattern=make_fan),
     Probe("post", "posting n operations", ("how", "n", "bytes"), plan_post),
     Probe(
         "triplet",
@@ -360,7 +368,7 @@ TABLE = (
         program="fan",
         optional=True,
         classes=BETWEEN,
-        pattern=fan,
+        pattern=make_fan,
     ),
     Probe(
         "ring",
@@ -370,21 +378,23 @@ TABLE = (
         program=PLAYER,
         optional=True,
         classes=BETWEEN,
-        pattern=ring,
+        pattern=make_ring,
     ),
-    Probe("pairs", "ping-pongs between many pairs at once", ("pairs", "bytes"), plan_pairs, pattern=pairs),
-    Probe("stream", "streams of packets to one rank", ("senders", "each", "bytes"), plan_stream, pattern=stream),
+    Probe("pairs", "ping-pongs between many pairs at once", ("pairs", "bytes"), plan_pairs, pattern=make_pairs),
+    Probe("stream", "streams of packets to one rank", ("senders", "each", "bytes"), plan_stream, pattern=make_stream),
     Probe(
         "deal",
         "packets from one rank to several in turn",
         ("n", "each", "bytes"),
         plan_deal,
         program=PLAYER,
-        pattern=deal,
+        pattern=make_deal,
     ),
     Probe("overlap", "time of a processor to receive", ("what", "messages", "bytes"), plan_overlap),
     Probe("flood", "datagrams at full speed to one rank, counted", ("what", "senders", "packets", "bytes"), plan_flood),
-    Probe("hrelation", "supersteps of h messages a rank", ("procs", "h", "bytes"), plan_hrelation, pattern=hrelation),
+    Probe(
+        "hrelation", "supersteps of h messages a rank", ("procs", "h", "bytes"), plan_hrelation, pattern=make_hrelation
+    ),
     Probe("work", "local reduction", ("bytes",), plan_work),
     Probe("memcopy", "memory copies", ("path", "bytes"), plan_memcopy),
     capacity.PROBE,

@@ -28,8 +28,8 @@ SIZE = 4096  # bytes
 
 
 def plan(site: Site, sizes: list[int]) -> ProbePlan:
-    place = place_spread(site, min(site.ranks, MAX_RANKS))
-    return [(place, settings) for name in INPUTS for settings in list_cases(name, place.ranks, [SIZE])]
+    placement = place_spread(site, min(site.ranks, MAX_RANKS))
+    return [(placement, settings) for name in INPUTS for settings in list_cases(name, placement.ranks, [SIZE])]
 
 
 def list_cases(operation: str, ranks: int, sizes: Collection[int], also: Collection[int] = ()) -> Iterator[Settings]:
@@ -37,18 +37,18 @@ def list_cases(operation: str, ranks: int, sizes: Collection[int], also: Collect
 
     They have 1, 2, 3, all `ranks`, one more than a power of two, and the numbers in `also`.
     """
-    odd = 2 ** ((ranks - 1).bit_length() - 1) + 1 if ranks > 1 else 1
-    communicators = sorted({count for count in (1, 2, 3, odd, ranks, *also) if count <= ranks})
-    for given in INPUTS[operation]:
+    odd_count = 2 ** ((ranks - 1).bit_length() - 1) + 1 if ranks > 1 else 1
+    communicators = sorted({count for count in (1, 2, 3, odd_count, ranks, *also) if count <= ranks})
+    for input_name in INPUTS[operation]:
         for size in (
             [0]
             if operation == "barrier"
             else sorted(sizes)[-1:]
-            if given in INPUTS_OF_FIXED_LENGTH
+            if input_name in INPUTS_OF_FIXED_LENGTH
             else sorted(set(sizes))
         ):
             for count in communicators:
-                yield {"collective": operation, "input": given, "communicator": count, "bytes": size}
+                yield {"collective": operation, "input": input_name, "communicator": count, "bytes": size}
 
 
 PROBE = Probe("verify", "results of the library's collectives", ("collective", "input", "communicator", "bytes"), plan)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.patterns.arguments import Argument
 from commodel.patterns.libraries import Routine, find_routines
-from commodel.patterns.operations import base_name
+from commodel.patterns.operations import find_base_name
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
@@ -85,7 +85,7 @@ class TreeAlgorithm:
 
 def find_algorithms(operation: str) -> dict[str, Algorithm]:
     """Return the algorithms for an operation, by their short names."""
-    entries, name = discover("patterns.algorithms", "ALGORITHM").values(), base_name(operation)
+    entries, name = discover("patterns.algorithms", "ALGORITHM").values(), find_base_name(operation)
     return {entry.short_name: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == name}
 
 
@@ -93,15 +93,15 @@ def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     """Return the algorithm of a spec `name` or `name:argument`, and the text of its argument."""
     name, _, argument = spec.partition(":")
     name, argument, by_name = name.strip().replace("_", "-"), argument.strip(), find_algorithms(operation)
-    entry = by_name.get(ALIASES.get((base_name(operation), name), name))
+    entry = by_name.get(ALIASES.get((find_base_name(operation), name), name))
     if entry is None:
-        aliases = [alias for owner, alias in ALIASES if owner == base_name(operation)]
-        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*by_name, *aliases])}")
+        aliases = [alias for owner, alias in ALIASES if owner == find_base_name(operation)]
+        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest_name(name, [*by_name, *aliases])}")
     entry.parse_argument(argument)
     return entry, argument
 
 
-def canonical_algorithm(operation: str, spec: str) -> str:
+def canonicalize_algorithm(operation: str, spec: str) -> str:
     """Return the spec with the name of the algorithm in this project."""
     entry, argument = find_algorithm(operation, spec)
     return f"{entry.short_name}:{argument}" if argument else entry.short_name
@@ -109,7 +109,7 @@ def canonical_algorithm(operation: str, spec: str) -> str:
 
 def find_tree_algorithm(operation: str) -> TreeAlgorithm:
     """Return the algorithm of an operation over a topology."""
-    entry = discover("patterns.algorithms", "ALGORITHM").get(f"{base_name(operation)}-tree")
+    entry = discover("patterns.algorithms", "ALGORITHM").get(f"{find_base_name(operation)}-tree")
     if entry is None:
         raise UserError(
             f"{operation} does not run over a topology; give an algorithm: {', '.join(find_algorithms(operation))}"

@@ -8,7 +8,7 @@ from commodel.patterns.phases import (
     join_stages,
     list_steps_and_sources,
     make_phase,
-    ring_rounds,
+    make_ring_rounds,
     split_equally,
     wrap_addresses,
 )
@@ -84,7 +84,7 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
     """Return the ring: in each of P − 1 steps every rank sends the block that it received last to the next rank."""
-    return join_stages(ranks, ring_rounds(split_equally(bytes, ranks)))
+    return join_stages(ranks, make_ring_rounds(split_equally(bytes, ranks)))
 
 
 ALGORITHM = (
@@ -95,5 +95,5 @@ ALGORITHM = (
     Algorithm(
         "allgather", "recursive-doubling", "partners at distance 1, 2, 4, … give all they have", recursive_doubling
     ),
-    Algorithm("allgather", "ring", "every rank passes on the block it got last", around_the_ring),
+    Algorithm("allgather", "ring", "every rank forwards the block that it received last", around_the_ring),
 )

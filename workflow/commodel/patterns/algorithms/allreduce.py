@@ -7,9 +7,9 @@ from commodel.patterns.phases import (
     broadcast_unsplit,
     halve_blocks,
     join_stages,
-    knomial_tree,
+    make_knomial_tree,
+    make_ring_rounds,
     reduce_unsplit,
-    ring_rounds,
     split_evenly,
 )
 from commodel.patterns.schedule import Schedule, check_rows
@@ -23,7 +23,7 @@ def rabenseifner(ranks: int, bytes: int) -> Schedule:
 
     Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
     """
-    core = Core(ranks, odd=False, bits_reversed=True)
+    core = Core(ranks, second_of_pair=False, bits_reversed=True)
     ends = halve_blocks(bytes, core.rounds)
     return join_stages(ranks, *core.fold_halves(bytes), core.halve(ends), core.double(ends), core.unfold(0, bytes))
 
@@ -39,7 +39,7 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
 
 def reduce_bcast(ranks: int, bytes: int) -> Schedule:
     """Return a reduction followed by a broadcast, both over the binomial tree."""
-    edges = knomial_tree(ranks)
+    edges = make_knomial_tree(ranks)
     return join_stages(ranks, reduce_unsplit(edges, bytes), broadcast_unsplit(edges, bytes))
 
 
@@ -51,8 +51,8 @@ def around_the_ring(ranks: int, bytes: int, segment: int | None) -> Schedule:
     """
     ends = split_evenly(bytes, ranks)
     parts = _parts(ranks, bytes, segment) if segment else 1
-    rounds = [ring_rounds(ends, combines=True, part=part, parts=parts) for part in range(parts)]
-    return join_stages(ranks, *rounds, ring_rounds(ends, ahead=1))
+    rounds = [make_ring_rounds(ends, combines=True, part=part, parts=parts) for part in range(parts)]
+    return join_stages(ranks, *rounds, make_ring_rounds(ends, offset=1))
 
 
 def _parts(ranks: int, bytes: int, segment: int) -> int:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.phases import join_stages, list_steps_and_sources, make_phase, pairwise_rounds
+from commodel.patterns.phases import join_stages, list_steps_and_sources, make_pairwise_rounds, make_phase
 from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
 
 
@@ -49,7 +49,7 @@ def linear(ranks: int, bytes: int) -> Schedule:
 def pairwise(ranks: int, bytes: int) -> Schedule:
     """Return the exchange in which, in step i, every rank sends to the rank i further on."""
     sizes = np.full(ranks, bytes)
-    return join_stages(ranks, pairwise_rounds(sizes, lambda source, target: (source * ranks + target) * bytes))
+    return join_stages(ranks, make_pairwise_rounds(sizes, lambda source, target: (source * ranks + target) * bytes))
 
 
 ALGORITHM = (

@@ -6,9 +6,9 @@ from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
 from commodel.patterns.arguments import Kind, count_argument
 from commodel.patterns.phases import (
     broadcast_unsplit,
-    dissemination_rounds,
     join_stages,
-    knomial_tree,
+    make_dissemination_rounds,
+    make_knomial_tree,
     make_phase,
     send_down_tree,
     send_up_tree,
@@ -19,19 +19,19 @@ from commodel.patterns.trees.tree import Tree
 
 def binomial(ranks: int, bytes: int) -> Schedule:
     """Return signals up a binomial tree to rank 0 and down again, as in Open MPI's `tree`."""
-    down = broadcast_unsplit(knomial_tree(ranks), 0)
+    down = broadcast_unsplit(make_knomial_tree(ranks), 0)
     return join_stages(ranks, down.reverse(), down)
 
 
 def dissemination(ranks: int, bytes: int) -> Schedule:
     """Return dissemination: in round s every rank signals the rank 2^s further on, around the ring."""
-    return join_stages(ranks, dissemination_rounds(ranks, 0))
+    return join_stages(ranks, make_dissemination_rounds(ranks, 0))
 
 
 def linear(ranks: int, bytes: int) -> Schedule:
     """Return the n:1 and 1:n of the LoP paper, one after the other."""
-    others = np.arange(1, ranks)
-    return join_stages(ranks, make_phase(0, others, 0, 0), make_phase(0, 0, others, 0))
+    leaves = np.arange(1, ranks)
+    return join_stages(ranks, make_phase(0, leaves, 0, 0), make_phase(0, 0, leaves, 0))
 
 
 def n_way(ranks: int, bytes: int, signals: int) -> Schedule:

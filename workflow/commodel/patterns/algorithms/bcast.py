@@ -6,16 +6,16 @@ from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
 from commodel.patterns.arguments import SEGMENT, SEGMENT_OR_DEFAULT, UNSEGMENTED, Kind, count_argument
 from commodel.patterns.phases import (
     Edges,
-    allgather_by_doubling,
-    binary_tree,
     broadcast_unsplit,
+    cut_phase,
     join_stages,
-    knomial_tree,
+    make_binary_tree,
+    make_doubling_allgather,
+    make_knomial_tree,
+    make_near_first_tree,
     make_phase,
-    near_first_tree,
-    pipeline_phase,
-    ring_rounds,
-    scatter_tree,
+    make_ring_rounds,
+    make_scatter_tree,
     send_down_tree,
     split_evenly,
     split_rounding_up,
@@ -26,38 +26,38 @@ from commodel.patterns.trees.tree import Tree
 
 def binary(ranks: int, bytes: int, segment: int) -> Schedule:
     """Return the broadcast in segments down a tree in which every rank has two children."""
-    return join_stages(ranks, pipeline_phase(broadcast_unsplit(binary_tree(ranks), bytes), bytes, segment))
+    return join_stages(ranks, cut_phase(broadcast_unsplit(make_binary_tree(ranks), bytes), bytes, segment))
 
 
 def binomial(ranks: int, bytes: int, segment: int | None) -> Schedule:
     """Return the binomial tree, farthest rank first, as in MPICH and Open MPI's k-nomial tree of radix 2: the root
     sends to P/2, then P/4, …."""
-    return _send_segments_in_turn(knomial_tree(ranks), ranks, bytes, segment)
+    return _send_segments_in_turn(make_knomial_tree(ranks), ranks, bytes, segment)
 
 
 def binomial_near(ranks: int, bytes: int, segment: int | None) -> Schedule:
     """Return the binomial tree, nearest rank first, as in Open MPI: in round s every rank below 2^s sends to the rank
     2^s further on."""
-    return _send_segments_in_turn(near_first_tree(ranks), ranks, bytes, segment)
+    return _send_segments_in_turn(make_near_first_tree(ranks), ranks, bytes, segment)
 
 
 def _send_segments_in_turn(edges: Edges, ranks: int, bytes: int, segment: int | None) -> Schedule:
     """Return the segments one after the other, each down the whole tree."""
     down = broadcast_unsplit(edges, bytes)
-    return join_stages(ranks, pipeline_phase(down, bytes, segment, stride=down.steps))
+    return join_stages(ranks, cut_phase(down, bytes, segment, stride=down.steps))
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
     """Return the broadcast in segments along a chain of ranks. Open MPI calls it pipeline; its chain has several such
     chains."""
     hop = np.arange(ranks - 1)
-    return join_stages(ranks, pipeline_phase(make_phase(hop, hop, hop + 1, bytes), bytes, segment))
+    return join_stages(ranks, cut_phase(make_phase(hop, hop, hop + 1, bytes), bytes, segment))
 
 
 def knomial(ranks: int, bytes: int, radix: int) -> Schedule:
     """Return the k-nomial tree, farthest rank first: in a round every rank that has the message sends it to K − 1
     others."""
-    return join_stages(ranks, broadcast_unsplit(knomial_tree(ranks, radix), bytes))
+    return join_stages(ranks, broadcast_unsplit(make_knomial_tree(ranks, radix), bytes))
 
 
 def linear(ranks: int, bytes: int) -> Schedule:
@@ -71,13 +71,13 @@ def scatter_allgather(ranks: int, bytes: int) -> Schedule:
     Block sizes are rounded up, so the last blocks are shorter or empty.
     """
     ends = split_rounding_up(bytes, ranks)
-    return join_stages(ranks, scatter_tree(ends), allgather_by_doubling(ends))
+    return join_stages(ranks, make_scatter_tree(ends), make_doubling_allgather(ends))
 
 
 def scatter_allgather_ring(ranks: int, bytes: int) -> Schedule:
     """Return the broadcast as a binomial scatter and an allgather around the ring."""
     ends = split_rounding_up(bytes, ranks)
-    return join_stages(ranks, scatter_tree(ends), ring_rounds(ends))
+    return join_stages(ranks, make_scatter_tree(ends), make_ring_rounds(ends))
 
 
 def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
@@ -89,11 +89,11 @@ def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
     _, middle, end = (int(address) for address in split_evenly(bytes, 2))
     if end - middle < (segment if segment < UNSEGMENTED else 1):
         return chain(ranks, bytes, segment)
-    edges = binary_tree(ranks)
-    left = edges.dst % 2 == 1  # all below rank 1
+    edges = make_binary_tree(ranks)
+    to_left = edges.dst % 2 == 1  # all below rank 1
     down = tuple(
-        pipeline_phase(broadcast_unsplit(edges.select(side), size), size, segment, start=start)
-        for side, start, size in ((left, 0, middle), (~left, middle, end - middle))
+        cut_phase(broadcast_unsplit(edges.select(side), size), size, segment, start=start)
+        for side, start, size in ((to_left, 0, middle), (~to_left, middle, end - middle))
     )
     first = np.arange(1, ranks, 2)
     partner = np.where(first + 1 < ranks, first + 1, 0)

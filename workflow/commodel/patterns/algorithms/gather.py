@@ -6,14 +6,14 @@ import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.arguments import Argument, Kind, count_argument
-from commodel.patterns.phases import join_stages, make_phase, scatter_tree, split_equally
+from commodel.patterns.phases import join_stages, make_phase, make_scatter_tree, split_equally
 from commodel.patterns.schedule import Schedule
 from commodel.units import parse_bytes
 
 
 def gather_binomial(ranks: int, bytes: int) -> Schedule:
     """Return the gather over a binomial tree, in which a message carries the blocks of its sender's whole subtree."""
-    return join_stages(ranks, scatter_tree(split_equally(bytes, ranks)).reverse(), root=0)
+    return join_stages(ranks, make_scatter_tree(split_equally(bytes, ranks)).reverse(), root=0)
 
 
 def gather_linear(ranks: int, bytes: int) -> Schedule:
@@ -52,7 +52,7 @@ def gather_windowed(ranks: int, bytes: int, window: int) -> Schedule:
 def scatter_binomial(ranks: int, bytes: int) -> Schedule:
     """Return the scatter over a binomial tree, farthest rank first; a message carries the blocks of its receiver's
     subtree."""
-    return join_stages(ranks, scatter_tree(split_equally(bytes, ranks)))
+    return join_stages(ranks, make_scatter_tree(split_equally(bytes, ranks)))
 
 
 def scatter_linear(ranks: int, bytes: int) -> Schedule:

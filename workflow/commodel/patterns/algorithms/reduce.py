@@ -6,16 +6,16 @@ from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm, TreeA
 from commodel.patterns.arguments import SEGMENT_OR_DEFAULT
 from commodel.patterns.phases import (
     Core,
-    binary_tree,
+    cut_phase,
     halve_blocks,
-    in_order_tree,
     join_stages,
-    knomial_tree,
+    make_binary_tree,
+    make_in_order_tree,
+    make_knomial_tree,
+    make_pairwise_rounds,
     make_phase,
-    pairwise_rounds,
-    pipeline_phase,
+    make_ring_rounds,
     reduce_unsplit,
-    ring_rounds,
     send_up_tree,
     split_evenly,
 )
@@ -25,13 +25,13 @@ from commodel.patterns.trees.tree import Tree
 
 def binary(ranks: int, bytes: int, segment: int) -> Schedule:
     """Return the reduction in segments up a tree in which every rank has two children."""
-    return join_stages(ranks, pipeline_phase(reduce_unsplit(binary_tree(ranks), bytes), bytes, segment), root=0)
+    return join_stages(ranks, cut_phase(reduce_unsplit(make_binary_tree(ranks), bytes), bytes, segment), root=0)
 
 
 def binomial(ranks: int, bytes: int) -> Schedule:
     """Return the reduction up the binomial tree, nearest rank first, so that partial results cover consecutive
     ranks."""
-    return join_stages(ranks, reduce_unsplit(knomial_tree(ranks), bytes), root=0)
+    return join_stages(ranks, reduce_unsplit(make_knomial_tree(ranks), bytes), root=0)
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
@@ -39,7 +39,7 @@ def chain(ranks: int, bytes: int, segment: int) -> Schedule:
     chains."""
     hop = np.arange(ranks - 1)
     row = make_phase(hop, ranks - 1 - hop, ranks - 2 - hop, bytes, combines=True)
-    return join_stages(ranks, pipeline_phase(row, bytes, segment), root=0)
+    return join_stages(ranks, cut_phase(row, bytes, segment), root=0)
 
 
 def in_order(ranks: int, bytes: int, segment: int) -> Schedule:
@@ -47,7 +47,7 @@ def in_order(ranks: int, bytes: int, segment: int) -> Schedule:
 
     The last rank gets the result and sends it to the root.
     """
-    segments = pipeline_phase(reduce_unsplit(in_order_tree(ranks), bytes), bytes, segment)
+    segments = cut_phase(reduce_unsplit(make_in_order_tree(ranks), bytes), bytes, segment)
     return join_stages(ranks, segments, make_phase(0, ranks - 1, 0, bytes), root=0)
 
 
@@ -61,7 +61,7 @@ def rabenseifner(ranks: int, bytes: int) -> Schedule:
 
     Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
     """
-    core = Core(ranks, odd=False, bits_reversed=True)
+    core = Core(ranks, second_of_pair=False, bits_reversed=True)
     ends = halve_blocks(bytes, core.rounds)
     return join_stages(ranks, *core.fold_halves(bytes), core.halve(ends), core.collect(ends), root=0)
 
@@ -73,7 +73,7 @@ def over_topology(tree: Tree, bytes: int) -> Schedule:
 def pairwise(ranks: int, bytes: int) -> Schedule:
     """Return the reduce-scatter in which, in step i, rank r sends rank r + i its part of that rank's share."""
     ends = split_evenly(bytes, ranks)
-    return join_stages(ranks, pairwise_rounds(np.diff(ends), lambda source, target: ends[target], combines=True))
+    return join_stages(ranks, make_pairwise_rounds(np.diff(ends), lambda source, target: ends[target], combines=True))
 
 
 def recursive_halving(ranks: int, bytes: int) -> Schedule:
@@ -90,7 +90,7 @@ def recursive_halving(ranks: int, bytes: int) -> Schedule:
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
     """Return the reduce-scatter in which, in each of P − 1 steps, every rank combines one share and sends it to the
     next rank."""
-    return join_stages(ranks, ring_rounds(split_evenly(bytes, ranks), ahead=-1, combines=True))
+    return join_stages(ranks, make_ring_rounds(split_evenly(bytes, ranks), offset=-1, combines=True))
 
 
 ALGORITHM = (
@@ -114,7 +114,7 @@ ALGORITHM = (
     Algorithm(
         "reduce-scatter",
         "recursive-halving",
-        "partners exchange halves of what is left",
+        "partners exchange halves of the remaining data",
         recursive_halving,
         order=ANY_ORDER,
     ),

@@ -67,11 +67,11 @@ def _list_column_messages(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
     owns = (parts.x <= k) & (k < parts.right)
     owners = np.flatnonzero(owns)
     owners = owners[np.argsort(parts.y[owners])]
-    others = np.flatnonzero(~owns & (parts.area > 0))
-    top, bottom = parts.y[others], parts.bottom[others]
+    receivers = np.flatnonzero(~owns & (parts.area > 0))
+    top, bottom = parts.y[receivers], parts.bottom[receivers]
     low = np.searchsorted(parts.y[owners], top, "right") - 1
     counts = np.searchsorted(parts.y[owners], bottom, "left") - low
-    dst = np.repeat(others, counts)
+    dst = np.repeat(receivers, counts)
     src = owners[np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(len(dst))]
     first = np.maximum(parts.y[src], parts.y[dst])
     count = np.minimum(parts.bottom[src], parts.bottom[dst]) - first
@@ -84,8 +84,8 @@ def _list_row_messages(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
     sent = []
     for column in parts.columns:
         owner = column[np.searchsorted(parts.y[column], k, "right") - 1]
-        others = np.sort(column[column != owner])
-        sent.append((np.full(len(others), owner), others, np.arange(len(others))))
+        receivers = np.sort(column[column != owner])
+        sent.append((np.full(len(receivers), owner), receivers, np.arange(len(receivers))))
     src, dst, turn = (np.concatenate(column) for column in zip(*sent, strict=True))
     return src, dst, parts.width[src], parts.side + parts.x[src], turn
 

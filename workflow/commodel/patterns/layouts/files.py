@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, cache_reads, read_lines
@@ -75,7 +75,7 @@ class Processes:
         number = {name: str(node) for node, name in enumerate(names)}
         for host, line in self.hosts.items():
             if host not in number:
-                message = f"found host '{host}', which the platform does not have; {suggest(host, number)}"
+                message = f"found host '{host}', which the platform does not have; {suggest_name(host, number)}"
                 raise UserError(message, file=self.path, line=line)
         return ",".join(number[host] for host in self.hosts)
 
@@ -132,15 +132,15 @@ def _read_table(path: AnyPath) -> Processes:
 
 
 def _parse_table(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
-    for line, row in stream_rows(path, COLUMNS, once=True):
+    for line, row in stream_rows(path, COLUMNS, unique_columns=True):
         if any(row.values()):
             with add_line_to_errors(path, line):
                 host, device = parse_cell(row, "node", _read_host), parse_cell(row, "device", _read_device)
                 cores = parse_cell(
                     row, "cores", lambda text: parse_whole_number(text, f"a whole number from 1 to {MAX_CORES}")
                 )
-                if cores > (most := 1 if device == "gpu" else MAX_CORES):
-                    raise UserError(f"found {cores}, wanted at most {most} for a {device}", key="cores")
+                if cores > (max_cores := 1 if device == "gpu" else MAX_CORES):
+                    raise UserError(f"found {cores}, wanted at most {max_cores} for a {device}", key="cores")
                 yield line, parse_cell(row, "rank", read_rank), Process(host, cores, device)
 
 

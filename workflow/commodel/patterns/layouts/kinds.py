@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.patterns.arguments import Argument, Kind, parse_whole_number
 from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
 
@@ -18,7 +18,7 @@ KINDS = (CORE, ACCELERATOR)
 PROCESSES = re.compile(r"([1-9][0-9]{0,3})([a-z]+)")
 
 
-def _complete(arguments: str, defaults: Defaults) -> str:
+def _complete_spec(arguments: str, defaults: Defaults) -> str:
     """Return the spec by number of nodes; omitted types have no processes."""
     if "=" not in arguments:
         return arguments
@@ -31,7 +31,7 @@ def _complete(arguments: str, defaults: Defaults) -> str:
         if not equals or name in processes:
             raise UserError(f"found '{part}' in 'kinds:{arguments}', wanted each type of node once, as TYPE=…")
         if name not in types:
-            raise UserError(f"no nodes of type '{name}' on this platform; {suggest(name, types)}")
+            raise UserError(f"no nodes of type '{name}' on this platform; {suggest_name(name, types)}")
         processes[name] = text
     return ",".join(f"{processes.get(name, '0')}@{count}" for name, count in defaults.types)
 
@@ -53,7 +53,7 @@ def _read_processes(text: str) -> list[str]:
         if not match:
             raise UserError(f"found '{word}'")
         if match[2] not in KINDS:
-            raise UserError(f"found '{word}'; {suggest(match[2], KINDS)}")
+            raise UserError(f"found '{word}'; {suggest_name(match[2], KINDS)}")
         kinds += [match[2]] * int(match[1])
     return kinds
 
@@ -76,6 +76,6 @@ LAYOUT = Layout(
     "processes per node for each node type, on cores or driving accelerators",
     (Argument(FORM, Kind.SHAPE, _read_node_groups),),
     place=lambda ranks, groups: _place_processes(ranks, groups)[0],
-    complete=_complete,
+    complete=_complete_spec,
     kinds=lambda ranks, groups: _place_processes(ranks, groups)[1],
 )

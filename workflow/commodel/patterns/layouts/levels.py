@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.patterns.arguments import Argument, Kind, parse_whole_number
 from commodel.patterns.layouts import Defaults, Layout
 from commodel.units import MAX_COUNT, format_ranges
@@ -26,7 +26,7 @@ class Groups:
     nodes: list[np.ndarray]
 
 
-def _complete(arguments: str, defaults: Defaults) -> str:
+def _complete_spec(arguments: str, defaults: Defaults) -> str:
     """Add the level's groups, and the default ranks per node if the spec omits them."""
     if "@" in arguments:
         return arguments
@@ -35,19 +35,19 @@ def _complete(arguments: str, defaults: Defaults) -> str:
     if level not in levels:
         if not levels:
             raise UserError(f"found level '{level}', wanted a platform whose file has `levels`")
-        raise UserError(f"found level '{level}', which the platform does not have; {suggest(level, levels)}")
+        raise UserError(f"found level '{level}', which the platform does not have; {suggest_name(level, levels)}")
     column = np.asarray(levels[level])
     groups = ("+".join(format_ranges(np.flatnonzero(column == number))) for number in dict.fromkeys(column.tolist()))
     return f"{level}:{per_node or defaults.per_node}@{'/'.join(groups)}"
 
 
 def _read_groups(text: str) -> Groups:
-    head, _, listed = text.partition("@")
+    head, _, group_text = text.partition("@")
     level, _, per_node = head.partition(":")
-    groups = [np.concatenate([_read_range(part) for part in group.split("+")]) for group in listed.split("/")]
+    groups = [np.concatenate([_read_range(part) for part in group.split("+")]) for group in group_text.split("/")]
     nodes = np.concatenate(groups)
     if len(np.unique(nodes)) < len(nodes):
-        raise UserError(f"found '{listed}', wanted every node once")
+        raise UserError(f"found '{group_text}', wanted every node once")
     return Groups(level, parse_whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
 
 
@@ -66,12 +66,12 @@ def _select_slots(slots: np.ndarray, groups: Groups, ranks: int) -> np.ndarray:
     return slots[:ranks]
 
 
-def _pack(ranks: int, groups: Groups) -> np.ndarray:
+def _pack_groups(ranks: int, groups: Groups) -> np.ndarray:
     """Fill one group of nodes after the other. If nodes are numbered by group, pack:leaf:2 is block:2."""
     return _select_slots(np.repeat(np.concatenate(groups.nodes), groups.per_node), groups, ranks)
 
 
-def _scatter(ranks: int, groups: Groups) -> np.ndarray:
+def _deal_to_groups(ranks: int, groups: Groups) -> np.ndarray:
     """Deal ranks to the groups in turn, and fill the nodes of a group one after the other. Skip full groups."""
     slots = [np.repeat(nodes, groups.per_node) for nodes in groups.nodes]
     position = np.concatenate([np.arange(len(of_group)) for of_group in slots])
@@ -79,18 +79,18 @@ def _scatter(ranks: int, groups: Groups) -> np.ndarray:
     return _select_slots(np.concatenate(slots)[np.lexsort((group, position))], groups, ranks)
 
 
-_make_group_layout = partial(Layout, per_node=lambda groups: groups.per_node, complete=_complete)
+_make_group_layout = partial(Layout, per_node=lambda groups: groups.per_node, complete=_complete_spec)
 LAYOUT = (
     _make_group_layout(
         "pack",
         "groups of nodes, such as those of a leaf switch, are filled one after the other, Q ranks on each node",
         (Argument("LEVEL or pack:LEVEL:Q", Kind.LEVEL, _read_groups),),
-        place=_pack,
+        place=_pack_groups,
     ),
     _make_group_layout(
         "scatter",
         "ranks are dealt round robin to groups of nodes, such as those of a leaf switch, Q on each node",
         (Argument("LEVEL or scatter:LEVEL:Q", Kind.LEVEL, _read_groups),),
-        place=_scatter,
+        place=_deal_to_groups,
     ),
 )

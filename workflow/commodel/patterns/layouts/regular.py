@@ -14,7 +14,7 @@ Q = count_argument("Q", Kind.PER_NODE)
 Runs = list[tuple[int, int]]  # nodes, each with its number of consecutive ranks
 
 
-def _complete(arguments: str, defaults: Defaults) -> str:
+def _complete_spec(arguments: str, defaults: Defaults) -> str:
     """Return the ranks per node Q, by default those of the platform."""
     return arguments or str(defaults.per_node)
 
@@ -46,8 +46,8 @@ def _count_ranks(runs: Runs) -> int:
 
 def _place_runs(ranks: int, runs: Runs) -> np.ndarray:
     """Return the nodes of a list: 0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the rest on node 1."""
-    if (listed := _count_ranks(runs)) != ranks:
-        raise UserError(f"found {ranks} ranks, but 'nodes' places {listed}")
+    if (placed_count := _count_ranks(runs)) != ranks:
+        raise UserError(f"found {ranks} ranks, but 'nodes' places {placed_count}")
     nodes, counts = zip(*runs, strict=True)
     return np.repeat(nodes, counts)
 
@@ -64,7 +64,7 @@ LAYOUT = (
         "consecutive ranks share a node, Q on each",
         (Q,),
         place=lambda ranks, per_node: np.arange(ranks) // per_node,
-        complete=_complete,
+        complete=_complete_spec,
     ),
     Layout(
         "block-cyclic",  # block-cyclic:4x2 places 0 1 4 5 | 2 3 6 7
@@ -78,7 +78,7 @@ LAYOUT = (
         "ranks are dealt round robin, Q on each node",
         (Q,),
         place=lambda ranks, per_node: np.arange(ranks) % -(-ranks // per_node),
-        complete=_complete,
+        complete=_complete_spec,
     ),
     Layout(
         "nodes",

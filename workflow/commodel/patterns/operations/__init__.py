@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import isqrt, prod
 from typing import Any
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.patterns import rectangles
 from commodel.patterns.arguments import parse_whole_number, parse_whole_numbers
 from commodel.patterns.phases import divide_evenly
@@ -109,7 +109,7 @@ def list_operations() -> dict[str, Operation]:
     return discover("patterns.operations", "OPERATION")
 
 
-def base_name(text: str) -> str:
+def find_base_name(text: str) -> str:
     """Return the operation's name without parameters; `broadcast` is `bcast`. `file:PATH` is returned unchanged."""
     if text.startswith(FILE):
         return text
@@ -118,7 +118,7 @@ def base_name(text: str) -> str:
 
 
 def find_operation(text: str) -> Operation:
-    return lookup("patterns.operations", "OPERATION", base_name(text))
+    return lookup("patterns.operations", "OPERATION", find_base_name(text))
 
 
 @lru_cache(maxsize=4096)
@@ -133,7 +133,7 @@ def parse_parameters(text: str) -> dict[str, Any]:
         if not equals:
             raise UserError(f"found '{part}' in '{text}', wanted NAME=VALUE")
         if name not in by_name:
-            raise UserError(f"{entry.name} has no parameter '{name}'; {suggest(name, by_name)}")
+            raise UserError(f"{entry.name} has no parameter '{name}'; {suggest_name(name, by_name)}")
         if name in values:
             raise UserError(f"found {name} twice in '{text}', wanted it once")
         try:
@@ -147,7 +147,7 @@ def has_size(text: str) -> bool:
     return bool(find_operation(text).bytes)
 
 
-def canonical_operation(text: str) -> str:
+def canonicalize_operation(text: str) -> str:
     """Return the canonical spelling: the name in this project, and the parameters in order, without default values."""
     return _format_operation(text, parse_parameters(text))
 
@@ -156,7 +156,7 @@ def _format_operation(text: str, values: dict[str, Any]) -> str:
     entries = [
         entry for entry in find_operation(text).parameters if values.get(entry.name, entry.default) != entry.default
     ]
-    return ":".join([base_name(text), *(f"{entry.name}={entry.write(values[entry.name])}" for entry in entries)])
+    return ":".join([find_base_name(text), *(f"{entry.name}={entry.write(values[entry.name])}" for entry in entries)])
 
 
 def fill_parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def fill_parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, A
     return defaults | {name: value for name, value in parse_parameters(text).items() if name in defaults}
 
 
-def required_ranks(text: str) -> int | None:
+def find_required_ranks(text: str) -> int | None:
     """Return the number of ranks that the parameters require; None if they require none, or for a pattern from a
     file."""
     if text.startswith(FILE):
@@ -211,10 +211,10 @@ def list_result_extents(text: str, ranks: int, bytes: int) -> list[Extents]:
 MAX_DIMENSIONS = 6
 
 
-def choice_parameter(name: str, names: tuple[str, ...], title: str, **more: Any) -> Parameter:
+def make_choice_parameter(name: str, names: tuple[str, ...], title: str, **properties: Any) -> Parameter:
     """Return a parameter whose value is one of some names; the first is the default."""
     return Parameter(
-        name, "|".join(names), f"{title}; default {names[0]}", make_choice_reader(names), str, names[0], **more
+        name, "|".join(names), f"{title}; default {names[0]}", make_choice_reader(names), str, names[0], **properties
     )
 
 
@@ -227,7 +227,7 @@ def make_choice_reader(names: tuple[str, ...]) -> Callable[[str], str]:
     return read
 
 
-def switch_parameter(name: str, title: str, default: bool, **more: Any) -> Parameter:
+def make_switch_parameter(name: str, title: str, default: bool, **properties: Any) -> Parameter:
     """Return a parameter that is yes or no."""
 
     def write(on: bool) -> str:
@@ -238,7 +238,7 @@ def switch_parameter(name: str, title: str, default: bool, **more: Any) -> Param
             raise UserError(f"found '{text}', wanted yes or no")
         return text == "yes"
 
-    return Parameter(name, "yes|no", f"{title}; default {write(default)}", read, write, default, **more)
+    return Parameter(name, "yes|no", f"{title}; default {write(default)}", read, write, default, **properties)
 
 
 def find_squarest_grid(ranks: int) -> tuple[int, int]:
@@ -289,7 +289,7 @@ def read_partition(text: str) -> str:
     return text
 
 
-def partition_parameters(unit: str, default_side: int) -> tuple[Parameter, ...]:
+def make_partition_parameters(unit: str, default_side: int) -> tuple[Parameter, ...]:
     """Return the parameters of a partition: N, a grid or a file."""
     return (
         Parameter(

@@ -16,14 +16,14 @@ from commodel.patterns.operations import (
     at_root,
     block,
     blocks,
-    choice_parameter,
     column,
     find_squarest_grid,
+    make_choice_parameter,
+    make_switch_parameter,
     no_data,
     own_share,
     read_grid,
     row,
-    switch_parameter,
     vector,
     write_grid,
 )
@@ -54,14 +54,14 @@ def _is_no_reduction(values: dict[str, Any]) -> bool:
 
 
 REDUCE = (
-    choice_parameter("filter", FILTERS, "of an overlay network", overlay=True),
+    make_choice_parameter("filter", FILTERS, "of an overlay network", overlay=True),
     _time_parameter(
         "compute",
         "10us",
         "of an overlay network: seconds that each node computes instead of the filter; default 0",
         0.0,
     ),
-    choice_parameter(
+    make_choice_parameter(
         "mode",
         MODES,
         "of an overlay network: the root requests each wave, and half the round trip counts (waves); all leaves send "
@@ -107,11 +107,11 @@ def list_faces(grid: tuple[int, ...], periodic: bool) -> Faces:
     return Faces(*(np.concatenate(column) for column in zip(*columns, strict=True)), 2 * len(grid))
 
 
-def _sent_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
+def _list_sent_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
     return [(2 * len(grid) * rank * bytes, 2 * len(grid) * bytes)]
 
 
-def _received_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
+def _list_received_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
     sent = list_faces(grid, periodic)
     return [(int(address), bytes) for address in sent.address(bytes)[sent.dst == rank]]
 
@@ -126,16 +126,16 @@ HALO = (
         find_squarest_grid,
         prod,
     ),
-    switch_parameter("periodic", "whether the last ranks of a dimension are neighbours of the first", False),
+    make_switch_parameter("periodic", "whether the last ranks of a dimension are neighbours of the first", False),
 )
-CLASSES = choice_parameter(
+CLASSES = make_choice_parameter(
     "mode",
     ("binned", "all"),
     "checksums are sorted into classes on their way up, then one back-end of each class sends its data (binned); or "
     "all send",
     overlay=True,
 )
-SKEW = choice_parameter(
+SKEW = make_choice_parameter(
     "mode",
     SKEW_MODES,
     "time of 100 rounds over each link (tree), or to each back-end (direct); or the error of the skews that they find, "
@@ -181,8 +181,8 @@ OPERATION = (
     Operation(
         "halo",
         "the face that each rank sends to each of its neighbours in the grid",
-        _sent_faces,
-        _received_faces,
+        _list_sent_faces,
+        _list_received_faces,
         parameters=HALO,
     ),
     _make_measured_only("overlay-classes", "the data of each back-end, of which there are four kinds", CLASSES),

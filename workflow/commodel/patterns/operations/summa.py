@@ -14,9 +14,9 @@ from commodel.patterns.operations import (
     Grid,
     Operation,
     Parameter,
+    make_partition_parameters,
+    make_switch_parameter,
     make_tiling,
-    partition_parameters,
-    switch_parameter,
 )
 from commodel.patterns.rectangles import Rectangles
 
@@ -61,7 +61,7 @@ def group_iterations(
     return [({"iteration": int(k)}, int(count)) for k, count in zip(edges[:-1], np.diff(edges), strict=True)]
 
 
-def _own_extents(
+def _list_own_extents(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
     """Return the part of each iteration's column and row within the rank's rectangle."""
@@ -76,7 +76,7 @@ def _own_extents(
     return extents
 
 
-def _needed_extents(
+def _list_needed_extents(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
     """Return the part of each iteration's column in the rank's rows, and of the row in its columns."""
@@ -90,10 +90,10 @@ def _needed_extents(
 OPERATION = Operation(
     "summa",
     "one block",
-    _own_extents,
-    _needed_extents,
+    _list_own_extents,
+    _list_needed_extents,
     parameters=(
-        *partition_parameters("blocks", DEFAULT_SIDE),
+        *make_partition_parameters("blocks", DEFAULT_SIDE),
         Parameter(
             "iteration",
             "80",
@@ -102,13 +102,13 @@ OPERATION = Operation(
             lambda number: EVERY if number == ALL else str(number),
             ALL,
         ),
-        switch_parameter(
+        make_switch_parameter(
             "overlapped",
             "whether panels are sent with non-blocking messages while ranks multiply the previous ones; the time is "
             "that of communication not hidden by computation; a prediction needs a partition with a column speed",
             False,
         ),
-        switch_parameter(
+        make_switch_parameter(
             "barrier",
             "whether a measurement has a barrier before each iteration; predictions always assume it",
             True,

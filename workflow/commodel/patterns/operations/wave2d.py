@@ -7,7 +7,7 @@ cell belongs to two sides.
 
 import numpy as np
 
-from commodel.patterns.operations import Extents, Grid, Operation, make_tiling, partition_parameters
+from commodel.patterns.operations import Extents, Grid, Operation, make_partition_parameters, make_tiling
 from commodel.patterns.rectangles import Rectangles, SharedSides, find_neighbours
 
 DEFAULT_SIDE = 512  # cells a side: the larger of the paper's two cases
@@ -28,12 +28,12 @@ def find_message_starts(parts: Rectangles, shared: SharedSides) -> np.ndarray:
     return find_side_starts(parts)[4 * shared.src + shared.side] + shared.first
 
 
-def _own_extents(rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str) -> Extents:
+def _list_own_extents(rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str) -> Extents:
     starts = find_side_starts(make_cell_rectangles(ranks, n, grid, partition))[4 * rank : 4 * rank + 5]
     return [(int(starts[0]) * bytes, int(starts[-1] - starts[0]) * bytes)]
 
 
-def _received_extents(rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str) -> Extents:
+def _list_received_extents(rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str) -> Extents:
     parts = make_cell_rectangles(ranks, n, grid, partition)
     shared = find_neighbours(parts)
     to_rank = shared.dst == rank
@@ -44,9 +44,9 @@ def _received_extents(rank: int, ranks: int, bytes: int, n: int, grid: Grid, par
 OPERATION = Operation(
     "wave2d",
     "one cell",
-    _own_extents,
-    _received_extents,
-    parameters=partition_parameters("cells", DEFAULT_SIDE),
+    _list_own_extents,
+    _list_received_extents,
+    parameters=make_partition_parameters("cells", DEFAULT_SIDE),
     program="wave2d",
     tiles=make_cell_rectangles,
 )

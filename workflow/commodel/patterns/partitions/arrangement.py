@@ -28,7 +28,7 @@ def count_summa_blocks(tiling: Rectangles, node: np.ndarray) -> float:
     A rank sends its part of each pivot column to the ranks whose rows overlap it, and its part of each pivot row to the
     other ranks of its column.
     """
-    rows = _overlap(tiling.y, tiling.bottom)
+    rows = _compute_overlap(tiling.y, tiling.bottom)
     in_column = (tiling.x[:, None] == tiling.x) & (rows.diagonal()[:, None] > 0) & (rows.diagonal() > 0)
     sent = np.where(in_column, tiling.area[:, None], rows * tiling.width[:, None])
     return float(sent[node[:, None] != node].sum())
@@ -36,12 +36,12 @@ def count_summa_blocks(tiling: Rectangles, node: np.ndarray) -> float:
 
 def count_wave_cells(tiling: Rectangles, node: np.ndarray) -> float:
     """Return the cells that an iteration of the wave sends between nodes: in both directions over each common side."""
-    horizontal = (tiling.right[:, None] == tiling.x) * _overlap(tiling.y, tiling.bottom)
-    above = (tiling.bottom[:, None] == tiling.y) * _overlap(tiling.x, tiling.right)
+    horizontal = (tiling.right[:, None] == tiling.x) * _compute_overlap(tiling.y, tiling.bottom)
+    above = (tiling.bottom[:, None] == tiling.y) * _compute_overlap(tiling.x, tiling.right)
     return 2 * float((horizontal + above)[node[:, None] != node].sum())
 
 
-def _overlap(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+def _compute_overlap(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return the length of the overlap of each pair of intervals; 0 for empty ones."""
     return np.maximum(np.minimum(end[:, None], end) - np.maximum(start[:, None], start), 0)
 
@@ -66,14 +66,14 @@ def exchange_ranks(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], v
             if node[first] == node[second] or (c != d and kinds[first] != kinds[second]):
                 continue
             trials += 1
-            exchanged = _exchange(tiling, first, second, columns[c] if c == d else None)
+            exchanged = _exchange_pair(tiling, first, second, columns[c] if c == d else None)
             if (traffic := volume(exchanged, node)) < least:
                 tiling, least, improved = exchanged, traffic, True
                 columns[c][i], columns[d][j] = second, first
     return tiling
 
 
-def _exchange(tiling: Rectangles, first: int, second: int, column: list[int] | None) -> Rectangles:
+def _exchange_pair(tiling: Rectangles, first: int, second: int, column: list[int] | None) -> Rectangles:
     """Return the tiling after an exchange: ranks of different columns swap rectangles, ranks of one column keep their
     heights."""
     ends = [first, second]

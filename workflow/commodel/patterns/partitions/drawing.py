@@ -59,11 +59,13 @@ def draw_partition(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> s
         if font_size >= MIN_FONT_SIZE:
             centre = f'x="{MARGIN + x + width / 2:g}" y="{MARGIN + y + height / 2:g}"'
             numbers.append(f'<text {centre} font-size="{font_size:.3g}" style="{NUMBER_STYLE}">{rank}</text>')
-    listed = nodes[:NODES_LISTED] if len(nodes) > 1 else []
+    listed_nodes = nodes[:NODES_LISTED] if len(nodes) > 1 else []
     lines = [
-        line for row, number in enumerate(listed) for line in _draw_legend_row(row, int(number), fill[int(number)])
+        line
+        for row, number in enumerate(listed_nodes)
+        for line in _draw_legend_row(row, int(number), fill[int(number)])
     ]
-    width, height = SIDE + 2 * MARGIN + (LEGEND if len(listed) else 0), SIDE + 2 * MARGIN
+    width, height = SIDE + 2 * MARGIN + (LEGEND if len(listed_nodes) else 0), SIDE + 2 * MARGIN
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style><defs>'
     patterns = [_define_fill(name) for name in dict.fromkeys(fill.values())]
@@ -73,8 +75,10 @@ def draw_partition(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> s
 def _define_fill(name: str) -> str:
     tint_shift, hatch = divmod(int(name[1:]), len(HATCHES))
     box = 'width="10" height="10"'
-    back = f'<rect {box} fill="{TINTS[(hatch + tint_shift) % len(TINTS)]}" style="stroke:none"/>'
-    return f'<pattern id="{name}" {box} patternUnits="userSpaceOnUse">{back}<path d="{HATCHES[hatch]}"/></pattern>'
+    background = f'<rect {box} fill="{TINTS[(hatch + tint_shift) % len(TINTS)]}" style="stroke:none"/>'
+    return (
+        f'<pattern id="{name}" {box} patternUnits="userSpaceOnUse">{background}<path d="{HATCHES[hatch]}"/></pattern>'
+    )
 
 
 def _draw_legend_row(row: int, node: int, fill: str) -> list[str]:

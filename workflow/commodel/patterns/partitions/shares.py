@@ -62,8 +62,8 @@ def partition_geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
     def shares(seconds: float) -> np.ndarray:
         return np.array([float(curves[process].largest_share(seconds)) for process in kinds])
 
-    even = [float(curves[process].seconds(total / len(curves))) for process in kinds]
-    low, high = min(even), max(even)  # times at which all shares are at most even, and at least even
+    even_seconds = [float(curves[process].seconds(total / len(curves))) for process in kinds]
+    low, high = min(even_seconds), max(even_seconds)  # times at which all shares are at most even, and at least even
     while processes @ shares(low) > total:
         low /= 2
     while processes @ shares(high) < total:
@@ -87,8 +87,8 @@ def check_blocks(processes: int, blocks: int) -> None:
 
 def partition_constant(curves: Sequence[Curve], total: int) -> np.ndarray:
     check_blocks(len(curves), total)
-    even = total / len(curves)
-    speeds = {curve: even / float(curve.seconds(even)) for curve in curves}
+    even_share = total / len(curves)
+    speeds = {curve: even_share / float(curve.seconds(even_share)) for curve in curves}
     speed = np.array([speeds[curve] for curve in curves])
     return round_shares(total * speed / speed.sum(), total)
 
@@ -173,9 +173,9 @@ def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
                 if other != slowest:
                     yield max(seconds(slowest, rows=-1), seconds(other, rows=1)), [slowest], [other]
         if width[slowest] > 1:
-            for others in columns:
-                if others is not column:
-                    yield max(seconds(rank, columns=1) for rank in others), column, others
+            for other_column in columns:
+                if other_column is not column:
+                    yield max(seconds(rank, columns=1) for rank in other_column), column, other_column
 
     times = {rank: seconds(rank) for rank in width}
     for _ in range(MAX_TRIALS // max(len(times), 1)):
@@ -197,10 +197,10 @@ def _make_rectangles(
     tiling: Rectangles, columns: list[list[int]], width: dict[int, int], height: dict[int, int]
 ) -> Rectangles:
     x, y, widths, heights = np.zeros((4, tiling.ranks), dtype=np.int64)
-    left = 0
+    x_edge = 0
     for column in columns:
         heights[column] = [height[rank] for rank in column]
-        x[column], widths[column] = left, width[column[0]]
+        x[column], widths[column] = x_edge, width[column[0]]
         y[column] = np.cumsum(heights[column]) - heights[column]
-        left += width[column[0]]
+        x_edge += width[column[0]]
     return Rectangles(x, y, widths, heights, tiling.side)

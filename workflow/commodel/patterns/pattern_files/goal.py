@@ -28,7 +28,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, decode_line, read_blocks
 from commodel.patterns.pattern_files.tasks import ANY, CALCULATE, RECEIVE, SEND, Dependencies, Tasks, make_schedule
 from commodel.patterns.schedule import Schedule
-from commodel.units import MAX_COUNT, shown
+from commodel.units import MAX_COUNT, show_value
 
 MAX_FILE = 1024 * MIB
 MAX_LINES = 64 << 20  # of a file
@@ -64,7 +64,7 @@ def read(path: AnyPath) -> Schedule:
 
 def read_tasks(path: AnyPath) -> Tasks:
     reader = _Reader(path)
-    for first, block in read_blocks(path, MAX_FILE, "GOAL", end=b"}\n", most=MAX_LINES):
+    for first, block in read_blocks(path, MAX_FILE, "GOAL", end=b"}\n", max_lines=MAX_LINES):
         head = 0 if reader.ranks else block.find(b"\nrank ") + 1
         reader.read_block_by_line(block[:head], first)
         first += block.count(b"\n", 0, head)
@@ -88,7 +88,7 @@ class _Reader:
     def __init__(self, path: AnyPath) -> None:
         self.path, self.line, self.unit, self.in_comment = path, 0, "", False
         self.ranks, self.rank = 0, -1  # -1: outside of every rank
-        self.seen: set[int] = set()
+        self.ranks_read: set[int] = set()
         self.labels: dict[str, int] = {}  # of the rank
         self.pending: list[tuple[str, str, str, int]] = []  # dependencies of the rank on labels that follow later
         self.rows = array("q")  # rank, kind, size, peer, tag, line
@@ -111,9 +111,9 @@ class _Reader:
         if ranks is None:
             return False
         opened_ranks = set(ranks.opened.tolist())
-        if len(opened_ranks) < len(ranks.opened) or max(opened_ranks) >= self.ranks or opened_ranks & self.seen:
+        if len(opened_ranks) < len(ranks.opened) or max(opened_ranks) >= self.ranks or opened_ranks & self.ranks_read:
             return False
-        self.seen |= opened_ranks
+        self.ranks_read |= opened_ranks
         ranks.rows[:, 5] += first_line
         ranks.dependencies[:, :2] += self.count
         self.rows.frombytes(ranks.rows.tobytes())
@@ -144,14 +144,14 @@ class _Reader:
         elif text == "}":
             self._close_rank()
         elif RANK_OPENING.fullmatch(text):
-            raise self.error(f"found {shown(text)} inside rank {self.rank}, wanted }} first")
+            raise self.error(f"found {show_value(text)} inside rank {self.rank}, wanted }} first")
         else:
-            raise self.error(f"found {shown(text)}, wanted {LINES_IN_RANK}")
+            raise self.error(f"found {show_value(text)}, wanted {LINES_IN_RANK}")
 
     def _read_cached(self, text: str) -> bool:
         """Read a line without regular expressions, which is faster: a dependency between defined labels, or a cached
         task. Return False for any other line."""
-        label, colon, rest = text.partition(":")
+        label, colon, statement = text.partition(":")
         if not colon:
             words = text.split(" ")
             if len(words) != 3 or words[1] not in ("requires", "irequires"):
@@ -161,7 +161,7 @@ class _Reader:
                 return False
             self.dependencies.extend((before, after, words[1] == "irequires"))
             return True
-        cached = self.cached.get(rest)
+        cached = self.cached.get(statement)
         if cached is None or label in self.labels or not (label.isascii() and label.isidentifier() and label[0] != "_"):
             return False
         self.rows.extend((self.rank, *cached, self.line))
@@ -174,8 +174,8 @@ class _Reader:
             raise self.error(f"found the end of the file inside rank {self.rank}, wanted }}; is it cut?")
         if not self.ranks:
             raise self.error("found no num_ranks, wanted num_ranks N")
-        if len(self.seen) < self.ranks:
-            missing = next(rank for rank in range(self.ranks) if rank not in self.seen)
+        if len(self.ranks_read) < self.ranks:
+            missing = next(rank for rank in range(self.ranks) if rank not in self.ranks_read)
             raise self.error(f"found no rank {missing}, wanted all of {self.ranks}; is the file cut?")
         rows = np.frombuffer(self.rows, dtype=np.int64).reshape(-1, 6)
         dependencies = np.frombuffer(self.dependencies, dtype=np.int64).reshape(-1, 3)
@@ -196,16 +196,16 @@ class _Reader:
             if not rank < self.ranks:
                 wanted = f"0 to {self.ranks - 1}" if self.ranks else "num_ranks N before it"
                 raise self.error(f"found rank {rank}, wanted {wanted}")
-            if rank in self.seen:
+            if rank in self.ranks_read:
                 raise self.error(f"found rank {rank} twice, wanted it once")
             self.rank = rank
-            self.seen.add(rank)
+            self.ranks_read.add(rank)
         elif not self.ranks and (match := RANKS_LINE.fullmatch(text)):
             self.ranks = int(match[1])
             if not 1 <= self.ranks <= MAX_COUNT:
                 raise self.error(f"found {self.ranks} ranks, wanted 1 to {MAX_COUNT}")
         else:
-            raise self.error(f"found {shown(text)}, wanted {'rank R {' if self.ranks else 'num_ranks N'}")
+            raise self.error(f"found {show_value(text)}, wanted {'rank R {' if self.ranks else 'num_ranks N'}")
 
     def _read_task(self, match: re.Match) -> None:
         label, send, to_send, to, receive, to_receive, source, _, time, tag, cpu, nic = match.groups()
@@ -242,7 +242,7 @@ class _Reader:
             self.dependencies.extend((self.labels[before], self.labels[after], prefix == "i"))
         elif last:
             unknown = after if after not in self.labels else before
-            raise self.error(f"found label {shown(unknown)}, which rank {self.rank} does not have", line)
+            raise self.error(f"found label {show_value(unknown)}, which rank {self.rank} does not have", line)
         else:
             self.pending.append((after, prefix, before, line))
 
@@ -387,9 +387,9 @@ def _split_lines(block: bytes) -> _Lines | None:
         return None
     value = (text[begin] - np.uint8(ord("0"))).astype(np.int64)
     has_leading_zero = (digits > 1) & (value == 0)
-    for place in range(1, int(digits.max(initial=0))):
-        long_enough = np.flatnonzero(digits > place)
-        value[long_enough] = 10 * value[long_enough] + (text[begin[long_enough] + place] - ord("0"))
+    for position in range(1, int(digits.max(initial=0))):
+        long_enough = np.flatnonzero(digits > position)
+        value[long_enough] = 10 * value[long_enough] + (text[begin[long_enough] + position] - ord("0"))
     keep = ~digit[1:-1]
     keep[begin] = True
     form_text = text[keep]

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from commodel.errors import UserError, mistakes_in, suggest
+from commodel.errors import UserError, locate_mistakes, suggest_name
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_lines
 from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.schedule import KINDS, Schedule, Work
 from commodel.patterns.schedule_files import COLUMNS
-from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
+from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, show_value
 
 MAX_FILE = 1024 * MIB
 REQUIRED_COLUMNS = ("step", "kind", "rank")
@@ -30,15 +30,15 @@ class Row:
         self.path, self.line, self.cells = path, line, cells
 
     def error(self, column: str, wanted: str) -> UserError:
-        text = f"column {column}: found {shown(self.cells.get(column, ''))}, wanted {wanted}"
+        text = f"column {column}: found {show_value(self.cells.get(column, ''))}, wanted {wanted}"
         return UserError(text, file=self.path, line=self.line)
 
-    def read_whole(self, column: str, most: int, empty: int | None = None) -> int:
+    def read_whole(self, column: str, largest: int, empty: int | None = None) -> int:
         text = self.cells.get(column, "")
         if not text and empty is not None:
             return empty
-        if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) <= most):
-            raise self.error(column, f"a whole number from 0 to {most}")
+        if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) <= largest):
+            raise self.error(column, f"a whole number from 0 to {largest}")
         return int(text)
 
     def read_wait(self, column: str, post: int) -> int:
@@ -94,7 +94,7 @@ def read(path: AnyPath) -> Schedule:
     ranks = int(max(src.max(initial=-1), dst.max(initial=-1), work.rank.max(initial=-1))) + 1
     if ranks > MAX_IDLE_RANKS + MAX_IDLE_RANKS_PER_ROW * (len(src) + len(work.rank)):
         raise UserError(f"found rank {ranks - 1} in a table of {len(src) + len(work.rank)} rows", file=path)
-    with mistakes_in(path):
+    with locate_mistakes(path):
         return make_rank_local_schedule(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
 
 
@@ -130,7 +130,7 @@ def _split_cells(path: AnyPath, number: int, line: str) -> list[str]:
 def _check_header(path: AnyPath, line: int, cells: list[str]) -> list[str]:
     for name in cells:
         if name not in COLUMNS:
-            raise UserError(f"found column {shown(name)}; {suggest(name, COLUMNS)}", file=path, line=line)
+            raise UserError(f"found column {show_value(name)}; {suggest_name(name, COLUMNS)}", file=path, line=line)
         if cells.count(name) > 1:
             raise UserError(f"found column {name} twice, wanted it once", file=path, line=line)
     if missing := [name for name in REQUIRED_COLUMNS if name not in cells]:

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.files.safe_paths import AnyPath
 from commodel.patterns.rank_local_steps import (
     describe_cycle,
@@ -261,8 +261,8 @@ class _Slots:
 
     def complete(self, posted: np.ndarray) -> np.ndarray:
         """Put tasks that have begun into slots, and return the receives whose message is now complete."""
-        taken = [self._occupy(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)]
-        both = sort_unique(np.concatenate(taken))
+        occupied = [self._occupy(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)]
+        both = sort_unique(np.concatenate(occupied))
         return self.ends[RECEIVE][both[(self.ends[SEND][both] >= 0) & (self.ends[RECEIVE][both] >= 0)]]
 
     def _occupy(self, posted: np.ndarray, kind: int) -> np.ndarray:
@@ -297,8 +297,8 @@ def _refuse_unmatched_ends(
         return
     row = int(differ.argmax())
     if row == len(receives) or (row < len(sends) and tuple(sent[:, row]) < tuple(received[:, row])):
-        raise tasks.error(sends[row], f"{tasks.describe(sends[row])}, and no receive takes it")
-    raise tasks.error(receives[row], f"{tasks.describe(receives[row])}, and no send is left for it")
+        raise tasks.error(sends[row], f"{tasks.describe(sends[row])}, and it has no matching receive")
+    raise tasks.error(receives[row], f"{tasks.describe(receives[row])}, and it has no matching send")
 
 
 OPENING, SENDING, WAITING, WORKING = range(4)  # actions within a step, in this order; OPENING posts a receive
@@ -325,7 +325,7 @@ def _schedule_all_ranks(tasks: Tasks) -> Schedule:
     seconds = tasks.size[is_calculation] / tasks.per_second
     work = Work(steps.post[is_calculation], tasks.rank[is_calculation], compute, np.zeros(len(is_calculation)), seconds)
     ends = steps.post[sends], steps.wait[sends], steps.post[receives], steps.wait[receives]
-    with mistakes_in(tasks.path):
+    with locate_mistakes(tasks.path):
         return make_rank_local_schedule(
             tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work
         )

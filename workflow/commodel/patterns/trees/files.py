@@ -157,9 +157,9 @@ def format_summary(tree: Tree) -> str:
     if len(inner):
         fanouts, counts = np.unique(inner, return_counts=True)
         shown = [f"{fanout} (x{count})" for fanout, count in zip(fanouts, counts, strict=True)]
-        more = len(shown) - MAX_FANOUTS
-        listed = ", ".join([*shown[:MAX_FANOUTS], *([f"{more} more"] if more > 0 else [])])
-        lines += [f"mean fan-out: {inner.mean():.3g}, largest: {inner.max()}", f"fan-outs: {listed}"]
+        hidden = len(shown) - MAX_FANOUTS
+        fanout_list = ", ".join([*shown[:MAX_FANOUTS], *([f"{hidden} more"] if hidden > 0 else [])])
+        lines += [f"mean fan-out: {inner.mean():.3g}, largest: {inner.max()}", f"fan-outs: {fanout_list}"]
     return "\n".join(lines)
 
 

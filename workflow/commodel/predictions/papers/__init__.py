@@ -79,12 +79,12 @@ def tabulate(
     unit: str = "s",
 ) -> Numbers:
     """Return the table with these columns: subjects, the paper's numbers if it has any, and ours."""
-    keys, ours = (list(zip(*map(_list, part.values()), strict=True)) for part in (subjects, columns))
-    printed = [nan] * len(keys) if paper is None else _list(paper)
+    keys, ours = (list(zip(*map(_make_plain_list, part.values()), strict=True)) for part in (subjects, columns))
+    printed = [nan] * len(keys) if paper is None else _make_plain_list(paper)
     return Numbers(title, tuple(subjects), tuple(columns), source, tuple(map(Row, keys, printed, ours)), unit)
 
 
-def _list(column: Iterable) -> list:
+def _make_plain_list(column: Iterable) -> list:
     """Return a list without types of numpy, since a report writes integers as such."""
     return [value.item() if isinstance(value, np.generic) else value for value in column]
 
@@ -216,7 +216,7 @@ def predict_pattern(parameters: ParameterSet, pattern: Schedule, waves: float = 
     return float(make_predictor(parameters, strict=False, draws=0)(stack_schedules([pattern]), waves).seconds[0])
 
 
-def error_factor(predicted: float, measured: float) -> float:
+def compute_error_factor(predicted: float, measured: float) -> float:
     """Return the ratio of a prediction to the measurement or its inverse, at least 1; infinity for a prediction of "
     "0."""
     return max(predicted / measured, measured / predicted) if predicted else inf

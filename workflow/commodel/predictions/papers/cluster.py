@@ -10,8 +10,8 @@ from math import ceil, isfinite, nan
 
 import numpy as np
 
-from commodel.models.evaluation.buffer_overflow import admissible_windows, choose_window, transfer_ratio
-from commodel.models.families.cluster import delivered, latency, repeat_over_tcp
+from commodel.models.evaluation.buffer_overflow import choose_window, compute_transfer_ratio, list_admissible_windows
+from commodel.models.families.cluster import compute_delivered_share, compute_latency, repeat_over_tcp
 from commodel.models.parameter_sets import read_published
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import build_schedule
@@ -25,7 +25,7 @@ from commodel.predictions.papers import (
     Panel,
     Paper,
     Row,
-    error_factor,
+    compute_error_factor,
     make_exact_set,
     predict_patterns,
 )
@@ -55,7 +55,7 @@ class Machine:
 
     def latency(self, size: float, ranks: int) -> float:
         gap = self.values.at("g_s", np.array([size]))
-        return float(np.ravel(latency(self.values, np.array([size]), ranks, gap))[0])
+        return float(np.ravel(compute_latency(self.values, np.array([size]), ranks, gap))[0])
 
     def one_way_time(self, size: float, ranks: int) -> float:
         """Return O_s + L + O_r + U_r."""
@@ -152,7 +152,7 @@ def compare_fitted_models(evidence: Evidence, fitted: ParameterSet | None) -> tu
     for ranks in RANKS:
         measured = evidence.times(sizes, operation="bcast", alternative=PACKETWISE, ranks=ranks)
         columns = [predict_patterns(parameters, "bcast", PACKETWISE, ranks, sizes) for parameters in sets.values()]
-        times += [Row((ranks, size), nan, tuple(here)) for size, *here in zip(sizes, measured, *columns, strict=True)]
+        times += [Row((ranks, size), nan, tuple(ours)) for size, *ours in zip(sizes, measured, *columns, strict=True)]
         errors.append(Row((ranks,), nan, tuple(find_mean_error(column, measured) for column in columns)))
     title = f"Three models fitted here, and {evidence.word()} times"
     return (
@@ -164,7 +164,7 @@ def compare_fitted_models(evidence: Evidence, fitted: ParameterSet | None) -> tu
 def find_mean_error(predicted: Sequence[float], measured: Sequence[float]) -> float:
     """Return the mean error factor of the predictions with a measurement."""
     pairs = [pair for pair in zip(predicted, measured, strict=True) if all(time > 0 for time in pair)]
-    return float(np.mean([error_factor(*pair) for pair in pairs])) if pairs else nan
+    return float(np.mean([compute_error_factor(*pair) for pair in pairs])) if pairs else nan
 
 
 def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
@@ -176,12 +176,12 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
         second = [paper.equation_2(ranks, packets) for packets in PACKETS]
         measured = evidence.times(sizes, operation="bcast", alternative=PACKETWISE, ranks=ranks)
         logp = make_exact_set("logp", {"L": paper.one_way_time(PACKET, ranks), "o": 0.0, "g": paper("g_s", PACKET)})
-        predicted, refitted, whole = (
-            predict_patterns(some, "bcast", PACKETWISE, ranks, sizes) for some in (printed, fitted, logp)
+        predicted, refitted, broadcasts = (
+            predict_patterns(parameters, "bcast", PACKETWISE, ranks, sizes) for parameters in (printed, fitted, logp)
         )
-        about = [(ranks, size) for size in sizes]
-        by_model += map(Row, about, second, zip(predicted, measured, refitted, strict=True))
-        by_logp += map(Row, about, first, zip(whole, strict=True))
+        keys = [(ranks, size) for size in sizes]
+        by_model += map(Row, keys, second, zip(predicted, measured, refitted, strict=True))
+        by_logp += map(Row, keys, first, zip(broadcasts, strict=True))
         lines = (
             Line("cluster model, equation 2", sizes, second, "dashed", 1),
             Line("LogP, equation 1", sizes, first, "dashed", 2),
@@ -190,7 +190,7 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
             Line(word, sizes, measured, "dots", 0),
         )
         panels.append(Panel(f"p = {ranks}", SIZE, TIME, lines, log=""))
-    here = ("predicted", word, "predicted as fitted")
+    titles = ("predicted", word, "predicted as fitted")
     return Figure(
         "Figure 2",
         "a broadcast packet by packet: measured, by the cluster model and by LogP",
@@ -207,7 +207,7 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
             "the machine is another one, with its own network and MPI.",
         ),
         (
-            Numbers("By the cluster model", WORKLOAD, here, f"by equation 2 {TABLE_1}", tuple(by_model)),
+            Numbers("By the cluster model", WORKLOAD, titles, f"by equation 2 {TABLE_1}", tuple(by_model)),
             Numbers("By LogP", WORKLOAD, ("predicted",), f"by equation 1 {TABLE_1}", tuple(by_logp)),
             *compare_fitted_models(evidence, fitted),
         ),
@@ -224,7 +224,7 @@ def tabulate_gathers(evidence: Evidence, printed: ParameterSet, fitted: Paramete
     """Return seconds at each size: by equation 8, of the simple gather, and of the coordinated one. If no buffer was
     fitted, its window is that of table 1."""
     paper = Machine(printed)
-    here = Machine(fitted) if fitted and "B_L" in fitted.values else paper
+    our_machine = Machine(fitted) if fitted and "B_L" in fitted.values else paper
 
     def choices(machine: Machine) -> list[str]:
         return [machine.choose_algorithm(ranks, size) for size in GATHERED]
@@ -242,9 +242,9 @@ def tabulate_gathers(evidence: Evidence, printed: ParameterSet, fitted: Paramete
         "simple, predicted": predicted(printed, simple),
         "simple, as fitted": predicted(fitted, simple),
         "predicted": predicted(printed, choices(paper)),
-        "predicted as fitted": predicted(fitted, choices(here)),
+        "predicted as fitted": predicted(fitted, choices(our_machine)),
         "simple, measured": measured(simple),
-        "measured": measured(choices(here)),
+        "measured": measured(choices(our_machine)),
     }
 
 
@@ -281,7 +281,9 @@ def compare_coordinated_gather(
             senders, packets_each, *gaps, buffer = paper.gather_arguments(ranks, size)
             packets = senders * packets_each
             literal = (
-                senders if buffer > packets else max(admissible_windows(senders, packets, *gaps, buffer), default=nan)
+                senders
+                if buffer > packets
+                else max(list_admissible_windows(senders, packets, *gaps, buffer), default=nan)
             )
             windows.append(Row((ranks, size), literal, (choose_window(senders, packets_each, *gaps, buffer)[0],)))
     times = list_rows(tables, "predicted", "measured", "predicted as fitted")
@@ -306,11 +308,11 @@ def compare_coordinated_gather(
 
 def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Numbers:
     """Return the ratios of equation 8 with fitted values, and of predictions, to measurements."""
-    here = Machine(fitted) if fitted else None
+    machine = Machine(fitted) if fitted else None
     errors = {}
     for row in times:
         _, measured, predicted_ones = row.ours
-        predicted = (here.equation_8(*row.subject) if here else nan, predicted_ones)
+        predicted = (machine.equation_8(*row.subject) if machine else nan, predicted_ones)
         errors[row.subject] = [100 * abs(seconds / measured - 1) if measured > 0 else nan for seconds in predicted]
     errors = {workload: both for workload, both in errors.items() if all(map(isfinite, both))}
     worst = max(errors, key=errors.__getitem__, default=None)
@@ -321,8 +323,11 @@ def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str
         Row(("largest",), 35, tuple(table.max(axis=0).tolist())),
     )
     source = f"printed in section 5.5, the largest at 4 ranks and 1 KB{worst_here}"
-    title, here = f"Relative error of the prediction of {word} times", ("equation 8 as fitted", "predicted as fitted")
-    return Numbers(title, ("of all workloads",), here, source, entries, "%")
+    title, machine = (
+        f"Relative error of the prediction of {word} times",
+        ("equation 8 as fitted", "predicted as fitted"),
+    )
+    return Numbers(title, ("of all workloads",), machine, source, entries, "%")
 
 
 def _describe_recovery(fitted: ParameterSet | None) -> str:
@@ -337,7 +342,7 @@ def tabulate_tcp_repeats(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
     values, times, timeouts = Machine(fitted).values if fitted else None, [], []
     for ranks, size in product(RANKS, GATHERED) if values and "B_L" in values else ():
         pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
-        share = delivered(pattern, values)
+        share = compute_delivered_share(pattern, values)
         repeats = repeat_over_tcp(pattern, values) if share is not None and np.ravel(share)[0] < 1 else None
         if repeats:
             low, middle, high = np.percentile(pattern.cost(repeats.finish), [2.5, 50, 97.5]).tolist()
@@ -368,13 +373,17 @@ def compare_two_gathers(
         )
         panels.append(Panel(f"p = {ranks}", SIZE, TIME, lines))
         for size in GATHERED:
-            senders, packets_each, *rest = paper.gather_arguments(ranks, size)
+            senders, packets_each, *other_arguments = paper.gather_arguments(ranks, size)
             pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
-            through_here = 100 * float(np.ravel(delivered(pattern, paper.values))[0])
+            through_here = 100 * float(np.ravel(compute_delivered_share(pattern, paper.values))[0])
             shares.append(
-                Row((ranks, size), 100 * transfer_ratio(senders, senders * packets_each, *rest), (through_here,))
+                Row(
+                    (ranks, size),
+                    100 * compute_transfer_ratio(senders, senders * packets_each, *other_arguments),
+                    (through_here,),
+                )
             )
-    here = (
+    values = (
         "simple, predicted",
         f"simple, {word}",
         "simple, predicted as fitted",
@@ -394,7 +403,7 @@ def compare_two_gathers(
             "here TCP detects most losses by acknowledgements, and few cause a timeout.",
         ),
         (
-            Numbers("Times over the optimum", WORKLOAD, here, f"by equation 8 {TABLE_1}", times),
+            Numbers("Times over the optimum", WORKLOAD, values, f"by equation 8 {TABLE_1}", times),
             Numbers(
                 "Share of packets that arrive if all send at once",
                 WORKLOAD,
@@ -422,22 +431,24 @@ def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
 
 
 def tabulate_parameters(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
-    paper, here = Machine(printed), Machine(fitted) if fitted else None
+    paper, machine = Machine(printed), Machine(fitted) if fitted else None
     rows = [
-        Row((name, size), paper(name, size), (here(name, size) if here else nan,))
+        Row((name, size), paper(name, size), (machine(name, size) if machine else nan,))
         for name in ("O_s", "T_s", "g_s", "g_r", "O_r", "U_r", "M_ctc", "M_ctm", "M_mtm")
         for size in (40, PACKET)
     ]
     for ranks in (2, 16):
-        whole = here.latency(PACKET, ranks) if here else nan
-        rows.append(Row((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (whole,)))
-    buffer = Row(("B_L",), paper("B_L", 0), (here("B_L", 0) if here else nan,))
-    found = f"the fit found {here('B_L', 0):.0f}" if here and "B_L" in here.values else "the fit found no limit"
+        latency = machine.latency(PACKET, ranks) if machine else nan
+        rows.append(Row((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (latency,)))
+    buffer = Row(("B_L",), paper("B_L", 0), (machine("B_L", 0) if machine else nan,))
+    buffer_text = (
+        f"the fit found {machine('B_L', 0):.0f}" if machine and "B_L" in machine.values else "the fit found no limit"
+    )
     return Figure(
         "Table 1",
         "the parameters of the cluster model",
         "Values of the table's formulas for packets of 40 and 1500 bytes, and the same of parameters fitted to probes "
-        f"on {evidence.platform}. The network's buffer has 1935 packets in the paper; {found}.",
+        f"on {evidence.platform}. The network's buffer has 1935 packets in the paper; {buffer_text}.",
         "the machine is another one; "
         + evidence.choose(
             "the simulated one has O_s, U_r, the ports' throughput and a latency from this table, but no O_r, since "

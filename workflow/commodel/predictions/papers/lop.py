@@ -14,7 +14,7 @@ from commodel.models import Array
 from commodel.models.evaluation.values import TABLE
 from commodel.models.families.lop import FUNCTIONS, time_rounds
 from commodel.models.fitting.regression import fit_line
-from commodel.models.keys import sample
+from commodel.models.keys import make_sample_key
 from commodel.models.parameter_sets import read_published
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.barrier_bounds import DISSEMINATION, find_lower_bound, list_radices
@@ -28,7 +28,7 @@ from commodel.predictions.papers import (
     Panel,
     Paper,
     Row,
-    error_factor,
+    compute_error_factor,
     predict_patterns,
     tabulate,
 )
@@ -59,8 +59,8 @@ def find_times_per_message(evidence: Evidence, probe: str, how: str, statistic: 
 
 def list_partners(*times: Mapping[int, float]) -> Array:
     """Return PARTNERS; if there are fewer nodes, also the most partners that were probed."""
-    most = max((n for columns in times for n in columns), default=PARTNERS[-1])
-    return np.union1d(PARTNERS, [min(most, PARTNERS[-1])])
+    max_partners = max((n for columns in times for n in columns), default=PARTNERS[-1])
+    return np.union1d(PARTNERS, [min(max_partners, PARTNERS[-1])])
 
 
 def compute_overlapping_overheads(parameters: ParameterSet, how: str, partners: Array) -> Array:
@@ -123,11 +123,11 @@ def compare_overheads(evidence: Evidence) -> Figure:
     }
     partners = list_partners(*posts.values())
     ours = {title: [times.get(n, nan) for n in partners] for title, times in posts.items()}
-    about, printed = {"partners": partners}, evaluate_at(paper, "o_s", partners)
+    keys, printed = {"partners": partners}, evaluate_at(paper, "o_s", partners)
     lines = [Line("paper", SMOOTH, evaluate_at(paper, "o_s", SMOOTH), "dashed", -1)]
     lines += [
-        Line(title, tuple(times), tuple(times.values()), "dots", place)
-        for place, (title, times) in enumerate(posts.items())
+        Line(title, tuple(times), tuple(times.values()), "dots", index)
+        for index, (title, times) in enumerate(posts.items())
     ]
     return Figure(
         "Figure 5",
@@ -140,7 +140,7 @@ def compare_overheads(evidence: Evidence) -> Figure:
             "higher, and equal for any number of partners.",
             "here the processor and the operating system do the work of the paper's network interface.",
         ),
-        (tabulate("Overhead of one send", about, ours, "by the numbers printed within L(n)", printed),),
+        (tabulate("Overhead of one send", keys, ours, "by the numbers printed within L(n)", printed),),
         (Panel("overhead", "partners", MESSAGE, tuple(lines), "x"),),
         (evidence.platform,),
     )
@@ -245,7 +245,9 @@ def count_overlaps_once(parameters: ParameterSet) -> ParameterSet:
     """Return the set with overlapping overheads counted once, as in a fit of this program; at PARTNERS only."""
     trips = evaluate_at(parameters, "rtt", PARTNERS) + compute_overlapping_overheads(parameters, "isend", PARTNERS)
     values = {name: value for name, value in parameters.values.items() if not name.startswith("rtt.")}
-    values |= {sample("rtt", n): Estimate(trip, "s", trip, trip) for n, trip in zip(PARTNERS, trips, strict=True)}
+    values |= {
+        make_sample_key("rtt", n): Estimate(trip, "s", trip, trip) for n, trip in zip(PARTNERS, trips, strict=True)
+    }
     return replace(
         change_settings(parameters, latency="halved"), values=values, forms={**parameters.forms, "rtt": TABLE}
     )
@@ -339,7 +341,7 @@ def find_mean_errors(times: tuple[Row, ...]) -> dict[str, list[float]]:
     for operation in OPERATIONS:
         rows = [row.ours for row in times if row.subject[0] == operation]
         for number, column in enumerate(columns.values(), 1):
-            errors = [error_factor(ours[number], ours[0]) for ours in rows]
+            errors = [compute_error_factor(ours[number], ours[0]) for ours in rows]
             column.append(float(np.mean(errors)) if errors else nan)
     return columns
 

@@ -39,10 +39,10 @@ def describe_hosts(evidence: Evidence) -> str:
     rows = evidence.points()
     if not {"processes", "processors"} <= set(rows) or not (rows["processes"] > rows["processors"]).any():
         return "and it had a host for each process."
-    most, least = int(rows["processes"].max()), int(rows["processors"].min())
+    max_processes, min_processors = int(rows["processes"].max()), int(rows["processors"].min())
     return (
-        f"and it had a node for each process, while here up to {most} take turns on {least} processors, so that a tree "
-        "only reduces the work of its root."
+        f"and it had a node for each process, while here up to {max_processes} take turns on {min_processors} "
+        "processors, so that a tree only reduces the work of its root."
     )
 
 
@@ -219,7 +219,9 @@ def compare_skews(evidence: Evidence) -> Figure:
     word = evidence.word()
     # `tree` is the default, which is omitted from the operation's name
     names = ["overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}" for mode, _ in METHODS.values()]
-    off = [select_times(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE) for mode, _ in METHODS.values()]
+    without_skew = [
+        select_times(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE) for mode, _ in METHODS.values()
+    ]
     times = [select_times(evidence, name, SKEW_TREE) for name in names]
     return Figure(
         "Clock skew",
@@ -233,7 +235,7 @@ def compare_skews(evidence: Evidence) -> Figure:
             tabulate(
                 "Error",
                 {"method": METHODS},
-                {word: [100 * error / SHIFT for error in off]},
+                {word: [100 * error / SHIFT for error in without_skew]},
                 "printed in section 4.2",
                 [printed for _, printed in METHODS.values()],
                 "%",
@@ -249,7 +251,7 @@ def compare_skews(evidence: Evidence) -> Figure:
             tabulate(
                 "Mean error, and time of 100 rounds",
                 {"method": METHODS},
-                {f"error, {word}": off, f"time, {word}": times},
+                {f"error, {word}": without_skew, f"time, {word}": times},
             ),
         ),
         measured=(evidence.platform,),
@@ -267,9 +269,9 @@ def compare_classes(evidence: Evidence) -> Figure:
             "binned, flat": select_times(evidence, binned, flat, CODE_BYTES),
             "binned, 8-way": select_times(evidence, binned, tree, CODE_BYTES),
         }
-        rows += [(way, leaves, time) for way, time in times_by_method.items()]
+        rows += [(method, leaves, time) for method, time in times_by_method.items()]
         gains.append(times_by_method["binned, flat"] / times_by_method["binned, 8-way"])
-    ways, leaves, times = zip(*rows, strict=True)
+    methods, leaves, times = zip(*rows, strict=True)
     return Figure(
         "Equivalence classes",
         "equal data of many back-ends",
@@ -280,7 +282,7 @@ def compare_classes(evidence: Evidence) -> Figure:
         "own work, and here every back-end's checksum is computed by the same few processors.",
         (
             tabulate(
-                "Until the front-end has the data of every class", {"way": ways, "back-ends": leaves}, {word: times}
+                "Until the front-end has the data of every class", {"way": methods, "back-ends": leaves}, {word: times}
             ),
             tabulate(
                 "Times faster over an 8-way tree than without one",

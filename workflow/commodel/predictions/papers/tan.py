@@ -23,7 +23,7 @@ from commodel.predictions.papers import (
     Numbers,
     Panel,
     Paper,
-    error_factor,
+    compute_error_factor,
     predict_pattern,
     tabulate,
 )
@@ -85,7 +85,7 @@ def compare_latencies(evidence: Evidence) -> Figure:
         name = f"{evidence.word(platform)} on {platform}"
         halves[DEVIATION] = evidence.deviation(PACKET, platform)
         columns[name] = [halves.get(statistic, nan) for statistic in PRINTED_LATENCY]
-    about, printed = {"half a round trip": PRINTED_LATENCY}, PRINTED_LATENCY.values()
+    keys, printed = {"half a round trip": PRINTED_LATENCY}, PRINTED_LATENCY.values()
     return Figure(
         "Figure 2",
         "the latency",
@@ -95,7 +95,7 @@ def compare_latencies(evidence: Evidence) -> Figure:
         "the simulated platform has the paper's mean, and simulated round trips are all equal."
         if evidence.is_simulated
         else "the network is another one, and both ends may be on one machine.",
-        (tabulate("Latency", about, columns, "printed in section IV A", printed),),
+        (tabulate("Latency", keys, columns, "printed in section IV A", printed),),
         measured=(evidence.platform,),
     )
 
@@ -106,7 +106,7 @@ def compare_chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
     L, level = table_1.values["L"].value, table_1.values["o.a"].value
     by_line, smooth = (L + 2 * level) * HEIGHTS, np.array([1, 32])
     equation_1 = [predict_pattern(table_1, make_reduction(f"chain:{height}")) for height in HEIGHTS]
-    about, equation = {"height": HEIGHTS}, "equation 1, the paper's values"
+    keys, equation = {"height": HEIGHTS}, "equation 1, the paper's values"
     return Figure(
         "Figure 4",
         "a wave up a chain",
@@ -121,14 +121,14 @@ def compare_chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
         (
             tabulate(
                 "A wave",
-                about,
+                keys,
                 {**select_curve_columns(wave, word, HEIGHTS), equation: equation_1},
                 "by the fit of section IV B 1, plus the latencies",
                 by_line,
             ),
             tabulate(
                 "Overhead",
-                about,
+                keys,
                 select_curve_columns(overhead, word, HEIGHTS),
                 "by the fit of section IV B 1",
                 level * HEIGHTS,
@@ -266,10 +266,10 @@ def compare_trees(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple
     def first(column: Iterable[float]) -> float:
         return next(map(float, column), nan)
 
-    about = [{"topology": spec, "waves": waves} for spec in specs]
-    measured = [first(evidence.points(**where)["measured"]) for where in about]
+    keys = [{"topology": spec, "waves": waves} for spec in specs]
+    measured = [first(evidence.points(**where)["measured"]) for where in keys]
     predictions = {
-        title: [first(evidence.predicted(name, **where)["predicted"]) for where in about]
+        title: [first(evidence.predicted(name, **where)["predicted"]) for where in keys]
         for name, title in FAMILIES.items()
     }
     return measured, predictions
@@ -314,22 +314,22 @@ def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Fi
         for values in (table_1, make_printed_logp(table_1))
     )
     errors = {
-        title: [error_factor(*pair) for pair in zip(costs, measured, strict=True)]
+        title: [compute_error_factor(*pair) for pair in zip(costs, measured, strict=True)]
         for title, costs in predictions.items()
     }
-    about = {"tree": trees}
+    keys = {"tree": trees}
     nearer = [tan <= logp for tan, logp in zip(errors[TAN], errors[DRAWN], strict=True) if not isnan(tan + logp)]
     numbers = (
         tabulate(
             "A wave",
-            about,
+            keys,
             {word: measured, **predictions},
             "TAN with the values of table I; the observed bars are not legible",
             by_table,
         ),
         tabulate(
             "LogP as the paper drew it",
-            about,
+            keys,
             {DRAWN: predictions[DRAWN]},
             "L + o a level, with the values of table I",
             by_levels,

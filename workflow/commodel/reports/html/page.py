@@ -24,7 +24,14 @@ from commodel.reports.charts import PALETTE
 from commodel.reports.content import list_commands
 from commodel.reports.glossary import explain_terms
 from commodel.reports.pictures.render import TAG, DrawingError, bundle_scripts, find_obstacle, render_svg
-from commodel.reports.pictures.specifications import GREY, config, grid, lines, stride, tiling
+from commodel.reports.pictures.specifications import (
+    GREY,
+    choose_stride,
+    make_config,
+    specify_grid,
+    specify_lines,
+    specify_tiling,
+)
 from commodel.reports.shape import (
     COLOURS,
     TEXT_KINDS,
@@ -59,10 +66,10 @@ def collect_table_data(table: Table, name: str, results: str, explored: bool = F
     is the folder to which files are linked. All rows of an `explored` table are data, so that the script can draw
     them."""
     count = len(table.rows)
-    places = range(len(table.columns))
-    long, beyond = count > MOST_ROWS, count > MOST_DATA
+    columns = range(len(table.columns))
+    long, too_many = count > MOST_ROWS, count > MOST_DATA
     capped = f"First {MOST_ROWS:,} of {count:,} rows: the rest needs JavaScript, or the workbook (.xlsx)."
-    if beyond:
+    if too_many:
         capped = f"First {MOST_ROWS:,} of {count:,} rows, which are too many for a page: the workbook (.xlsx) has them."
     return {
         "kind": "table",
@@ -72,29 +79,29 @@ def collect_table_data(table: Table, name: str, results: str, explored: bool = F
         "fixed": table.fixed,
         "broad": len(table.columns) > 20,
         "capped": capped if long else "",
-        "explored": explored and count > 0 and not beyond,
+        "explored": explored and count > 0 and not too_many,
         "heads": [
             {"text": column.header, "number": column.kind not in TEXT_KINDS, "note": column.note, "key": column.key}
             for column in table.columns
         ],
-        "rows": [[cell(table, at, place, results) for place in places] for at in range(min(count, MOST_ROWS))],
-        "data": data_of(table, results) if not beyond and (long or (explored and count)) else "",
+        "rows": [[make_cell(table, at, index, results) for index in columns] for at in range(min(count, MOST_ROWS))],
+        "data": collect_data(table, results) if not too_many and (long or (explored and count)) else "",
     }
 
 
-def data_of(table: Table, results: str) -> Markup:
+def collect_data(table: Table, results: str) -> Markup:
     """Return the data of a table, column by column: its distinct cells, and the number of the cell in each row."""
-    columns = (column_of(table, place, results) for place in range(len(table.columns)))
-    return Markup(f"[{','.join(map(data, columns))}]")  # noqa: S704 – as `data` has it
+    columns = (collect_column(table, column, results) for column in range(len(table.columns)))
+    return Markup(f"[{','.join(map(format_json, columns))}]")  # noqa: S704 – as `data` has it
 
 
-def column_of(table: Table, place: int, results: str) -> dict[str, list]:
+def collect_column(table: Table, column: int, results: str) -> dict[str, list]:
     numbers: dict[tuple, int] = {}
-    rows = [numbers.setdefault(cell(table, at, place, results), len(numbers)) for at in range(len(table.rows))]
+    rows = [numbers.setdefault(make_cell(table, at, column, results), len(numbers)) for at in range(len(table.rows))]
     return {"cells": [trim_empty(values) for values in numbers], "rows": rows}
 
 
-def data(value: object) -> Markup:
+def format_json(value: object) -> Markup:
     """Return a value as JSON for a script element, in which a `<` could close the element, or open a comment."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 – nothing is left in it that HTML knows
@@ -102,32 +109,32 @@ def data(value: object) -> Markup:
 
 def trim_empty(values: tuple[str, ...]) -> list[str]:
     """Return the values without the empty ones at the end; the first one stays."""
-    kept = list(values)
-    while len(kept) > 1 and not kept[-1]:
-        kept.pop()
-    return kept
+    trimmed = list(values)
+    while len(trimmed) > 1 and not trimmed[-1]:
+        trimmed.pop()
+    return trimmed
 
 
-def cell(table: Table, at: int, place: int, results: str) -> tuple[str, str, str, str]:
+def make_cell(table: Table, at: int, column_index: int, results: str) -> tuple[str, str, str, str]:
     """Return the text, classes, target and colour of a cell."""
-    column, value = table.columns[place], table.value(at, place)
+    column, value = table.columns[column_index], table.value(at, column_index)
     text, target = format_value(column.kind, value), ""
     if column.kind == "file":
         target = make_raw_link(results, text)
     elif column.kind == "figure" and text:
         target = f"#fit-{text}"
-    names = classes(column, value, text, (at, place) in table.marks)
-    return text, names, target, table.backgrounds.get((at, place), "")
+    names = choose_css_classes(column, value, text, (at, column_index) in table.marks)
+    return text, names, target, table.backgrounds.get((at, column_index), "")
 
 
-def classes(column: Column, value: object, text: str, marked: bool) -> str:
+def choose_css_classes(column: Column, value: object, text: str, marked: bool) -> str:
     names = [] if column.kind in TEXT_KINDS else ["n"]
     if len(text) > LONG_TEXT:
         names.append("long")
     if marked:
         names.append("best")
     elif column.scale is not None and has_rank(value):
-        names += shade(column.scale, value)
+        names += choose_shade_class(column.scale, value)
     if text in ("no", "n/a"):
         names.append("dim")
     elif text == "simulated":
@@ -135,7 +142,7 @@ def classes(column: Column, value: object, text: str, marked: bool) -> str:
     return " ".join(names)
 
 
-def shade(scale: Scale, value: float) -> list[str]:
+def choose_shade_class(scale: Scale, value: float) -> list[str]:
     """Return the class of a value between the anchors of a scale: s-10 is bad, s0 the middle, s10 good."""
     if scale.only_bad and value == scale.good:
         return []
@@ -146,15 +153,15 @@ def shade(scale: Scale, value: float) -> list[str]:
     return [f"s{round(share * STEPS) * (1 if toward == scale.good and not scale.only_bad else -1)}"]
 
 
-def shades() -> str:
+def format_shade_rules() -> str:
     rules = []
     for step in range(-STEPS, STEPS + 1):
         end = COLOURS["good" if step > 0 else "bad"]
-        rules.append(f"td.s{step}{{background:{mix(COLOURS['middle'], end, abs(step) / STEPS)}}}")
+        rules.append(f"td.s{step}{{background:{mix_colours(COLOURS['middle'], end, abs(step) / STEPS)}}}")
     return "".join(rules).replace("td.s-", "td.s\\-")
 
 
-def mix(one: str, other: str, share: float) -> str:
+def mix_colours(one: str, other: str, share: float) -> str:
     pairs = ((int(one[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5))
     return "#" + "".join(f"{round(low + (high - low) * share):02X}" for low, high in pairs)
 
@@ -181,7 +188,7 @@ class Picture:
     """`place` is its id on the page, by which the script knows its specification."""
 
     kind: str
-    place: str
+    element_id: str
     title: str
     notes: tuple[str, ...]
     alt: str
@@ -193,44 +200,46 @@ class Picture:
     def svg(self) -> Markup:
         """Return the static drawing; empty if none can be made. The page's script and the numbers remain."""
         try:
-            return Markup(inline(json.dumps(self.specification), self.place))  # noqa: S704 – Vega escapes what is text
+            return Markup(draw_inline(json.dumps(self.specification), self.element_id))  # noqa: S704 – Vega escapes what is text
         except DrawingError:
             return Markup("")
 
 
 @lru_cache(maxsize=256)
-def inline(specification: str, place: str) -> str:
+def draw_inline(specification: str, element_id: str) -> str:
     """Return the static drawing for the page: without the background and the default attributes, which the page has
     already, and with ids that are unique on it."""
     text = GROUND.sub("", render_svg(json.loads(specification)))
 
     def tidied(tag: re.Match) -> str:
         short = DIGITS.sub(r"\1", IDLE.sub("", tag[0]))
-        return re.sub(r'(id="|url\(#)clip', rf"\1{place}-clip", short)
+        return re.sub(r'(id="|url\(#)clip', rf"\1{element_id}-clip", short)
 
     return TAG.sub(tidied, text)
 
 
-def first_picture(chart: Chart, place: str, kind: str, platform: str) -> Picture:
+def make_first_picture(chart: Chart, element_id: str, kind: str, platform: str) -> Picture:
     """Return the picture of a chart on the first screen. Its title lacks the platform's name, which the screen has
     already."""
-    picture = chart_picture(chart, place, kind, *SIZE)
+    picture = make_chart_picture(chart, element_id, kind, *SIZE)
     notes = (" ".join(picture.notes),) if picture.notes else ()
     return replace(picture, title=chart.title.replace(f": {platform}", ""), notes=notes)
 
 
-def chart_picture(chart: Chart, place: str, kind: str = "chart", wide: int = 0, high: int = 0) -> Picture:
-    step = stride(chart)
+def make_chart_picture(chart: Chart, element_id: str, kind: str = "chart", wide: int = 0, high: int = 0) -> Picture:
+    step = choose_stride(chart)
     notes = [chart.note, f"One of every {step} points drawn; the workbook's chart has all." if step > 1 else ""]
     size = (wide, high) if wide else ()
-    specification = lines(chart, *size, first=kind != "chart")
+    specification = specify_lines(chart, *size, first=kind != "chart")
     names = ", ".join(series.name for series in chart.series)
     alt = f"{chart.title}: {chart.y.label} over {chart.x.label}. {names}."
     anchor = f"fit-{chart.number}" if chart.number else ""
-    return Picture(kind, place, chart.title, tuple(filter(None, notes)), alt, specification, numbers(chart), anchor)
+    return Picture(
+        kind, element_id, chart.title, tuple(filter(None, notes)), alt, specification, tabulate_numbers(chart), anchor
+    )
 
 
-def numbers(chart: Chart) -> Numbers | None:
+def tabulate_numbers(chart: Chart) -> Numbers | None:
     if sum(len(series.x) for series in chart.series) > MOST_NUMBERS:
         return None
     ranges, words = (any(getattr(series, key) for series in chart.series) for key in ("low", "labels"))
@@ -244,8 +253,8 @@ def numbers(chart: Chart) -> Numbers | None:
     rows = []
     for series in chart.series:
         for at in range(len(series.x)):
-            place = chart.x.names[int(series.x[at])] if chart.x.names else format_value("number", series.x[at])
-            cells = [series.name, place, format_value("number", series.y[at])]
+            category = chart.x.names[int(series.x[at])] if chart.x.names else format_value("number", series.x[at])
+            cells = [series.name, category, format_value("number", series.y[at])]
             cells += (
                 [format_value("number", end[at]) if end else "" for end in (series.low, series.high)] if ranges else []
             )
@@ -254,19 +263,21 @@ def numbers(chart: Chart) -> Numbers | None:
     return Numbers(heads, rows)
 
 
-def grid_picture(content: Grid, place: str) -> Picture:
+def make_grid_picture(content: Grid, element_id: str) -> Picture:
     texts = {(cell.row, cell.column): cell.text for cell in content.cells}
     grouped, places = any(group for group, _ in content.rows), range(len(content.columns))
     heads = (*(("operation",) if grouped else ()), content.side, *content.columns)
     rows = [
-        (*((group,) if grouped else ()), label, *(texts.get((at, place), "") for place in places))
+        (*((group,) if grouped else ()), label, *(texts.get((at, element_id), "") for element_id in places))
         for at, (group, label) in enumerate(content.rows)
     ]
     alt = f"{content.title}: {content.side} down, {content.corner} across. {content.note}"
-    return Picture(content.name, place, content.title, (content.note,), alt, grid(content), Numbers(heads, rows))
+    return Picture(
+        content.name, element_id, content.title, (content.note,), alt, specify_grid(content), Numbers(heads, rows)
+    )
 
 
-def tiling_picture(content: Tiling, place: str) -> Picture:
+def make_tiling_picture(content: Tiling, element_id: str) -> Picture:
     rows = [
         (
             rectangle.label,
@@ -278,7 +289,7 @@ def tiling_picture(content: Tiling, place: str) -> Picture:
         for rectangle in content.rectangles
     ]
     table = Numbers(("rank", "x", "y", "width", "height"), rows)
-    return Picture("chart", place, content.title, (content.note,), content.alt, tiling(content), table)
+    return Picture("chart", element_id, content.title, (content.note,), content.alt, specify_tiling(content), table)
 
 
 SIDE = 480  # of the drawing without labels
@@ -288,50 +299,50 @@ LABELLED_WIDTH = 11.0  # of a cell with room for a label beside it
 LETTER = 6.4  # of a label
 
 
-def matrix_html(matrix: Matrix) -> str:
+def format_matrix(matrix: Matrix) -> str:
     count = len(matrix.labels)
     side = min(max(SIDE / max(count, 1), LEAST_SIDE), MOST_SIDE)
     margin = 14 + LETTER * max(map(len, matrix.labels), default=0) if side >= LABELLED_WIDTH else 14
     size = margin + side * count
     parts = [
-        _block(matrix, row, place, margin, side)
+        _format_block(matrix, row, index, margin, side)
         for row, values in enumerate(matrix.expected)
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
         if is_finite_number(value)
     ]
     parts += [
-        _cell(matrix, row, place, margin, side)
+        _format_cell(matrix, row, index, margin, side)
         for row, values in enumerate(matrix.values)
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
         if is_finite_number(value)
     ]
     if side >= LABELLED_WIDTH:
-        parts += [_labels(matrix, place, margin, side) for place in range(count)]
+        parts += [_format_labels(matrix, index, margin, side) for index in range(count)]
     for border in matrix.borders:
         at = margin + side * border
         parts.append(f'<path class="border" d="M{margin:.1f} {at:.1f}H{size:.1f}M{at:.1f} {margin:.1f}V{size:.1f}"/>')
-    whole = f'width="{side * count:.1f}" height="{side * count:.1f}"'
-    ground = f'<rect class="ground" x="{margin:.1f}" y="{margin:.1f}" {whole}/>'
+    extent = f'width="{side * count:.1f}" height="{side * count:.1f}"'
+    ground = f'<rect class="ground" x="{margin:.1f}" y="{margin:.1f}" {extent}/>'
     note = f"<small>{escape(matrix.note)}</small>" if matrix.note else ""
     return (
         f'<figure class="matrix"><figcaption>{escape(matrix.title)}{note}</figcaption>'
         f'<svg role="img" aria-label="{escape(matrix.alt)}" viewBox="0 0 {size + 2:.0f} {size + 2:.0f}" '
-        f'style="max-width:{size + 2:.0f}px">{ground}{"".join(parts)}</svg>{_legend(matrix)}</figure>\n'
+        f'style="max-width:{size + 2:.0f}px">{ground}{"".join(parts)}</svg>{_format_legend(matrix)}</figure>\n'
     )
 
 
-def _block(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
+def _format_block(matrix: Matrix, row: int, column: int, margin: float, side: float) -> str:
     """Return the rectangle of two groups, coloured by their expected value."""
-    (left, right), (top, bottom) = matrix.blocks[place], matrix.blocks[row]
-    box = f'width="{side * (right - left):.2f}" height="{side * (bottom - top):.2f}"'
-    colour = matrix.colour(matrix.expected[row][place], pale=True)
-    return f'<rect x="{margin + side * left:.1f}" y="{margin + side * top:.1f}" {box} fill="{colour}"/>'
+    (left_edge, right), (top, bottom) = matrix.blocks[column], matrix.blocks[row]
+    box = f'width="{side * (right - left_edge):.2f}" height="{side * (bottom - top):.2f}"'
+    colour = matrix.colour(matrix.expected[row][column], pale=True)
+    return f'<rect x="{margin + side * left_edge:.1f}" y="{margin + side * top:.1f}" {box} fill="{colour}"/>'
 
 
-def _cell(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
-    value = matrix.values[row][place]
-    x, y = margin + side * place, margin + side * row
-    hover = f"{matrix.labels[row]} – {matrix.labels[place]}: {format_digits(value)} {matrix.unit}"
+def _format_cell(matrix: Matrix, row: int, column: int, margin: float, side: float) -> str:
+    value = matrix.values[row][column]
+    x, y = margin + side * column, margin + side * row
+    hover = f"{matrix.labels[row]} – {matrix.labels[column]}: {format_digits(value)} {matrix.unit}"
     text = ""
     if side >= ROOMY:
         small = min(11.0, 1.6 * side / max(len(format_digits(value)), 1))
@@ -343,16 +354,16 @@ def _cell(matrix: Matrix, row: int, place: int, margin: float, side: float) -> s
     return f"<g>{box}<title>{escape(hover)}</title></rect>{text}</g>"
 
 
-def _labels(matrix: Matrix, place: int, margin: float, side: float) -> str:
-    middle, look = margin + side * (place + 0.5), ' class="odd"' if place in matrix.marks else ""
-    name = escape(matrix.labels[place])
+def _format_labels(matrix: Matrix, index: int, margin: float, side: float) -> str:
+    middle, css_class = margin + side * (index + 0.5), ' class="odd"' if index in matrix.marks else ""
+    name = escape(matrix.labels[index])
     return (
-        f'<text{look} x="{margin - 4:.1f}" y="{middle + 3.5:.1f}" text-anchor="end">{name}</text>'
-        f'<text{look} transform="translate({middle + 3.5:.1f} {margin - 4:.1f}) rotate(-90)">{name}</text>'
+        f'<text{css_class} x="{margin - 4:.1f}" y="{middle + 3.5:.1f}" text-anchor="end">{name}</text>'
+        f'<text{css_class} transform="translate({middle + 3.5:.1f} {margin - 4:.1f}) rotate(-90)">{name}</text>'
     )
 
 
-def _legend(matrix: Matrix) -> str:
+def _format_legend(matrix: Matrix) -> str:
     low, high = matrix.value_range
     steps = [low * (high / low) ** (step / 8) for step in range(9)]
     colours = ",".join(matrix.colour(value) for value in steps)
@@ -366,18 +377,18 @@ def _legend(matrix: Matrix) -> str:
 ORDINARY = {"cluster", "shares"}  # models whose name is also an ordinary word
 
 
-def terms_of(report: Report) -> dict[str, str]:
+def list_terms(report: Report) -> dict[str, str]:
     """Return the meaning of each term, including the models of the report."""
-    return explain_terms() | {name: text for name, text in families_of(report).items() if name not in ORDINARY}
+    return explain_terms() | {name: text for name, text in list_model_titles(report).items() if name not in ORDINARY}
 
 
-def families_of(report: Report) -> dict[str, str]:
+def list_model_titles(report: Report) -> dict[str, str]:
     """Return full name and equation of each model, by its short name."""
     tables = [table for section in report.sections if section.name == "Models" for table in section.tables]
     if not tables or not {"family", "title", "equation"} <= {column.key for column in tables[0].columns}:
         return {}
     columns = [tables[0].column(key) for key in ("family", "title", "equation")]
-    return {name: ": ".join(filter(None, rest)) for name, *rest in zip(*columns, strict=True) if name and any(rest)}
+    return {name: ": ".join(filter(None, texts)) for name, *texts in zip(*columns, strict=True) if name and any(texts)}
 
 
 class TermMarkup:
@@ -413,22 +424,23 @@ OPENING = ("Network", EXPLORED)  # sections that come before all others: a netwo
 
 def write_html(report: Report, path: str | Path) -> None:
     return_freed_memory()  # the process that draws takes a hundred megabytes
-    write_text(Path(path), page_html(report))
+    write_text(Path(path), format_page(report))
 
 
-def page_html(report: Report) -> str:
-    terms = terms_of(report)
+def format_page(report: Report) -> str:
+    terms = list_terms(report)
     page = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     page.filters["defined"] = TermMarkup(terms)
     page.globals["terms"] = terms
     fronts = [
-        screen(front, place) | {"asked": list_commands(report, front)} for place, front in enumerate(report.fronts, 1)
+        collect_screen(front, number) | {"asked": list_commands(report, front)}
+        for number, front in enumerate(report.fronts, 1)
     ]
     shown = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
     places = {id(chart): f"chart-{at}" for at, chart in enumerate(report.charts, 1)}
     places |= {id(table): f"rows-{at}" for at, table in enumerate(report.tables, 1)}
     places |= {id(tiling): f"tiling-{at}" for at, tiling in enumerate(report.tilings, 1)}
-    sections = [chapter(section, places, shown, report.results) for section in report.sections]
+    sections = [collect_chapter(section, places, shown, report.results) for section in report.sections]
     sections.sort(key=lambda section: OPENING.index(section["name"]) if section["name"] in OPENING else len(OPENING))
     pictures = [screen[key] for screen in fronts for key in ("use", "trust", "scatter", "times") if screen[key]]
     pictures += [
@@ -443,51 +455,61 @@ def page_html(report: Report) -> str:
         origin=describe_origin(report),
         banner=report.banner,
         policy=POLICY,
-        style=Markup(STYLE + shades()),  # noqa: S704 – ours
+        style=Markup(STYLE + format_shade_rules()),  # noqa: S704 – ours
         script=Markup("".join(SCRIPTS)),  # noqa: S704 – ours
         library=Markup(bundle_scripts()) if pictures else "",  # noqa: S704 – Vega's
         undrawn=find_obstacle() if pictures else "",
-        specifications=data({picture.place: picture.specification | {"config": None} for picture in pictures}),
-        look=data({"config": config(), "colours": PALETTE, "grey": GREY, "families": families_of(report)}),
+        specifications=format_json(
+            {picture.element_id: picture.specification | {"config": None} for picture in pictures}
+        ),
+        look=format_json(
+            {"config": make_config(), "colours": PALETTE, "grey": GREY, "families": list_model_titles(report)}
+        ),
         fronts=fronts,
         sections=sections,
     )
 
 
-def screen(front: Front, number: int) -> dict:
-    place = f"front-{number}"
+def collect_screen(front: Front, number: int) -> dict:
+    element_id = f"front-{number}"
     charts = {"scatter": front.scatter, "times": front.times}
     pictures = {
-        name: first_picture(chart, f"{place}-{name}", name, front.platform) if chart else None
+        name: make_first_picture(chart, f"{element_id}-{name}", name, front.platform) if chart else None
         for name, chart in charts.items()
     }
     grids = {
-        content.name: grid_picture(content, f"{place}-{content.name}") if content.cells else None
+        content.name: make_grid_picture(content, f"{element_id}-{content.name}") if content.cells else None
         for content in (front.use, front.trust)
     }
-    about = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
-    return about | pictures | grids | {"anchor": place}
+    fields = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
+    return fields | pictures | grids | {"anchor": element_id}
 
 
-def chapter(section: Section, places: dict[int, str], shown: set[str], results: str) -> dict:
+def collect_chapter(section: Section, places: dict[int, str], shown: set[str], results: str) -> dict:
     """Return the fields of a section for the page, without the charts `shown` on a first screen."""
     blocks = [block for block in section.blocks if not (isinstance(block, Chart) and block.name in shown)]
     groups = [
-        {"drawn": drawn, "blocks": [content(block, places, results, section.name) for block in some]}
-        for drawn, some in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling))
+        {"drawn": drawn, "blocks": [collect_content(block, places, results, section.name) for block in same_kind]}
+        for drawn, same_kind in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling))
     ]
     kind = "first" if section.name in FIRST else "behind"
-    return {"name": section.name, "anchor": anchor(section.name), "note": section.note, "groups": groups, "kind": kind}
+    return {
+        "name": section.name,
+        "anchor": make_anchor(section.name),
+        "note": section.note,
+        "groups": groups,
+        "kind": kind,
+    }
 
 
-def content(block: object, places: dict[int, str], results: str, section: str) -> object:
+def collect_content(block: object, places: dict[int, str], results: str, section: str) -> object:
     match block:
         case Chart():
-            return chart_picture(block, places[id(block)])
+            return make_chart_picture(block, places[id(block)])
         case Tiling():
-            return tiling_picture(block, places[id(block)])
+            return make_tiling_picture(block, places[id(block)])
         case Matrix():
-            return {"kind": "matrix", "markup": Markup(matrix_html(block))}  # noqa: S704 – escaped where it is made
+            return {"kind": "matrix", "markup": Markup(format_matrix(block))}  # noqa: S704 – escaped where it is made
         case Answer():
             return {"kind": "answer", "question": block.question, "sentences": block.sentences}
         case Table():
@@ -496,5 +518,5 @@ def content(block: object, places: dict[int, str], results: str, section: str) -
             return {"kind": "text", "title": block.title, "lines": block.lines}
 
 
-def anchor(name: str) -> str:
+def make_anchor(name: str) -> str:
     return "".join(char if char.isalnum() else "-" for char in name.lower())

@@ -19,7 +19,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_atomically, write_text
 from commodel.files.safe_reading import MIB, read_text
 from commodel.reports.pictures import scripts
-from commodel.reports.pictures.specifications import add_title, grid, lines, tiling
+from commodel.reports.pictures.specifications import add_title, specify_grid, specify_lines, specify_tiling
 from commodel.reports.shape import Chart, Front, Report
 from commodel.sources import ROOT
 
@@ -149,9 +149,9 @@ def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Pa
     """Write the charts of the first screen, or every chart, and return the paths. A file is named after its content:
     `what-to-use-mycluster.svg`."""
     folder.mkdir(parents=True, exist_ok=True)
-    written, taken = [], set()
+    written, used_names = [], set()
     for name, specification in list_pictures(report, every):
-        stem = choose_file_name(name, taken)
+        stem = choose_file_name(name, used_names)
         svg_path, png_path = folder / f"{stem}.svg", folder / f"{stem}.png"
         write_text(svg_path, render_svg(specification))
         with write_atomically(png_path) as stream:
@@ -173,7 +173,7 @@ def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, di
         if chart.name not in shown:
             yield chart.name, specify_chart(chart)
     for content in report.tilings if every else ():
-        yield content.name, add_title(tiling(content), content.title, content.note)
+        yield content.name, add_title(specify_tiling(content), content.title, content.note)
 
 
 def list_maps(front: Front) -> Iterator[tuple[str, dict]]:
@@ -181,22 +181,22 @@ def list_maps(front: Front) -> Iterator[tuple[str, dict]]:
     for content in (front.use, front.trust):
         if content.cells:
             title = f"{content.title}: {front.platform}{mark}"
-            yield f"{content.title} {front.platform}", add_title(grid(content), title, content.note)
+            yield f"{content.title} {front.platform}", add_title(specify_grid(content), title, content.note)
 
 
 def specify_chart(chart: Chart) -> dict:
-    return add_title(lines(chart), chart.title, chart.note)
+    return add_title(specify_lines(chart), chart.title, chart.note)
 
 
-def choose_file_name(name: str, taken: set[str]) -> str:
+def choose_file_name(name: str, used_names: set[str]) -> str:
     """Return a safe file name of letters, digits and hyphens; a number is added to a name that is taken."""
     plain = (
         re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:MAX_NAME_LENGTH]
         or "chart"
     )
     stem, number = plain, 1
-    while stem in taken:
+    while stem in used_names:
         number += 1
         stem = f"{plain}-{number}"
-    taken.add(stem)
+    used_names.add(stem)
     return stem

@@ -1,5 +1,5 @@
-"""The uses of vl-convert: it bundles the scripts by which a browser draws charts (`bundle`), and draws charts as SVG
-and PNG (`serve`).
+"""The uses of vl-convert: it bundles the scripts by which a browser draws charts (`make_bundle`), and draws charts as
+SVG and PNG (`serve_requests`).
 
 It runs V8, which reserves far more address space than it uses. If address space is limited (`ulimit -v`, as on many
 login nodes), V8 kills its process. This file is therefore also a program: `render.py` starts it as a process of its
@@ -16,7 +16,7 @@ SCALE = 2.0  # of a PNG, large enough for slides
 NOTHING: list[str] = []  # no chart of ours loads anything
 
 
-def bundle() -> str:
+def make_bundle() -> str:
     """Return the scripts with the function `vegaEmbed`, which the page's script calls. Bundling needs a second."""
     import vl_convert
 
@@ -24,7 +24,7 @@ def bundle() -> str:
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def draw(kind: str, specification: dict) -> bytes:
+def draw_specification(kind: str, specification: dict) -> bytes:
     import vl_convert
 
     if kind == "png":
@@ -32,14 +32,14 @@ def draw(kind: str, specification: dict) -> bytes:
     return vl_convert.vegalite_to_svg(specification, vl_version=VERSION, allowed_base_urls=NOTHING).encode()
 
 
-def serve() -> None:
+def serve_requests() -> None:
     """Answer requests, `[kind, specification]` a line on standard input, each with a line of its length before it."""
     for line in sys.stdin:
         kind, specification = json.loads(line)
-        answer = bundle().encode() if kind == "bundle" else draw(kind, specification)
+        answer = make_bundle().encode() if kind == "bundle" else draw_specification(kind, specification)
         sys.stdout.buffer.write(b"%d\n" % len(answer) + answer)
         sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
-    serve()
+    serve_requests()

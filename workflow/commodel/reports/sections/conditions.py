@@ -31,13 +31,13 @@ from commodel.reports.shape import (
     Section,
     count_by_frequency,
     format_count,
+    format_simulated,
     format_tally,
     is_finite_number,
     join_words,
     make_table,
     select_columns,
     shorten_list,
-    simulation_word,
     to_plain_value,
 )
 from commodel.results.raw_samples import COUNT_COLUMNS, TEXT_COLUMNS, tabulate_unmeasured
@@ -46,13 +46,13 @@ from commodel.results.raw_samples import COUNT_COLUMNS, TEXT_COLUMNS, tabulate_u
 def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
     """Return a remark on each platform where more processes ran on a host than it has processors. `provenance` is by
     batch."""
-    once = select_measured_points(comparison)
+    points_once = select_measured_points(comparison)
     lines = []
-    for platform, rows in once[is_oversubscribed(once)].groupby("platform"):
-        about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
-        hosts = list(dict.fromkeys(str(host) for batch in about for host in batch.get("hosts", ())))
-        least, most = int(rows["processes"].min()), int(rows["processes"].max())
-        processes = f"{most}" if least == most else f"{least} to {most}"
+    for platform, rows in points_once[is_oversubscribed(points_once)].groupby("platform"):
+        batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
+        hosts = list(dict.fromkeys(str(host) for batch in batches for host in batch.get("hosts", ())))
+        min_processes, max_processes = int(rows["processes"].min()), int(rows["processes"].max())
+        processes = f"{max_processes}" if min_processes == max_processes else f"{min_processes} to {max_processes}"
         share = f"{processes} processes share {format_count(int(rows['processors'].min()), 'processor')}"
         points = format_count(len(rows), "point")
         where = shorten_list(hosts) if hosts else "a host"
@@ -111,12 +111,12 @@ def _find_flagged_networks(comparison: pd.DataFrame, paired: Collection[str]) ->
         why = flagged.mode().iloc[0]
         line = f"{len(flagged)} of {format_count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, "
         line += "are flagged"
-        unseen = (
+        unprobed = (
             platform not in paired
             and Validity.parse(why).is_of(ValidityKind.CONTENTION)
             and rows["levels_crossed"].eq("").all()
         )
-        lines.append(Remark(platform, f"{line}: {why}.{NETWORK_HINT if unseen else ''}"))
+        lines.append(Remark(platform, f"{line}: {why}.{NETWORK_HINT if unprobed else ''}"))
     return lines
 
 
@@ -133,11 +133,12 @@ def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     for platform, points in real.drop_duplicates("point").groupby("platform"):
         if wild := int((points["spread"] > STEADY_RATIO).sum()):
             verb = "is" if wild == 1 else "are"
-            known = f"{wild} of {format_count(len(points), 'median')} {verb} uncertain by a factor of"
+            sentence = f"{wild} of {format_count(len(points), 'median')} {verb} uncertain by a factor of"
             worst = round_to_two_digits(points["spread"].max())
             lines.append(
                 Remark(
-                    platform, f"{known} {STEADY_RATIO:g} or more ({worst} at worst). Measure again on an idle machine."
+                    platform,
+                    f"{sentence} {STEADY_RATIO:g} or more ({worst} at worst). Measure again on an idle machine.",
                 )
             )
     return lines
@@ -160,14 +161,14 @@ def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -
     """Return a remark on each platform that others used before a batch began."""
     lines = []
     for platform, rows in real.groupby("platform"):
-        about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
-        recorded = [(entry.get("at_work"), entry.get("cores")) for entry in about]
-        known = [
+        batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
+        recorded = [(entry.get("at_work"), entry.get("cores")) for entry in batches]
+        loads = [
             (at_work, int(cores))
             for at_work, cores in recorded
             if is_finite_number(at_work) and is_finite_number(cores)
         ]
-        at_work, cores = max(known, default=(0.0, 1))
+        at_work, cores = max(loads, default=(0.0, 1))
         if at_work > MIN_BUSY_SHARE * cores:
             used = f"{at_work:.1f} of {format_count(cores, 'processor')}"
             lines.append(Remark(platform, f"The machine was in use: other processes occupied {used} before the run."))
@@ -185,9 +186,9 @@ MAX_ALLOCATIONS = 3  # on the first screen
 
 def describe_settings(drift: pd.DataFrame) -> list[Remark]:
     """Return remarks on allocations that differ significantly at the same points, the largest difference first."""
-    known = drift[drift["against"] == CALIBRATED]
+    calibrated = drift[drift["against"] == CALIBRATED]
     lines = []
-    for row in known.to_dict("records"):
+    for row in calibrated.to_dict("records"):
         parts = [
             (max(row[f"{key}_value"], 1 / row[f"{key}_value"]), _describe_factor(row, key, name))
             for key, name in FACTORS
@@ -211,7 +212,7 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
     """Return the section on allocations; none if there is only one."""
     if drift.empty:
         return []
-    shown = drift.assign(simulated=drift["simulated"].map(simulation_word))
+    shown = drift.assign(simulated=drift["simulated"].map(format_simulated))
     shown["checked"] = drift["checked"].where(drift["checked"] > 0)
     for key in ("platform", "allocation", "date", "family"):
         shown[key] = shown[key].map(to_plain_value)
@@ -264,20 +265,20 @@ def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
         *(Column(key, "bytes [B]" if key == "bytes" else key, "count") for key in shown_counts),
         *select_columns("Unmeasured", "batch", "reason"),
     ]
-    shown = frame.assign(simulated=[simulation_word(name in simulated) for name in frame["platform"]])
-    made = make_table("Unmeasured", "Points and probes without a measurement", columns, shown.astype(object), fixed=3)
-    return [Section("Not measured", GAPS_NOTE, (made,))]
+    shown = frame.assign(simulated=[format_simulated(name in simulated) for name in frame["platform"]])
+    table = make_table("Unmeasured", "Points and probes without a measurement", columns, shown.astype(object), fixed=3)
+    return [Section("Not measured", GAPS_NOTE, (table,))]
 
 
-def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
+def describe_unmeasured_points(points: pd.DataFrame) -> list[str]:
     """Return sentences on unmeasured points and the consequences. The comparison has one row a point."""
-    missing = once[once["measured"].isna()]
+    missing = points[points["measured"].isna()]
     if missing.empty:
         return []
     reasons = [Measurement.parse(text).reason or "reason unknown" for text in missing["measurement"]]
     verb = "was" if len(missing) == 1 else "were"
-    lines = [f"{len(missing)} of {format_count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}."]
-    incomplete = set(missing["workload"]) & set(once.loc[once["measured"].notna(), "workload"])
+    lines = [f"{len(missing)} of {format_count(len(points), 'point')} {verb} not measured: {format_counts(reasons)}."]
+    incomplete = set(missing["workload"]) & set(points.loc[points["measured"].notna(), "workload"])
     if incomplete:
         verb = "lacks" if len(incomplete) == 1 else "lack"
         lines.append(
@@ -286,10 +287,10 @@ def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
     return lines
 
 
-def describe_missing_passes(once: pd.DataFrame) -> list[str]:
+def describe_missing_passes(points: pd.DataFrame) -> list[str]:
     """Return a sentence on the points that were measured in only some of their passes. The comparison has one row a
     point."""
-    outcomes = [f"with {number}" for text in once["measurement"] if (number := Measurement.parse(text).passes)]
+    outcomes = [f"with {number}" for text in points["measurement"] if (number := Measurement.parse(text).passes)]
     if not outcomes:
         return []
     verb = "has" if len(outcomes) == 1 else "have"
@@ -326,25 +327,25 @@ def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
     return [
         f"{format_count(number, 'prediction')} of {family} "
         f"{'has' if number == 1 else 'have'} a parameter interval only: "
-        f"no other workload was measured {place}."
-        for place, number in places[places != ""].value_counts().items()
+        f"no other workload was measured {placement}."
+        for placement, number in places[places != ""].value_counts().items()
     ]
 
 
 def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     """Return sentences on what a platform's comparison lacks: measurements, passes, precision, samples, predictions."""
-    once, lines = comparison.drop_duplicates("point"), []
-    if simulated and is_library_default(once).any():
+    points, lines = comparison.drop_duplicates("point"), []
+    if simulated and is_library_default(points).any():
         lines.append("The MPI default is SimGrid's own selection of algorithms. A real library may choose differently.")
-    lines += [*describe_unmeasured_points(once), *describe_missing_passes(once)]
-    short = once[once["measured"].notna() & ~once["stop"].isin(["precision", ""])]
+    lines += [*describe_unmeasured_points(points), *describe_missing_passes(points)]
+    short = points[points["measured"].notna() & ~points["stop"].isin(["precision", ""])]
     if len(short):
         verb = "lacks" if len(short) == 1 else "lack"
         lines.append(
             f"{format_count(len(short), 'point')} {verb} the wanted precision (limit: {format_tally(short['stop'])})."
         )
-    if discarded := once["invalid"].sum():
-        total = int(discarded + once["samples"].sum())
+    if discarded := points["invalid"].sum():
+        total = int(discarded + points["samples"].sum())
         lines.append(f"{int(discarded)} of {total} samples were discarded because a rank started late.")
     predicted = comparison.loc[has_schedule(comparison), ["family", "predicted", "validity", "held_out"]]
     all_of = format_count(len(predicted), "prediction")

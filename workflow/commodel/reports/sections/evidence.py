@@ -11,8 +11,8 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_oversubscribed
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, SCHEDULE, Condition
-from commodel.models.evaluation.values import FORM_NAMES, form_text
-from commodel.models.keys import parse
+from commodel.models.evaluation.values import FORM_NAMES, format_form
+from commodel.models.keys import parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts
@@ -28,11 +28,11 @@ from commodel.reports.shape import (
     Series,
     Table,
     format_count,
+    format_simulated,
     format_undetermined,
     format_value,
     make_table,
     select_columns,
-    simulation_word,
     to_plain_value,
 )
 from commodel.results.latency_distributions import count_modes
@@ -48,26 +48,26 @@ SAMPLE_COLUMNS = [
 
 
 def make_samples_section(plan: Plan, results: Results, summary: pd.DataFrame) -> Section:
-    about = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
-    parts = list(_iterate_samples(plan, results, about))
+    point_of_id = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
+    parts = list(_iterate_samples(plan, results, point_of_id))
     keys = [column.key for column in SAMPLE_COLUMNS]
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=keys)
     note = "One row a sample of every pass, as in the raw files."
     return Section(SAMPLES_SHEET, note, (make_table("Samples", "All samples", SAMPLE_COLUMNS, frame, fixed=6),))
 
 
-def _iterate_samples(plan: Plan, results: Results, about: dict[str, dict]) -> Iterator[pd.DataFrame]:
+def _iterate_samples(plan: Plan, results: Results, point_of_id: dict[str, dict]) -> Iterator[pd.DataFrame]:
     """Yield the samples of each case from the raw files of the plan. A damaged file is an error, as in `collect`."""
     for batch in plan.batches:
         head = {
             "platform": to_plain_value(batch.platform),
-            "simulated": simulation_word(plan.platforms[batch.platform].simulated),
+            "simulated": format_simulated(plan.platforms[batch.platform].simulated),
         }
         for case in batch.ids:
-            if case in about and (path := find_raw_file(results.raw(batch.name), case)):
+            if case in point_of_id and (path := find_raw_file(results.raw(batch.name), case)):
                 rows = pd.DataFrame(read_samples(path, case), columns=["pass", "sample", "seconds", "skew", "valid"])
                 rows[["seconds", "skew"]] *= MICRO
-                yield rows.assign(**head, **{key: to_plain_value(value) for key, value in about[case].items()})
+                yield rows.assign(**head, **{key: to_plain_value(value) for key, value in point_of_id[case].items()})
 
 
 DRAWN_SIZE = 1024  # bytes of the message that is drawn beside the smallest: a packet of the TAN paper
@@ -87,10 +87,10 @@ def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame |
     note = "Half the round trip of a message between two ranks, from all valid samples of the ping-pong probe."
     rows, charts = [], []
     if distributions is not None and raw is not None:
-        known = raw.drop_duplicates("id").set_index("id")
+        cases = raw.drop_duplicates("id").set_index("id")
         for case, bins in distributions.groupby("id", sort=False):
-            if case in known.index:
-                rows.append(make_latency_row(bins, known.loc[case], simulated))
+            if case in cases.index:
+                rows.append(make_latency_row(bins, cases.loc[case], simulated))
     rows.sort(key=lambda row: (row["platform"], row["pair"], row["bytes"]))
     smallest = {row["platform"]: row["bytes"] for row in reversed(rows)}
     for row in rows:
@@ -116,7 +116,7 @@ def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]
     size = int(bins["bytes"].iloc[0])
     return {
         "platform": platform,
-        "simulated": simulation_word(platform in simulated),
+        "simulated": format_simulated(platform in simulated),
         "pair": to_plain_value("" if pd.isna(bins["pair"].iloc[0]) else bins["pair"].iloc[0]),
         "bytes": size,
         "label": format_bytes(size),
@@ -140,8 +140,8 @@ def chart_histogram(row: dict) -> Chart:
     outline = Series("samples", (*xs, xs[-1]), (*ys, 0.0), "line", 0)
     named = (("half the smallest", "min"), ("median", "median"), ("mean", "mean"))
     marks = [
-        Series(f"{name} {row[key]:.4g} µs", (row[key], row[key]), (0.0, top), "dashed", place)
-        for place, (name, key) in enumerate(named, 1)
+        Series(f"{name} {row[key]:.4g} µs", (row[key], row[key]), (0.0, top), "dashed", position)
+        for position, (name, key) in enumerate(named, 1)
         if row[key] <= right
     ]
     where = f"{row['platform']}{' (simulated)' if row['simulated'] == 'simulated' else ''}"
@@ -168,9 +168,12 @@ def describe_identical_samples(rows: list[dict]) -> list[str]:
     where = sorted({row["platform"] for row in rows if row["single"]})
     lines = []
     for platform in where:
-        here = [row for row in rows if row["platform"] == platform]
-        alike, note = sum(row["single"] for row in here), " (simulated)" if here[0]["simulated"] == "simulated" else ""
-        sizes = "every size" if alike == len(here) else f"{alike} of {len(here)} sizes"
+        rows_of_platform = [row for row in rows if row["platform"] == platform]
+        identical, note = (
+            sum(row["single"] for row in rows_of_platform),
+            " (simulated)" if rows_of_platform[0]["simulated"] == "simulated" else "",
+        )
+        sizes = "every size" if identical == len(rows_of_platform) else f"{identical} of {len(rows_of_platform)} sizes"
         lines.append(f"{platform}{note}: at {sizes} all samples are identical. There is no distribution to draw.")
     return lines
 
@@ -283,7 +286,7 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
     for fitted_set in sort_sets(sets):
         title = {
             "platform": fitted_set.platform,
-            "simulated": simulation_word(fitted_set.simulated),
+            "simulated": format_simulated(fitted_set.simulated),
             "family": fitted_set.family,
         }
         interesting = charts.select_worst_curves(fitted_set.curves)
@@ -316,7 +319,7 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
                 )
         drawn += charts.chart_residuals(fitted_set, interesting, len(drawn) + 1)
     head = select_columns("Curve")
-    about = [
+    texts = [
         *head,
         *select_columns("Curves"),
     ]
@@ -330,7 +333,7 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
     if any(row["figure"] is None for row in curves):
         note += f" Charts show the {charts.MAX_CURVES} worst curves of each model."
     blocks = (
-        make_table("Curves", "Fitted curves", about, make_object_frame(curves, about), fixed=4, note=note),
+        make_table("Curves", "Fitted curves", texts, make_object_frame(curves, texts), fixed=4, note=note),
         *drawn,
         make_table("Samples", "Samples of the curves", of_samples, make_object_frame(samples, of_samples), fixed=4),
     )
@@ -358,7 +361,7 @@ def make_raw_section(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
     frame = frame.assign(**dict.fromkeys({"batch", "raw"} - set(frame), ""))  # of an older summary
     for key in {"min", "median", "mean", "p95", "max", "skew", "cpu", "computation"} & set(frame):
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO
-    frame["simulated"] = [simulation_word(to_plain_value(platform) in simulated) for platform in frame["platform"]]
+    frame["simulated"] = [format_simulated(to_plain_value(platform) in simulated) for platform in frame["platform"]]
     frame = frame.sort_values(["platform", "kind", "name"], kind="stable")
     note = "One row a point or probe case. The raw file has every sample."
     return Section("Raw summary", note, (make_table("Raw", "Samples", columns, frame, fixed=5),))
@@ -373,13 +376,13 @@ def make_object_frame(entries: list[dict], columns: list[Column]) -> pd.DataFram
     return pd.DataFrame(entries, columns=[column.key for column in columns], dtype=object)
 
 
-def flatten(nested: Mapping, prefix: str = "") -> dict[str, str]:
+def flatten_provenance(nested: Mapping, prefix: str = "") -> dict[str, str]:
     """Return nested provenance as dotted keys and texts."""
     texts: dict[str, str] = {}
     for key, value in nested.items():
         name = to_plain_value(f"{prefix}{key}")
         if isinstance(value, Mapping):
-            texts |= flatten(value, f"{name}.")
+            texts |= flatten_provenance(value, f"{name}.")
         elif isinstance(value, list | tuple | set):
             texts[name] = to_plain_value(", ".join(str(entry) for entry in value))
         else:
@@ -412,15 +415,17 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
     for fitted in sort_sets(sets):
         head = {
             "platform": fitted.platform,
-            "simulated": simulation_word(fitted.simulated),
+            "simulated": format_simulated(fitted.simulated),
             "family": fitted.family,
         }
         for name, estimate in fitted.values.items():
-            known = describe_value(fitted, definitions, name) | convert_estimate(estimate)
-            if sample := parse(name).sample:
-                samples.append(head | known | {"name": parse(name).function, "at": sample[0], "level": sample[1]})
+            value_columns = describe_value(fitted, definitions, name) | convert_estimate(estimate)
+            if sample := parse_key(name).sample:
+                samples.append(
+                    head | value_columns | {"name": parse_key(name).function, "at": sample[0], "level": sample[1]}
+                )
             else:
-                scalars.append(head | known | {"name": name})
+                scalars.append(head | value_columns | {"name": name})
         for name, reason in fitted.missing.items():
             absent = dict.fromkeys(("value", "low", "high"), math.nan) | {"unit": "", "known": False, "note": reason}
             scalars.append(head | describe_value(fitted, definitions, name) | absent | {"name": name})
@@ -434,7 +439,9 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
                 "left_out": 100 * fitted.left_out.get("error", math.nan),
                 "cases": fitted.left_out.get("cases", 0),
                 "unknown": sum(not estimate.known for estimate in fitted.values.values()),
-                "provenance": "; ".join(f"{key}: {entry}" for key, entry in flatten(fitted.provenance).items()),
+                "provenance": "; ".join(
+                    f"{key}: {entry}" for key, entry in flatten_provenance(fitted.provenance).items()
+                ),
             }
         )
     meaning = [Column("definition", "definition")] if definitions else []
@@ -465,12 +472,12 @@ def tabulate_sampled_functions(samples: list[dict], meaning: list[Column]) -> Ta
 
 def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
     """Return the form of a value's function and the meaning of its parameter, by its longest known name."""
-    names = [name, parse(name).function, parse(name).parameter]
+    names = [name, parse_key(name).function, parse_key(name).parameter]
     form = next((fitted.forms[key] for key in names if key in fitted.forms), "")
     meaning = next((definitions[fitted.family, key] for key in names if (fitted.family, key) in definitions), "")
-    if re.fullmatch(r"x\d+", parse(name).part):
-        meaning = f"first message size of another piece of {parse(name).function}"
-    return {"form": form_text(form) if form in FORM_NAMES else form, "definition": meaning}
+    if re.fullmatch(r"x\d+", parse_key(name).part):
+        meaning = f"first message size of another piece of {parse_key(name).function}"
+    return {"form": format_form(form) if form in FORM_NAMES else form, "definition": meaning}
 
 
 def convert_estimate(estimate: Estimate) -> dict:

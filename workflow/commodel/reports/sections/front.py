@@ -15,18 +15,18 @@ import pandas as pd
 
 from commodel.compare import combined_prediction
 from commodel.compare.alternatives import find_fastest
-from commodel.compare.comparison import summarize, summarize_choices
+from commodel.compare.comparison import summarize_choices, summarize_errors
 from commodel.compare.model_ranking import (
     FAIR,
-    base_operations,
     drop_equal_models,
+    find_base_operations,
     find_best_model,
     find_tied_models,
     group_by_operation,
     rank_models,
     sort_by_error,
 )
-from commodel.compare.network import Network, classes
+from commodel.compare.network import Network, tabulate_distance_classes
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
@@ -77,17 +77,17 @@ def make_use_grid(part: pd.DataFrame) -> Grid:
     sizes = sorted(rows["bytes"].unique())
     colours = assign_colours(rows.loc[~rows["own"], "use"])
     lines = []  # (operation, labels, cells)
-    for (operation, place), workloads in rows.groupby(["operation", "place"], sort=True):
+    for (operation, placement), workloads in rows.groupby(["operation", "place"], sort=True):
         differ = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
         described = []
         for (_, label), some_rows in workloads.groupby(["count", "size"], sort=True):
             described.append((label, {row.bytes: row for row in some_rows.itertuples()}))
-        for _, alike in groupby(
+        for _, equal_rows in groupby(
             described, key=lambda entry: {length: name_fastest(row) for length, row in entry[1].items()}
         ):
-            same = list(alike)
+            same = list(equal_rows)
             lines.append(
-                (operation, join_labels([label for label, _ in same]) + (f", {place}" if differ else ""), same)
+                (operation, join_labels([label for label, _ in same]) + (f", {placement}" if differ else ""), same)
             )
     cells = []
     for at, (operation, _, same) in enumerate(lines):
@@ -95,9 +95,11 @@ def make_use_grid(part: pd.DataFrame) -> Grid:
         for length, row in last.items():
             picks = (("operation", operation), *((("size", label),) if len(same) == 1 else ()), ("bytes", str(length)))
             fill = LIBRARY if row.own else colours[name_without_argument(row.use)]
-            place, behind = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
+            placement, source = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
             cells.append(
-                Cell(*place, name_fastest(row), fill, describe_fastest(operation, label, row), row.own, picks, behind)
+                Cell(
+                    *placement, name_fastest(row), fill, describe_fastest(operation, label, row), row.own, picks, source
+                )
             )
     columns = tuple(format_size(length) for length in sizes)
     heads = tuple((operation, label) for operation, label, _ in lines)
@@ -136,18 +138,18 @@ def join_labels(labels: list[str]) -> str:
 def assign_colours(choices: pd.Series) -> dict[str, str]:
     """Return a colour for each algorithm or kind of tree, the most frequent first; beyond ten, colours repeat."""
     names = [name for name, _ in count_by_frequency(map(name_without_argument, choices))]
-    return {name: PALE_COLOURS[place % len(PALE_COLOURS)] for place, name in enumerate(names)}
+    return {name: PALE_COLOURS[index % len(PALE_COLOURS)] for index, name in enumerate(names)}
 
 
-def make_trust_grid(judged: pd.DataFrame) -> Grid:
+def make_trust_grid(held_out: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
-    named = judged[["family", "validity", "held_out", "mu", "relative_error", "covered"]]
-    named = named.assign(operation=base_operations(judged)).sort_values("operation", kind="stable")
+    named = held_out[["family", "validity", "held_out", "mu", "relative_error", "covered"]]
+    named = named.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
     names = named["operation"].unique().tolist()
-    whole = summarize(named.assign(operation=ALL_OPERATIONS), ["operation", "family"])
-    rows = pd.concat([whole, summarize(named, ["operation", "family"])])
-    families, platform = sort_by_error(whole)["family"].tolist(), next(iter(judged["platform"]), "")
-    if (best := find_best_model(judged)) is not None:
+    over_all = summarize_errors(named.assign(operation=ALL_OPERATIONS), ["operation", "family"])
+    rows = pd.concat([over_all, summarize_errors(named, ["operation", "family"])])
+    families, platform = sort_by_error(over_all)["family"].tolist(), next(iter(held_out["platform"]), "")
+    if (best := find_best_model(held_out)) is not None:
         families.sort(key=lambda family: family != best["family"])
     columns = [ALL_OPERATIONS, *names] if len(names) > 1 else names
     requested = named.groupby(["operation", "family"])["validity"].agg(list).to_dict()
@@ -155,19 +157,19 @@ def make_trust_grid(judged: pd.DataFrame) -> Grid:
     for row in rows.itertuples():
         if row.operation not in columns:
             continue
-        beyond = row.points_valid < 0.5 * row.points
+        mostly_invalid = row.points_valid < 0.5 * row.points
         words = f"{row.family}, {row.operation}: mean μ {format_ratio(row.mu_mean)} over {int(row.points)} points"
-        if beyond:
+        if mostly_invalid:
             kinds = Counter(Validity.parse(text).label for text in requested.get((row.operation, row.family), ()))
             kinds.pop(ValidityKind.VALID.value, None)
             words += f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()))
-        place = (families.index(row.family), columns.index(row.operation))
-        fill, behind = (
-            FLAGGED_COLOUR if beyond else colour_error(row.mu_mean),
+        cell = (families.index(row.family), columns.index(row.operation))
+        fill, source = (
+            FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
             link_mean_error(platform, row.operation, row.family),
         )
-        cells.append(Cell(*place, format_mu(row.mu_mean), fill, words, picks=picks, behind=behind))
+        cells.append(Cell(*cell, format_mu(row.mu_mean), fill, words, picks=picks, source=source))
     heads = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
@@ -204,7 +206,7 @@ def summarize_network(
 ) -> tuple[Tile, SourceRows | None]:
     """Return latency and bandwidth as measured between the nearest nodes, else between two ranks, else as fitted."""
     for network in networks:
-        rows = classes(network)
+        rows = tabulate_distance_classes(network)
         near, far = rows.iloc[0], rows.iloc[-1]
         figure = f"{format_seconds(near['latency'])}, {format_bandwidth(near['bandwidth'])}"
         ends = [format_seconds(near[end]) for end in ("latency_low", "latency_high")]
@@ -226,7 +228,7 @@ def summarize_network(
         line += ", between two ranks of one node" if Pair.parse(pair).within else ""
         where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
         return Tile("Network", figure, f"{line}."), SourceRows("Latency", where, "median")
-    for latency, byte, what in LATENCIES:
+    for latency, byte, quantity in LATENCIES:
         for fitted in sets:
             constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
             if (
@@ -237,7 +239,7 @@ def summarize_network(
                 and per_byte.value > 0
             ):
                 figure = f"{format_seconds(constant.value)}, {format_bandwidth(1 / per_byte.value)}"
-                line = f"{what}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
+                line = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
                 line += f", fitted by {fitted.family}"
                 named = (("platform", to_plain_value(fitted.platform)), ("family", fitted.family), ("name", latency))
                 return Tile("Network", to_plain_value(figure), to_plain_value(f"{line}.")), SourceRows(
@@ -266,7 +268,7 @@ MOST_ANOMALIES, MOST_CONDITIONS = 3, 2  # sentences on the first screen; of thes
 
 def make_fronts(
     frame: pd.DataFrame,
-    judged: pd.DataFrame,
+    held_out: pd.DataFrame,
     recommended: standings.Recommended,
     scatters: Mapping[str, Chart],
     times: Mapping[str, Sequence[Chart]],
@@ -286,12 +288,12 @@ def make_fronts(
         make_front(
             platform,
             frame[frame["platform"] == platform],
-            judged[judged["platform"] == platform],
+            held_out[held_out["platform"] == platform],
             recommended.only(platform),
             [parameters for parameters in sets if to_plain_value(parameters.platform) == platform],
             [network for network in networks if to_plain_value(network.platform) == platform],
             [trip for trip in trips if trip["platform"] == platform],
-            [about for about in provenance.values() if to_plain_value(about.get("platform")) == platform],
+            [batch for batch in provenance.values() if to_plain_value(batch.get("platform")) == platform],
             [remark.text for remark in anomalies if to_plain_value(remark.platform) == platform],
             scatters.get(platform),
             times[platform][0] if platform in times else None,
@@ -300,8 +302,10 @@ def make_fronts(
     )
 
 
-def make_front(platform, part, judged, recommended, sets, networks, trips, batches, anomalies, scatter, times) -> Front:
-    best = find_best_model(judged) if judged["mu"].notna().any() else None
+def make_front(
+    platform, part, held_out, recommended, sets, networks, trips, batches, anomalies, scatter, times
+) -> Front:
+    best = find_best_model(held_out) if held_out["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
     where = (("platform", platform),)
     choices = make_use_grid(part)
@@ -310,17 +314,17 @@ def make_front(platform, part, judged, recommended, sets, networks, trips, batch
         simulated,
         describe_measurement(part, batches, simulated),
         tuple(
-            replace(tile, behind=behind)
-            for tile, behind in (
-                summarize_prediction(platform, judged, best, recommended.evaluation),
+            replace(tile, source=source)
+            for tile, source in (
+                summarize_prediction(platform, held_out, best, recommended.evaluation),
                 (summarize_default_gains(part, bool(choices.cells)), SourceRows("Selection", where)),
-                summarize_gain(platform, part, best, recommended.picked),
+                summarize_gain(platform, part, best, recommended.choices),
                 summarize_network(sets, networks, trips),
             )
         ),
         choices,
-        make_trust_grid(judged),
-        list_anomalies(part, judged, best, anomalies),
+        make_trust_grid(held_out),
+        list_anomalies(part, held_out, best, anomalies),
         scatter,
         times,
     )
@@ -329,17 +333,17 @@ def make_front(platform, part, judged, recommended, sets, networks, trips, batch
 def describe_measurement(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
     """Return the origin of the data: `measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is
     known."""
-    days = sorted({str(about["date"])[:10] for about in batches if about.get("date")})
-    hosts = {str(host) for about in batches for host in about.get("hosts") or ()}
-    libraries = sorted({shorten_version(str(about["mpi"])) for about in batches if about.get("mpi")})
-    commits = sorted({str(about["commit"]) for about in batches if about.get("commit")})
+    days = sorted({str(batch["date"])[:10] for batch in batches if batch.get("date")})
+    hosts = {str(host) for batch in batches for host in batch.get("hosts") or ()}
+    libraries = sorted({shorten_version(str(batch["mpi"])) for batch in batches if batch.get("mpi")})
+    commits = sorted({str(batch["commit"]) for batch in batches if batch.get("commit")})
     words = ["simulated" if simulated else "measured"]
     words += [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
     words += [] if simulated or not hosts else [format_count(len(hosts), "host")]
     words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
     words += [shorten_list(libraries, 2)] if libraries else []
     words += (
-        [shorten_list(sorted({describe_container(about.get("container")) for about in batches}), 2)] if batches else []
+        [shorten_list(sorted({describe_container(batch.get("container")) for batch in batches}), 2)] if batches else []
     )
     words += [f"commit {shorten_list([commit[:7] for commit in commits], 2)}"] if commits else []
     return to_plain_value(" · ".join(words))
@@ -351,9 +355,9 @@ def shorten_version(text: str) -> str:
     return f"{match[1]} {match[2]}" if match else text
 
 
-def describe_container(about: object) -> str:
+def describe_container(container: object) -> str:
     """Return the container that programs ran in, by the file of its image."""
-    image = about.get("image") if isinstance(about, Mapping) else None
+    image = container.get("image") if isinstance(container, Mapping) else None
     return f"container {str(image).rpartition('/')[2]}" if image else "no container"
 
 
@@ -363,15 +367,15 @@ def format_error(mu: float) -> str:
 
 
 def summarize_prediction(
-    platform: str, judged: pd.DataFrame, best: pd.Series | None, evaluation: pd.DataFrame
+    platform: str, held_out: pd.DataFrame, best: pd.Series | None, evaluation: pd.DataFrame
 ) -> tuple[Tile, SourceRows | None]:
     """Return the error of the recommended prediction; that of the best model if too little was measured."""
-    found = evaluation[evaluation["prediction"] == RECOMMENDED]
+    recommended = evaluation[evaluation["prediction"] == RECOMMENDED]
     if best is None:
         return Tile("Best model", "none", "No model predicts a time above 0 for a measured point."), None
-    if found.empty:
-        return summarize_best_model(judged, best), link_mean_error(platform, ALL_OPERATIONS, best["family"])
-    row = found.iloc[0]
+    if recommended.empty:
+        return summarize_best_model(held_out, best), link_mean_error(platform, ALL_OPERATIONS, best["family"])
+    row = recommended.iloc[0]
     line = f"Mean error on {format_count(row['points'], 'held-out point')}."
     if row["width"] == row["width"]:
         line += f" {format_percent(row['coverage'])} of measured times lie in its intervals "
@@ -383,18 +387,18 @@ def summarize_prediction(
     return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line), where
 
 
-def summarize_best_model(judged: pd.DataFrame, best: pd.Series) -> Tile:
+def summarize_best_model(held_out: pd.DataFrame, best: pd.Series) -> Tile:
     question = "Best model"
-    rows, tied = rank_models(judged), find_tied_models(judged, best)
+    rows, tied = rank_models(held_out), find_tied_models(held_out, best)
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
-    others = drop_equal_models(judged, rows, 3)[1:]
+    next_models = drop_equal_models(held_out, rows, 3)[1:]
     line = f"Mean error on {format_count(best['points'], 'held-out point')}."
-    for label, names in (("Statistically tied", [name for name in others if name in tied]),
-                         ("Next", [name for name in others if name not in tied])):  # fmt: skip
+    for label, names in (("Statistically tied", [name for name in next_models if name in tied]),
+                         ("Next", [name for name in next_models if name not in tied])):  # fmt: skip
         line += f" {label}: {join_words([f'{name} ({format_error(mu[name])})' for name in names])}." if names else ""
     poor = [
         name
-        for name, part in group_by_operation(judged)
+        for name, part in group_by_operation(held_out)
         if (own := part.loc[(part["family"] == best["family"]) & part["mu"].notna(), "mu"]).size and own.mean() > FAIR
     ]
     line += f" Poor for {shorten_list(poor, 3)}." if poor else ""
@@ -411,48 +415,53 @@ def summarize_default_gains(part: pd.DataFrame, chosen_from: bool) -> Tile:
     number = {name: int((rows["outcome"] == name).sum()) for name in standings.OUTCOMES}
     shares = (("alternative", number["faster"]), ("tied", number["tied"]), ("MPI default", number["slower"]))
     default = f"The MPI default is the fastest in {number['slower']} of {format_count(len(rows), 'workload')}."
-    found = standings.list_recommendations(rows)
-    if not found:
+    recommendations = standings.list_recommendations(rows)
+    if not recommendations:
         return Tile(
             question,
             KEEP_DEFAULT,
             f"No alternative is clearly faster in {format_count(len(rows), 'workload')}.",
             shares,
         )
-    return Tile(question, f"{found[0].alternative} for {found[0].operation}", f"{found[0].scope}. {default}", shares)
+    return Tile(
+        question,
+        f"{recommendations[0].alternative} for {recommendations[0].operation}",
+        f"{recommendations[0].scope}. {default}",
+        shares,
+    )
 
 
 def summarize_gain(
-    platform: str, part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame
+    platform: str, part: pd.DataFrame, best: pd.Series | None, choices: pd.DataFrame
 ) -> tuple[Tile, SourceRows | None]:
     """Return the gain over the MPI default by choices of the recommended prediction; of the best model if too little
     was measured."""
-    if len(picked):
-        pick = combined_prediction.summarize_picks(picked.assign(operation=ALL_OPERATIONS)).iloc[0]
-        pick = pick.rename({"workloads": "groups"})
-        pick["over_default"] = 1 / pick["gain"]
-        several = picked["operation"].nunique() > 1
-        operation = ALL_OPERATIONS if several else picked["operation"].iloc[0]
+    if len(choices):
+        choice = combined_prediction.summarize_picks(choices.assign(operation=ALL_OPERATIONS)).iloc[0]
+        choice = choice.rename({"workloads": "groups"})
+        choice["over_default"] = 1 / choice["gain"]
+        several = choices["operation"].nunique() > 1
+        operation = ALL_OPERATIONS if several else choices["operation"].iloc[0]
         where = SourceRows("Following", (("platform", platform), ("operation", operation)))
         model = "the recommended prediction among the alternatives and the MPI default"
-        return describe_gain(model if pick["gain"] > 0 else "the recommended prediction", pick, part), where
+        return describe_gain(model if choice["gain"] > 0 else "the recommended prediction", choice, part), where
     if best is None or not (part["chosen"] & (part["family"] == best["family"])).any():
         line = "No workload has two alternatives that are measured and predicted."
         return Tile("Gain", "nothing to choose", line), None
-    pick = summarize_choices(part[part["family"] == best["family"]], ["family"]).iloc[0]
+    choice = summarize_choices(part[part["family"] == best["family"]], ["family"]).iloc[0]
     where = SourceRows("Choosing", (("platform", platform), ("family", best["family"])))
-    return describe_gain(best["family"], pick, part), where
+    return describe_gain(best["family"], choice, part), where
 
 
-def describe_gain(model: str, pick: pd.Series, part: pd.DataFrame) -> Tile:
+def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame) -> Tile:
     question = "Gain"
-    regret = f"Regret: {format_percent(pick['regret_mean'])} mean, {format_percent(pick['regret_max'])} worst."
-    if not pick["regret_max"] > 0:
+    regret = f"Regret: {format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst."
+    if not choice["regret_max"] > 0:
         regret = "Regret: none."
-    workloads, over = format_count(pick["groups"], "workload"), pick["over_default"]
+    workloads, over = format_count(choice["groups"], "workload"), choice["over_default"]
     if not over > 0:
-        line = f"Choices by {model} are the fastest alternative in {format_percent(pick['right'])} of {workloads}."
-        return Tile(question, f"{format_percent(pick['right'])} right", f"{line} {regret}")
+        line = f"Choices by {model} are the fastest alternative in {format_percent(choice['right'])} of {workloads}."
+        return Tile(question, f"{format_percent(choice['right'])} right", f"{line} {regret}")
     if over <= 1 / MIN_SHOWN_GAIN:
         line = f"than the MPI default: choices by {model}, geometric mean of {workloads}."
         return Tile(question, f"{1 / over:.2f}× faster", f"{line} {regret}")
@@ -466,21 +475,23 @@ def describe_gain(model: str, pick: pd.Series, part: pd.DataFrame) -> Tile:
 
 
 def list_anomalies(
-    part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, conditions_found: Sequence[str]
+    part: pd.DataFrame, held_out: pd.DataFrame, best: pd.Series | None, conditions_found: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the most important anomalies: missing points, conditions of measurement, intervals, discarded samples."""
-    once = part.drop_duplicates("point")
-    lines = conditions.describe_unmeasured_points(once)[:1]
+    points = part.drop_duplicates("point")
+    lines = conditions.describe_unmeasured_points(points)[:1]
     lines += list(conditions_found)[:MOST_CONDITIONS]
     if best is not None:
-        lines += conditions.describe_missing_intervals(judged, best["family"])
+        lines += conditions.describe_missing_intervals(held_out, best["family"])
         if is_finite_number(inside := best["covered_share"]):
             error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # of a share, by chance
             line = (
                 f"Intervals of {best['family']} cover {format_percent(inside)} of the measured medians (target: 95 %)."
             )
             lines += [line] if abs(inside - COVERAGE) > error else []
-    discarded, kept = int(once["invalid"].sum()), int(once["samples"].sum())
-    if discarded > 0.1 * (discarded + kept):
-        lines.append(f"{discarded:,} of {discarded + kept:,} samples were discarded because a rank started late.")
+    discarded, sample_count = int(points["invalid"].sum()), int(points["samples"].sum())
+    if discarded > 0.1 * (discarded + sample_count):
+        lines.append(
+            f"{discarded:,} of {discarded + sample_count:,} samples were discarded because a rank started late."
+        )
     return tuple(to_plain_value(line[0].upper() + line[1:]) for line in lines[:MOST_ANOMALIES])

@@ -13,10 +13,10 @@ from statistics import median
 import numpy as np
 import pandas as pd
 
-from commodel.compare.kernels import Partition, by_iteration
+from commodel.compare.kernels import Partition, select_iterations
 from commodel.compare.model_ranking import drop_equal_models, rank_models
 from commodel.models.speeds import KernelSpeeds, Speeds
-from commodel.reports.charts import MAX_MODELS, PALE_COLOURS, simulation_mark, spans_decades, to_microseconds
+from commodel.reports.charts import MAX_MODELS, PALE_COLOURS, make_simulation_mark, spans_decades, to_microseconds
 from commodel.reports.frames import list_models, scale_to_shown_units
 from commodel.reports.shape import (
     MAX_RECTANGLES,
@@ -56,24 +56,24 @@ def list_speed_blocks(
 ) -> Iterator[Chart | Table]:
     """Yield charts of speeds, then one table of all; nothing without any speed."""
     rows = []
-    for name, said in speeds.items():
-        for kernel, curves in said.kernels.items():
-            yield chart_speeds(name, kernel, said, curves)
+    for name, declared in speeds.items():
+        for kernel, curves in declared.kernels.items():
+            yield chart_speeds(name, kernel, declared, curves)
             rows += [
                 (
-                    to_plain_value(said.platform),
+                    to_plain_value(declared.platform),
                     kernel,
                     to_plain_value(kind),
                     name_share_unit(kernel, curves.block),
                     *pad_to_four(row),
-                    describe_source(said),
+                    describe_source(declared),
                 )
                 for kind, kinds_rows in curves.kinds.items()
                 for row in kinds_rows
             ]
-    here = collect_compute_times(partitions, raw)
-    yield from chart_compute_times(here)
-    rows += [row.row for row in here]
+    compute_times = collect_compute_times(partitions, raw)
+    yield from chart_compute_times(compute_times)
+    rows += [row.row for row in compute_times]
     if rows:
         columns = (
             *select_columns("Speeds", "platform", "size"),
@@ -87,26 +87,26 @@ def pad_to_four(row: tuple[float, ...]) -> tuple[float | None, ...]:
     return (*row, None, None)[:4]
 
 
-def describe_source(said: Speeds) -> str:
-    source = to_plain_value(said.source) or "unknown method"
-    return f"{'declared, not measured (simulated)' if said.simulated else 'measured'}: {source}"
+def describe_source(declared: Speeds) -> str:
+    source = to_plain_value(declared.source) or "unknown method"
+    return f"{'declared, not measured (simulated)' if declared.simulated else 'measured'}: {source}"
 
 
 def name_share_unit(kernel: str, block: int) -> str:
     return "cells" if kernel == "wave" else f"blocks of {block}×{block}"
 
 
-def chart_speeds(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> Chart:
+def chart_speeds(name: str, kernel: str, declared: Speeds, curves: KernelSpeeds) -> Chart:
     """Draw the speeds of a file, one line for each kind of process."""
     lines, unit = [], name_share_unit(kernel, curves.block)
-    for place, (kind, rows) in enumerate(curves.kinds.items()):
+    for index, (kind, rows) in enumerate(curves.kinds.items()):
         columns = tuple(zip(*(row if len(row) == 4 else (*row, row[1], row[1]) for row in rows), strict=True))
         sizes, speed, low, high = (tuple(map(float, column)) for column in columns)
         ends = {"low": low, "high": high} if any(len(row) == 4 for row in rows) else {}
-        lines.append(Series(to_plain_value(kind), sizes, speed, "both", place, **ends))
-    title = (to_plain_value(said.platform) or to_plain_value(name)) + (" (simulated)" if said.simulated else "")
+        lines.append(Series(to_plain_value(kind), sizes, speed, "both", index, **ends))
+    title = (to_plain_value(declared.platform) or to_plain_value(name)) + (" (simulated)" if declared.simulated else "")
     return make_speed_chart(
-        f"Speeds {to_plain_value(name)} {kernel}", title, kernel, unit, lines, describe_source(said)
+        f"Speeds {to_plain_value(name)} {kernel}", title, kernel, unit, lines, describe_source(declared)
     )
 
 
@@ -145,7 +145,7 @@ def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | N
         for point, iterations in partition.points:
             if seconds.get(point.id, 0) > 0:
                 unit = name_share_unit(kernel, math.isqrt(point.bytes // DOUBLE_BYTES))
-                about = (
+                keys = (
                     to_plain_value(point.platform),
                     kernel,
                     to_plain_value(partition.kinds[0]),
@@ -153,22 +153,22 @@ def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | N
                     share,
                     point.ranks,
                 )
-                speeds.setdefault(about, []).append(share * iterations / seconds[point.id])
-    return [ComputeTimes(*about, tuple(ratios)) for about, ratios in sorted(speeds.items())]
+                speeds.setdefault(keys, []).append(share * iterations / seconds[point.id])
+    return [ComputeTimes(*keys, tuple(ratios)) for keys, ratios in sorted(speeds.items())]
 
 
 def chart_compute_times(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
     """Yield a chart of each kernel with shares of several sizes."""
-    alike = attrgetter("platform", "kernel", "unit")
-    for (platform, kernel, unit), group in groupby(sorted(rows, key=alike), key=alike):
+    key = attrgetter("platform", "kernel", "unit")
+    for (platform, kernel, unit), group in groupby(sorted(rows, key=key), key=key):
         same, lines = list(group), []
-        for place, kind in enumerate(dict.fromkeys(row.kind for row in same)):
+        for index, kind in enumerate(dict.fromkeys(row.kind for row in same)):
             of_kind = [row for row in same if row.kind == kind]
             ends = {
                 name: tuple(map(end, (row.speeds for row in of_kind))) for name, end in (("low", min), ("high", max))
             }
             sizes, speeds = tuple(float(row.share) for row in of_kind), tuple(median(row.speeds) for row in of_kind)
-            lines.append(Series(kind, sizes, speeds, "both", place, **ends))
+            lines.append(Series(kind, sizes, speeds, "both", index, **ends))
         if len({row.share for row in same}) > 1:
             note = "measured in this run: the slowest process; bars: slowest to fastest point"
             yield make_speed_chart(f"Speeds ran {platform} {kernel}", platform, kernel, unit, lines, note)
@@ -201,7 +201,7 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
         tiling = partition.tiling
         area, half = tiling.area, int((tiling.width + tiling.height).sum())
         squares = float(2 * np.sqrt(area).sum())
-        about = (
+        keys = (
             number,
             list_platforms(partition, simulated),
             partition.kernel,
@@ -209,7 +209,7 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
             to_plain_value(partition.layout),
         )
         sizes = tiling.side, name_unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
-        rows.append((*about, *sizes, half / squares if squares else math.nan))
+        rows.append((*keys, *sizes, half / squares if squares else math.nan))
     columns = select_columns("Partitions")
     return Table("Partitions", "Partitions", columns, tuple(rows), fixed=1)
 
@@ -217,7 +217,7 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
 def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Tiling:
     """Return the drawing of a partition, with its number from `overview`."""
     tiling, ranks = partition.tiling, np.flatnonzero(partition.tiling.area)
-    fills, legend, by = assign_colours(partition, ranks)
+    fills, legend, colour_rule = assign_colours(partition, ranks)
     ends = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
     units = name_unit(partition) + "s"
     short = "/".join(to_plain_value(partition.divided).split("/")[-2:])
@@ -233,14 +233,14 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
         )
         for rank, fill in zip(ranks.tolist(), fills, strict=True)
     ]
-    alt = f"{name}. {pictured} as rectangles of {ends} {units}, {by}: {'; '.join(text for _, text in legend)}."
+    alt = f"{name}. {pictured} as rectangles of {ends} {units}, {colour_rule}: {'; '.join(text for _, text in legend)}."
     return Tiling(
         f"Partition {number}",
         f"Partition {number}: {name}",
         tiling.side,
         tuple(shown),
         legend,
-        f"{pictured}, {by}.",
+        f"{pictured}, {colour_rule}.",
         alt,
     )
 
@@ -253,13 +253,13 @@ def assign_colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], 
         span = math.log(max(high / low, 2.0))
         tones_of = {float(value): mix_scale_colour(math.log(high / value) / span) for value in speed[ranks]}
         tones = sorted(tones_of, reverse=True)
-        tones = [tones[place] for place in select_evenly(len(tones), MAX_LEGEND_TONES)]
+        tones = [tones[index] for index in select_evenly(len(tones), MAX_LEGEND_TONES)]
         legend = tuple((tones_of[value], f"{format_speed(value)} {name_unit(partition)}s/s") for value in tones)
         return [tones_of[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
     kinds = [to_plain_value(partition.kinds[rank]) for rank in ranks]
-    named, by = kinds, "coloured by kind of process"
+    named, colour_rule = kinds, "coloured by kind of process"
     if len(set(kinds)) == 1:
-        named, by = [f"node {partition.node[rank]}" for rank in ranks], "coloured by node"
+        named, colour_rule = [f"node {partition.node[rank]}" for rank in ranks], "coloured by node"
     names = sorted(set(named), key=lambda name: (len(name), name))
     if len(names) == 1:
         return (
@@ -267,8 +267,8 @@ def assign_colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], 
             ((UNIFORM_COLOUR, f"{kinds[0]}, {names[0]}"),),
             "processes of one kind on one node",
         )
-    palette = {name: PALE_COLOURS[place % len(PALE_COLOURS)] for place, name in enumerate(names)}
-    return [palette[name] for name in named], tuple((palette[name], name) for name in names), by
+    palette = {name: PALE_COLOURS[index % len(PALE_COLOURS)] for index, name in enumerate(names)}
+    return [palette[name] for name in named], tuple((palette[name], name) for name in names), colour_rule
 
 
 def format_speed(value: float) -> str:
@@ -279,15 +279,15 @@ def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[s
     """Return the rectangles of the partitions that are drawn."""
     rows = []
     for number, partition in drawn:
-        tiling, place = partition.tiling, list_platforms(partition, simulated)
+        tiling, platforms = partition.tiling, list_platforms(partition, simulated)
         seconds = tiling.seconds
         for rank in range(tiling.ranks):
-            about = number, place, partition.kernel, to_plain_value(partition.divided), rank
+            keys = number, platforms, partition.kernel, to_plain_value(partition.divided), rank
             process = to_plain_value(partition.kinds[rank]), int(partition.node[rank])
             sides = (int(column[rank]) for column in tiling.table)
             speed = None if tiling.speed is None else float(tiling.speed[rank])
             computes = None if tiling.speed is None else float(1e3 * seconds[rank])
-            rows.append((*about, *process, *sides, int(tiling.area[rank]), speed, computes))
+            rows.append((*keys, *process, *sides, int(tiling.area[rank]), speed, computes))
     speeds = any(partition.tiling.speed is not None for _, partition in drawn)
     columns = (
         *select_columns("Rectangles", "number", "node"),
@@ -319,17 +319,17 @@ def make_sections(
     drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MAX_RECTANGLES]
     drawn = [(number, partition) for number, partition in drawn if not has_equal_shares(partition)] or drawn
     drawn = drawn[:MAX_DRAWN_PARTITIONS]
-    alone = by_iteration(frame)
-    words = [*describe_iterations(alone), *(to_plain_value(line) for line in unread)]
+    iterations = select_iterations(frame)
+    words = [*describe_iterations(iterations), *(to_plain_value(line) for line in unread)]
     if len(drawn) < len(partitions):
-        what = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
-        words.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({what}).")
+        drawn_kind = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
+        words.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({drawn_kind}).")
     blocks = [
         Answer("Measured iterations", tuple(words)),
         tabulate_partitions(numbered, simulated),
         *(draw_partition(number, partition, simulated) for number, partition in drawn),
-        *chart_iterations(alone),
-        *([tabulate_iterations(alone)] if len(alone) else []),
+        *chart_iterations(iterations),
+        *([tabulate_iterations(iterations)] if len(iterations) else []),
         *list_speed_blocks(speeds, partitions, raw),
         *([tabulate_rectangles(drawn, simulated)] if drawn else []),
     ]
@@ -341,16 +341,16 @@ def has_equal_shares(partition: Partition) -> bool:
     return len(set(partition.tiling.area.tolist())) == 1
 
 
-def describe_iterations(alone: pd.DataFrame) -> list[str]:
+def describe_iterations(iterations: pd.DataFrame) -> list[str]:
     """Return a sentence on each kernel with single iterations: their times and the best model."""
     lines = []
-    for (platform, kernel), part in alone.groupby(["platform", "kernel"], sort=False):
-        once = part.drop_duplicates("point").dropna(subset="measured")
-        if once.empty:
+    for (platform, kernel), part in iterations.groupby(["platform", "kernel"], sort=False):
+        points = part.drop_duplicates("point").dropna(subset="measured")
+        if points.empty:
             continue
-        ends = dict.fromkeys(format_seconds(end) for end in (once["measured"].min(), once["measured"].max()))
-        head = f"{shorten_name(kernel)} on {platform}{simulation_mark(part)}"
-        line = f"{head}: {format_count(len(once), 'single iteration')} took {' to '.join(ends)}"
+        ends = dict.fromkeys(format_seconds(end) for end in (points["measured"].min(), points["measured"].max()))
+        head = f"{shorten_name(kernel)} on {platform}{make_simulation_mark(part)}"
+        line = f"{head}: {format_count(len(points), 'single iteration')} took {' to '.join(ends)}"
         means = part.dropna(subset="mu").groupby("family")["mu"].mean().sort_values()
         if len(means):
             line += f"; best model {means.index[0]}, mean μ {format_ratio(means.iloc[0])}"
@@ -364,40 +364,39 @@ def shorten_name(text: str) -> str:
     return " ".join("/".join(part.split("/")[-2:]) for part in parts)
 
 
-def chart_iterations(alone: pd.DataFrame) -> list[Chart]:
+def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
     """Return charts of the time of single iterations."""
-    made = []
-    for (platform, kernel, layout, length), part in alone.groupby(
+    charts = []
+    for (platform, kernel, layout, length), part in iterations.groupby(
         ["platform", "kernel", "layout", "bytes"], sort=False
     ):
         part = part.sort_values("iteration")
-        once = part.drop_duplicates("point").dropna(subset="measured")
-        if len(once) < 2:
+        points = part.drop_duplicates("point").dropna(subset="measured")
+        if len(points) < 2:
             continue
         numbers, ends = (
-            list_iterations(once),
-            {"low": to_microseconds(once["measured_low"]), "high": to_microseconds(once["measured_high"])},
+            list_iterations(points),
+            {"low": to_microseconds(points["measured_low"]), "high": to_microseconds(points["measured_high"])},
         )
         lines = [
             Series(
-                "simulated" if simulation_mark(part) else "measured",
+                "simulated" if make_simulation_mark(part) else "measured",
                 numbers,
-                to_microseconds(once["measured"]),
+                to_microseconds(points["measured"]),
                 "both",
                 -1,
                 **ends,
             )
         ]
-        for place, family in enumerate(drop_equal_models(part, rank_models(part), MAX_MODELS)):
+        for index, family in enumerate(drop_equal_models(part, rank_models(part), MAX_MODELS)):
             prediction = part[(part["family"] == family) & part["predicted"].notna()]
             lines.append(
-                Series(family, list_iterations(prediction), to_microseconds(prediction["predicted"]), "dashed", place)
+                Series(family, list_iterations(prediction), to_microseconds(prediction["predicted"]), "dashed", index)
             )
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
-        name = (
-            f"{shorten_name(kernel)}, {shorten_name(layout)}, {format_size(length)}: {platform}{simulation_mark(part)}"
-        )
-        made.append(
+        name = f"{shorten_name(kernel)}, {shorten_name(layout)}, {format_size(length)}: {platform}"
+        name += make_simulation_mark(part)
+        charts.append(
             Chart(
                 f"Iterations {name}",
                 name,
@@ -406,27 +405,27 @@ def chart_iterations(alone: pd.DataFrame) -> list[Chart]:
                 tuple(line for line in lines if line.x),
             )
         )
-    return made
+    return charts
 
 
 def list_iterations(rows: pd.DataFrame) -> tuple[float, ...]:
     return tuple(rows["iteration"].astype(float))
 
 
-def tabulate_iterations(alone: pd.DataFrame) -> Table:
+def tabulate_iterations(iterations: pd.DataFrame) -> Table:
     """Return the table of single iterations, with prediction and μ of each model."""
-    families = list_models(alone)
+    families = list_models(iterations)
     rows = []
-    for _, part in alone.sort_values(["simulated", "platform", "kernel", "iteration"], kind="stable").groupby(
+    for _, part in iterations.sort_values(["simulated", "platform", "kernel", "iteration"], kind="stable").groupby(
         "point", sort=False
     ):
         row = scale_to_shown_units(part.iloc[:1]).iloc[0].to_dict()
         row |= {key: shorten_name(row[key]) for key in ("kernel", "layout")}
         predictions = part.set_index("family")
         for family in families:
-            there = family in predictions.index
-            row[f"{family} prediction"] = predictions.at[family, "predicted"] * MICRO if there else math.nan
-            row[f"{family} mu"] = predictions.at[family, "mu"] if there else math.nan
+            has_prediction = family in predictions.index
+            row[f"{family} prediction"] = predictions.at[family, "predicted"] * MICRO if has_prediction else math.nan
+            row[f"{family} mu"] = predictions.at[family, "mu"] if has_prediction else math.nan
         rows.append(row)
     columns = [
         *select_columns("Iterations"),

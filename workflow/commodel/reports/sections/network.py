@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from commodel.compare.network import Network, classes
+from commodel.compare.network import Network, tabulate_distance_classes
 from commodel.reports.shape import (
     MICRO,
     Answer,
@@ -17,12 +17,12 @@ from commodel.reports.shape import (
     Table,
     format_count,
     format_digits,
+    format_simulated,
     join_words,
     label_platform,
     make_table,
     select_columns,
     shorten_list,
-    simulation_word,
     to_plain_value,
 )
 from commodel.units import format_bytes
@@ -42,7 +42,7 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
     blocks = [
         block
         for network in worth_drawing
-        for block in (Answer(_title(network), tuple(describe_network(network))), *draw_matrices(network))
+        for block in (Answer(_make_title(network), tuple(describe_network(network))), *draw_matrices(network))
     ]
     note = "Half the round trip between two nodes at a time, without other traffic of this run."
     numbers = Section(NUMBERS, note, tuple(tabulate_networks(networks)))
@@ -51,11 +51,11 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
 
 
 def _has_anomaly(network: Network) -> bool:
-    odd = network.distances.slow or network.distances.odd or describe_mixed_classes(network)
-    return bool(odd or (network.said_by_slurm and not network.agrees))
+    has_outliers = network.distances.slow or network.distances.slow_pairs or describe_mixed_classes(network)
+    return bool(has_outliers or (network.declared_by_slurm and not network.agrees))
 
 
-def _title(network: Network) -> str:
+def _make_title(network: Network) -> str:
     return f"Distances between the nodes of {_name_platform(network)}"
 
 
@@ -70,11 +70,12 @@ def describe_network(network: Network) -> list[str]:
     for node in distances.slow:
         factors = zip(("latency", "transfer time"), network.slowdown(node), strict=True)
         worse = join_words(
-            [f"{factor:.1f}× the {what}" for what, factor in factors if factor > MIN_NAMED_SLOWDOWN] or ["slower pairs"]
+            [f"{factor:.1f}× the {quantity}" for quantity, factor in factors if factor > MIN_NAMED_SLOWDOWN]
+            or ["slower pairs"]
         )
         lines.append(f"Node {network.names[node]} is slow: {worse} of comparable pairs.")
-    if distances.odd:
-        names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.odd]
+    if distances.slow_pairs:
+        names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.slow_pairs]
         lines.append(
             f"{format_count(len(names), 'pair')} of nodes {'is' if len(names) == 1 else 'are'} "
             "slower than comparable pairs, "
@@ -83,20 +84,20 @@ def describe_network(network: Network) -> list[str]:
     if distances.classes > 1:
         lines.append(_describe_classes(network))
     lines.append(_describe_groups(network))
-    if network.said_by_slurm:
+    if network.declared_by_slurm:
         lines.append(_compare_with_slurm(network))
     return lines + describe_mixed_classes(network)
 
 
 def describe_mixed_classes(network: Network) -> list[str]:
     """Return a sentence on each class that may have further levels; none if the platform names its levels."""
-    if network.said.groups:
+    if network.declared.groups:
         return []
     lines = []
     for entry in network.distances.mixed_classes:
-        what = ("latency", "transfer time")[entry.widest]
+        quantity = ("latency", "transfer time")[entry.widest]
         lines.append(
-            f"Pairs of class {entry.number + 1} differ by a factor of {entry.spread[entry.widest]:.2f} in {what}, "
+            f"Pairs of class {entry.number + 1} differ by a factor of {entry.spread[entry.widest]:.2f} in {quantity}, "
             f"repeated measurements of one pair by {entry.noise[entry.widest]:.2f}. This class may have further "
             "levels, or paths that do not nest (torus, dragonfly). If you know levels, name them in the platform "
             "file (`levels:`)."
@@ -117,7 +118,7 @@ def describe_slow_nodes(networks: Sequence[Network]) -> list[Remark]:
 
 
 def _describe_classes(network: Network) -> str:
-    rows = classes(network)
+    rows = tabulate_distance_classes(network)
     near, far = rows.iloc[0], rows.iloc[-1]
     return (
         f"{format_count(len(rows), 'distance class', 'es')}: {_describe_class(near)} between the nearest nodes, "
@@ -131,16 +132,18 @@ def _describe_class(row: pd.Series) -> str:
 
 
 def _describe_groups(network: Network) -> str:
-    learned, said = network.distances.hierarchy.groups, network.said.groups
+    learned, declared = network.distances.hierarchy.groups, network.declared.groups
     levels = network.hierarchy.groups
     if not levels:
         if describe_mixed_classes(network):
             return "No groups of nodes were found."
         return "All other pairs of nodes are equal." if network.distances.slow else "All pairs of nodes are equal."
     parts = [f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
-    source = ("Slurm" if network.said_by_slurm else "the platform file or Slurm") if said else "the measured pairs"
+    source = (
+        ("Slurm" if network.declared_by_slurm else "the platform file or Slurm") if declared else "the measured pairs"
+    )
     text = f"Nodes are ordered by {join_words(parts)}, from {source}"
-    if said and learned and not network.said_by_slurm:
+    if declared and learned and not network.declared_by_slurm:
         text += "; the measured times agree" if network.agrees else "; the measured times give other groups"
     return f"{text}."
 
@@ -151,7 +154,7 @@ def _compare_with_slurm(network: Network) -> str:
         return "Slurm's topology agrees with the measured times."
     groups = [
         ", ".join(f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.groups.items())
-        for levels in (network.said, network.distances.hierarchy)
+        for levels in (network.declared, network.distances.hierarchy)
     ]
     return (
         f"Slurm's topology differs from the measured times: {groups[0] or 'none'} by Slurm, "
@@ -171,7 +174,7 @@ def draw_matrices(network: Network) -> list[Matrix]:
     ]
 
 
-def _draw_matrix(network: Network, what: str, values: np.ndarray, unit: str, high_is_good: bool) -> Matrix:
+def _draw_matrix(network: Network, quantity: str, values: np.ndarray, unit: str, high_is_good: bool) -> Matrix:
     matrix, order = network.matrix(values), network.order
     outermost = next(reversed(network.hierarchy.groups.values()), np.zeros(len(order), dtype=int))
     innermost = next(iter(network.hierarchy.groups.values()), outermost)
@@ -185,18 +188,18 @@ def _draw_matrix(network: Network, what: str, values: np.ndarray, unit: str, hig
         matrix = compute_group_medians(groups, matrix)
         labels = [f"group {number}" for number in range(len(matrix))]
         groups, slow, note = np.arange(len(labels)), (), f"Medians between {format_count(len(labels), 'group')}. "
-    marks = frozenset(place for place, node in enumerate(order) if node in slow)
+    marks = frozenset(index for index, node in enumerate(order) if node in slow)
     share = np.isfinite(matrix).sum() / max(matrix.size - len(matrix), 1)
     if share < MIN_COMPLETE_SHARE:
         note += f"{100 * share:.0f} % of the pairs were measured. Pale: the median of the groups."
     platform = _name_platform(network)
-    known = values[np.isfinite(values)]
+    finite = values[np.isfinite(values)]
     named = f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}" if slow else ""
-    span = f"{format_digits(known.min())} to {format_digits(known.max())} {unit}"
-    alt = f"{what} between {format_count(len(order), 'node')} of {platform}: {span}{named}"
+    span = f"{format_digits(finite.min())} to {format_digits(finite.max())} {unit}"
+    alt = f"{quantity} between {format_count(len(order), 'node')} of {platform}: {span}{named}"
     rows = tuple(map(tuple, matrix.tolist()))
-    name = f"{what.partition(',')[0]} {platform}"
-    title = f"{what}: {platform}"
+    name = f"{quantity.partition(',')[0]} {platform}"
+    title = f"{quantity}: {platform}"
     expected = (
         tuple(map(tuple, compute_group_medians(groups, matrix).tolist()))
         if len(np.unique(groups)) < len(groups)
@@ -212,18 +215,18 @@ def compute_group_medians(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     numbers = list(dict.fromkeys(groups.tolist()))[:MAX_DRAWN_NODES]
     medians = np.full((len(numbers), len(numbers)), np.nan)
     for row, first in enumerate(numbers):
-        for place, second in enumerate(numbers):
+        for column, second in enumerate(numbers):
             part = matrix[np.ix_(groups == first, groups == second)]
             if np.isfinite(part).any():
-                medians[row, place] = np.nanmedian(part)
+                medians[row, column] = np.nanmedian(part)
     return medians
 
 
 def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
     rows, nodes = [], []
     for network in networks:
-        head = {"platform": to_plain_value(network.platform), "simulated": simulation_word(network.simulated)}
-        for row in classes(network).to_dict("records"):
+        head = {"platform": to_plain_value(network.platform), "simulated": format_simulated(network.simulated)}
+        for row in tabulate_distance_classes(network).to_dict("records"):
             times = {key: row[key] * MICRO for key in ("latency", "latency_low", "latency_high")}
             rates = {key: row[key] / 1e6 for key in ("bandwidth", "bandwidth_low", "bandwidth_high")}
             rows.append(head | {"class": row["class"], "pairs": row["pairs"]} | times | rates)
@@ -234,13 +237,13 @@ def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
         *(Column(f"latency{end}", f"latency{words} [µs]", "number") for end, words in ends),
         *(Column(f"bandwidth{end}", f"bandwidth{words} [MB/s]", "number") for end, words in ends),
     ]
-    about = select_columns("Nodes")
+    node_columns = select_columns("Nodes")
     note = "Pairs of slow nodes are in no class."
     return [
         make_table(
             "Classes", "Distance classes", columns, pd.DataFrame(rows, columns=[c.key for c in columns]), note=note
         ),
-        make_table("Nodes", "Nodes", about, pd.DataFrame(nodes, columns=[c.key for c in about]), fixed=4),
+        make_table("Nodes", "Nodes", node_columns, pd.DataFrame(nodes, columns=[c.key for c in node_columns]), fixed=4),
     ]
 
 

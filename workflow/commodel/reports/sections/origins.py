@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping
 from commodel.files.cache import MAX_COPY_BYTES, MAX_PLAIN_COPY_BYTES
 from commodel.files.safe_reading import MIB
 from commodel.records import ArchivedFile
-from commodel.reports.sections.evidence import flatten, make_object_frame
+from commodel.reports.sections.evidence import flatten_provenance, make_object_frame
 from commodel.reports.shape import (
     Column,
     Section,
     Table,
     Text,
+    format_simulated,
     make_table,
     select_columns,
-    simulation_word,
     to_plain_value,
 )
 from commodel.results.provenance import ExperimentProvenance
@@ -53,8 +53,8 @@ def make_sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, 
     if traces.tools:
         columns = [Column("program", PROGRAM), Column("version", VERSION)]
         entries = [{"program": name, "version": to_plain_value(value)} for name, value in traces.tools.items()]
-        blocks.append(make_table("Tools", "What it was written with", columns, make_object_frame(entries, columns)))
-    note = "Where the measurements come from. One batch is one allocation."
+        blocks.append(make_table("Tools", "Programs used for the report", columns, make_object_frame(entries, columns)))
+    note = "Provenance of the measurements. A batch is measured in one allocation."
     pages = [Section(SHEET, note, tuple(blocks))]
     if traces.texts:
         note = "The experiment and its platforms, word for word, as they were when this was planned."
@@ -95,7 +95,7 @@ def tabulate_attempts(traces: ExperimentProvenance, simulated: set[str]) -> Tabl
             key: to_plain_value(entry.get(key))
             for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")
         }
-        | {"simulated": simulation_word(to_plain_value(entry.get("platform")) in simulated)}
+        | {"simulated": format_simulated(to_plain_value(entry.get("platform")) in simulated)}
         | {key: format_time(entry.get(key)) for key in ("started", "ended")}
         for entry in traces.attempts
     ]
@@ -121,8 +121,11 @@ def split_text(text: str) -> tuple[str, ...]:
     for line in text.expandtabs(4).splitlines():
         printable = "".join(char if char.isprintable() else " " for char in line)
         shown += [printable[at : at + LINE] for at in range(0, max(1, len(printable)), LINE)]
-    more = len(shown) - MOST_LINES
-    return (*shown[:MOST_LINES], *([f"… {more:,} more lines; the digest above is of all of them"] if more > 0 else []))
+    hidden = len(shown) - MOST_LINES
+    return (
+        *shown[:MOST_LINES],
+        *([f"… {hidden:,} more lines; the digest above is of all of them"] if hidden > 0 else []),
+    )
 
 
 def format_dates(batches: Mapping[str, Mapping], traces: ExperimentProvenance) -> str:
@@ -138,14 +141,14 @@ def format_dates(batches: Mapping[str, Mapping], traces: ExperimentProvenance) -
 def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
     """Return tables of the entries that all batches share, of those that the batches of a platform share, and of those
     that differ."""
-    entries = {to_plain_value(name): flatten(batch) for name, batch in batches.items()}
+    entries = {to_plain_value(name): flatten_provenance(batch) for name, batch in batches.items()}
     by_platform: dict[str, list[dict[str, str]]] = {}
     for batch in entries.values():
         by_platform.setdefault(batch.get("platform", ""), []).append(batch)
     keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
     everywhere = [key for key in keys if has_one_value(entries.values(), key)]
     keys = [key for key in keys if key not in (*everywhere, "platform", "simulated")]
-    somewhere = [key for key in keys if all(has_one_value(some, key) for some in by_platform.values())]
+    somewhere = [key for key in keys if all(has_one_value(rows, key) for rows in by_platform.values())]
     differing = [key for key in keys if key not in somewhere]
     pair, head = select_columns("Key and value"), Column("simulated", "simulated")
     of_all = [{"key": key, "value": next(iter(entries.values()))[key]} for key in everywhere]
@@ -153,10 +156,10 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     if somewhere:
         columns = [Column("platform", "platform"), head, *pair]
         lines = [
-            {"platform": name, "simulated": simulation_word(name in simulated), "key": key, "value": some[0][key]}
-            for name, some in by_platform.items()
+            {"platform": name, "simulated": format_simulated(name in simulated), "key": key, "value": rows[0][key]}
+            for name, rows in by_platform.items()
             for key in somewhere
-            if key in some[0]
+            if key in rows[0]
         ]
         tables.append(
             make_table(
@@ -168,7 +171,7 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     heads = {
         name: {
             "batch": name,
-            "simulated": simulation_word(batch.get("platform") in simulated or batch.get("simulated") == "yes"),
+            "simulated": format_simulated(batch.get("platform") in simulated or batch.get("simulated") == "yes"),
         }
         for name, batch in entries.items()
     }

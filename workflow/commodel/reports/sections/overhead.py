@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import geometric_mean
+from commodel.compare.comparison import compute_geometric_mean
 from commodel.reports.frames import PLATFORM_COLUMNS, list_leaves
 from commodel.reports.shape import (
     MICRO,
@@ -16,11 +16,11 @@ from commodel.reports.shape import (
     Section,
     Series,
     format_count,
+    format_simulated,
     format_size,
     label_platform,
     make_table,
     select_columns,
-    simulation_word,
     to_plain_value,
 )
 
@@ -39,11 +39,11 @@ def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> 
         return pd.DataFrame()
     times = ["measured", "measured_low", "measured_high"]
     columns = ["platform", "simulated", "point", *POINT_KEYS, *times]
-    once = frame.loc[frame["measured"] > 0, columns].drop_duplicates("point")
+    points = frame.loc[frame["measured"] > 0, columns].drop_duplicates("point")
     pairs = []
-    for name, about in containers.items():
-        native = to_plain_value(about.get("native") or "")
-        inside, outside = once[once["platform"] == to_plain_value(name)], once[once["platform"] == native]
+    for name, container in containers.items():
+        native = to_plain_value(container.get("native") or "")
+        inside, outside = points[points["platform"] == to_plain_value(name)], points[points["platform"] == native]
         if native and len(inside) and len(outside):
             inside = inside[["platform", "simulated", *POINT_KEYS, *times]]
             outside = outside[[*POINT_KEYS, *times]].assign(native=native)
@@ -67,12 +67,12 @@ def compute_ratios(pairs: pd.DataFrame) -> pd.DataFrame:
 def describe_overhead(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[str]:
     """Return a sentence on each container: its mean overhead, its largest, and how many points differ significantly."""
     lines = []
-    for name, about in containers.items():
-        if not (native := to_plain_value(about.get("native") or "")):
+    for name, recorded in containers.items():
+        if not (native := to_plain_value(recorded.get("native") or "")):
             continue
         measured = pairs[pairs["platform"] == to_plain_value(name)] if len(pairs) else pairs
-        container = f"{label_platform(to_plain_value(name), simulated)}, {describe_container(about)}"
-        where = f"{container}, beside {label_platform(native, simulated)} without it"
+        container = f"{label_platform(to_plain_value(name), simulated)}, {describe_container(recorded)}"
+        where = f"{container}, compared with {label_platform(native, simulated)} without it"
         if measured.empty:
             lines.append(f"{where}: no point was measured on both.")
             continue
@@ -83,7 +83,7 @@ def describe_overhead(pairs: pd.DataFrame, containers: Mapping[str, Mapping], si
         outcomes = [
             f"{number} {which}" for which in OUTCOMES[:2] if (number := int((measured["outcome"] == which).sum()))
         ]
-        mean = geometric_mean(np.log(measured["ratio"]))
+        mean = compute_geometric_mean(np.log(measured["ratio"]))
         line = f"{where}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, geometric mean "
         line += f"over {format_count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({workload}). "
         line += (
@@ -111,10 +111,13 @@ def format_mean_interval(ratios: pd.Series) -> str:
     return f" (95 %: {np.exp(logs.mean() - half):.3f}–{np.exp(logs.mean() + half):.3f})"
 
 
-def describe_container(about: Mapping) -> str:
+def describe_container(container: Mapping) -> str:
     """Return image, model and the begin of the digest of a container."""
-    digest = to_plain_value(about.get("digest") or "of no digest")
-    image, model = to_plain_value(about.get("image") or ""), to_plain_value(about.get("model") or "model unknown")
+    digest = to_plain_value(container.get("digest") or "of no digest")
+    image, model = (
+        to_plain_value(container.get("image") or ""),
+        to_plain_value(container.get("model") or "model unknown"),
+    )
     return f"container {image} ({model}, {digest[:19]})"
 
 
@@ -123,11 +126,11 @@ def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simula
     if pairs.empty:
         return []
     images = [
-        f"{to_plain_value(name)}: image {to_plain_value(about.get('image') or '')}, "
-        f"{to_plain_value(about.get('digest') or 'no digest')}, "
-        f"model {to_plain_value(about.get('model') or 'unknown')}, "
-        f"without it: {to_plain_value(about.get('native') or '')}."
-        for name, about in containers.items()
+        f"{to_plain_value(name)}: image {to_plain_value(container.get('image') or '')}, "
+        f"{to_plain_value(container.get('digest') or 'no digest')}, "
+        f"model {to_plain_value(container.get('model') or 'unknown')}, "
+        f"without it: {to_plain_value(container.get('native') or '')}."
+        for name, container in containers.items()
         if to_plain_value(name) in set(pairs["platform"])
     ]
     columns = [
@@ -139,7 +142,7 @@ def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simula
     shown = pairs.assign(
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
-        simulated=pairs["simulated"].map(simulation_word),
+        simulated=pairs["simulated"].map(format_simulated),
         leaves=list_leaves(pairs),
     )
     marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
@@ -159,7 +162,7 @@ def chart_overhead(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
                 tuple(part["measured_native"] * MICRO),
                 tuple(part["ratio"]),
                 "dots",
-                place,
+                index,
                 tuple(
                     f"{row['alternative']}, {describe_extent(row)}, {format_size(row['bytes'])}"
                     for row in part.to_dict("records")
@@ -167,9 +170,9 @@ def chart_overhead(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
                 tuple(part["low"]),
                 tuple(part["high"]),
             )
-            for place, (operation, part) in enumerate(inside.groupby("operation"))
+            for index, (operation, part) in enumerate(inside.groupby("operation"))
         ]
-        title = f"Container over native: {label_platform(name, simulated)} beside {label_platform(native, simulated)}"
+        title = f"Container over native: {label_platform(name, simulated)} / {label_platform(native, simulated)}"
         axes = Axis(f"{native} [µs]"), Axis("container / native [×]", log=False)
         drawn.append(Chart(f"Overhead {name}", title, *axes, tuple(series), "1: no overhead"))
     return drawn

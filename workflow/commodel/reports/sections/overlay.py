@@ -7,7 +7,7 @@ import pandas as pd
 from commodel.files.results_folder import Results
 from commodel.records import Plan
 from commodel.reports.frames import PLATFORM_COLUMNS
-from commodel.reports.shape import MICRO, Column, Section, make_table, select_columns, simulation_word, to_plain_value
+from commodel.reports.shape import MICRO, Column, Section, format_simulated, make_table, select_columns, to_plain_value
 from commodel.results.process_counts import find_counts_file, read_counts
 
 COLUMNS = [*PLATFORM_COLUMNS, *(Column(key, key) for key in ("name", "settings")), *select_columns("Overlay processes")]
@@ -19,20 +19,22 @@ NOTE = (
 
 def make_sections(plan: Plan, results: Results, summary: pd.DataFrame) -> Sequence[Section]:
     """Return the section, if any case has counts. `summary` is the raw summary."""
-    about = {row["id"]: row for row in summary[["id", "name", "settings"]].to_dict("records")}
+    case_of_id = {row["id"]: row for row in summary[["id", "name", "settings"]].to_dict("records")}
     parts = []
     for batch in plan.batches:
         head = {
             "platform": to_plain_value(batch.platform),
-            "simulated": simulation_word(plan.platforms[batch.platform].simulated),
+            "simulated": format_simulated(plan.platforms[batch.platform].simulated),
         }
         for case in batch.ids:
             path = find_counts_file(results.raw(batch.name), case)
-            if case in about and path.exists():
+            if case in case_of_id and path.exists():
                 rows = read_counts(path)
                 rows["round_trip"] *= MICRO
                 rows[["filter_seconds", "cpu_seconds"]] *= 1000
-                parts.append(rows.assign(**head, **{key: to_plain_value(value) for key, value in about[case].items()}))
+                parts.append(
+                    rows.assign(**head, **{key: to_plain_value(value) for key, value in case_of_id[case].items()})
+                )
     if not parts:
         return ()
     frame = pd.concat(parts, ignore_index=True)

@@ -70,16 +70,16 @@ def make_figure_section(figure: Figure, evidence: Evidence) -> Section:
     if real:
         words.append(f"Measured values were measured on {join_words(real)}.")
     words.append(f"Why they differ: {figure.reason}")
-    about = Answer(f"{figure.name}: {figure.title}", tuple(words))
+    heading = Answer(f"{figure.name}: {figure.title}", tuple(words))
     charts = [make_chart(figure, panel, " (simulated)" if simulated and not real else "") for panel in figure.panels]
     charts = [drawn for drawn in charts if drawn.series]  # nothing was measured or predicted there
-    tables = [make_number_table(figure, numbers, place) for place, numbers in enumerate(figure.numbers)]
-    return Section(figure.name, "", (about, *charts, *tables))
+    tables = [make_number_table(figure, numbers, index) for index, numbers in enumerate(figure.numbers)]
+    return Section(figure.name, "", (heading, *charts, *tables))
 
 
 def make_chart(figure: Figure, panel: Panel, mark: str) -> Chart:
-    (across, x), (up, y) = make_axis(panel.x, "x" in panel.log), make_axis(panel.y, "y" in panel.log)
-    lines = tuple(make_series(line, across, up, panel.log) for line in panel.lines)
+    (x_factor, x), (y_factor, y) = make_axis(panel.x, "x" in panel.log), make_axis(panel.y, "y" in panel.log)
+    lines = tuple(make_series(line, x_factor, y_factor, panel.log) for line in panel.lines)
     lines = tuple(line for line in lines if line.x)
     if panel.names:
         x = replace(x, names=tuple(map(to_plain_value, panel.names)))
@@ -94,14 +94,14 @@ def make_axis(label: str, log: bool) -> tuple[float, Axis]:
     return factor, Axis(label, log=log, bytes=log and "[B]" in label)
 
 
-def make_series(line: Line, across: float, up: float, log: str) -> Series:
+def make_series(line: Line, x_factor: float, y_factor: float, log: str) -> Series:
     """Return a line without missing values, and without 0 on a logarithmic axis."""
-    dots = [(float(x) * across, float(y) * up) for x, y in zip(line.x, line.y, strict=True)]
+    dots = [(float(x) * x_factor, float(y) * y_factor) for x, y in zip(line.x, line.y, strict=True)]
     drawn = [(x, y) for x, y in dots if math.isfinite(y) and (x > 0 or "x" not in log) and (y > 0 or "y" not in log)]
     return Series(line.name, tuple(x for x, _ in drawn), tuple(y for _, y in drawn), line.style, line.colour)
 
 
-def make_number_table(figure: Figure, numbers: Numbers, place: int) -> Table:
+def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
     unit, factor = UNITS.get(numbers.unit, (numbers.unit, 1.0))
     head = f" [{unit}]" if unit else ""
     subjects = [[to_plain_value(row.subject[at]) for row in numbers.rows] for at in range(len(numbers.subjects))]
@@ -124,7 +124,7 @@ def make_number_table(figure: Figure, numbers: Numbers, place: int) -> Table:
             )
         rows.append(tuple(cells))
     note = f"paper: {numbers.source}."
-    return Table(f"{figure.name} {place}", numbers.title, tuple(columns), tuple(rows), note, len(subjects))
+    return Table(f"{figure.name} {index}", numbers.title, tuple(columns), tuple(rows), note, len(subjects))
 
 
 def choose_kind(values: Sequence[object]) -> str:

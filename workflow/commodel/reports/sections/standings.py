@@ -14,13 +14,13 @@ import pandas as pd
 
 from commodel.compare import combined_prediction
 from commodel.compare.comparison import (
-    geometric_mean,
+    compute_geometric_mean,
     has_schedule,
     is_clearly_faster,
     is_library_default,
     select_measured_points,
-    summarize,
     summarize_choices,
+    summarize_errors,
 )
 from commodel.compare.model_ranking import (
     MIN_POINTS,
@@ -30,7 +30,7 @@ from commodel.compare.model_ranking import (
     find_tied_models,
     sort_by_error,
 )
-from commodel.compare.recommended import evaluate, summarize_recommended
+from commodel.compare.recommended import evaluate_recommended, summarize_recommended
 from commodel.predictions.prediction_intervals import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
 from commodel.records import RECOMMENDED
 from commodel.reports.frames import PLATFORM_COLUMNS, list_models, scale_to_shown_units
@@ -44,11 +44,11 @@ from commodel.reports.shape import (
     Table,
     format_count,
     format_factor_range,
+    format_simulated,
     format_size,
     format_size_range,
     make_table,
     select_columns,
-    simulation_word,
 )
 from commodel.units import format_bytes
 
@@ -60,13 +60,13 @@ def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each workload with a measured alternative and a measured MPI default: the fastest alternative,
     and the gain over the default."""
     needed = [*COPIED_COLUMNS, "algorithm", "measured_low", "measured_high", "point"]
-    once = select_measured_points(comparison)[needed].sort_values(["measured", "way"], kind="stable")
-    own = is_library_default(once)
-    defaults = {row["workload"]: row for row in once[own].drop_duplicates("workload").to_dict("records")}
+    points = select_measured_points(comparison)[needed].sort_values(["measured", "way"], kind="stable")
+    own = is_library_default(points)
+    defaults = {row["workload"]: row for row in points[own].drop_duplicates("workload").to_dict("records")}
     rows = [
         {key: row[key] for key in COPIED_COLUMNS}
         | {"library_default": other["measured"], "outcome": compare_times(row, other)}
-        for row in once[~own].drop_duplicates("workload").to_dict("records")
+        for row in points[~own].drop_duplicates("workload").to_dict("records")
         if (other := defaults.get(row["workload"])) is not None
     ]
     frame = pd.DataFrame(rows, columns=[*COPIED_COLUMNS, "library_default", "outcome"])
@@ -92,8 +92,8 @@ class Recommendation:
     alternative: str
     smallest: int  # bytes
     largest: int
-    least: float  # times as fast as the default
-    most: float
+    smallest_factor: float  # times as fast as the default
+    largest_factor: float
     workloads: int  # with this alternative as the fastest
     measured: int  # workloads of the operation at these sizes
 
@@ -105,13 +105,13 @@ class Recommendation:
     @property
     def scope(self) -> str:
         sizes = f"{self.range[1].upper()}{self.range[2:]}, " if self.range else ""
-        line = f"{sizes}{format_factor_range(self.least, self.most)} faster than the MPI default"
+        line = f"{sizes}{format_factor_range(self.smallest_factor, self.largest_factor)} faster than the MPI default"
         return f"{line} in {self.workloads} of {format_count(self.measured, 'workload')}"
 
     @property
     def sentence(self) -> str:
         line = f"Use {self.alternative} for {self.operation}{self.range}: "
-        line += f"{format_factor_range(self.least, self.most)} faster than the MPI default"
+        line += f"{format_factor_range(self.smallest_factor, self.largest_factor)} faster than the MPI default"
         return f"{line} in {self.workloads} of {format_count(self.measured, 'workload')}."
 
 
@@ -119,15 +119,15 @@ def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
     """Return the alternatives of `compare_with_default` that are clearly faster than the MPI default, the one that
     saves most (sum of the logarithms of its gains) first."""
     faster = rows[rows["outcome"] == "faster"].assign(saved=lambda frame: np.log(frame["gain"].astype(float)))
-    found = []
+    by_saved_time = []
     for (operation, alternative), won in faster.groupby(["operation", "way"]):
         smallest, largest = int(won["bytes"].min()), int(won["bytes"].max())
         at_sizes = (rows["operation"] == operation) & rows["bytes"].between(smallest, largest)
         gains = won["gain"].min(), won["gain"].max()
         sizes = smallest, largest, *gains, len(won), int(at_sizes.sum())
-        found.append((won["saved"].sum(), Recommendation(operation, alternative, *sizes)))
-    found.sort(key=lambda entry: (-entry[0], entry[1].operation, entry[1].alternative))
-    return [recommendation for _, recommendation in found]
+        by_saved_time.append((won["saved"].sum(), Recommendation(operation, alternative, *sizes)))
+    by_saved_time.sort(key=lambda entry: (-entry[0], entry[1].operation, entry[1].alternative))
+    return [recommendation for _, recommendation in by_saved_time]
 
 
 def describe_default(rows: pd.DataFrame) -> str:
@@ -146,7 +146,7 @@ def format_at_size(bytes: int) -> str:
 
 
 def compute_mean_gain(gains: pd.Series) -> float:
-    return geometric_mean(np.log(gains))
+    return compute_geometric_mean(np.log(gains))
 
 
 def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
@@ -155,16 +155,16 @@ def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
     for (platform, operation), part in rows.groupby(["platform", "operation"]):
         top = part.loc[part["gain"].idxmax()]
         lines.append(
-            {"platform": platform, "simulated": simulation_word(platform in simulated), "operation": operation}
+            {"platform": platform, "simulated": format_simulated(platform in simulated), "operation": operation}
             | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
             | {"mean": compute_mean_gain(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
             | {"top": f"{top['way']}, {top['size']}{format_at_size(top['bytes'])}"}
         )
-    lines.sort(key=lambda line: line["simulated"] != simulation_word(False))
+    lines.sort(key=lambda line: line["simulated"] != format_simulated(False))
     columns = select_columns("Library")
     shown = pd.DataFrame(lines, columns=[column.key for column in columns])
     note = "The fastest measured alternative of each workload, compared with the MPI default. Above 1: choosing pays."
-    marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.mean > 1)
+    marks = frozenset((row_index, 7) for row_index, row in enumerate(shown.itertuples()) if row.mean > 1)
     return make_table("Library", "Gain over the MPI default", columns, shown, note=note, fixed=3, marks=marks)
 
 
@@ -187,17 +187,17 @@ class Recommended:
     alternatives chosen by it (`picked`), with the report's names of workload and alternative."""
 
     evaluation: pd.DataFrame
-    picked: pd.DataFrame
+    choices: pd.DataFrame
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> "Recommended":
-        rows, about = evaluate(frame), frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
-        picked = combined_prediction.pick_alternatives(frame, rows).merge(about, "left", on=KEYS)
-        return cls(summarize_recommended(rows, frame), picked)
+        rows, labels = evaluate_recommended(frame), frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
+        choices = combined_prediction.pick_alternatives(frame, rows).merge(labels, "left", on=KEYS)
+        return cls(summarize_recommended(rows, frame), choices)
 
     def only(self, platform: str) -> "Recommended":
         """Return the part of one platform."""
-        return Recommended(*(rows[rows["platform"] == platform] for rows in (self.evaluation, self.picked)))
+        return Recommended(*(rows[rows["platform"] == platform] for rows in (self.evaluation, self.choices)))
 
 
 def tabulate_recommended(summary: pd.DataFrame, simulated: set[str]) -> Table:
@@ -213,17 +213,17 @@ def tabulate_recommended(summary: pd.DataFrame, simulated: set[str]) -> Table:
     return make_table("Recommended", "Recommended prediction", columns, shown, note=note, fixed=3, marks=marks)
 
 
-def tabulate_choices(picked: pd.DataFrame) -> Table:
+def tabulate_choices(choices: pd.DataFrame) -> Table:
     """Return regret and gain of choosing by the recommended prediction: by platform and operation, and over all."""
     parts = []
-    for _, here in picked.groupby("platform", sort=False):
-        by_operation = combined_prediction.summarize_picks(here.sort_values("operation", kind="stable"))
+    for _, rows_of_platform in choices.groupby("platform", sort=False):
+        by_operation = combined_prediction.summarize_picks(rows_of_platform.sort_values("operation", kind="stable"))
         if len(by_operation) > 1:
-            parts.append(combined_prediction.summarize_picks(here.assign(operation=ALL_OPERATIONS)))
+            parts.append(combined_prediction.summarize_picks(rows_of_platform.assign(operation=ALL_OPERATIONS)))
         parts.append(by_operation)
     shown = scale_to_shown_units(pd.concat(parts, ignore_index=True))
     columns = select_columns("Following")
-    marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.gain > 1)
+    marks = frozenset((row_index, 7) for row_index, row in enumerate(shown.itertuples()) if row.gain > 1)
     note = (
         "The alternative with the lowest recommended prediction, as in `commodel advise`, from fits without its "
         "workload; the MPI default where the gain over it is within its uncertainty. Marked: faster than the MPI "
@@ -234,28 +234,32 @@ def tabulate_choices(picked: pd.DataFrame) -> Table:
     )
 
 
-def tabulate_models(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
+def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table, Table]:
     """Return the models with the errors of their predictions, and with the regret of their choices; the best first."""
-    by = ["platform", "family"]
-    predicted = frame.loc[has_schedule(frame), [*by, "simulated", "point", "measured"]]
-    every = predicted.loc[predicted["family"] != "", [*by, "simulated"]].drop_duplicates(by)
-    rows = every.merge(summarize(judged, by), "left", on=by).merge(summarize_choices(frame, by), "left", on=by)
+    keys = ["platform", "family"]
+    predicted = frame.loc[has_schedule(frame), [*keys, "simulated", "point", "measured"]]
+    every = predicted.loc[predicted["family"] != "", [*keys, "simulated"]].drop_duplicates(keys)
+    rows = every.merge(summarize_errors(held_out, keys), "left", on=keys).merge(
+        summarize_choices(frame, keys), "left", on=keys
+    )
     rows = scale_to_shown_units(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
     rows = sort_by_error(rows, ("simulated", "platform"))
-    best = {platform: find_best_model(part) for platform, part in judged.groupby("platform")}
-    return tabulate_predicting(rows, judged, predicted, best), tabulate_choosing(rows, best)
+    best = {platform: find_best_model(part) for platform, part in held_out.groupby("platform")}
+    return tabulate_predicting(rows, held_out, predicted, best), tabulate_choosing(rows, best)
 
 
-def tabulate_predicting(rows: pd.DataFrame, judged: pd.DataFrame, predicted: pd.DataFrame, best: dict) -> Table:
+def tabulate_predicting(rows: pd.DataFrame, held_out: pd.DataFrame, predicted: pd.DataFrame, best: dict) -> Table:
     standing = {}
     for platform, first in best.items():
         if first is not None:
-            part = judged[judged["platform"] == platform]
+            part = held_out[held_out["platform"] == platform]
             standing |= {(platform, family): "tied" for family in find_tied_models(part, first)}
             standing |= {(platform, family): "equal" for family in find_equal_models(part, first["family"])}
             standing[platform, first["family"]] = "best"
     width = (
-        (judged["predicted_high"] / judged["predicted_low"]).groupby([judged["platform"], judged["family"]]).median()
+        (held_out["predicted_high"] / held_out["predicted_low"])
+        .groupby([held_out["platform"], held_out["family"]])
+        .median()
     )
     empty = dict.fromkeys(width.index[width > MAX_INFORMATIVE_WIDTH], NO_INFORMATION)
     rows["standing"] = [(standing | empty).get((row.platform, row.family), "") for row in rows.itertuples()]
@@ -289,18 +293,20 @@ def mark_best(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], 
     return frozenset(marks)
 
 
-def tabulate_classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_classes(best_by_class: pd.DataFrame, simulated: set[str]) -> Table:
     """Return the best model by operation, fan-in and message size."""
-    shown = ahead.assign(simulated=[simulation_word(platform in simulated) for platform in ahead["platform"]])
+    shown = best_by_class.assign(
+        simulated=[format_simulated(platform in simulated) for platform in best_by_class["platform"]]
+    )
     shown["tied"] = [
         ", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points"
-        for row in ahead.itertuples()
+        for row in best_by_class.itertuples()
     ]
-    shown["same"] = [", ".join(row.same) for row in ahead.itertuples()]
+    shown["same"] = [", ".join(row.same) for row in best_by_class.itertuples()]
     shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
-    shown["alone"] = [row.enough and not row.tied for row in ahead.itertuples()]
+    shown["alone"] = [row.enough and not row.tied for row in best_by_class.itertuples()]
     columns = select_columns("Ahead")
-    marks = frozenset((place, 6) for place, row in enumerate(shown.itertuples()) if row.alone)
+    marks = frozenset((row_index, 6) for row_index, row in enumerate(shown.itertuples()) if row.alone)
     note = "Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
     return make_table(
         "Ahead", "Best model by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks
@@ -310,11 +316,11 @@ def tabulate_classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
 def make_error_section(frame: pd.DataFrame) -> Section:
     """Return matrices of mean μ: models × operation, alternative, message size, and fan-in of an operation."""
     blocks = []
-    by = {"operation": "operation", "alternative": "algorithm or topology", "bytes": "message size"}
-    by |= {"fan_in": "operation and fan-in"}
+    title_of_column = {"operation": "operation", "alternative": "algorithm or topology", "bytes": "message size"}
+    title_of_column |= {"fan_in": "operation and fan-in"}
     if not frame.empty:
-        for key, name in by.items():
-            rows = summarize(frame, [*list_row_keys(key), "family"])
+        for key, name in title_of_column.items():
+            rows = summarize_errors(frame, [*list_row_keys(key), "family"])
             blocks.append(make_error_matrix(list_matrix_rows(frame, key), rows, list_models(frame), key, name))
     note = "Mean μ of each model. n/a: no prediction, or nothing was measured."
     return Section("Errors", note, tuple(blocks))
@@ -362,25 +368,25 @@ def make_error_matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[s
 LOWEST_NOTE = "Marked: the lowest of each row."
 
 
-def mark_lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
-    """Return the places of the lowest value of every row, `left` columns further right."""
+def mark_lowest(shown: pd.DataFrame, offset: int) -> frozenset[tuple[int, int]]:
+    """Return the places of the lowest value of every row, `offset` columns further right."""
     values = shown.to_numpy(float)
     least = np.nanmin(np.where(np.isfinite(values), values, np.inf), axis=1, initial=np.inf)
     rows, columns = np.nonzero((values == least[:, None]) & np.isfinite(values))
-    return frozenset((int(row), int(column) + left) for row, column in zip(rows, columns, strict=True))
+    return frozenset((int(row), int(column) + offset) for row, column in zip(rows, columns, strict=True))
 
 
 def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
     """Return, by workload, the fastest measured alternative, and the choice and regret of each model that had a
     choice."""
     families = list_models(frame)
-    rows, alone = list_workloads(frame, families)
+    rows, single_count = list_workloads(frame, families)
     if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
         families = []
-    return make_selection_section(rows, alone, families), list_other_choices(rows, families)
+    return make_selection_section(rows, single_count, families), list_other_choices(rows, families)
 
 
-def make_selection_section(rows: list[dict], alone: int, families: list[str]) -> Section:
+def make_selection_section(rows: list[dict], single_count: int, families: list[str]) -> Section:
     columns = [
         *WORKLOAD,
         *select_columns("Selection"),
@@ -391,8 +397,8 @@ def make_selection_section(rows: list[dict], alone: int, families: list[str]) ->
         "Workloads with two measured alternatives or more, including the MPI default. Regret 0: the model chooses the "
         "fastest alternative. With equal predictions the first counts. n/a: the model has no choice."
     )
-    if alone:
-        note += f" Not shown: {format_count(alone, 'workload')} with fewer."
+    if single_count:
+        note += f" Not shown: {format_count(single_count, 'workload')} with fewer."
     if not families and not any(pd.notna(row[column.key]) for row in rows for column in DEFAULT_COLUMNS):
         return Section("Selection", NO_CHOICE_NOTE, ())
     regrets = make_table(
@@ -411,14 +417,14 @@ def list_other_choices(rows: list[dict], families: list[str]) -> Section:
     differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
     note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
     note += "n/a: it has no choice."
-    made = make_table(
+    table = make_table(
         "Picks",
         "Choices of each model that are not the fastest",
         columns,
         make_workload_frame(differing, columns),
         fixed=6,
     )
-    return Section("Picks", note, (made,))
+    return Section("Picks", note, (table,))
 
 
 NO_CHOICE_NOTE = "There was no choice: no model predicts two alternatives of a workload."
@@ -431,18 +437,18 @@ COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")
 def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
     """Return one row a workload with two measured alternatives or more, not all of them the MPI default, and the number
     of workloads with fewer."""
-    once = select_measured_points(frame)
-    once = once[once.groupby("workload")["point"].transform("size") > 1]
-    schedules = once[~is_library_default(once)]
-    alone = frame["workload"].nunique() - schedules["workload"].nunique()
+    points = select_measured_points(frame)
+    points = points[points.groupby("workload")["point"].transform("size") > 1]
+    schedules = points[~is_library_default(points)]
+    single_count = frame["workload"].nunique() - schedules["workload"].nunique()
     by_group = _group_by_workload(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
     chosen_by = _group_by_workload(
         frame.loc[frame["chosen"], ["workload", "family", "way", "regret"]], ["family", "way", "regret"]
     )
-    own = {row["workload"]: row for row in compare_with_default(once).to_dict("records")}
+    own = {row["workload"]: row for row in compare_with_default(points).to_dict("records")}
     rows = []
     for group, part in by_group.items():
-        first, *others = sorted(part, key=lambda row: (row["measured"], row["way"]))
+        first, *slower = sorted(part, key=lambda row: (row["measured"], row["way"]))
         row = {key: first[key] for key in COPIED} | {
             "count": len(part),
             "best": first["way"],
@@ -451,16 +457,16 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
             "margin": None,
             "clear": None,
         }
-        if others:
-            row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
-            row |= {"clear": is_clearly_faster(first, others[0])}
+        if slower:
+            row |= {"next": slower[0]["way"], "margin": 100 * (slower[0]["measured"] / first["measured"] - 1)}
+            row |= {"clear": is_clearly_faster(first, slower[0])}
         row |= make_default_cells(own.get(group))
-        chosen = {pick["family"]: pick for pick in chosen_by.get(group, ())}
+        chosen = {choice["family"]: choice for choice in chosen_by.get(group, ())}
         for family in families:
-            pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # it predicts fewer than two alternatives
-            row |= {f"pick {family}": pick["way"], f"regret {family}": pick["regret"] * 100}
+            choice = chosen.get(family, {"way": np.nan, "regret": np.nan})  # it predicts fewer than two alternatives
+            row |= {f"pick {family}": choice["way"], f"regret {family}": choice["regret"] * 100}
         rows.append(row)
-    return rows, alone
+    return rows, single_count
 
 
 def _group_by_workload(frame: pd.DataFrame, columns: list[str]) -> dict[str, list[dict]]:
@@ -472,5 +478,5 @@ def _group_by_workload(frame: pd.DataFrame, columns: list[str]) -> dict[str, lis
 
 def make_workload_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
     shown = pd.DataFrame(rows, columns=[column.key for column in columns])
-    shown["simulated"] = shown["simulated"].map(simulation_word)
+    shown["simulated"] = shown["simulated"].map(format_simulated)
     return shown

@@ -17,7 +17,7 @@ from commodel.compare.model_ranking import (
     find_best_model,
     find_equal_models,
     find_tied_models,
-    grade,
+    grade_error,
     group_by_operation,
     rank_by_class,
     rank_models,
@@ -35,6 +35,7 @@ from commodel.reports.shape import (
     format_count,
     format_percent,
     format_ratio,
+    format_simulated,
     format_size,
     format_size_range,
     join_words,
@@ -42,7 +43,6 @@ from commodel.reports.shape import (
     make_table,
     select_columns,
     shorten_list,
-    simulation_word,
     to_plain_value,
 )
 from commodel.units import format_seconds
@@ -77,30 +77,30 @@ class Findings:
 
     def summarize(self, simulated: set[str]) -> Answer:
         """Return the first sentences, up to the limit of the Summary."""
-        shown, most = list(self.sentences), MAX_SENTENCES[self.question]
+        shown, limit = list(self.sentences), MAX_SENTENCES[self.question]
         if not self.complete:
-            shown = [*shown[: most - 1], f"{len(shown) - most + 1} more findings: see {FINDINGS}."]
+            shown = [*shown[: limit - 1], f"{len(shown) - limit + 1} more findings: see {FINDINGS}."]
         return Answer(f"{self.question}: {label_platform(self.platform, simulated)}", tuple(shown))
 
 
 def find_answers(
     comparison: pd.DataFrame,
-    judged: pd.DataFrame,
+    held_out_rows: pd.DataFrame,
     uses: pd.DataFrame,
     simulated: set[str],
     remarks: Mapping[str, Sequence[Remark]],
 ) -> list[Findings]:
     """Return the findings on each platform, measured platforms first. Models are judged by the held-out points
-    `judged`; `uses` comes from `alternatives.join_sizes`, `remarks` are further sentences by question."""
+    `held_out_rows`; `uses` comes from `alternatives.join_sizes`, `remarks` are further sentences by question."""
     salient = select_salient(comparison)
     platforms = {
         *comparison["platform"],
-        *(to_plain_value(remark.platform) for some in remarks.values() for remark in some),
+        *(to_plain_value(remark.platform) for remark_list in remarks.values() for remark in remark_list),
     }
-    found = []
+    findings = []
     for platform in sorted(platforms, key=lambda platform: (platform in simulated, platform)):
         part, held_out, use, brief = (
-            frame[frame["platform"] == platform] for frame in (comparison, judged, uses, salient)
+            frame[frame["platform"] == platform] for frame in (comparison, held_out_rows, uses, salient)
         )
         best = find_best_model(held_out) if len(held_out) else None
         sentences = dict.fromkeys(MAX_SENTENCES, ())
@@ -113,17 +113,17 @@ def find_answers(
                 MISSING: conditions.describe_missing(part, platform in simulated),
             }
         for question, lines in sentences.items():
-            here = [remark.text for remark in remarks.get(question, ()) if to_plain_value(remark.platform) == platform]
-            lines = (*here[:1], *lines[:1], *here[1:], *lines[1:])  # many remarks do not displace the answer
-            found += [Findings(platform, question, lines)] if lines else []
-    return found
+            texts = [remark.text for remark in remarks.get(question, ()) if to_plain_value(remark.platform) == platform]
+            lines = (*texts[:1], *lines[:1], *texts[1:], *lines[1:])  # many remarks do not displace the answer
+            findings += [Findings(platform, question, lines)] if lines else []
+    return findings
 
 
 def tabulate_findings(findings: Sequence[Findings], simulated: set[str]) -> Section:
     rows = [
-        (found.platform, simulation_word(found.platform in simulated), found.question, sentence)
-        for found in findings
-        for sentence in found.sentences
+        (finding.platform, format_simulated(finding.platform in simulated), finding.question, sentence)
+        for finding in findings
+        for sentence in finding.sentences
     ]
     note = "All findings, of which the Summary has the first of each question."
     return Section(FINDINGS, note, (Table(FINDINGS, "Findings", select_columns(FINDINGS), tuple(rows), fixed=3),))
@@ -160,7 +160,7 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
     line += (
         f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
     )
-    lines = [f"{line}({grade(best['mu_mean'])})."]
+    lines = [f"{line}({grade_error(best['mu_mean'])})."]
     rows, tied, same = rank_models(part), find_tied_models(part, best), find_equal_models(part, best["family"])
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     after = [
@@ -199,8 +199,8 @@ def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     if not recommended:
         return [f"Keep the MPI default: no alternative is clearly faster in {format_count(len(rows), 'workload')}."]
     lines = [recommendation.sentence for recommendation in recommended]
-    kept = sorted(set(rows["operation"]) - {recommendation.operation for recommendation in recommended})
-    last = [f"Keep the MPI default for {join_words(kept)}."] if kept else []
+    default_operations = sorted(set(rows["operation"]) - {recommendation.operation for recommendation in recommended})
+    last = [f"Keep the MPI default for {join_words(default_operations)}."] if default_operations else []
     return [standings.describe_default(rows), *lines[:MAX_RECOMMENDED], *last]
 
 
@@ -214,24 +214,24 @@ def list_leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
     return Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS])) if lines else None
 
 
-def describe_certainty(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None) -> list[str]:
+def describe_certainty(part: pd.DataFrame, held_out: pd.DataFrame, best: pd.Series | None) -> list[str]:
     """Return sentences on the precision of medians, the coverage of the best model's intervals, and the regret of its
     choices."""
-    once = select_measured_points(part)
-    if once.empty:
+    points = select_measured_points(part)
+    if points.empty:
         return []
-    half = ((once["measured_high"] - once["measured_low"]) / 2 / once["measured"]).median()
-    line = f"{format_count(len(once), 'point')} measured; "
-    line += f"a median is typically known to ±{format_percent(half)} (95 % confidence)."
-    skewed = int((once["skew"] > 0.1 * once["measured"]).sum())
+    half = ((points["measured_high"] - points["measured_low"]) / 2 / points["measured"]).median()
+    line = f"{format_count(len(points), 'point')} measured; "
+    line += f"confidence intervals of medians are typically ±{format_percent(half)} (95 %)."
+    skewed = int((points["skew"] > 0.1 * points["measured"]).sum())
     if skewed:
-        skew = format_seconds(once["skew"].median())
+        skew = format_seconds(points["skew"].median())
         line += f" The start skew (median {skew}) exceeds 10 % of the time at {format_count(skewed, 'point')}."
     lines = [line]
     if best is None:
         return lines
     family, inside = best["family"], best["covered_share"]
-    words = judged.loc[(judged["family"] == family) & judged["mu"].notna(), "interval_basis"]
+    words = held_out.loc[(held_out["family"] == family) & held_out["mu"].notna(), "interval_basis"]
     bases = list(map(IntervalBasis.parse, words))
     covers = f"cover {format_percent(inside)} of the held-out medians"
     if 2 * sum(basis.of_residuals for basis in bases) < max(len(bases), 1):
@@ -241,7 +241,7 @@ def describe_certainty(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series
         line = f"Prediction intervals of {family} {covers} (target: 95 %{verdict})."
         if any(basis.is_lower_bound for basis in bases):
             line += " They rest on fewer than five allocations and may be too narrow."
-    lines += [line, *conditions.describe_missing_intervals(judged, family)]
+    lines += [line, *conditions.describe_missing_intervals(held_out, family)]
     return [*lines, *describe_choices(family, part)]
 
 
@@ -250,24 +250,24 @@ def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
     chosen = part[(part["family"] == family) & part["chosen"]]
     if chosen.empty:
         return []
-    pick = summarize_choices(part[part["family"] == family], ["family"]).iloc[0]
-    line = f"{family} chooses the fastest alternative, or a tied one, in {format_percent(pick['right'])} of "
-    line += format_count(pick["groups"], "workload")
-    if (over := pick["over_default"]) > 0:
+    choice = summarize_choices(part[part["family"] == family], ["family"]).iloc[0]
+    line = f"{family} chooses the fastest alternative, or a tied one, in {format_percent(choice['right'])} of "
+    line += format_count(choice["groups"], "workload")
+    if (over := choice["over_default"]) > 0:
         line += f", {1 / over:.2f}× faster than" if over < 1 else f", {over:.2f}× slower than"
         line += " the MPI default on average"
-    if not pick["regret_max"] > 0:
+    if not choice["regret_max"] > 0:
         return [f"{line}; regret none."]
     row = chosen.sort_values("regret", ascending=False, na_position="last").iloc[0]
-    line += f"; regret {format_percent(pick['regret_mean'])} mean, {format_percent(pick['regret_max'])} worst"
+    line += f"; regret {format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst"
     return [f"{line} ({row['way']} for {row['operation']}, {row['size']}, {format_size(row['bytes'])})."]
 
 
 def describe_leads(rows: pd.DataFrame) -> list[str]:
     """Return, for each model that alone is the best in some class of one platform, the classes and the widest lead."""
-    alone = rows[rows["enough"] & (rows["tied"].str.len() == 0)]
+    clear = rows[rows["enough"] & (rows["tied"].str.len() == 0)]
     lines = []
-    for family, classes in sorted(alone.groupby("best"), key=lambda item: (-len(item[1]), item[0])):
+    for family, classes in sorted(clear.groupby("best"), key=lambda item: (-len(item[1]), item[0])):
         places = [
             f"{operation} at fan-in {fan_in} ({', '.join(entry['size_class'])})"
             for (operation, fan_in), entry in classes.groupby(["operation", "fan_in"], sort=False)
@@ -292,7 +292,7 @@ TIMES_NOTE = (
 
 def make_sections(
     frame: pd.DataFrame,
-    judged: pd.DataFrame,
+    held_out: pd.DataFrame,
     recommended: standings.Recommended,
     scatters: Mapping[str, Chart],
     times: Mapping[str, Sequence[Chart]],
@@ -304,12 +304,12 @@ def make_sections(
 ) -> list[Section]:
     """Return the sheets Summary, Standings and What to use."""
     uses, classes = (
-        _sort_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(judged))
+        _sort_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(held_out))
     )
-    evaluation, picked = recommended.evaluation, recommended.picked
+    evaluation, choices = recommended.evaluation, recommended.choices
     remarks = {RECOMMENDED_FIRST: describe_recommended(evaluation), BEST_MODEL: anomalies, MISSING: probes}
-    findings = find_answers(frame, judged, uses, simulated, remarks)
-    blocks = [found.summarize(simulated) for found in findings]
+    findings = find_answers(frame, held_out, uses, simulated, remarks)
+    blocks = [finding.summarize(simulated) for finding in findings]
     if frame.empty:
         blocks.append(Answer(MISSING, ("The comparison has no points: nothing was planned, or nothing was compared.",)))
     if settings:
@@ -318,12 +318,12 @@ def make_sections(
         blocks.append(Answer("Overhead of the container", tuple(containers)))
     blocks += [*scatters.values()]
     first = Section("Summary", "", tuple(blocks))
-    every = [] if all(found.complete for found in findings) else [tabulate_findings(findings, simulated)]
+    every = [] if all(finding.complete for finding in findings) else [tabulate_findings(findings, simulated)]
     if frame.empty:
         return [first, *every]
     standing = [standings.tabulate_recommended(evaluation, simulated)] if len(evaluation) else []
-    standing += standings.tabulate_models(frame, judged)
-    standing += [standings.tabulate_choices(picked)] if len(picked) else []
+    standing += standings.tabulate_models(frame, held_out)
+    standing += [standings.tabulate_choices(choices)] if len(choices) else []
     lead = list_leads(classes, simulated)
     standing += [lead] if lead is not None else []
     standing += [standings.tabulate_classes(classes, simulated)]

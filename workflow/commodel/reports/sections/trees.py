@@ -40,7 +40,7 @@ def make_sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[S
     ]
 
 
-def tree_name(predicted: PredictedTree) -> str:
+def make_tree_name(predicted: PredictedTree) -> str:
     point = predicted.waits.point
     return f"{to_plain_value(point.operation)} over {to_plain_value(point.topology)}, {format_size(point.bytes)}"
 
@@ -49,30 +49,28 @@ def describe_critical_path(predicted: PredictedTree, simulated: set[str]) -> str
     waits = predicted.waits
     work = f", {format_percent(waits.work / waits.prediction)} of it for local work" if waits.work else ""
     where = label_platform(to_plain_value(waits.point.platform), simulated)
-    text = (
-        f"{where}, {tree_name(predicted)}: {waits.family} predicts {format_seconds(waits.prediction)}{work}; measured "
-    )
+    text = f"{where}, {make_tree_name(predicted)}: {waits.family} predicts {format_seconds(waits.prediction)}{work}"
     path = f"{len(waits.messages)} of {format_count(len(waits.src), 'message')}"
-    return f"{text}{format_seconds(predicted.measured)}. The critical path has {path}."
+    return f"{text}; measured {format_seconds(predicted.measured)}. The critical path has {path}."
 
 
 def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Chart:
     """Draw a tree with its root on top; a line goes down to each node and back."""
-    waits, across, level = predicted.waits, predicted.across.tolist(), predicted.level.tolist()
+    waits, x, level = predicted.waits, predicted.across.tolist(), predicted.level.tolist()
     walks = [(walk, "messages", GREY) for walk in predicted.walks()]
     walks += [(walk, f"critical path ({waits.family})", STANDS_OUT) for walk in predicted.walks(waits.messages)]
     lines = [
-        Series(name, tuple(across[node] for node in walk), tuple(level[node] for node in walk), "walk", colour)
+        Series(name, tuple(x[node] for node in walk), tuple(level[node] for node in walk), "walk", colour)
         for walk, name, colour in walks
     ]
     labels = tuple(f"node {to_plain_value(name)}" for name in predicted.names)
-    nodes = Series("nodes", tuple(across), tuple(level), "dots", NODE, labels)
-    ends = -AXIS_MARGIN, max(across) + AXIS_MARGIN
+    nodes = Series("nodes", tuple(x), tuple(level), "dots", NODE, labels)
+    ends = -AXIS_MARGIN, max(x) + AXIS_MARGIN
     axes = (
-        Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole=True),
-        Axis("level", log=False, low=-AXIS_MARGIN, high=max(level) + AXIS_MARGIN, whole=True),
+        Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole_numbers=True),
+        Axis("level", log=False, low=-AXIS_MARGIN, high=max(level) + AXIS_MARGIN, whole_numbers=True),
     )
-    title = f"{label_platform(to_plain_value(waits.point.platform), simulated)}, {tree_name(predicted)}"
+    title = f"{label_platform(to_plain_value(waits.point.platform), simulated)}, {make_tree_name(predicted)}"
     return Chart(f"Tree {number}", title, *axes, (*lines, nodes))
 
 
@@ -80,7 +78,7 @@ def tabulate_messages(trees: Sequence[PredictedTree]) -> Table:
     rows = []
     for number, predicted in enumerate(trees, 1):
         waits, point = predicted.waits, predicted.waits.point
-        about = (
+        head_columns = (
             number,
             to_plain_value(point.platform),
             to_plain_value(point.operation),
@@ -88,6 +86,6 @@ def tabulate_messages(trees: Sequence[PredictedTree]) -> Table:
             point.bytes,
             waits.family,
         )
-        rows += [(*about, src, dst, 1e6 * own, 100 * own / waits.prediction) for src, dst, own in waits.messages]
+        rows += [(*head_columns, src, dst, 1e6 * own, 100 * own / waits.prediction) for src, dst, own in waits.messages]
     columns = select_columns("Waits")
     return Table("Waits", "Messages on the critical path", columns, tuple(rows), fixed=1)

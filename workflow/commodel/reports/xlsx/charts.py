@@ -9,7 +9,7 @@ from io import BytesIO
 
 from commodel.reports.charts import PALETTE
 from commodel.reports.pictures.render import DrawingError, render_png
-from commodel.reports.pictures.specifications import tiling as draw_tiling
+from commodel.reports.pictures.specifications import specify_tiling as draw_tiling
 from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling, choose_number_format, is_finite_number
 
 SHEET = "Chart data"
@@ -28,15 +28,15 @@ class ChartData:
 
     def insert(self, sheet, row: int, charts: list[Chart], width: int = WIDTH, height: int = HEIGHT) -> int:
         """Insert two charts to a line, from `row` on, and return the next free row."""
-        lines = rows_of(height)
-        for place, chart in enumerate(charts):
-            down, across = divmod(place, 2)
+        lines = count_rows(height)
+        for number, chart in enumerate(charts):
+            down, column = divmod(number, 2)
             sheet.insert_chart(
                 row + down * lines,
                 0,
-                self.native(chart, width, height),
+                self.make_native_chart(chart, width, height),
                 {
-                    "x_offset": 4 + across * (width + GAP),
+                    "x_offset": 4 + column * (width + GAP),
                     "y_offset": 4,
                     "object_position": 3,
                     "description": f"{chart.title}. {chart.note}"[:250],
@@ -44,7 +44,7 @@ class ChartData:
             )
         return row + -(-len(charts) // 2) * lines + 1
 
-    def native(self, chart: Chart, width: int, height: int):
+    def make_native_chart(self, chart: Chart, width: int, height: int):
         kind = {"type": "scatter", "subtype": "straight_with_markers"}
         native = self.book.add_chart({"type": "column"} if chart.x.names else kind)
         for series in chart.series:
@@ -52,17 +52,17 @@ class ChartData:
             if entry not in self.columns:  # the first sheet draws some of the others' charts again
                 self.columns[entry] = 2 * len(self.columns)
             rows = len(chart.x.names) or len(series.x)
-            native.add_series(self.series(series, self.columns[entry], rows))
+            native.add_series(self.make_native_series(series, self.columns[entry], rows))
         title = f"{chart.title}\n{chart.note}" if chart.note and len(chart.note) < 60 else chart.title
-        native.set_title({"name": literal(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
-        native.set_x_axis(axis(chart.x))
-        native.set_y_axis(axis(chart.y))
+        native.set_title({"name": escape_reference(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
+        native.set_x_axis(format_axis(chart.x))
+        native.set_y_axis(format_axis(chart.y))
         native.set_legend({"position": "bottom", "font": {"size": 9}})
         native.set_size({"width": width, "height": height})
         native.show_na_as_empty_cell()
         return native
 
-    def series(self, series: Series, column: int, rows: int) -> dict:
+    def make_native_series(self, series: Series, column: int, rows: int) -> dict:
         top, last = self.first + 2, self.first + 1 + rows
         colour = GREY if series.colour < 0 else PALETTE[series.colour % len(PALETTE)]
         dot = DOTS[max(0, series.colour) // len(PALETTE) % len(DOTS)]
@@ -87,12 +87,12 @@ class ChartData:
             dash = "dash" if series.style == "dashed" else "solid"
             options["line"] = {"color": colour, "width": 1.0 if series.colour < 0 else 1.5, "dash_type": dash}
         if series.low:
-            up = [round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)]
-            down = [round(value - low, 9) for low, value in zip(series.low, series.y, strict=True)]
+            plus = [round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)]
+            minus = [round(value - low, 9) for low, value in zip(series.low, series.y, strict=True)]
             options["y_error_bars"] = {
                 "type": "custom",
-                "plus_values": up,
-                "minus_values": down,
+                "plus_values": plus,
+                "minus_values": minus,
                 "line": {"color": colour},
             }
         return options
@@ -112,7 +112,7 @@ class ChartData:
         for (_, series, _), x in self.columns.items():
             sheet.write_string(self.first + 1, x, "x", bold)
             sheet.write_string(self.first + 1, x + 1, series.name, bold)
-        values = {x: heights(series, names) for (_, series, names), x in self.columns.items()}
+        values = {x: arrange_values(series, names) for (_, series, names), x in self.columns.items()}
         for at in range(self.rows):
             for (_, series, names), x in self.columns.items():
                 if at < len(names or series.x):
@@ -123,19 +123,19 @@ class ChartData:
                     sheet.write_number(self.first + 2 + at, x + 1, values[x][at])
 
 
-def rows_of(height: int = HEIGHT) -> int:
+def count_rows(height: int = HEIGHT) -> int:
     """Return the number of rows below a line of charts."""
     return height // ROW + 1
 
 
-def heights(series: Series, names: tuple[str, ...]) -> dict[int, float]:
+def arrange_values(series: Series, names: tuple[str, ...]) -> dict[int, float]:
     """Return the values of a series by row. Bars are at the row of their name; a name may have none."""
     return dict(zip(map(int, series.x) if names else range(len(series.x)), series.y, strict=True))
 
 
-def axis(axis: Axis) -> dict:
+def format_axis(axis: Axis) -> dict:
     options: dict = {
-        "name": literal(axis.label),
+        "name": escape_reference(axis.label),
         "name_font": {"size": 10, "bold": False},
         "num_font": {"size": 9},
         "num_format": "#,##0" if axis.bytes else "General",
@@ -150,12 +150,12 @@ def axis(axis: Axis) -> dict:
         options["num_format"] = "[>=1]#,##0;General"
     if axis.low is not None:
         options |= {"min": axis.low, "max": axis.high}
-    if axis.whole:
+    if axis.whole_numbers:
         options |= {"num_format": f'[<0]"";[>={axis.high:g}]"";0', "major_unit": axis.step}
     return options
 
 
-def literal(text: str) -> str:
+def escape_reference(text: str) -> str:
     """Return a text that XlsxWriter does not take for a reference to a cell of another sheet."""
     return text.replace("!", "! ") if re.match(r"^=?[^!]+!\$?[A-Z]+\$?\d+", text) else text
 
@@ -166,45 +166,45 @@ LABEL, CELL = 12, 6.5  # characters of a column
 
 def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
     """Insert the page's drawing of a tiling below its title and note, and return the next free row."""
-    row = book.heading(sheet, row, tiling.title, tiling.note)
+    row = book.write_heading(sheet, row, tiling.title, tiling.note)
     specification = draw_tiling(tiling)
     try:
         picture = render_png(specification)
     except DrawingError as error:
         sheet.write_string(row, 0, f"Not drawn: {error.message}.")
         return row + 2
-    about = {"image_data": BytesIO(picture), "object_position": 3, "description": tiling.alt[:250]}
-    sheet.insert_image(row, 0, "tiling.png", about | {"x_scale": PICTURE, "y_scale": PICTURE, "x_offset": 6})
+    options = {"image_data": BytesIO(picture), "object_position": 3, "description": tiling.alt[:250]}
+    sheet.insert_image(row, 0, "tiling.png", options | {"x_scale": PICTURE, "y_scale": PICTURE, "x_offset": 6})
     return row + int(specification["height"] * 2 * PICTURE) // ROW + 2
 
 
-def matrix_widths(matrices: list[Matrix]) -> list[float]:
+def choose_matrix_widths(matrices: list[Matrix]) -> list[float]:
     """Return the column widths for these matrices, which stand one below the other."""
-    most = max(len(matrix.labels) for matrix in matrices)
+    max_labels = max(len(matrix.labels) for matrix in matrices)
     longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)
-    return [max(LABEL, longest + 2)] + [CELL] * most
+    return [max(LABEL, longest + 2)] + [CELL] * max_labels
 
 
 def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
     """Write a matrix as coloured cells with their numbers and rules between groups, and return the next free row."""
-    row = book.heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
+    row = book.write_heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
     borders = set(matrix.borders)
     head = {"bold": True, "font_size": 9}
-    for place, label in enumerate(matrix.labels):
-        tone = {"font_color": "#8A3B00"} if place in matrix.marks else {}
-        sheet.write_string(row, place + 1, label, book.form(**head, **tone, rotation=90, align="center"))
-        sheet.write_string(row + 1 + place, 0, label, book.form(**head, **tone, align="right"))
+    for index, label in enumerate(matrix.labels):
+        tone = {"font_color": "#8A3B00"} if index in matrix.marks else {}
+        sheet.write_string(row, index + 1, label, book.make_format(**head, **tone, rotation=90, align="center"))
+        sheet.write_string(row + 1 + index, 0, label, book.make_format(**head, **tone, align="right"))
     block = [number for number, (first, end) in enumerate(matrix.blocks) for _ in range(first, end)]
     for at, values in enumerate(matrix.values):
-        for place, value in enumerate(values):
-            edges = {"left": 2} if place in borders else {}
+        for index, value in enumerate(values):
+            edges = {"left": 2} if index in borders else {}
             edges |= {"top": 2} if at in borders else {}
-            expected = matrix.expected[block[at]][block[place]] if matrix.expected else value
+            expected = matrix.expected[block[at]][block[index]] if matrix.expected else value
             colour = matrix.colour(value) if is_finite_number(value) else matrix.colour(expected, pale=True)
-            look = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
+            cell_format = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
             if is_finite_number(value):
-                form = book.form(**look, num_format=choose_number_format("number", value))
-                sheet.write_number(row + 1 + at, place + 1, value, form)
+                form = book.make_format(**cell_format, num_format=choose_number_format("number", value))
+                sheet.write_number(row + 1 + at, index + 1, value, form)
             else:
-                sheet.write_blank(row + 1 + at, place + 1, None, book.form(**look))
+                sheet.write_blank(row + 1 + at, index + 1, None, book.make_format(**cell_format))
     return row + len(matrix.labels) + 2

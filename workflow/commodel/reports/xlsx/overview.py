@@ -6,8 +6,7 @@ from itertools import accumulate
 from commodel.reports.content import DOUBLES, list_commands
 from commodel.reports.shape import Front, Grid, Report, SourceRows, Tile
 from commodel.reports.xlsx.charts import ROW, ChartData
-from commodel.reports.xlsx.layout import Places
-from commodel.reports.xlsx.layout import cell as link_to
+from commodel.reports.xlsx.layout import Places, link_cell
 
 SHEET = "Overview"
 INK, MUTED, LINK, GROUND = "#1F3A4D", "#555555", "#0B5A8A", "#F3F6F8"
@@ -49,12 +48,12 @@ class Overview:
     def __init__(self, writer, front: Front, sheet, row: int):
         self.writer, self.front, self.sheet, self.row = writer, front, sheet, row
         self.name = sheet.get_name()
-        left, right = front.use, front.trust
-        words = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == place), len(head) + 2)
-                 for grid in (left, right) for place, head in enumerate(grid.columns)]  # fmt: skip
-        one, two = words[: len(left.columns)] or [12] * 4, words[len(left.columns) :] or [9] * 3
-        names = [max(10, *(len(row[at]) + 2 for row in left.rows)) if left.rows else 10 for at in (0, 1)]
-        families = max(10, *(len(label) + 2 for _, label in right.rows)) if right.rows else 10
+        use_grid, trust_grid = front.use, front.trust
+        words = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == column), len(head) + 2)
+                 for grid in (use_grid, trust_grid) for column, head in enumerate(grid.columns)]  # fmt: skip
+        one, two = words[: len(use_grid.columns)] or [12] * 4, words[len(use_grid.columns) :] or [9] * 3
+        names = [max(10, *(len(row[at]) + 2 for row in use_grid.rows)) if use_grid.rows else 10 for at in (0, 1)]
+        families = max(10, *(len(label) + 2 for _, label in trust_grid.rows)) if trust_grid.rows else 10
         stretch = max(1.0, (LEAST_WIDE - sum(names) - families - GAP) / sum((*one, *two)))
         self.first_right = len(names) + len(one) + 1
         self.widths = [*names, *(width * stretch for width in one), GAP, families, *(width * stretch for width in two)]
@@ -65,93 +64,99 @@ class Overview:
         self.quarters = list(zip(starts, [*(start - 1 for start in starts[1:]), len(self.widths) - 1], strict=True))
 
     def write(
-        self, places: Places, charts: ChartData, others: Sequence[tuple[str, str]], calculator: tuple[str, str]
+        self, places: Places, charts: ChartData, platform_sheets: Sequence[tuple[str, str]], calculator: tuple[str, str]
     ) -> None:
-        """Write the sheet. `others` are the first sheets of all platforms, by name and link; `calculator` has the links
-        to this platform's calculator, and to its factor of L."""
-        for place, width in enumerate(self.widths):
-            self.sheet.set_column(place, place, width)
-        self._platform(others)
-        self._tiles(places)
-        self._maps(places)
-        self._anomalies()
-        self._ways(places, calculator)
-        self._charts(charts)
+        """Write the sheet. `platform_sheets` are the first sheets of all platforms, by name and link; `calculator`
+        has the links to this platform's calculator, and to its factor of L."""
+        for column, width in enumerate(self.widths):
+            self.sheet.set_column(column, column, width)
+        self._write_platform(platform_sheets)
+        self._write_tiles(places)
+        self._write_maps(places)
+        self._write_anomalies()
+        self._write_links(places, calculator)
+        self._insert_charts(charts)
         self.sheet.print_area(0, 0, self.row, len(self.widths) - 1)
         self.sheet.fit_to_pages(1, 1)
         self.sheet.set_margins(0.4, 0.4, 0.5, 0.5)
 
-    def _across(self, row: int, first: int, last: int, text: str, look, target: str = "", tip: str = "") -> None:
+    def _write_across(
+        self, row: int, first: int, last: int, text: str, cell_format, target: str = "", tooltip: str = ""
+    ) -> None:
         """Write a text over several columns, with a link if there is a target."""
         if last > first:
-            self.sheet.merge_range(row, first, row, last, "", look)
+            self.sheet.merge_range(row, first, row, last, "", cell_format)
         if target:
-            self.sheet.write_url(row, first, target, look, string=text, tip=tip[:250])
+            self.sheet.write_url(row, first, target, cell_format, string=text, tip=tooltip[:250])
         else:
-            self.sheet.write_string(row, first, text, look)
+            self.sheet.write_string(row, first, text, cell_format)
 
-    def _platform(self, others: Sequence[tuple[str, str]]) -> None:
-        form = self.writer.form
+    def _write_platform(self, platform_sheets: Sequence[tuple[str, str]]) -> None:
+        make_format = self.writer.make_format
         tone = SIMULATED if self.front.simulated else INK
         text = f"{self.front.platform}: {self.front.origin}"
-        self.sheet.write_string(self.row, 0, text, form(bold=True, font_size=12, font_color=tone))
+        self.sheet.write_string(self.row, 0, text, make_format(bold=True, font_size=12, font_color=tone))
         self.row += 1
-        if len(others) > 1:
-            self.sheet.write_string(self.row, 0, "Other platforms", form(font_color=MUTED))
-            there = [other for other in others if other[0] != self.front.platform]
+        if len(platform_sheets) > 1:
+            self.sheet.write_string(self.row, 0, "Other platforms", make_format(font_color=MUTED))
+            other_sheets = [other for other in platform_sheets if other[0] != self.front.platform]
             columns = sorted({max(first, 2) for first, _ in self.quarters})
-            for number, (name, target) in enumerate(there):
-                down, across = divmod(number, len(columns))
-                look = form(font_color=LINK, underline=1)
-                self.sheet.write_url(self.row + down, columns[across], target, look, string=name)
-            self.row += (len(there) - 1) // len(columns)
+            for number, (name, target) in enumerate(other_sheets):
+                down, column = divmod(number, len(columns))
+                cell_format = make_format(font_color=LINK, underline=1)
+                self.sheet.write_url(self.row + down, columns[column], target, cell_format, string=name)
+            self.row += (len(other_sheets) - 1) // len(columns)
             self.row += 1
         self.row += 1
 
-    def _tiles(self, places: Places) -> None:
-        lines = max(self._lines(tile, quarter) for tile, quarter in zip(self.front.tiles, self.quarters, strict=True))
+    def _write_tiles(self, places: Places) -> None:
+        lines = max(
+            self._count_lines(tile, quarter) for tile, quarter in zip(self.front.tiles, self.quarters, strict=True)
+        )
         for height, row in zip((15, 25, 15, LINE * lines + 3), range(self.row, self.row + 4), strict=True):
             self.sheet.set_row(row, height)
         for tile, (first, last) in zip(self.front.tiles, self.quarters, strict=True):
             base = {"bg_color": GROUND, "left": 5, "left_color": INK, "indent": 1}
-            form, target = self.writer.form, places.behind(tile.behind)
-            self._across(self.row, first, last, tile.question, form(**base, bold=True, font_color=MUTED))
-            look = form(**base, bold=True, font_size=16, font_color=LINK if target else INK)
-            self._across(self.row + 1, first, last, tile.figure, look, target)
+            make_format, target = self.writer.make_format, places.link_source(tile.source)
+            self._write_across(self.row, first, last, tile.question, make_format(**base, bold=True, font_color=MUTED))
+            cell_format = make_format(**base, bold=True, font_size=16, font_color=LINK if target else INK)
+            self._write_across(self.row + 1, first, last, tile.figure, cell_format, target)
             shares = " · ".join(f"{name} {number}" for name, number in tile.shares)
-            self._across(self.row + 2, first, last, shares, form(**base, font_color=INK))
-            wrap = form(**(base | {"valign": "top", "align": "left"}), text_wrap=True)
-            self._across(self.row + 3, first, last, tile.sentence, wrap)
+            self._write_across(self.row + 2, first, last, shares, make_format(**base, font_color=INK))
+            wrap = make_format(**(base | {"valign": "top", "align": "left"}), text_wrap=True)
+            self._write_across(self.row + 3, first, last, tile.sentence, wrap)
         self.row += 5
 
-    def _lines(self, tile: Tile, quarter: tuple[int, int]) -> int:
+    def _count_lines(self, tile: Tile, quarter: tuple[int, int]) -> int:
         return 1 + int(len(tile.sentence) / (sum(self.widths[quarter[0] : quarter[1] + 1]) - 4))
 
-    def _maps(self, places: Places) -> None:
-        left, right = (0, self.first_right - 2), (self.first_right, len(self.widths) - 1)
+    def _write_maps(self, places: Places) -> None:
+        left_columns, right_columns = (0, self.first_right - 2), (self.first_right, len(self.widths) - 1)
         bottom = self.row
-        for grid, (first, last), names in ((self.front.use, left, 2), (self.front.trust, right, 1)):
+        for grid, (first, last), names in ((self.front.use, left_columns, 2), (self.front.trust, right_columns, 1)):
             if grid.cells:
-                bottom = max(bottom, self._map(grid, self.row, first, last, names, places))
+                bottom = max(bottom, self._write_map(grid, self.row, first, last, names, places))
         self.row = bottom + 1
 
-    def _map(self, grid: Grid, row: int, first: int, last: int, names: int, places: Places) -> int:
+    def _write_map(self, grid: Grid, row: int, first: int, last: int, names: int, places: Places) -> int:
         """Write a map and return the next free row. `names` is the number of columns that name a row."""
-        form = self.writer.form
-        self._across(row, first, last, grid.title, form(bold=True, font_size=12, font_color=INK))
-        self._across(row + 1, first, last, grid.note, form(italic=True, font_color=MUTED, text_wrap=True, valign="top"))
+        make_format = self.writer.make_format
+        self._write_across(row, first, last, grid.title, make_format(bold=True, font_size=12, font_color=INK))
+        self._write_across(
+            row + 1, first, last, grid.note, make_format(italic=True, font_color=MUTED, text_wrap=True, valign="top")
+        )
         self.sheet.set_row(row + 1, 2 * LINE)
-        head = form(bold=True, bg_color=INK, font_color="#FFFFFF", align="center")
-        side = form(bold=True, bg_color=INK, font_color="#FFFFFF")
-        self._across(row + 2, first, first + names - 1, grid.side, side)
-        for place, text in enumerate(grid.columns, first + names):
-            self.sheet.write_string(row + 2, place, text, head)
+        head = make_format(bold=True, bg_color=INK, font_color="#FFFFFF", align="center")
+        side = make_format(bold=True, bg_color=INK, font_color="#FFFFFF")
+        self._write_across(row + 2, first, first + names - 1, grid.side, side)
+        for column, text in enumerate(grid.columns, first + names):
+            self.sheet.write_string(row + 2, column, text, head)
         top, shown = row + 3, grid.rows[:MOST_ROWS]
         for at, (group, label) in enumerate(shown):
-            said = group if at == 0 or grid.rows[at - 1][0] != group else ""
-            texts = (said, label) if names == 2 else (label,)
-            for place, text in enumerate(texts, first):
-                self.sheet.write_string(top + at, place, text, form(bold=place == first))
+            shown_group = group if at == 0 or grid.rows[at - 1][0] != group else ""
+            texts = (shown_group, label) if names == 2 else (label,)
+            for column, text in enumerate(texts, first):
+                self.sheet.write_string(top + at, column, text, make_format(bold=column == first))
             self.sheet.set_row(top + at, LINE)
         for cell in grid.cells:
             if cell.row < len(shown):
@@ -160,59 +165,59 @@ class Overview:
                     if cell.marked
                     else {"border": 1, "border_color": "#FFFFFF"}
                 )
-                look = form(bg_color=cell.fill, font_color="#111111", align="center", **edges)
-                place, target = first + names + cell.column, places.behind(cell.behind)
-                self._across(top + cell.row, place, place, cell.text, look, target, cell.about)
+                cell_format = make_format(bg_color=cell.fill, font_color="#111111", align="center", **edges)
+                column, target = first + names + cell.column, places.link_source(cell.source)
+                self._write_across(top + cell.row, column, column, cell.text, cell_format, target, cell.tooltip)
         self.sheet.ignore_errors({"number_stored_as_text": f"A{top + 1}:XFD{top + len(shown)}"})
-        if more := len(grid.rows) - len(shown):
-            text = f"and {more} rows more: on the sheet Selection"
-            self._across(top + len(shown), first, last, text, form(italic=True, font_color=MUTED))
-        return top + len(shown) + bool(more)
+        if hidden := len(grid.rows) - len(shown):
+            text = f"and {hidden} rows more: on the sheet Selection"
+            self._write_across(top + len(shown), first, last, text, make_format(italic=True, font_color=MUTED))
+        return top + len(shown) + bool(hidden)
 
-    def _anomalies(self) -> None:
-        form, last = self.writer.form, len(self.widths) - 1
-        self.sheet.write_string(self.row, 0, "Anomalies", form(bold=True, font_size=12, font_color=INK))
+    def _write_anomalies(self) -> None:
+        make_format, last = self.writer.make_format, len(self.widths) - 1
+        self.sheet.write_string(self.row, 0, "Anomalies", make_format(bold=True, font_size=12, font_color=INK))
         for text in self.front.anomalies or ("None.",):
-            self._across(self.row, 1, last, text, form(text_wrap=True))
+            self._write_across(self.row, 1, last, text, make_format(text_wrap=True))
             lines = 1 + int(len(text) * 1.05) // int(sum(self.widths[1:]))
             self.sheet.set_row(self.row, LINE * lines + 2)
             self.row += 1
         self.row += 1
 
-    def _ways(self, places: Places, calculator: tuple[str, str]) -> None:
+    def _write_links(self, places: Places, calculator: tuple[str, str]) -> None:
         """Write a link to each sheet and to answers further down in some; and the commands for questions that no sheet
         answers."""
         report: Report = self.writer.report
         where = (("platform", self.front.platform),)
-        deep = [
+        answers = [
             ("Calculator: predict other message sizes, trees and numbers of ranks", calculator[0]),
             ("What if L doubles? Enter 2 in this cell of the calculator", calculator[1]),
             (
                 "Best model by operation and fan-in: marked in each row",
-                places.behind(SourceRows("Mean μ by fan_in", where)),
+                places.link_source(SourceRows("Mean μ by fan_in", where)),
             ),
         ]
-        ways = [entry for entry in deep if entry[1]]
+        entries = [entry for entry in answers if entry[1]]
         for name, sheet in places.sheets.items():
-            ways.append((f"{name}: {ABOUT[name]}" if name in ABOUT else name, link_to(sheet)))
-        form, half = self.writer.form, self.quarters[2][0]
-        self.sheet.write_string(self.row, 0, "Where to look", form(bold=True, font_size=12, font_color=INK))
+            entries.append((f"{name}: {ABOUT[name]}" if name in ABOUT else name, link_cell(sheet)))
+        make_format, half = self.writer.make_format, self.quarters[2][0]
+        self.sheet.write_string(self.row, 0, "Where to look", make_format(bold=True, font_size=12, font_color=INK))
         self.row += 1
-        lines = -(-len(ways) // 2)
-        for number, (text, target) in enumerate(ways):
+        lines = -(-len(entries) // 2)
+        for number, (text, target) in enumerate(entries):
             column, down = divmod(number, lines)
-            look = form(font_color=LINK, underline=1)
-            self.sheet.write_url(self.row + down, half if column else 0, target, look, string=text)
+            cell_format = make_format(font_color=LINK, underline=1)
+            self.sheet.write_url(self.row + down, half if column else 0, target, cell_format, string=text)
         self.row += lines + 1
         for question, command in list_commands(report, self.front):
             if question == DOUBLES and calculator[1]:
                 continue
-            self.sheet.write_string(self.row, 0, question, form(bold=True))
-            self.sheet.write_string(self.row, 3, command, form(font_name="Consolas", font_size=9))
+            self.sheet.write_string(self.row, 0, question, make_format(bold=True))
+            self.sheet.write_string(self.row, 3, command, make_format(font_name="Consolas", font_size=9))
             self.row += 1
         self.row += 1
 
-    def _charts(self, charts: ChartData) -> None:
+    def _insert_charts(self, charts: ChartData) -> None:
         drawn = [chart for chart in (self.front.scatter, self.front.times) if chart is not None]
         if drawn:
             wide = int(sum(width * 7 + 5 for width in self.widths)) // 2 - 16

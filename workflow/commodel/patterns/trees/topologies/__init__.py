@@ -16,7 +16,7 @@ class Topology(SpecType):
     build: Callable[..., Tree] = field(kw_only=True)  # takes the values of the arguments
 
 
-def canonical_topology(spec: str) -> str:
+def canonicalize_topology(spec: str) -> str:
     """Return MRNet's b:F^D, b:AxB, k:K@N and g:… with the name in this project, and any other spec unchanged."""
     name, colon, arguments = spec.partition(":")
     names = MRNET.get(name.strip())
@@ -26,6 +26,6 @@ def canonical_topology(spec: str) -> str:
 @lru_cache(maxsize=64)
 def make_tree(spec: str) -> Tree:
     """Return the tree of a spec; raise an error that describes an invalid spec."""
-    name, _, arguments = canonical_topology(spec).partition(":")
+    name, _, arguments = canonicalize_topology(spec).partition(":")
     topology = lookup("patterns.trees.topologies", "TOPOLOGY", name.strip())
     return topology.build(*topology.read(arguments.strip()))

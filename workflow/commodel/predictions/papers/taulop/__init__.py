@@ -15,7 +15,17 @@ from statistics import fmean
 
 from commodel.parameters import ParameterSet
 from commodel.predictions.kernel_times import SUMMED_FAMILIES, predict_by_sums
-from commodel.predictions.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, error_factor
+from commodel.predictions.papers import (
+    NO_NUMBER,
+    Evidence,
+    Figure,
+    Line,
+    Numbers,
+    Panel,
+    Paper,
+    Row,
+    compute_error_factor,
+)
 from commodel.predictions.papers.taulop import examples
 from commodel.predictions.predictions import CostFunction, predict
 from commodel.records import PlatformKind, Point
@@ -58,7 +68,7 @@ class Run:
     def error(self, model: str) -> float:
         """Return the error factor: 1 if prediction and time are equal; NaN without either."""
         prediction = self.predictions.get(model, nan)
-        return error_factor(prediction, self.measured) if prediction > 0 and self.measured > 0 else nan
+        return compute_error_factor(prediction, self.measured) if prediction > 0 and self.measured > 0 else nan
 
 
 def list_runs(evidence: Evidence, platform: str) -> list[Run]:
@@ -185,11 +195,11 @@ def make_kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
 
 
 def tabulate_runs(
-    title: str, about: tuple[str, ...], here: tuple[str, ...], rows: Sequence[Row], unit: str = ""
+    title: str, key_titles: tuple[str, ...], value_titles: tuple[str, ...], rows: Sequence[Row], unit: str = ""
 ) -> Numbers:
     """Return the table; if nothing was measured, with a row `none`."""
-    rows = tuple(rows) or (Row(("none",) * len(about), nan, (nan,) * len(here)),)
-    return Numbers(title, about, here, NO_NUMBER, rows, unit)
+    rows = tuple(rows) or (Row(("none",) * len(key_titles), nan, (nan,) * len(value_titles)),)
+    return Numbers(title, key_titles, value_titles, NO_NUMBER, rows, unit)
 
 
 def tabulate_real_hosts(evidence: Evidence, every: list[Run]) -> Numbers:
@@ -202,10 +212,10 @@ def tabulate_real_hosts(evidence: Evidence, every: list[Run]) -> Numbers:
         for family, model in FAMILIES.items():
             points = evidence.predicted(family, platform)
             points = points[points["operation"].str.startswith(f"{kernel}:") & (points["predicted"] > 0)]
-            errors = map(error_factor, points["predicted"], points["measured"])
-            here = (find_mean(errors), find_mean(run.error(model) for run in simulated))[: len(columns)]
-            if not isnan(here[0]):
-                rows.append(Row((platform, TITLES[kernel], model), printed if family == "taulop" else nan, here))
+            errors = map(compute_error_factor, points["predicted"], points["measured"])
+            mean_errors = (find_mean(errors), find_mean(run.error(model) for run in simulated))[: len(columns)]
+            if not isnan(mean_errors[0]):
+                rows.append(Row((platform, TITLES[kernel], model), printed if family == "taulop" else nan, mean_errors))
     source = "printed in table 2 for TCP and the smaller N"
     table = tabulate_runs("Mean proportional errors on real hosts", ("platform", "kernel", "model"), columns, rows)
     return replace(table, source=source) if rows else table
@@ -215,12 +225,12 @@ def compare_errors(evidence: Evidence, every: list[Run]) -> Figure:
     rows, readings = [], []
     for platform, kernel in product(NETWORKS, SIDES):
         for side in SIDES[kernel]:
-            about = NETWORKS[platform], TITLES[kernel], side
+            keys = NETWORKS[platform], TITLES[kernel], side
             runs = select_runs(every, platform, kernel, side)
-            printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[about], strict=True))
+            printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[keys], strict=True))
             errors = {model: find_mean(run.error(model) for run in runs) for model in (*MODELS, *INTERPRETATIONS)}
-            rows += [Row((*about, model), printed.get(model, nan), (errors[model],)) for model in MODELS]
-            readings.append(Row(about, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *INTERPRETATIONS))))
+            rows += [Row((*keys, model), printed.get(model, nan), (errors[model],)) for model in MODELS]
+            readings.append(Row(keys, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *INTERPRETATIONS))))
     layouts, hosts = len({run.layout for run in every}), tabulate_real_hosts(evidence, every)
     return Figure(
         "Table 2",
@@ -292,8 +302,8 @@ def compare_times(evidence: Evidence, name: str, kernel: str, every: list[Run]) 
     rows, panels, word = [], [], _describe_times(evidence)
     for platform, side in product(NETWORKS, SIDES[kernel]):
         runs = select_runs(every, platform, kernel, side)
-        about = NETWORKS[platform], side
-        rows += [Row((*about, run.layout), nan, (run.measured, *_select_predictions(run))) for run in runs]
+        keys = NETWORKS[platform], side
+        rows += [Row((*keys, run.layout), nan, (run.measured, *_select_predictions(run))) for run in runs]
         numbers = [int(run.layout[1:]) for run in runs]
         lines = [
             Line(model, numbers, [run.predictions.get(model, nan) for run in runs], "both", colour)
@@ -323,8 +333,8 @@ def compare_errors_by_layout(every: list[Run]) -> Figure:
     for kernel in SIDES:
         for platform, side in product(NETWORKS, SIDES[kernel]):
             runs = select_runs(every, platform, kernel, side)
-            about = TITLES[kernel], NETWORKS[platform], side
-            rows += [Row((*about, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
+            keys = TITLES[kernel], NETWORKS[platform], side
+            rows += [Row((*keys, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
             numbers = [int(run.layout[1:]) for run in runs]
             lines = [
                 Line(model, numbers, [run.error(model) for run in runs], "both", colour) for model, colour in DRAWN

@@ -88,10 +88,10 @@ def tabulate_equations(
 ) -> Numbers:
     """Return the terms of the paper's equations and ours."""
     rows = []
-    for equation, (paper, here) in equations.items():
-        for count, channel in sorted({*paper, *here}, key=lambda term: (-term[1], -term[0])):
+    for equation, (paper, ours) in equations.items():
+        for count, channel in sorted({*paper, *ours}, key=lambda term: (-term[1], -term[0])):
             term = f"{f'{count} ‖ ' if count > 1 else ''}T{'⁰¹'[channel]}"
-            sizes = (terms.get((count, channel), nan) for terms in (paper, here))
+            sizes = (terms.get((count, channel), nan) for terms in (paper, ours))
             rows.append(Row((equation, term), next(sizes), (next(sizes),)))
     return Numbers(title, ("equation", "term"), ("here",), source, tuple(rows), unit)
 
@@ -106,14 +106,14 @@ def compare_costs(evidence: Evidence, example: Example, equation: str, paper: fl
 
     where = {"operation": example.operation, "layout": example.layout}
     (measured,) = evidence.times([int(pattern.bytes.max())], **where)
-    here = {
+    ours = {
         "predicted": predicted("taulop", example.settings),
         evidence.word(): measured,
         "predicted by default": predicted("taulop", {}),
         "predicted by HLogGP": predicted("hloggp", {}),
     }
-    row = Row((equation,), paper, tuple(here.values()))
-    return Numbers("Times", ("equation",), tuple(here), "by its terms with the values fitted here", (row,))
+    row = Row((equation,), paper, tuple(ours.values()))
+    return Numbers("Times", ("equation",), tuple(ours), "by its terms with the values fitted here", (row,))
 
 
 def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
@@ -130,7 +130,7 @@ def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         )
         measured = evidence.times(SIZES, operation="bcast", alternative="binomial", layout=layout)
         rows = zip(SIZES, paper, zip(predicted, measured, by_port, strict=True), strict=True)
-        times += [Row((where, size), equation, here) for size, equation, here in rows]
+        times += [Row((where, size), equation, ours) for size, equation, ours in rows]
         lines = (
             Line("equation 4", SIZES, paper, "dashed", 1),
             Line("predicted", SIZES, predicted, "line", 1),

@@ -16,8 +16,8 @@ from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 from commodel.errors import UserError
 from commodel.models.evaluation.values import PIECEWISE, TABLE, Values
-from commodel.models.families import Family, unit
-from commodel.models.keys import key, parse, sample
+from commodel.models.families import Family, find_unit
+from commodel.models.keys import make_key, make_sample_key, parse_key
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,46 +28,46 @@ class Term:
     value: float
 
     def __add__(self, other: "Number") -> "Term":
-        return _infix("+", operator.add, self, other)
+        return _make_infix("+", operator.add, self, other)
 
     def __radd__(self, other: "Number") -> "Term":
-        return _infix("+", operator.add, other, self)
+        return _make_infix("+", operator.add, other, self)
 
     def __sub__(self, other: "Number") -> "Term":
-        return _infix("-", operator.sub, self, other)
+        return _make_infix("-", operator.sub, self, other)
 
     def __mul__(self, other: "Number") -> "Term":
-        return _infix("*", operator.mul, self, other)
+        return _make_infix("*", operator.mul, self, other)
 
     def __rmul__(self, other: "Number") -> "Term":
-        return _infix("*", operator.mul, other, self)
+        return _make_infix("*", operator.mul, other, self)
 
     def __truediv__(self, other: "Number") -> "Term":
-        return _infix("/", lambda one, two: one / two if two else math.nan, self, other)
+        return _make_infix("/", lambda one, two: one / two if two else math.nan, self, other)
 
     def __rtruediv__(self, other: "Number") -> "Term":
-        return term(other) / self
+        return make_term(other) / self
 
     def __rpow__(self, other: "Number") -> "Term":
-        return _infix("^", operator.pow, other, self)
+        return _make_infix("^", operator.pow, other, self)
 
     def __lt__(self, other: "Number") -> "Term":
-        return _infix("<", operator.lt, self, other)
+        return _make_infix("<", operator.lt, self, other)
 
     def __le__(self, other: "Number") -> "Term":
-        return _infix("<=", operator.le, self, other)
+        return _make_infix("<=", operator.le, self, other)
 
     def __gt__(self, other: "Number") -> "Term":
-        return _infix(">", operator.gt, self, other)
+        return _make_infix(">", operator.gt, self, other)
 
-    def same(self, other: "Number") -> "Term":
-        return _infix("=", operator.eq, self, other)
+    def equals(self, other: "Number") -> "Term":
+        return _make_infix("=", operator.eq, self, other)
 
 
 Number = Term | Real
 
 
-def term(number: Number) -> Term:
+def make_term(number: Number) -> Term:
     """Return a number as the text of a formula, with all its digits."""
     if isinstance(number, Term):
         return number
@@ -76,61 +76,61 @@ def term(number: Number) -> Term:
     return Term(f"({text})" if value < 0 else text, value)
 
 
-def _infix(sign: str, compute: Callable[[float, float], float], one: Number, two: Number) -> Term:
-    left, right = term(one), term(two)
-    return Term(f"({left.text}{sign}{right.text})", float(compute(left.value, right.value)))
+def _make_infix(sign: str, compute: Callable[[float, float], float], one: Number, two: Number) -> Term:
+    first, second = make_term(one), make_term(two)
+    return Term(f"({first.text}{sign}{second.text})", float(compute(first.value, second.value)))
 
 
-def _called(name: str, compute: Callable[..., float], *terms: Number) -> Term:
-    arguments = [term(entry) for entry in terms]
+def _call_function(name: str, compute: Callable[..., float], *terms: Number) -> Term:
+    arguments = [make_term(entry) for entry in terms]
     values = [entry.value for entry in arguments]
     value = math.nan if any(map(math.isnan, values)) else float(compute(*values))
     return Term(f"{name}({','.join(entry.text for entry in arguments)})", value)
 
 
 def largest(*terms: Number) -> Term:
-    return _called("MAX", max, *terms)
+    return _call_function("MAX", max, *terms)
 
 
 def smallest(*terms: Number) -> Term:
-    return _called("MIN", min, *terms)
+    return _call_function("MIN", min, *terms)
 
 
-def total(terms: list[Term]) -> Term:
-    return _called("SUM", lambda *values: sum(values), *terms)
+def add_terms(terms: list[Term]) -> Term:
+    return _call_function("SUM", lambda *values: sum(values), *terms)
 
 
-def up(number: Number) -> Term:
+def round_up(number: Number) -> Term:
     """Return the next whole number; `number` is not below 0."""
-    return _called("ROUNDUP", lambda value, _: math.ceil(value), number, 0)
+    return _call_function("ROUNDUP", lambda value, _: math.ceil(value), number, 0)
 
 
-def down(number: Number) -> Term:
-    return _called("INT", math.floor, number)
+def round_down(number: Number) -> Term:
+    return _call_function("INT", math.floor, number)
 
 
 def logarithm(number: Number) -> Term:
-    return _called("LN", lambda value: math.log(value) if value > 0 else math.nan, number)
+    return _call_function("LN", lambda value: math.log(value) if value > 0 else math.nan, number)
 
 
 def exponential(number: Number) -> Term:
-    return _called("EXP", lambda value: math.exp(value) if value < 700 else math.inf, number)
+    return _call_function("EXP", lambda value: math.exp(value) if value < 700 else math.inf, number)
 
 
-def when(condition: Term, one: Number, other: Number) -> Term:
-    one, other = term(one), term(other)
+def choose_if(condition: Term, one: Number, other: Number) -> Term:
+    one, other = make_term(one), make_term(other)
     value = one.value if condition.value else other.value
     return Term(f"IF({condition.text},{one.text},{other.text})", value)
 
 
-def rounds(ranks: Term) -> Term:
+def count_rounds(ranks: Term) -> Term:
     """Return ⌈log₂ P⌉. The logarithm of a power of two may be wrong in its last digit; that of the next P differs by
     10⁻⁶."""
-    return _called("ROUNDUP", lambda value, _: math.ceil(value), _logarithm2(ranks) - 1e-9, 0)
+    return _call_function("ROUNDUP", lambda value, _: math.ceil(value), _logarithm2(ranks) - 1e-9, 0)
 
 
 def _logarithm2(ranks: Term) -> Term:
-    return _called("LOG", lambda value, _: math.log2(value) if value > 0 else math.nan, ranks, 2)
+    return _call_function("LOG", lambda value, _: math.log2(value) if value > 0 else math.nan, ranks, 2)
 
 
 INK, EDITABLE, CALCULATED = "#1F3A4D", "#FFF4CC", "#F3F6F8"
@@ -143,42 +143,44 @@ class Cells:
         self.writer, self.sheet = writer, sheet
         self.names: set[str] = set()
 
-    def heading(self, row: int, title: str, note: str = "") -> int:
-        return self.writer.heading(self.sheet, row, title, note)
+    def write_heading(self, row: int, title: str, note: str = "") -> int:
+        return self.writer.write_heading(self.sheet, row, title, note)
 
-    def look(self, numbers: str = "", **more):
-        look = {"bottom": 4, "bottom_color": "#D5DBE0"} | more
-        return self.writer.form(**look, **({"num_format": numbers} if numbers else {}))
+    def make_format(self, numbers: str = "", **properties):
+        cell_format = {"bottom": 4, "bottom_color": "#D5DBE0"} | properties
+        return self.writer.make_format(**cell_format, **({"num_format": numbers} if numbers else {}))
 
-    def editable(self, numbers: str = ""):
-        return self.look(numbers, bg_color=EDITABLE, locked=False, align="right")
+    def make_editable_format(self, numbers: str = ""):
+        return self.make_format(numbers, bg_color=EDITABLE, locked=False, align="right")
 
-    def head(self, row: int, titles: Sequence[str]) -> None:
-        for place, title in enumerate(titles):
-            side = "left" if place < 2 or place > 7 else "right"
-            look = self.writer.form(bold=True, bg_color=INK, font_color="#FFFFFF", align=side)
-            self.sheet.write_string(row, place, title, look)
+    def write_head(self, row: int, titles: Sequence[str]) -> None:
+        for index, title in enumerate(titles):
+            side = "left" if index < 2 or index > 7 else "right"
+            cell_format = self.writer.make_format(bold=True, bg_color=INK, font_color="#FFFFFF", align=side)
+            self.sheet.write_string(row, index, title, cell_format)
 
-    def name(self, name: str, row: int, column: int, value: float) -> Term:
+    def name_cell(self, name: str, row: int, column: int, value: float) -> Term:
         """Name a cell of this sheet and return it. Names that differ only in case get a suffix."""
         while name.lower() in self.names:
             name += "_"
         self.names.add(name.lower())
-        place = xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)
-        self.writer.book.define_name(f"'{self.sheet.get_name()}'!{name}", f"='{self.sheet.get_name()}'!{place}")
+        cell = xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)
+        self.writer.book.define_name(f"'{self.sheet.get_name()}'!{name}", f"='{self.sheet.get_name()}'!{cell}")
         return Term(name, value)
 
-    def formula(self, row: int, column: int, formula: Term | tuple[str, object], look) -> None:
+    def write_formula(self, row: int, column: int, formula: Term | tuple[str, object], cell_format) -> None:
         text, value = (formula.text, formula.value) if isinstance(formula, Term) else formula
         if isinstance(value, float) and not math.isfinite(value):
             value = "#NUM!"
-        self.sheet.write_formula(row, column, f"={text}", look, value)
+        self.sheet.write_formula(row, column, f"={text}", cell_format, value)
 
-    def whole(self, first: int, left: int, last: int, right: int, title: str, least: int, most: int) -> None:
-        message = f"wanted a whole number from {least:,} to {most:,}"
-        limits = {"validate": "integer", "criteria": "between", "minimum": least, "maximum": most}
-        about = {"input_title": title[:32], "input_message": message, "error_title": title[:32]}
-        self.sheet.data_validation(first, left, last, right, limits | about | {"error_message": message})
+    def require_whole_number(
+        self, first: int, left: int, last: int, right: int, title: str, smallest: int, largest: int
+    ) -> None:
+        message = f"wanted a whole number from {smallest:,} to {largest:,}"
+        limits = {"validate": "integer", "criteria": "between", "minimum": smallest, "maximum": largest}
+        messages = {"input_title": title[:32], "input_message": message, "error_title": title[:32]}
+        self.sheet.data_validation(first, left, last, right, limits | messages | {"error_message": message})
 
 
 LEVELS = 6  # of a tree by its fan-outs
@@ -197,7 +199,7 @@ class Area:
         """Return the cell at a position, counted from 1."""
         return Term(f"INDEX({self.text},{position.text})", self.values[int(position.value) - 1])
 
-    def up_to(self, number: Term) -> Term:
+    def count_up_to(self, number: Term) -> Term:
         """Return the number of cells with a value up to this number."""
         count = sum(value <= number.value for value in self.values)
         return Term(f"SUMPRODUCT(({self.text}<={number.text})*1)", float(count))
@@ -209,23 +211,23 @@ class Row:
     def __init__(self, number: int, first: int = 0):
         self.number, self.first = number, first
         self.terms: dict[str, Term] = {}
-        self.places: dict[str, str] = {}
+        self.references: dict[str, str] = {}
 
     def put(self, name: str, value: Number) -> Term:
         """Put a value into the cell of this name, and return the reference to the cell."""
-        if name not in self.places:
-            self.places[name] = f"${xl_col_to_name(self.first + len(self.places))}{self.number}"
-        self.terms[name] = term(value)
-        return self.again(name)
+        if name not in self.references:
+            self.references[name] = f"${xl_col_to_name(self.first + len(self.references))}{self.number}"
+        self.terms[name] = make_term(value)
+        return self.refer_to(name)
 
-    def again(self, name: str) -> Term:
+    def refer_to(self, name: str) -> Term:
         """Return the reference to a cell that was put before."""
-        return Term(self.places[name], self.terms[name].value)
+        return Term(self.references[name], self.terms[name].value)
 
-    def area(self, names: list[str]) -> Area:
+    def make_area(self, names: list[str]) -> Area:
         """Return adjacent cells by their names."""
         values = tuple(self.terms[name].value for name in names)
-        return Area(f"{self.places[names[0]]}:{self.places[names[-1]]}", values)
+        return Area(f"{self.references[names[0]]}:{self.references[names[-1]]}", values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +252,7 @@ SHOWN_UNITS = {
 }
 
 
-def shown(unit: str) -> tuple[str, float, float]:
+def find_shown_unit(unit: str) -> tuple[str, float, float]:
     """Return the shown unit of a value, the factor to that unit, and the factor from it to the unit of formulas."""
     if unit in SHOWN_UNITS:
         return SHOWN_UNITS[unit]
@@ -258,7 +260,7 @@ def shown(unit: str) -> tuple[str, float, float]:
 
 
 @dataclass
-class Known:
+class ModelTerms:
     """The values of a parameter set as terms. `cells` hold numbers; without cells terms are numbers, and `requested`
     collects the names that formulas use."""
 
@@ -268,11 +270,11 @@ class Known:
     areas: dict[str, Area] = field(default_factory=dict)
     requested: dict[str, None] = field(default_factory=dict)
 
-    def setting(self, name: str) -> object:
+    def find_setting(self, name: str) -> object:
         return self.values.settings.get(name, (self.entry.settings or {name: ("",)})[name][0])
 
-    def in_shown_unit(self, name: str) -> tuple[float, str]:
-        text, factor, _ = shown(unit(self.entry, name, self.values.forms))
+    def convert_to_shown_unit(self, name: str) -> tuple[float, str]:
+        text, factor, _ = find_shown_unit(find_unit(self.entry, name, self.values.forms))
         return self.number(name) * factor, text
 
     def number(self, name: str) -> float:
@@ -286,8 +288,8 @@ class Known:
     def __getitem__(self, name: str) -> Term:
         """Return a value in microseconds and bytes."""
         self.requested[name] = None
-        factor = shown(unit(self.entry, name, self.values.forms))[2]
-        cell = self.cells[name] if name in self.cells else term(self.in_shown_unit(name)[0])
+        factor = find_shown_unit(find_unit(self.entry, name, self.values.forms))[2]
+        cell = self.cells[name] if name in self.cells else make_term(self.convert_to_shown_unit(name)[0])
         return cell if factor == 1 else cell * factor
 
     def at(self, function: str, x: Number) -> Term:
@@ -296,53 +298,57 @@ class Known:
             return self._pieces(function, x)
         if form not in LETTERS:
             raise UserError(f"{function} is given by samples")
-        a, *rest = (self[key(function, letter)] for letter in ("a", *LETTERS[form]))
-        return a + SHAPES[form](x, *rest) if rest else a
+        a, *coefficients = (self[make_key(function, letter)] for letter in ("a", *LETTERS[form]))
+        return a + SHAPES[form](x, *coefficients) if coefficients else a
 
     def _pieces(self, function: str, x: Number) -> Term:
         """Return a piecewise function at `x`; an edge belongs to the piece before it."""
         result, number = self._piece(function, "", x), 1
-        while (edge := key(function, f"x{number}")) in self:
-            result = when(term(x) > self[edge], self._piece(function, str(number), x), result)
+        while (edge := make_key(function, f"x{number}")) in self:
+            result = choose_if(make_term(x) > self[edge], self._piece(function, str(number), x), result)
             number += 1
         return result
 
     def _piece(self, function: str, number: str, x: Number) -> Term:
-        slope = key(function, f"b{number}")
-        height = self[key(function, f"a{number}")]
+        slope = make_key(function, f"b{number}")
+        height = self[make_key(function, f"a{number}")]
         return height + self[slope] * x if slope in self else height
 
-    def samples(self, function: str) -> tuple[list[int], list[int]]:
+    def list_samples(self, function: str) -> tuple[list[int], list[int]]:
         """Return the message sizes and the levels of a surface."""
-        known = [parse(name).sample for name in self.values.numbers if parse(name).function == function]
-        places = sorted({entry[0] for entry in known if entry})
-        levels = sorted({entry[1] for entry in known if entry and entry[1] is not None})
+        sizes_and_levels = [
+            parse_key(name).sample for name in self.values.numbers if parse_key(name).function == function
+        ]
+        places = sorted({entry[0] for entry in sizes_and_levels if entry})
+        levels = sorted({entry[1] for entry in sizes_and_levels if entry and entry[1] is not None})
         return places, levels
 
-    def surface(self, row: Row, function: str, x: Term) -> "Surface":
+    def put_surface(self, row: Row, function: str, x: Term) -> "Surface":
         """Put the values of a sampled function at `x` into columns of the row, one a level, and return them. The
         function is linear between samples and constant below the first; beyond the last it continues the last slope,
         but never falls."""
         if self.values.forms.get(function) != TABLE:
             raise UserError(f"{function} is no table of samples")
-        places, levels = self.samples(function)
-        if not levels or len(places) < 2:
+        sizes, levels = self.list_samples(function)
+        if not levels or len(sizes) < 2:
             raise UserError(f"{function} has too few samples, or no levels")
-        if any(sample(function, place, level) not in self for level in levels for place in places):
+        if any(make_sample_key(function, size, level) not in self for level in levels for size in sizes):
             raise UserError(f"{function} lacks a sample")
-        over = self.area(f"{function} bytes", places)
-        i = row.put(f"{function} left", largest(1, smallest(len(places) - 1, over.up_to(x))))
+        over = self.make_area(f"{function} bytes", sizes)
+        i = row.put(f"{function} left", largest(1, smallest(len(sizes) - 1, over.count_up_to(x))))
         before, after = over.at(i), over.at(i + 1)
         share = row.put(f"{function} share", largest(0, (x - before) / (after - before)))
         names = [f"{function} of {level}" for level in levels]
         for level, name in zip(levels, names, strict=True):
-            column = self.area(f"{function} {level}", [self.number(sample(function, p, level)) * 1e6 for p in places])
+            column = self.make_area(
+                f"{function} {level}", [self.number(make_sample_key(function, p, level)) * 1e6 for p in sizes]
+            )
             low, high = column.at(i), column.at(i + 1)
-            beyond = high + (share - 1) * largest(high - low, 0)
-            row.put(name, when(share > 1, beyond, low + share * (high - low)))
-        return Surface(self.area(f"{function} at once", levels), row.area(names), levels[-1])
+            extrapolated = high + (share - 1) * largest(high - low, 0)
+            row.put(name, choose_if(share > 1, extrapolated, low + share * (high - low)))
+        return Surface(self.make_area(f"{function} at once", levels), row.make_area(names), levels[-1])
 
-    def area(self, name: str, values: list[float]) -> Area:
+    def make_area(self, name: str, values: list[float]) -> Area:
         """Return a column of numbers on the sheet."""
         return self.areas.setdefault(name, Area("", tuple(map(float, values))))
 
@@ -356,8 +362,8 @@ class Surface:
     def at(self, level: Term) -> Term:
         """Return the value at a level: linear between levels, proportional beyond the highest."""
         if len(self.values.values) == 1:
-            return self.values.at(term(1)) * largest(level / self.highest, 1)
-        j = largest(1, smallest(len(self.values.values) - 1, self.levels.up_to(level)))
+            return self.values.at(make_term(1)) * largest(level / self.highest, 1)
+        j = largest(1, smallest(len(self.values.values) - 1, self.levels.count_up_to(level)))
         before, after = self.levels.at(j), self.levels.at(j + 1)
         share = largest(0, smallest(1, (level - before) / (after - before)))
         low, high = self.values.at(j), self.values.at(j + 1)
