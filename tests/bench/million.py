@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.bench.measuring import peak_gib, show
 from tests.models.synthetic import fitted_set
 
-from commodel.files.streams import make_arrow_schema, make_piece, write_stream
+from commodel.files.streamed_tables import make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.patterns.build import Shape
 from commodel.patterns.points import Setting

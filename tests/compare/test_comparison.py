@@ -22,7 +22,7 @@ from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis,
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import Batch, Point
-from commodel.reports.frames import prepare_comparison
+from commodel.reports.comparison_frame import prepare_comparison
 from tests.patterns.catalogue import catalogue
 from tests.planning import planned
 

@@ -25,7 +25,7 @@ from commodel.parameters import Errors
 from commodel.patterns.points import Setting
 from commodel.predictions.predictions import predict
 from commodel.records import Batch, Point
-from commodel.reports.sections.conditions import describe_settings, list_settings
+from commodel.reports.sections.measurement_conditions import describe_settings, list_settings
 from commodel.results.recalibrations import Calibration, RecordedFactor, RecordedFactors
 from tests.models.exact import moved
 from tests.patterns.catalogue import point

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.errors import UserError
 from commodel.files import tables
-from commodel.files.streams import make_arrow_schema, make_piece, return_freed_memory, write_stream
+from commodel.files.streamed_tables import make_arrow_schema, make_piece, return_freed_memory, write_stream
 from commodel.files.tables import (
     COMPARISON,
     MATRIX_PREDICTIONS,

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from commodel.errors import UserError
-from commodel.measure.starts import list_starts, store_partition
+from commodel.measure.program_starts import list_starts, store_partition
 from commodel.patterns import rectangles
 from commodel.patterns.points import Setting, make_point
 from commodel.records import Batch

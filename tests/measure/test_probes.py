@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from commodel.measure.starts import list_starts
+from commodel.measure.program_starts import list_starts
 from commodel.models.probes import PLAYER, Site, find_probe, plans
 from commodel.patterns.layouts import count_case_nodes, place_ranks
 from commodel.records import Batch

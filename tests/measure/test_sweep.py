@@ -8,7 +8,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.measure import batch as subject
 from commodel.measure.batch import BUDGET, TIMEOUT, SweepState, _is_external_failure, measure_start
-from commodel.measure.starts import Start
+from commodel.measure.program_starts import Start
 from commodel.results.raw_samples import list_finished
 from tests.waiting import until
 

@@ -267,11 +267,12 @@ def test_probes_may_begin_with_an_empty_message(name):
 
 @pytest.mark.parametrize(
     ("machines", "least", "narrowest", "widest"),
-    [(16, 0.8, 0.5, 2.2), pytest.param(100, 0.9, 0.8, 1.35, marks=pytest.mark.slow)],
+    [(16, 0.8, 0.5, 2.2), pytest.param(100, 0.87, 0.8, 1.35, marks=pytest.mark.slow)],
     ids=["few", "many"],
 )
 def test_intervals_cover_the_truth_about_as_often_as_they_state(name, machines, least, narrowest, widest):
-    """95 % intervals over noisy machines: the truth inside in most of them, and no wider than they need be for that:
+    """95 % intervals over noisy machines: the truth inside in most of them (of 100 machines, 87 are what chance leaves
+    the worst of all values), and no wider than they need be for that:
     the estimates of those machines scatter as widely as the intervals say."""
     machine = truth(name)
     estimates = {value_name: [] for value_name in machine.covered}

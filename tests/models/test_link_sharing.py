@@ -40,7 +40,9 @@ def slow(pattern, asks, waits, uses, costs, opposite, together=False, in_turn=Fa
     facing = {line: other for line, other in enumerate(opposite.tolist()) if other >= 0}
     columns = (np.broadcast_to(column, pattern.src.shape) for column in (costs.send, costs.receive))
     columns = *columns, costs.wire, costs.unshared, costs.work
-    return slow_shares.finish_times(pattern, asks, waits, passed, facing, costs.back, together, in_turn, *columns)
+    weights = np.ones(len(pattern.src)) if costs.weights is None else costs.weights
+    kinds = costs.back, together, in_turn, weights
+    return slow_shares.finish_times(pattern, asks, waits, passed, facing, *kinds, *columns)
 
 
 @st.composite
@@ -67,12 +69,13 @@ def traffics(draw):
     costs = column(TIMES), column(TIMES), wire, alone, uses, pattern.work_seconds(0.0)
     back = draw(st.sampled_from([0.05, 0.25]))
     opposite = np.where(opposite < count, opposite, -1)
-    return pattern, asks, asks & waits, (message[some], lines[some]), Traffic(*costs, back), opposite
+    weights = column(st.sampled_from([1.0, 0.5, 0.3])) if draw(st.booleans()) else None
+    return pattern, asks, asks & waits, (message[some], lines[some]), Traffic(*costs, back, weights), opposite
 
 
 @settings(max_examples=100)
 @given(traffics())
-def test_all_on_a_line_get_equal_shares_at_every_moment(traffic):
+def test_all_on_a_line_get_shares_by_their_weights_at_every_moment(traffic):
     pattern, asks, waits, uses, costs, opposite = traffic
     program, wanted = Program.of(pattern, asks, uses, False, waits, opposite), slow(*traffic)
     if wanted is None:
@@ -95,7 +98,8 @@ def test_many_on_few_lines_get_equal_shares_too(seed):
     sizes = rng.random(several) if seed % 2 or in_turn else rng.integers(1, 4, several)
     asks = rng.random(several) < rng.choice([0.0, 0.3])
     alone = sizes * (not in_turn)  # what is waited for in turn are lines
-    costs = Traffic(sizes / 4, sizes / 4, sizes, alone, sizes[uses[0]] * (1 + uses[1] % 2), NO_WORK, 0.05)
+    weights = rng.choice([1.0, 0.4], several) if seed > 5 else None
+    costs = Traffic(sizes / 4, sizes / 4, sizes, alone, sizes[uses[0]] * (1 + uses[1] % 2), NO_WORK, 0.05, weights)
     opposite = np.array([1, 0, 3, 2, 4 - 5 * (seed % 2)]) if seed % 4 > 1 else np.full(5, -1)
     wanted = slow(pattern, asks, asks, uses, costs, opposite, in_turn=in_turn)
     ends = replay_in_time(Program.of(pattern, asks, uses, in_turn, asks, opposite), costs)
@@ -150,8 +154,9 @@ def chains(seed):
     opposite = (np.arange(2 * ranks) + ranks) % (2 * ranks)
     c, o = rng.integers(1, 5, 2 * ranks).astype(float), float(rng.integers(0, 4))
     costs = c[line] * pattern.bytes[message]
-    traffic = Traffic(o, o, np.full(len(part), 3.0), 2.0 * pattern.bytes, costs, NO_WORK, 0.05)
     asks = rng.random(len(part)) < rng.choice([0.0, 0.1])
+    weights = rng.choice([1.0, 0.4], (ranks, ranks))[pattern.src, pattern.dst] if seed % 2 else None
+    traffic = Traffic(o, o, np.full(len(part), 3.0), 2.0 * pattern.bytes, costs, NO_WORK, 0.05, weights)
     return pattern, asks, asks, (message, line), traffic, opposite
 
 
@@ -484,3 +489,30 @@ def test_pairs_of_nodes_may_have_latencies_of_their_own():
         assert uneven.cost(message)[0] == pytest.approx(flat.cost(message)[0] + own)
     ring = build.build_schedule(point("allgather", "ring", ranks=nodes, bytes=64))
     assert uneven.cost(ring)[0] > flat.cost(ring)[0] + extra[0, 15]
+
+
+@pytest.mark.parametrize("far", [1, 9])
+def test_messages_between_two_nodes_share_a_link_at_any_distance(far):
+    """Two ranks of a node send to one node, near or far: the port carries both at once, the link between them does
+    not."""
+    size, numbers = 10**6, {"c_out.node.a": 1e-10}
+    both = Schedule.of(4, 0, [0, 1], [2, 3], size).place(np.array([0, 0, far, far]))
+    apart = Schedule.of(4, 0, [0, 1], [2, 3], size).place(np.array([0, 0, far, far + 1]))
+    known = model(**numbers, **{"c_pair.node.a": 2e-9})
+    distance = "leaf" if far < 4 else "beyond"
+    assert known.cost(both)[0] == pytest.approx(one_way(distance, size, 4e-9))
+    assert known.cost(apart)[0] == pytest.approx(one_way(distance, size, 2e-9))
+
+
+def test_shares_by_latency_are_smaller_for_distant_messages():
+    """The near message has four fifths of the port until it is through, the distant one all of it afterwards."""
+    size, port = 10**6, 2e-9
+    schedule = Schedule.of(3, 0, [0, 0], [1, 2], size).place(np.array([0, 1, 9]))
+    equal = model(**{"c_out.node.a": port, "o_s": 0.0})
+    settings = {**equal.values.settings, "sharing": "latency"}
+    weighted = Model.of(equal.entry, Values(equal.values.numbers, equal.values.forms, settings))
+    near, far = weighted.values, 1 + L["leaf"] / L["beyond"]
+    finish = shares.predict(schedule, near)[0]
+    assert finish[1] == pytest.approx(L["leaf"] + O_R + far * port * size)
+    assert finish[2] == pytest.approx(L["beyond"] + O_R + 2 * port * size)
+    assert shares.predict(schedule, equal.values)[0, 1] == pytest.approx(L["leaf"] + O_R + 2 * port * size)

@@ -288,3 +288,50 @@ def test_a_fit_finds_the_latency_of_each_pair_where_nodes_are_in_no_groups(hop):
         return
     one, two = np.triu_indices(nodes, 1)
     assert fitted.settings["pair_latency"] == pytest.approx(hop * (two - one - 1), abs=1e-8)
+
+
+@pytest.mark.parametrize("way", ["equal", "latency"])
+def test_a_fit_finds_whether_distant_messages_get_smaller_shares_of_a_port(way):
+    """The near message leaves the port when the distant one, of a fifth of its weight or of the same, has had its
+    part."""
+    plain = truth("shares").times["capacity"]
+
+    def capacity(case):
+        share = {"equal": 1.0, "latency": L["leaf"] / L["beyond"]}[way]
+        return one_way("leaf", case["bytes"], (1 + share) * C_PORT) if case["how"] == "unequal" else plain(case)
+
+    def distance(case):
+        return 2 * (
+            O_S + L[case["apart"]] + case["bytes"] * (G["node"] if case["apart"] == "node" else G["leaf"]) + O_R
+        )
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity, "distance": distance})
+    assert shares.fit(observed(machine, "shares")).settings.get("sharing", "equal") == way
+
+
+def test_messages_over_a_slower_link_do_not_show_shares_by_latency():
+    plain = truth("shares").times["capacity"]
+    fast = replace(
+        truth("shares"),
+        times=truth("shares").times
+        | {
+            "capacity": lambda case: one_way("leaf", case["bytes"], C_PORT) if case["how"] == "unequal" else plain(case)
+        },
+    )
+    assert "sharing" not in shares.fit(observed(fast, "shares")).settings
+
+
+def test_a_port_is_as_fast_as_messages_to_distant_nodes_show_it():
+    """Near nodes are reached over fewer links than distant ones, as in a torus."""
+    plain = truth("shares").times["capacity"]
+
+    def capacity(case):
+        if (case["level"], case["how"]) == ("node", "far"):
+            return one_way("beyond", case["bytes"], case["flows"] * C_PORT / 2)
+        return plain(case)
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares")).values
+    assert fitted["c_out.node.65536"][0] == pytest.approx(C_PORT / 2, rel=0.05)
+    assert "c_pair.node.65536" in fitted
+    assert "c_pair.node.65536" not in shares.fit(observed(truth("shares"), "shares")).values

@@ -3,15 +3,17 @@
 Ranks are coroutines that yield the messages for which they wait.
 """
 
-from collections import Counter
+from collections import defaultdict
 from math import inf
 
 
-def finish_times(pattern, asks, waits, passed, opposite, back, together, in_turn, send, receive, wire, alone, work):
+def finish_times(
+    pattern, asks, waits, passed, opposite, back, together, in_turn, weights, send, receive, wire, alone, work
+):
     """`passed`: of each message the lines, and for how many seconds it needs each; `waits`: whose senders wait;
     `opposite`: of some lines the one that leads the other way, along which `back` of each share comes back; `together`:
     no line serves a message sooner than the others do; `in_turn`: of those from a rank to another each begins
-    when the one before it is through."""
+    when the one before it is through; `weights`: of each message, its share of a line relative to others."""
     messages = range(len(pattern.src))
     left, opened, begun, through, done = {}, {}, {}, {}, [0.0] * pattern.ranks
     rest = {message: dict(passed[message]) for message in messages}
@@ -60,12 +62,15 @@ def finish_times(pattern, asks, waits, passed, opposite, back, together, in_turn
                 else:
                     del start[message]
         going = [message for message in begun if message not in through]
-        users = Counter(line for message in going for line in rest[message])
-        both = {line: sorted((count, users[opposite.get(line)])) for line, count in users.items()}
+        users = defaultdict(float)
+        for message in going:
+            for line in rest[message]:
+                users[line] += weights[message]
+        both = {line: sorted((own, users.get(opposite.get(line), 0.0))) for line, own in users.items()}
         load = {line: many + back * few for line, (few, many) in both.items()}
         slow = {message: max(passed[message][line] * load[line] for line in rest[message]) for message in going}
         rate = {
-            (message, line): passed[message][line] / slow[message] if together else 1 / load[line]
+            (message, line): weights[message] * (passed[message][line] / slow[message] if together else 1 / load[line])
             for message in going
             for line in rest[message]
         }

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commodel.patterns.identity import MAX_RANKS_BUILT, MAX_ROWS, add_digests
 from commodel.patterns.layouts import place_ranks
+from commodel.patterns.point_digests import MAX_RANKS_BUILT, MAX_ROWS, add_digests
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Work, encode_integers
 from commodel.patterns.trees.topologies import make_tree
@@ -41,7 +41,7 @@ IDS = {  # an id is never to change by accident: what a cluster measured is foun
 ASK = """
 import json, sys
 import commodel
-from commodel.patterns.identity import add_digests
+from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import Setting, make_point
 entries = json.load(sys.stdin)
 points = add_digests(make_point(Setting("p", 64, 64), entry) for entry in entries)
@@ -206,7 +206,7 @@ def test_trees_and_layouts_are_known_by_what_they_are(tree_file, monkeypatch):
         before = id_of(chosen)
         with monkeypatch.context() as patch:
             patch.setattr(
-                "commodel.patterns.identity.place_ranks", lambda layout, ranks: place_ranks(layout, ranks)[::-1]
+                "commodel.patterns.point_digests.place_ranks", lambda layout, ranks: place_ranks(layout, ranks)[::-1]
             )
             assert id_of(chosen) != before
 

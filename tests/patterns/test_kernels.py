@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.build import build_schedule, list_parts, stack_points
-from commodel.patterns.identity import MAX_ROWS, add_digests
 from commodel.patterns.operations import canonicalize_operation, find_required_ranks, list_summands
+from commodel.patterns.point_digests import MAX_ROWS, add_digests
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.rectangles import Rectangles, format_rectangles, make_even_grid

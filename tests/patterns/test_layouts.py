@@ -15,9 +15,8 @@ from scipy.sparse import csr_array
 from commodel.cli import main
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.measure.starts import Start
+from commodel.measure.program_starts import Start
 from commodel.patterns.build import build_schedule, complete_layout
-from commodel.patterns.identity import add_digests
 from commodel.patterns.layouts import (
     Defaults,
     assigns_cores,
@@ -30,6 +29,7 @@ from commodel.patterns.layouts import (
     place_ranks,
 )
 from commodel.patterns.layouts.regular import make_nodes_spec
+from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import Setting, make_library_points, make_point
 from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
 from commodel.patterns.rectangles import read_rectangles

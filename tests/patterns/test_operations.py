@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.patterns.build import build_schedule
-from commodel.patterns.identity import add_digests
 from commodel.patterns.operations import (
     canonicalize_operation,
     fill_parameters,
@@ -17,6 +16,7 @@ from commodel.patterns.operations import (
     find_squarest_grid,
     list_operations,
 )
+from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import Setting, make_library_points, make_point
 from tests.patterns.catalogue import point
 from tests.patterns.dataflow import Replay

@@ -7,8 +7,8 @@ from commodel.patterns.build import build_schedule
 from commodel.patterns.libraries import apply_substrate
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.config import load_platform
+from commodel.plan.plan_tables import summarize_plan
 from commodel.plan.planning import make_plan
-from commodel.plan.view import summarize_plan
 from tests.refusals import message
 
 OVERLAY = "launcher: local\nsubstrate: overlay\nnodes: 1\ncores: 64\n"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.measure.starts import list_starts
+from commodel.measure.program_starts import list_starts
 from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site, find_farther_nodes, find_probe
 from commodel.patterns.build import build_schedule

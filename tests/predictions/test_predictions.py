@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.files.streams import make_arrow_schema, make_piece, read_stream, write_stream
+from commodel.files.streamed_tables import make_arrow_schema, make_piece, read_stream, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS, Field
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete_values, find_family, list_family_names
@@ -159,7 +159,7 @@ def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypat
 
 
 def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):
-    monkeypatch.setattr("commodel.files.streams.GROUP_ROWS", 7)
+    monkeypatch.setattr("commodel.files.streamed_tables.GROUP_ROWS", 7)
     types = make_arrow_schema((Field("name", str), Field("count", int), Field("seconds", float)))
     table = make_piece({"name": "a", "count": np.arange(20), "seconds": np.r_[np.nan, np.arange(19.0)]}, types)
     for suffix in ("parquet", "csv"):

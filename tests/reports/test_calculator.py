@@ -13,7 +13,7 @@ from tests.reports.calculations import formulas, parameter_set, predictions, wor
 
 from commodel.advice.gather_windows import gather_bounds
 from commodel.reports import write_xlsx
-from commodel.reports.shape import Report, Section
+from commodel.reports.elements import Report, Section
 from commodel.reports.xlsx.calculator.cells import LEVELS, Row
 from commodel.reports.xlsx.calculator.families import ALTERNATIVES, FORMULAS, OPERATIONS, find_bounds
 from commodel.reports.xlsx.calculator.sheet import BOUNDS, SHEET, select_calculable

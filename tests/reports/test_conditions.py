@@ -13,8 +13,8 @@ from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, add_default_columns, list_columns
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.reports import build_report, build_stored_report
-from commodel.reports.frames import prepare_comparison
-from commodel.reports.sections import conditions
+from commodel.reports.comparison_frame import prepare_comparison
+from commodel.reports.sections import measurement_conditions
 
 BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
 
@@ -22,7 +22,7 @@ BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
 def describe_missing(comparison, platform="ether16"):
     """The findings of a platform, of which the Summary has the first few."""
     frame = prepare_comparison(comparison)
-    return conditions.describe_missing(frame[frame["platform"] == platform], simulated=False)
+    return measurement_conditions.describe_missing(frame[frame["platform"] == platform], simulated=False)
 
 
 def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
@@ -43,14 +43,14 @@ def test_kernels_slower_than_predicted_are_an_anomaly(small, ratio, number):
 
 
 def test_collectives_and_simulated_kernels_have_no_cache_anomaly(small):
-    assert not conditions.describe_conditions(on_this_machine(small, "bcast"), {})
-    assert not conditions.describe_conditions(on_this_machine(small).assign(simulated=True), {})
+    assert not measurement_conditions.describe_conditions(on_this_machine(small, "bcast"), {})
+    assert not measurement_conditions.describe_conditions(on_this_machine(small).assign(simulated=True), {})
 
 
 @pytest.mark.parametrize(("at_work", "number"), [(1.7, 1), (0.1, 0), (None, 0), ("1.7", 0)])
 def test_a_machine_in_use_is_an_anomaly(small, at_work, number):
     about = {"ether16-1": {"cores": 2, **({} if at_work is None else {"at_work": at_work})}}
-    lines = conditions.describe_conditions(on_this_machine(small, "bcast"), about)
+    lines = measurement_conditions.describe_conditions(on_this_machine(small, "bcast"), about)
     assert [line.platform for line in lines] == ["ether16"] * number
     assert all("other processes occupied 1.7 of 2 processors" in line.text for line in lines)
 
@@ -60,7 +60,7 @@ def test_uncertain_medians_are_counted_and_do_not_count_for_caches(small):
     points = frame.loc[frame["platform"] == "ether16", "point"].unique()
     frame.loc[frame["point"].isin(points[:3]), "measured_high"] *= 3
     frame.loc[frame["point"] == points[0], "measured_low"] /= 400
-    line, cold = conditions.describe_conditions(frame, {})
+    line, cold = measurement_conditions.describe_conditions(frame, {})
     assert line.platform == cold.platform == "ether16"
     assert line.text.startswith(f"3 of {len(points)} medians are uncertain by a factor of 2 or more (1,200 at worst)")
     assert f"({len(points) - 3} points," in cold.text
@@ -75,7 +75,7 @@ def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
     blind = Validity(ValidityKind.PLACEMENT, "ranks in different leaf groups are predicted as nearer ones").text
     there = small["platform"] == "ether16"
     frame = small.assign(validity=small["validity"].mask(there & (small["family"] == "hockney"), unnamed))
-    (line,) = conditions.list_anomalies(frame, {})
+    (line,) = measurement_conditions.list_anomalies(frame, {})
     assert line.platform == "ether16"
     for part in (
         "Nodes are up to 2.1 times as far",
@@ -83,11 +83,11 @@ def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
         "`commodel show network EXPERIMENT --levels`",
     ):
         assert part in line.text
-    (other,) = conditions.list_anomalies(frame.assign(validity=frame["validity"].mask(there, blind)), {})
+    (other,) = measurement_conditions.list_anomalies(frame.assign(validity=frame["validity"].mask(there, blind)), {})
     assert "--levels" not in other.text
 
 
-@pytest.mark.parametrize(("paired", "hint"), [((), conditions.NETWORK_HINT), (("ether16",), "")])
+@pytest.mark.parametrize(("paired", "hint"), [((), measurement_conditions.NETWORK_HINT), (("ether16",), "")])
 def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hint):
     small = add_default_columns(small, COMPARISON)
     crowded = Validity(
@@ -98,12 +98,16 @@ def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hin
     its = there & (small["family"] == best)
     points = small.loc[its & small["mu"].notna(), "point"]
     some = its & small["point"].isin(points[: len(points) // 2])
-    (line,) = conditions.list_anomalies(small.assign(validity=small["validity"].mask(some, crowded)), {}, paired)
+    (line,) = measurement_conditions.list_anomalies(
+        small.assign(validity=small["validity"].mask(some, crowded)), {}, paired
+    )
     assert line.platform == "ether16"
     assert line.text.startswith(f"{some.sum()} of {len(points)} predictions of the best model, {best}, are flagged")
     assert line.text.endswith(f": {crowded}.{hint}")
     others = there & (small["family"] != best)
-    assert not conditions.list_anomalies(small.assign(validity=small["validity"].mask(others, crowded)), {}, paired)
+    assert not measurement_conditions.list_anomalies(
+        small.assign(validity=small["validity"].mask(others, crowded)), {}, paired
+    )
 
 
 def test_the_terminal_has_the_anomalies_of_the_report_below_its_table(folder, capsys):

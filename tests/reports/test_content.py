@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.reading import sentences
 
 from commodel.reports import build_report, write_xlsx
-from commodel.reports.frames import prepare_comparison
+from commodel.reports.comparison_frame import prepare_comparison
+from commodel.reports.elements import Answer, Remark, choose_number_format, format_value
 from commodel.reports.html.page import format_page
-from commodel.reports.sections import conditions, summary
-from commodel.reports.shape import Answer, Remark, choose_number_format, format_value
+from commodel.reports.sections import measurement_conditions, summary
 
 BEST_MODEL, WHAT_TO_USE, MISSING = "Which model predicts best", "What to use", "What is missing"
 
@@ -125,7 +125,7 @@ def test_use_names_the_sizes_of_an_alternative(report):
 def test_missing_is_counted(report, comparison):
     frame, lines = prepare_comparison(comparison), {}
     for platform, simulated in (("ether16", False), ("fattree", True)):
-        lines[platform] = conditions.describe_missing(frame[frame["platform"] == platform], simulated)
+        lines[platform] = measurement_conditions.describe_missing(frame[frame["platform"] == platform], simulated)
     first, *others = lines["ether16"]
     assert first == "2 of 114 points were not measured: 2 budget."
     shown = [line for line in sentences(report, MISSING) if line.startswith("ether16: ")]

@@ -14,8 +14,8 @@ from commodel.files.tables import SUMMARY, read_table, write_table
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.planning import load_plan
 from commodel.reports import build_report, charts, write_xlsx
+from commodel.reports.elements import format_undetermined, is_finite_number
 from commodel.reports.sections.evidence import SHOWN_UNITS
-from commodel.reports.shape import format_undetermined, is_finite_number
 from commodel.results.raw_samples import JOINED_HEADERS, compute_checksum
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.reports import build_report, write_xlsx
+from commodel.reports.elements import to_plain_value
 from commodel.reports.html.page import format_page
-from commodel.reports.sections.origins import RESULTS
-from commodel.reports.shape import to_plain_value
+from commodel.reports.sections.provenance_tables import RESULTS
 from commodel.results.provenance import ExperimentProvenance
 from commodel.results.raw_samples import TEXT_COLUMNS, tabulate_unmeasured
 

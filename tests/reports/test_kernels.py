@@ -15,10 +15,10 @@ from commodel.files.results_folder import Results
 from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.plan.planning import record_files
 from commodel.records import Batch, Point
+from commodel.reports.elements import MAX_RECTANGLES, Report, Tiling, mix_scale_colour
 from commodel.reports.html.page import format_page
 from commodel.reports.pictures.render import list_pictures
 from commodel.reports.sections.kernels import UNIFORM_COLOUR, format_speed, make_sections
-from commodel.reports.shape import MAX_RECTANGLES, Report, Tiling, mix_scale_colour
 from commodel.reports.xlsx.workbook import write_xlsx
 
 TILES = "rank,x,y,width,height,speed\n0,0,0,3,4,600\n1,3,0,1,1,100\n2,3,1,1,3,150\n"

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from commodel.cli.report import report as verb
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
 from commodel.reports import build_report, build_stored_report, write_xlsx
+from commodel.reports.elements import make_raw_link
 from commodel.reports.html.page import format_page
-from commodel.reports.sections.origins import RESULTS
-from commodel.reports.shape import make_raw_link
-from commodel.reports.stored import find_relative_results
+from commodel.reports.sections.provenance_tables import RESULTS
+from commodel.reports.stored_results import find_relative_results
 from commodel.reports.verify import verify_workbook
 from commodel.results.provenance import ExperimentProvenance
 

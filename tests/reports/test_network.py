@@ -11,9 +11,9 @@ from tests.compare.pairs import summary
 
 from commodel.compare.network import make_networks
 from commodel.hierarchy import Hierarchy
+from commodel.reports.elements import Matrix, Report, Section, format_digits
 from commodel.reports.html.page import format_page
 from commodel.reports.sections.network import describe_network, make_sections
-from commodel.reports.shape import Matrix, Report, Section, format_digits
 from commodel.reports.xlsx.workbook import write_xlsx
 
 LEAVES = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})

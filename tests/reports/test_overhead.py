@@ -6,7 +6,7 @@ import pytest
 from tests.reading import sentences
 
 from commodel.reports import build_report
-from commodel.reports.frames import prepare_comparison
+from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.sections import overhead
 from commodel.stats import compute_median_interval
 

@@ -18,18 +18,18 @@ from commodel.compare.recommended import evaluate_recommended
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import UNMEASURED
 from commodel.reports import build_report, write_pictures, write_xlsx
-from commodel.reports.frames import prepare_comparison
+from commodel.reports.comparison_frame import prepare_comparison
+from commodel.reports.elements import Answer, Axis, Cell, Chart, Grid, Series, format_percent
 from commodel.reports.html.page import format_page
 from commodel.reports.pictures.render import list_pictures, render_svg
 from commodel.reports.pictures.specifications import fit_text, measure_width, share_width, specify_grid, specify_lines
-from commodel.reports.sections.front import (
+from commodel.reports.sections.first_screen import (
     FLAGGED_COLOUR,
     format_error,
     make_trust_grid,
     make_use_grid,
     summarize_network,
 )
-from commodel.reports.shape import Answer, Axis, Cell, Chart, Grid, Series, format_percent
 from commodel.reports.xlsx import overview
 from commodel.reports.xlsx.workbook import Workbook
 from commodel.units import format_bytes, format_seconds

@@ -16,13 +16,13 @@ from tests.documented import ROOT
 
 from commodel.files.parameter_sets import write_parameters
 from commodel.reports import build_report, write_html
-from commodel.reports.content import DOUBLES, list_commands
+from commodel.reports.elements import Cell, format_value
 from commodel.reports.glossary import explain_terms, read_glossary
 from commodel.reports.html import page as html_page
 from commodel.reports.html.page import TermMarkup, format_page, list_terms
 from commodel.reports.pictures import specifications
 from commodel.reports.pictures.specifications import SCHEMA, choose_decade_ticks
-from commodel.reports.shape import Cell, format_value
+from commodel.reports.report_builder import DOUBLES, list_commands
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(repor
 
 @pytest.mark.parametrize("value", [0.0, 0.7, 1.0, 1.13, 1.25, 1.3, 2.0, 40.0])
 def test_every_shade_has_its_rule(value):
-    from commodel.reports.shape import MU_SCALE, REGRET_SCALE
+    from commodel.reports.elements import MU_SCALE, REGRET_SCALE
 
     rules = html_page.format_shade_rules()
     for scale in (MU_SCALE, REGRET_SCALE):

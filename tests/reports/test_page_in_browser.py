@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from commodel.reports import build_report
+from commodel.reports.elements import format_value
 from commodel.reports.html.page import format_page
-from commodel.reports.shape import format_value
 
 # Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
 WORDS = "COPY1 fattree ring 65,536 bsp"

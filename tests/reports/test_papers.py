@@ -12,10 +12,10 @@ from commodel.errors import UserError
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row
 from commodel.records import PlatformKind
 from commodel.reports import build_stored_report, write_xlsx
+from commodel.reports.elements import Axis, Chart, Remark, Report, Section, Series
 from commodel.reports.html.page import format_page
 from commodel.reports.pictures.render import specify_chart
 from commodel.reports.sections.papers import make_sections
-from commodel.reports.shape import Axis, Chart, Remark, Report, Section, Series
 
 ROWS = (
     Row(("a", 1500), 100e-6, (150e-6, math.nan)),

@@ -21,8 +21,8 @@ from commodel.models.parameter_sets import describe_changes
 from commodel.parameters import Estimate
 from commodel.reports import received_workbooks as received_module
 from commodel.reports import write_xlsx
+from commodel.reports.elements import Report, Section
 from commodel.reports.received_workbooks import open_received, read_changed_sets, read_sheet_rows
-from commodel.reports.shape import Report, Section
 from commodel.reports.xlsx.calculator.families import FORMULAS
 from commodel.reports.xlsx.calculator.sheet import SHEET, TABLE
 

@@ -20,10 +20,10 @@ from commodel.compare.model_ranking import (
 )
 from commodel.compare.recommended import evaluate_recommended
 from commodel.reports import build_report, charts, write_xlsx
-from commodel.reports.frames import prepare_comparison
+from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.html.page import format_page
-from commodel.reports.sections import conditions
-from commodel.reports.sections.standings import compare_with_default, describe_default, list_recommendations
+from commodel.reports.sections import measurement_conditions
+from commodel.reports.sections.rankings import compare_with_default, describe_default, list_recommendations
 from commodel.reports.sections.summary import describe_uses
 
 SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the MPI default's time over that of the fastest alternative
@@ -232,7 +232,7 @@ def test_the_mpi_default_has_no_columns_of_predicted_alternatives(library_report
 @pytest.mark.parametrize(("platform", "simulated"), [("ether16", False), ("fattree", True)])
 def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform, simulated):
     part = prepare_comparison(with_library[with_library["platform"] == platform])
-    lines = conditions.describe_missing(part, simulated)
+    lines = measurement_conditions.describe_missing(part, simulated)
     assert any("predictions are missing (hockney 8)" in line for line in lines)
     assert not any(NOT_PREDICTED.split(":")[0] in line for line in lines if "flagged" in line)
     assert sum("SimGrid" in line for line in lines) == simulated

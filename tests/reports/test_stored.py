@@ -20,7 +20,12 @@ from commodel.files.atomic import write_json
 from commodel.plan.planning import load_plan
 from commodel.reports import build_stored_report, write_xlsx
 from commodel.reports.html.page import format_page
-from commodel.reports.stored import find_similar_names, make_anonymizer, shorten_machine_names, shorten_to_ranges
+from commodel.reports.stored_results import (
+    find_similar_names,
+    make_anonymizer,
+    shorten_machine_names,
+    shorten_to_ranges,
+)
 from commodel.reports.verify import REPACKED, find_column_letters, verify_workbook
 from commodel.results.attempts import DAMAGED_OUTCOME
 

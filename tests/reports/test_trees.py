@@ -17,10 +17,10 @@ from commodel.patterns.trees.drawing import list_walks
 from commodel.patterns.trees.tree import Tree
 from commodel.predictions.predictions import attribute_time
 from commodel.records import Batch
+from commodel.reports.elements import Report
 from commodel.reports.html.page import format_page
 from commodel.reports.pictures.specifications import specify_lines
 from commodel.reports.sections.trees import make_sections
-from commodel.reports.shape import Report
 from commodel.reports.xlsx.charts import format_axis
 from commodel.reports.xlsx.workbook import write_xlsx
 

@@ -14,8 +14,8 @@ import pytest
 from tests.reports.reading import parts, rows_of, written
 
 from commodel.reports import build_report, charts, write_xlsx
-from commodel.reports.frames import prepare_comparison, select_held_out
-from commodel.reports.shape import (
+from commodel.reports.comparison_frame import prepare_comparison, select_held_out
+from commodel.reports.elements import (
     TEXT_KINDS,
     Axis,
     Chart,

@@ -9,7 +9,7 @@ from commodel.files.parameter_sets import read_parameters
 from commodel.files.results_folder import Results
 from commodel.interchange import taulop
 from commodel.plan.planning import load_plan
-from commodel.reports.stored import list_machines
+from commodel.reports.stored_results import list_machines
 from commodel.results.provenance import NO_PROVENANCE
 from tests.fuzz import forms, readers, targets
 

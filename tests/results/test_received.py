@@ -418,7 +418,7 @@ def test_reports_state_what_they_rest_on(here):
 
 def test_of_too_large_a_file_the_digest_is_kept_and_that_is_stated(here, monkeypatch):
     monkeypatch.setattr(cache, "MAX_COPY_BYTES", 20)
-    monkeypatch.setattr("commodel.plan.view.MAX_COPY_BYTES", 20)
+    monkeypatch.setattr("commodel.plan.plan_tables.MAX_COPY_BYTES", 20)
     done = here.invoke("plan")
     lines = [line for line in done.output.splitlines() if "no copy" in line]
     assert lines[0].partition(". ")[2] == (

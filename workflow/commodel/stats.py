@@ -78,17 +78,17 @@ def resample_statistic(
     reduce = {"median": np.median, "mean": np.mean, "min": np.min}[statistic]
     groups = [np.flatnonzero(passes == number) for number in np.unique(passes)]
     if len(groups) == 1:
-        picks = samples[rng.integers(0, len(samples), (draws, len(samples)))]
-        return np.concatenate([[reduce(samples)], reduce(picks, axis=1)])
+        resample = samples[rng.integers(0, len(samples), (draws, len(samples)))]
+        return np.concatenate([[reduce(samples)], reduce(resample, axis=1)])
     resamples: dict[int, list[tuple[int, np.ndarray]]] = {}  # by length: those of one length are reduced together
     for number in range(1, 1 + draws):
         drawn = [groups[index] for index in rng.integers(0, len(groups), len(groups))]
-        picks = np.concatenate([group[rng.integers(0, len(group), len(group))] for group in drawn])
-        resamples.setdefault(len(picks), []).append((number, picks))
+        resample = np.concatenate([group[rng.integers(0, len(group), len(group))] for group in drawn])
+        resamples.setdefault(len(resample), []).append((number, resample))
     values = np.full(1 + draws, reduce(samples))
     for blocks in resamples.values():
-        numbers, picks = zip(*blocks, strict=True)
-        values[list(numbers)] = reduce(samples[np.array(picks)], axis=1)
+        numbers, resample = zip(*blocks, strict=True)
+        values[list(numbers)] = reduce(samples[np.array(resample)], axis=1)
     return values
 
 

@@ -7,7 +7,7 @@ rule report:
         [str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
         texts=[str(path) for path in RESULTS.inputs()],
         code=list_source_files(
-            "reports.stored",
+            "reports.stored_results",
             "reports.html.page",
             "reports.pictures.render",
             "reports.xlsx.workbook",

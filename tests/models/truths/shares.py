@@ -44,6 +44,10 @@ def capacity(case):
             return one_way("node", case["bytes"], flows * inside(case["bytes"]))
         if case["how"] == "in":  # their receiver takes one after the other
             return one_way("beyond", case["bytes"], flows * C_PORT) + (flows - 1) * O_R
+        if case["how"] == "far":
+            return max(one_way("beyond", case["bytes"], flows * C_PORT), one_way("beyond", 0) + (flows - 1) * O_S)
+        if case["how"] == "unequal":  # equal shares
+            return one_way("leaf", case["bytes"], 2 * C_PORT)
         return max(one_way("leaf", case["bytes"], flows * C_PORT), one_way("leaf", case["bytes"]) + (flows - 1) * O_S)
     loads = {"pair": flows * C_PAIR, "out": max(flows * C_OUT, C_PAIR)}
     loads["stride"] = loads["each"] = loads["out"]

@@ -30,9 +30,9 @@ from commodel.models.parameter_sets import read_set
 from commodel.parameters import ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.plan_tables import summarize_plan
 from commodel.plan.planning import find_launcher, find_missing_compiler, load_plan, make_plan, make_setting, write_plan
 from commodel.plan.surveys import is_survey
-from commodel.plan.view import summarize_plan
 from commodel.records import Batch, Plan
 from commodel.results.campaign import OTHER_RUN, Campaign, find_results, forget_failures, forget_surveys, open_lock
 from commodel.results.raw_samples import read_unmeasured
@@ -40,7 +40,7 @@ from commodel.results.raw_samples import read_unmeasured
 if TYPE_CHECKING:
     import altair
 
-    from commodel.reports.shape import Report
+    from commodel.reports.elements import Report
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Run:
 
     @cached_property
     def _report(self) -> Report:
-        from commodel.reports.stored import build_stored_report
+        from commodel.reports.stored_results import build_stored_report
 
         return build_stored_report(self.folder)
 

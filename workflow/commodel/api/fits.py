@@ -2,7 +2,7 @@
 
 `fit` fits one model to a table and predicts the held-out points. `fit_collectives` fits one model after another, writes
 each set as soon as it is fitted, and keeps the sets of an earlier call that was stopped, if table, model and code are
-the same. `parameters_of_sheet` takes the values that a platform's file has for its network.
+the same. `read_data_sheet` takes the values that a platform's file has for its network.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.streams import make_arrow_schema, make_piece, write_stream
+from commodel.files.streamed_tables import make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
 from commodel.parameters import ParameterSet
@@ -44,11 +44,11 @@ def write_matrix_predictions(
     setting = load_setting(platform) if platform else Setting.unlimited()
     types = make_arrow_schema(MATRIX_PREDICTIONS)
     with use_received_files(experiment):
-        wanted = list_shapes(load_experiment(experiment), setting)
-        chosen = select_part(wanted, *part) if part else wanted
-        predictions = predict_shapes(watch(chosen, "patterns predicted"), sets, draws)
+        shapes = list_shapes(load_experiment(experiment), setting)
+        selected = select_part(shapes, *part) if part else shapes
+        predictions = predict_shapes(watch(selected, "patterns predicted"), sets, draws)
         rows = write_stream(out, types, (make_piece(columns, types) for columns in predictions))
-    return rows, sum(len(shape.sizes) for shape in chosen)
+    return rows, sum(len(shape.sizes) for shape in selected)
 
 
 def parse_part(text: str) -> Part:

@@ -124,12 +124,12 @@ def list_workloads(
             raise UserError(f"ranks is missing; {name} needs a number of ranks")
         if has_size(name) and sizes is None:
             raise UserError(f"bytes is missing; {name} needs a message size")
-        over, least = ("leaves", 1) if leaves else ("ranks", 2)
-        counts = _expand(over, str(amounts), lambda text, least=least: parse_count(text, least))
+        axis, min_count = ("leaves", 1) if leaves else ("ranks", 2)
+        counts = _expand(axis, str(amounts), lambda text, min_count=min_count: parse_count(text, min_count))
         lengths = _expand("bytes", sizes, parse_bytes) if has_size(name) else [0]
         if len(counts) * len(lengths) > MAX_WORKLOADS:
             raise UserError(f"found {len(counts) * len(lengths)} workloads, wanted at most {MAX_WORKLOADS}")
-        workloads += [Workload(name, size, **{over: count}) for count in counts for size in lengths]
+        workloads += [Workload(name, size, **{axis: count}) for count in counts for size in lengths]
     if not workloads:
         raise UserError("operation is missing")
     return workloads

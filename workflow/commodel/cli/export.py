@@ -76,7 +76,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
 )
 def to_matrix(parts: tuple[Path, ...], out: Path) -> None:
     """Join parts of a predicted matrix, made by predict --matrix --part, into one table."""
-    from commodel.files.streams import read_stream, write_stream
+    from commodel.files.streamed_tables import read_stream, write_stream
 
     with show_waiting("joining"):
         write_stream(out, *read_stream(parts))

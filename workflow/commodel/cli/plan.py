@@ -51,8 +51,8 @@ def plan(
 
         click.echo(learn_network(experiment, learn, only))
         return
+    from commodel.plan.plan_tables import make_batch_rows, make_point_rows, summarize_plan, write_plan_workbook
     from commodel.plan.planning import make_plan, write_plan
-    from commodel.plan.view import make_batch_rows, make_point_rows, summarize_plan, write_plan_workbook
     from commodel.results.progress import compare_with_earlier_durations
 
     with show_waiting("planning"):

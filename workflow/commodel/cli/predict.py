@@ -366,7 +366,7 @@ def _predict_matrix(
 ) -> None:
     from commodel.api.matrices import parse_part, read_named_sets, write_matrix_predictions
     from commodel.api.snakemake_runs import make_snakemake_command, run_in_terminal
-    from commodel.files.streams import check_suffix
+    from commodel.files.streamed_tables import check_suffix
     from commodel.plan.config import find_config_file
 
     if (part and jobs) or (profile and not jobs):

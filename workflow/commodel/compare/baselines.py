@@ -46,13 +46,14 @@ def predict_by_nearest_point(fitted: Measured, held_out: Measured) -> np.ndarray
     alternative was fitted."""
     times, seconds = np.full(len(held_out.points), np.nan), np.array(fitted.seconds)
     fitted_places, held_out_places = _locate_points(fitted), _locate_points(held_out)
-    for of_seen, of_unseen in _group_by_algorithm(fitted, held_out):
-        away = np.abs(fitted_places[of_seen] - held_out_places[of_unseen, None]).sum(axis=-1)
+    for fitted_numbers, held_out_numbers in _group_by_algorithm(fitted, held_out):
+        distances = np.abs(fitted_places[fitted_numbers] - held_out_places[held_out_numbers, None]).sum(axis=-1)
         settings = [
-            np.array(list_settings(part))[numbers] for part, numbers in ((fitted, of_seen), (held_out, of_unseen))
+            np.array(list_settings(part))[numbers]
+            for part, numbers in ((fitted, fitted_numbers), (held_out, held_out_numbers))
         ]
-        away += OTHER_SETTING * (settings[0] != settings[1][:, None])
-        times[of_unseen] = seconds[of_seen[away.argmin(axis=1)]]
+        distances += OTHER_SETTING * (settings[0] != settings[1][:, None])
+        times[held_out_numbers] = seconds[fitted_numbers[distances.argmin(axis=1)]]
     return times
 
 
@@ -60,11 +61,13 @@ def predict_by_regression(fitted: Measured, held_out: Measured) -> np.ndarray:
     """Return the seconds of each held-out point by a regression over the fitted ones of its operation and alternative;
     NaN if there are too few."""
     times = np.full(len(held_out.points), np.nan)
-    for of_seen, of_unseen in _group_by_algorithm(fitted, held_out):
+    for fitted_numbers, held_out_numbers in _group_by_algorithm(fitted, held_out):
         with suppress(UserError):
-            regression = fit_regression([fitted.points[n] for n in of_seen], [fitted.seconds[n] for n in of_seen])
-            predictions = predict(regression, [held_out.points[n] for n in of_unseen], draws=0)
-            times[of_unseen] = [prediction.seconds for prediction in predictions]
+            regression = fit_regression(
+                [fitted.points[n] for n in fitted_numbers], [fitted.seconds[n] for n in fitted_numbers]
+            )
+            predictions = predict(regression, [held_out.points[n] for n in held_out_numbers], draws=0)
+            times[held_out_numbers] = [prediction.seconds for prediction in predictions]
     return times
 
 
@@ -136,5 +139,5 @@ def _find_best_on_average(workloads: Mapping[tuple, Mapping[tuple, float]], oper
         for choice, seconds in times.items() if name == operation and len(times) > 1 else ():
             losses.setdefault(choice, []).append(float(np.log(seconds / min(times.values()))))
     largest = max(map(len, losses.values()), default=0)
-    often = {choice: np.mean(values) for choice, values in losses.items() if 2 * len(values) >= largest}
-    return min(often, key=often.get) if often else None
+    mean_losses = {choice: np.mean(values) for choice, values in losses.items() if 2 * len(values) >= largest}
+    return min(mean_losses, key=mean_losses.get) if mean_losses else None

@@ -62,7 +62,7 @@ class Condition(Enum):
     NEVER = "never"
 
 
-FORMATS = {str: "text", bool: "flag", int: "count", float: "number"}  # formats of `reports.shape.Column`
+FORMATS = {str: "text", bool: "flag", int: "count", float: "number"}  # formats of `reports.elements.Column`
 SHOWN_UNITS = {"s": ("µs", 1e6), "B": ("B", 1.0)}  # by the unit in files: the unit in reports, and the factor to it
 PERCENT = ("%", 100.0)  # unit and factor of shares
 

@@ -119,7 +119,7 @@ class SearchTask:
             batch_size = max(1, MAX_CELLS // max(pattern.sizes * pattern.width, 1))
             for first in range(0, len(logs), batch_size):
                 stop = min(first + batch_size, len(logs))
-                cost = model.some(first, stop).cost(pattern)
+                cost = model.select_rows(first, stop).cost(pattern)
                 predictions[first:stop, numbers] += count * np.broadcast_to(cost, (len(numbers), stop - first)).T
         return predictions
 

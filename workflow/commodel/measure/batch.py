@@ -30,8 +30,8 @@ from commodel.measure.process import (
     read_output,
     run_launcher,
 )
+from commodel.measure.program_starts import Start, StartContext, add_image_command, list_starts, prepare_start
 from commodel.measure.provenance import collect_provenance, describe_places
-from commodel.measure.starts import Start, StartContext, add_image_command, list_starts, prepare_start
 from commodel.plan.config import find_config_file, load_planned_platform, load_platform
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform

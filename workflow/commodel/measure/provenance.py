@@ -13,7 +13,7 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.files.safe_reading import read_text_or_empty
-from commodel.measure.starts import StartContext
+from commodel.measure.program_starts import StartContext
 from commodel.plan.config import load_planned_platform
 from commodel.plan.planning import list_named_files
 from commodel.platforms import cores

@@ -15,7 +15,7 @@ from commodel.errors import UserError
 from commodel.files.results_folder import pass_folder_name
 from commodel.files.safe_paths import SafePath
 from commodel.measure.process import describe_failure, run_launcher
-from commodel.measure.starts import Start, StartContext, add_image_command, prepare_start
+from commodel.measure.program_starts import Start, StartContext, add_image_command, prepare_start
 from commodel.platforms.build import build_toolchain, find_starter
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain
 from commodel.platforms.platform import Platform

@@ -31,9 +31,9 @@ def list_sets(path: Path) -> list[Path]:
     """Return the files of the parameter sets that a path names: itself, or those in its folder."""
     if not path.is_dir():
         return [path]
-    if not (inside := sorted(path.glob("*.yaml"))):
+    if not (files := sorted(path.glob("*.yaml"))):
         raise UserError("found no parameter set (.yaml) in this folder", file=path)
-    return inside
+    return files
 
 
 def parse_set(document: Document) -> ParameterSet:
@@ -137,14 +137,14 @@ def _replace_values(parameters: ParameterSet, texts: Sequence[str], many_sets: b
     settings, values_given = _split_settings(entry, texts)
     notes = [f"{name}={value}{_describe_previous(parameters.settings.get(name))}" for name, value in settings.items()]
     names = [_find_name(entry, parameters, name_text, many_sets) for name_text, _ in values_given]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise UserError(f"--set: found {twice[0]} twice")
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"--set: found {repeated[0]} twice")
     forms = {**infer_forms(entry, [name for name in names if name not in parameters.values]), **parameters.forms}
     values = dict(parameters.values)
     for name, (_, value) in zip(names, values_given, strict=True):
-        before = parameters.values.get(name)
+        previous = parameters.values.get(name)
         values[name] = replace(_parse_estimate(entry, name, value, forms), note="set by hand")
-        notes.append(f"{name}={value}{_describe_previous(before and _format_estimate(before))}")
+        notes.append(f"{name}={value}{_describe_previous(previous and _format_estimate(previous))}")
     changed = replace(
         parameters,
         values=values,
@@ -159,8 +159,8 @@ def _replace_values(parameters: ParameterSet, texts: Sequence[str], many_sets: b
     return changed
 
 
-def _describe_previous(before: object) -> str:
-    return f" in place of {before}" if before else ""
+def _describe_previous(previous: object) -> str:
+    return f" in place of {previous}" if previous else ""
 
 
 def _format_estimate(estimate: Estimate) -> str:

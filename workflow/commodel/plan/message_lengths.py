@@ -39,9 +39,9 @@ def choose_probe_sizes(
     return sizes, {kind: length for kind, length in lengths.items() if length > max(sizes)}
 
 
-def _list_sizes(needed: int) -> list[int]:
+def _list_sizes(largest_needed: int) -> list[int]:
     sizes = [1]
-    while sizes[-1] < min(needed, MAX_LARGEST_SIZE):
+    while sizes[-1] < min(largest_needed, MAX_LARGEST_SIZE):
         sizes.append(sizes[-1] * SIZE_RATIO)
     return sizes
 

@@ -29,9 +29,9 @@ from commodel.models.parameter_sets import name_published_file, read_published
 from commodel.models.probes import LOCAL, Site, find_probe
 from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.models.speeds import read_speeds
-from commodel.patterns.identity import add_digests
 from commodel.patterns.layouts import count_case_nodes
 from commodel.patterns.operations import MPI, OVERLAY, list_operation_files
+from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import Setting, make_library_points, make_point
 from commodel.plan.config import find_config_file, load_experiment, load_planned_platform, load_platform
 from commodel.plan.duration import Durations

@@ -43,7 +43,7 @@ class Model:
 
     @property
     def estimate(self) -> "Model":
-        return self.some(0, 1)
+        return self.select_rows(0, 1)
 
     def cost(self, pattern: Schedule) -> Array:
         """Return the predicted times (rows,), or (sizes, rows) of a stack; without the sizes if the model ignores them.
@@ -61,7 +61,7 @@ class Model:
         """Return the time between two waves, of the shape of `cost`. The model must have an equation for it."""
         return self.entry.pipelined(pattern, self.values)
 
-    def some(self, start: int, stop: int) -> "Model":
+    def select_rows(self, start: int, stop: int) -> "Model":
         """Return the model with the rows from `start` to `stop`. Calls with equal arguments return the same object."""
         if (start, stop) == (0, self.rows):
             return self

@@ -62,7 +62,7 @@ class StackPrediction:
     seconds: Array
     ratios: Array
     validity: list[Validity]
-    wider: Array
+    widening: Array
 
 
 def sum_parts(
@@ -81,7 +81,7 @@ def sum_parts(
         total,
         np.divide(corrected, estimate, out=np.ones_like(corrected), where=estimate > 0),
         [select_reported_check(*checks) for checks in zip(*(part.validity for _, part in parts), strict=True)],
-        np.max([part.wider for _, part in parts], axis=0),
+        np.max([part.widening for _, part in parts], axis=0),
     )
 
 
@@ -219,7 +219,7 @@ def make_predictor(
                 raise
             return PredictedTimes.none(pattern.sizes, Validity(ValidityKind.NO_PREDICTION, error.message))
         seconds, low, high = _find_interval(prediction.seconds)
-        times = np.stack([seconds, low / prediction.wider, high * prediction.wider])
+        times = np.stack([seconds, low / prediction.widening, high * prediction.widening])
         if parameters.draws and draws == 0:
             times[1:] = nan  # the set has draws, but the caller wants no interval
         is_invalid = ~np.isfinite(seconds) | (seconds < 0)
@@ -270,7 +270,7 @@ def _evaluate_in_blocks(cost: CostFunction, model: Model, count: int, pattern: S
             stop = min(start + rows_per_block, count)
             if blocks > 1:
                 report_step(f"part {number} of {blocks}")
-            block = cost(model.some(start, stop), part)
+            block = cost(model.select_rows(start, stop), part)
             ignores_size = block.ndim == 1  # the size does not matter
             costs[slice(None) if ignores_size else slice(first, first + sizes_per_block), start:stop] = block
         if ignores_size:
@@ -291,12 +291,12 @@ def predict_shapes(
         names |= {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
         predicted = {name: PredictedTimes.none(len(sizes)) for name in sets}
         try:
-            for places, pattern in stack_sizes(shape, MOST_STACKED):
+            for positions, pattern in stack_sizes(shape, MOST_STACKED):
                 for name, predict_stack in predictors.items():
-                    predicted[name].put(places, predict_stack(pattern, point.waves))
+                    predicted[name].put(positions, predict_stack(pattern, point.waves))
         except UserError as error:
-            why = Validity(ValidityKind.NO_PREDICTION, error.message)
-            predicted = dict.fromkeys(sets, PredictedTimes.none(len(sizes), why))
+            no_prediction = Validity(ValidityKind.NO_PREDICTION, error.message)
+            predicted = dict.fromkeys(sets, PredictedTimes.none(len(sizes), no_prediction))
         for name, predictions in predicted.items():
             interval = _find_prediction_interval(sets[name], predictions, point, sizes)
             bases = zip(interval.bases, predictions.seconds, strict=True)

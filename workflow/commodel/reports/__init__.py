@@ -3,11 +3,11 @@ measured or fitted here."""
 
 from pathlib import Path
 
-from commodel.reports.content import build_report
+from commodel.reports.elements import Report
 from commodel.reports.html.page import write_html
 from commodel.reports.pictures.render import write_pictures
-from commodel.reports.shape import Report
-from commodel.reports.stored import build_stored_report, list_anomalies
+from commodel.reports.report_builder import build_report
+from commodel.reports.stored_results import build_stored_report, list_anomalies
 from commodel.reports.xlsx.workbook import write_xlsx
 
 __all__ = [

@@ -1,6 +1,6 @@
 """The charts of a report, as values: predicted over measured times, time over message size, fitted curves.
 
-`predicted_measured`, `time_over_bytes` and `fitted` build them.
+`chart_predictions`, `chart_times` and `chart_fit` build them.
 """
 
 import math
@@ -14,7 +14,7 @@ from commodel.compare.alternatives import WORKLOAD
 from commodel.compare.comparison import is_library_default
 from commodel.compare.model_ranking import drop_equal_models, find_best_model, rank_models
 from commodel.parameters import Curve, ParameterSet
-from commodel.reports.shape import MICRO, Axis, Chart, Series, format_percent, to_plain_value
+from commodel.reports.elements import MICRO, Axis, Chart, Series, format_percent, to_plain_value
 from commodel.units import format_bytes
 
 # Okabe and Ito: distinct for most colour-blind readers. Beyond eight, dots change their shape.

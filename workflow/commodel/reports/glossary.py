@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.reports.shape import Section, make_table, select_columns
+from commodel.reports.elements import Section, make_table, select_columns
 
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 

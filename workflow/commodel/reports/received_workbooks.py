@@ -1,9 +1,9 @@
-"""Opens a workbook from an untrusted source (`open_received`): nothing in it is computed or followed, and the sizes of
+"""Workbooks from untrusted sources (`open_received`): no formula is computed, no link followed, and the sizes of
 its parts are limited.
 
-`sets_of` returns the parameter sets of a report's workbook, with the changes that a reader made on its calculators: a
-factor, or a value in place of the fitted one. Curves and draws stay with the results, so predictions by these sets have
-no intervals.
+`read_changed_sets` returns the parameter sets of a report's workbook, with the changes that a reader made on its
+calculators: a factor, or a value in place of the fitted one. Curves and draws stay with the results, so predictions by
+these sets have no intervals.
 """
 
 import re
@@ -90,22 +90,22 @@ def _check_archive(stream: IO[bytes], path: Path) -> None:
 
 def _count_strings(stream: IO[bytes], path: Path) -> int:
     """Return the number of shared strings in a part; refuse one with entities."""
-    before, first, count = b"", True, 0
+    tail, first, count = b"", True, 0
     while chunk := stream.read(CHUNK_BYTES):
-        text = before + chunk.replace(b"\0", b"")
+        text = tail + chunk.replace(b"\0", b"")
         count += len(STRING.findall(text))
         if FORBIDDEN.search(text) or (first and ENCODING.search(text[:500])):
             raise UserError("found a document type or an odd encoding in it, wanted a plain workbook", file=path)
-        before, first = text[-16:], False
+        tail, first = text[-16:], False
     return count
 
 
-def read_sheet_rows(sheet, most_rows: int, most_columns: int | None, path: Path) -> Iterator[tuple]:
+def read_sheet_rows(sheet, max_rows: int, max_columns: int | None, path: Path) -> Iterator[tuple]:
     """Yield the values of a sheet, a tuple a row, up to these bounds, because the size that a sheet states may be
     wrong. A formula differs from a text that looks like one."""
     try:
         sheet.reset_dimensions()
-        for row in sheet.iter_rows(max_row=most_rows, max_col=most_columns):
+        for row in sheet.iter_rows(max_row=max_rows, max_col=max_columns):
             yield tuple(Formula(cell.value) if cell.data_type == "f" else cell.value for cell in row)
     except Exception as error:
         raise _refuse_workbook(path, error) from None
@@ -130,8 +130,8 @@ MOST_ROWS, COLUMNS = 20_000, 12
 def list_set_lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
     """Yield the number of each set with the lines of its file."""
     for number, parameters in enumerate(sets, 1):
-        bare = replace(parameters, curves=(), draws={}, provenance={})
-        yield from ((number, line) for line in format_parameters(bare).splitlines())
+        small_set = replace(parameters, curves=(), draws={}, provenance={})
+        yield from ((number, line) for line in format_parameters(small_set).splitlines())
 
 
 def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
@@ -222,15 +222,17 @@ def _parse_number(row: tuple, column: int, sheet: str, number: int, path: Path) 
 
 def _apply_changes(parameters: ParameterSet, changes: dict[tuple[str, str], Change]) -> ParameterSet:
     entry, values, notes = find_family(parameters.family), dict(parameters.values), []
-    for (name, called), change in changes.items():
-        if name != parameters.family or called not in values:
+    for (name, value_name), change in changes.items():
+        if name != parameters.family or value_name not in values:
             continue
-        before = values[called]
-        factor = find_shown_unit(find_unit(entry, called, parameters.forms))[1]
-        value = before.value * change.factor if change.value is None else change.value / factor
-        if abs(value - before.value) > 1e-9 * abs(before.value):  # a table's numbers were rounded when they were shown
-            values[called] = Estimate(value, before.unit, value, value, note="changed in the workbook")
-            notes.append(f"{called}={value:.6g} {before.unit} in place of {before.value:.6g}")
+        original = values[value_name]
+        factor = find_shown_unit(find_unit(entry, value_name, parameters.forms))[1]
+        value = original.value * change.factor if change.value is None else change.value / factor
+        if abs(value - original.value) > 1e-9 * abs(
+            original.value
+        ):  # a table's numbers were rounded when they were shown
+            values[value_name] = Estimate(value, original.unit, value, value, note="changed in the workbook")
+            notes.append(f"{value_name}={value:.6g} {original.unit} in place of {original.value:.6g}")
     if not notes:
         return parameters
     return replace(parameters, values=values, provenance={**parameters.provenance, BY_HAND_KEY: ", ".join(notes)})

@@ -14,8 +14,8 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.plan.planning import load_plan
 from commodel.reports.received_workbooks import Formula, open_received, read_sheet_rows
-from commodel.reports.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
-from commodel.reports.stored import ANONYMOUS_KEY, SAMPLES_KEY, build_stored_report
+from commodel.reports.sections.provenance_tables import FILE, PROGRAM, SHA256, SHEET, VERSION
+from commodel.reports.stored_results import ANONYMOUS_KEY, SAMPLES_KEY, build_stored_report
 from commodel.reports.xlsx.calculator.sheet import SHEET as CALCULATOR
 from commodel.reports.xlsx.workbook import write_xlsx
 from commodel.results.provenance import compute_code_digest, compute_digests

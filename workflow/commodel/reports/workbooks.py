@@ -30,9 +30,7 @@ from commodel.files import tables
 from commodel.files.tables import find_field
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.reports.charts import PALE_COLOURS, name_without_argument
-from commodel.reports.received_workbooks import Formula, open_received, read_sheet_rows, read_stored_sets
-from commodel.reports.sections.evidence import SHOWN_UNITS
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     MICRO,
     TIED_PREFIX,
     Answer,
@@ -51,6 +49,8 @@ from commodel.reports.shape import (
     select_columns,
     to_plain_value,
 )
+from commodel.reports.received_workbooks import Formula, open_received, read_sheet_rows, read_stored_sets
+from commodel.reports.sections.evidence import SHOWN_UNITS
 from commodel.reports.xlsx.workbook import write_xlsx
 from commodel.units import show_value
 

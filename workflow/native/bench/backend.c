@@ -122,10 +122,10 @@ static void echo(const BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
 {
   const char *address;
   int32_t port;
-  uint64_t word;
+  uint64_t token;
   uint32_t bytes;
-  TRY(overlay_unpack(packet, "%s %d %uld %ud", &address, &port, &word, &bytes));
-  int socket = connect_to(address, port, word);
+  TRY(overlay_unpack(packet, "%s %d %uld %ud", &address, &port, &token, &bytes));
+  int socket = connect_to(address, port, token);
   char *message = allocate((size_t)bytes + 1, 1);
   TRY(overlay_flush(b->network));
   while (exchange(socket, message, bytes, false))

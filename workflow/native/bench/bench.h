@@ -37,8 +37,8 @@ bool is_reduced(const char *filter, OverlayPacket *packet, int leaves, size_t by
 
 /* ---- tcp.c: one TCP connection, blocking ---- */
 int listen_on(const char *host, char address[static 64], int *port);
-int accept_word(int listener, uint64_t word);
-int connect_to(const char *address, int port, uint64_t word);
+int accept_token(int listener, uint64_t token);
+int connect_to(const char *address, int port, uint64_t token);
 bool exchange(int socket, char *bytes, size_t count, bool first); /* first: sends, then receives */
 
 /* ---- network.c: a running tree of processes ---- */

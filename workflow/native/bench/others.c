@@ -128,18 +128,18 @@ static void prepare_pingpong(Measured *m)
 {
   Pingpong *own = m->own = allocate(1, sizeof *own);
   char host[TOPOLOGY_MOST_NAME + 1] = "127.0.0.1", address[64];
-  uint64_t word;
+  uint64_t token;
   int port;
   if (m->net->launch) topology_host(m->net->tree->name[0], host);
-  if (getrandom(&word, sizeof word, 0) != sizeof word) DIE("no random word");
+  if (getrandom(&token, sizeof token, 0) != sizeof token) DIE("no random word");
   int listener = listen_on(host, address, &port), first = 0;
   OverlayComm *one = overlay_subset(m->net->network, &first, 1);
   m->stream = one ? overlay_open(one, NULL) : NULL;
   if (!m->stream) DIE("%s", overlay_error());
   overlay_free_comm(one);
-  TRY(overlay_send(m->stream, CONNECT, "%s %d %uld %ud", address, port, word, (uint32_t)m->bytes));
+  TRY(overlay_send(m->stream, CONNECT, "%s %d %uld %ud", address, port, token, (uint32_t)m->bytes));
   TRY(overlay_flush(m->net->network));
-  own->socket = accept_word(listener, word);
+  own->socket = accept_token(listener, token);
   own->message = allocate(m->bytes + 1, 1);
   close(listener);
   fill_down((unsigned char *)own->message, m->bytes);

@@ -36,11 +36,11 @@ static double value(int leaf, size_t i) { return (double)(((size_t)leaf * 31 + i
 
 OverlayPacket *make_answer(int leaf, size_t bytes)
 {
-  size_t numbers = bytes / sizeof(double), rest = bytes % sizeof(double);
+  size_t numbers = bytes / sizeof(double), tail_bytes = bytes % sizeof(double);
   double *values = allocate(numbers, sizeof *values);
   unsigned char zeros[sizeof(double)] = {0};
   for (size_t i = 0; i < numbers; i++) values[i] = value(leaf, i);
-  OverlayPacket *packet = overlay_pack(0, "%alf %auc", values, (uint32_t)numbers, zeros, (uint32_t)rest);
+  OverlayPacket *packet = overlay_pack(0, "%alf %auc", values, (uint32_t)numbers, zeros, (uint32_t)tail_bytes);
   free(values);
   return packet;
 }
@@ -48,16 +48,16 @@ OverlayPacket *make_answer(int leaf, size_t bytes)
 /* From the definition; it repeats every PERIOD_ numbers. */
 static double expected(const char *filter, int leaves, size_t i)
 {
-  double sum = 0, least = value(0, i), most = least;
+  double sum = 0, smallest = value(0, i), largest = smallest;
   for (int leaf = 0; leaf < leaves; leaf++) {
     double own = value(leaf, i);
     sum += own;
-    least = fmin(least, own);
-    most = fmax(most, own);
+    smallest = fmin(smallest, own);
+    largest = fmax(largest, own);
   }
   if (strcmp(filter, "sum") == 0) return sum;
-  if (strcmp(filter, "min") == 0) return least;
-  if (strcmp(filter, "max") == 0) return most;
+  if (strcmp(filter, "min") == 0) return smallest;
+  if (strcmp(filter, "max") == 0) return largest;
   return sum / leaves;
 }
 
@@ -72,7 +72,7 @@ static bool are_answers(const double *values, size_t numbers, int first, int cou
 
 bool is_reduced(const char *filter, OverlayPacket *packet, int leaves, size_t bytes)
 {
-  size_t numbers = bytes / sizeof(double), rest = bytes % sizeof(double);
+  size_t numbers = bytes / sizeof(double), tail_bytes = bytes % sizeof(double);
   const double *values;
   const unsigned char *zeros; /* of an average doubles, whose 0 has zero bytes, too */
   uint32_t count, left;
@@ -80,7 +80,7 @@ bool is_reduced(const char *filter, OverlayPacket *packet, int leaves, size_t by
   if (overlay_unpack(packet, format, &values, &count, &zeros, &left) != OVERLAY_OK) return false;
   bool one = strcmp(filter, "none") == 0, all = strcmp(filter, "concat") == 0, work = strncmp(filter, "work:", 5) == 0;
   size_t copies = all ? (size_t)leaves : 1;
-  if (count != numbers * copies || left != rest * copies) return false;
+  if (count != numbers * copies || left != tail_bytes * copies) return false;
   for (size_t i = 0; i < left; i++)
     if (zeros[i]) return false;
   if (one || all || work) return are_answers(values, numbers, one ? overlay_source(packet) : 0, all ? leaves : 1);

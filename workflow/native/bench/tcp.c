@@ -62,7 +62,7 @@ static bool send_all(int socket, const char *bytes, size_t count)
   return true;
 }
 
-int accept_word(int listener, uint64_t word)
+int accept_token(int listener, uint64_t token)
 {
   for (int strangers = 0; strangers < 100; strangers++) {
     struct pollfd waiting = {.fd = listener, .events = POLLIN};
@@ -72,7 +72,7 @@ int accept_word(int listener, uint64_t word)
     uint64_t received_word = 0;
     if (socket < 0) DIE("cannot accept a connection: %s", strerror(errno));
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    if (receive(socket, (char *)&received_word, sizeof received_word) && received_word == word) {
+    if (receive(socket, (char *)&received_word, sizeof received_word) && received_word == token) {
       setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
       disable_delay(socket);
       return socket;
@@ -82,7 +82,7 @@ int accept_word(int listener, uint64_t word)
   DIE("none of 100 connections is from the back-end");
 }
 
-int connect_to(const char *address, int port, uint64_t word)
+int connect_to(const char *address, int port, uint64_t token)
 {
   char service[16];
   snprintf(service, sizeof service, "%d", port);
@@ -94,7 +94,7 @@ int connect_to(const char *address, int port, uint64_t word)
     DIE("cannot connect to %s port %d: %s", address, port, strerror(errno));
   freeaddrinfo(list);
   disable_delay(connection);
-  if (!send_all(connection, (const char *)&word, sizeof word)) DIE("cannot send to %s: %s", address, strerror(errno));
+  if (!send_all(connection, (const char *)&token, sizeof token)) DIE("cannot send to %s: %s", address, strerror(errno));
   return connection;
 }
 

@@ -9,7 +9,7 @@ typedef struct {
   OptionKind kind;
   size_t offset;
   double minimum;
-  bool exclusive; /* least itself is not allowed */
+  bool exclusive; /* `minimum` itself is not allowed */
 } Option;
 
 #define AT(member) offsetof(Options, member)
@@ -39,16 +39,16 @@ static void set_option(Options *options, const Option *option, const char *text)
     return;
   }
   if (option->kind == REAL) {
-    bool good = parse_real(text, target);
-    if (good) number = *(double *)target;
-    if (good && (option->exclusive ? number > option->minimum : number >= option->minimum)) return;
+    bool is_number = parse_real(text, target);
+    if (is_number) number = *(double *)target;
+    if (is_number && (option->exclusive ? number > option->minimum : number >= option->minimum)) return;
     user_error("--%s: found '%s', wanted a number %s %g", option->name, text, option->exclusive ? "above" : "from",
                option->minimum);
   }
-  bool good = parse_integer(text, target);
-  if (good) number = (double)*(long long *)target;
-  bool small = strcmp(option->name, "seed") == 0 || number <= (double)max_sample_option;
-  if (!good || number < option->minimum || !small)
+  bool is_number = parse_integer(text, target);
+  if (is_number) number = (double)*(long long *)target;
+  bool is_within_limit = strcmp(option->name, "seed") == 0 || number <= (double)max_sample_option;
+  if (!is_number || number < option->minimum || !is_within_limit)
     user_error("--%s: found '%s', wanted a whole number from %g", option->name, text, option->minimum);
 }
 

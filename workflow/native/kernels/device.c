@@ -45,11 +45,11 @@ static int read_thread_count(void)
 /* A path of the user, not a name that the loader searches for. */
 static void open_accelerator(Device *device, const char *path)
 {
-  struct stat about;
+  struct stat status;
   if (path[0] != '/') user_error("%s: found '%s', wanted the absolute path of a shared object", accelerator_variable, path);
-  if (stat(path, &about) != 0) user_error("%s: %s: %s", accelerator_variable, path, strerror(errno));
-  if (!S_ISREG(about.st_mode)) user_error("%s: %s: found no file, wanted a shared object", accelerator_variable, path);
-  if (about.st_mode & S_IWOTH) user_error("%s: %s: found a file that is writable by all users", accelerator_variable, path);
+  if (stat(path, &status) != 0) user_error("%s: %s: %s", accelerator_variable, path, strerror(errno));
+  if (!S_ISREG(status.st_mode)) user_error("%s: %s: found no file, wanted a shared object", accelerator_variable, path);
+  if (status.st_mode & S_IWOTH) user_error("%s: %s: found a file that is writable by all users", accelerator_variable, path);
   device->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!device->library) user_error("%s: %s", accelerator_variable, dlerror());
   if (!find_function(device->library, "commodel_begin", &device->begin) ||

@@ -89,7 +89,7 @@ void close_pivots(Pivots *p);
 
 /* ---- product.c: verification of C = A B; collective ---- */
 typedef struct {
-  Rectangle place;
+  Rectangle rectangle;
   int side;              /* of a block, in doubles */
   size_t n, first, last; /* of the matrix; the columns of A and rows of B that were multiplied */
   double *vector, *wanted, *allowed;

@@ -13,7 +13,7 @@ enum { MAX_SIDE = 1 << 20, FIELDS = 5, WITH_SPEED };
 static const char header[] = "rank,x,y,width,height", header_with_speed[] = "rank,x,y,width,height,speed";
 
 typedef struct {
-  Rectangle place;
+  Rectangle rectangle;
   int rank, line;
   double speed;
 } Row;
@@ -36,17 +36,17 @@ static Row parse_row(const char *path, int line, char *text, int wanted)
   Row row = {{numbers[1], numbers[2], numbers[3], numbers[4]}, numbers[0], line, 0};
   if (wanted == WITH_SPEED && !(parse_real(fields[FIELDS], &row.speed) && row.speed > 0))
     user_error("%s:%d: column speed: found '%.80s', wanted a number above 0", path, line, fields[FIELDS]);
-  if ((row.place.width == 0) != (row.place.height == 0))
+  if ((row.rectangle.width == 0) != (row.rectangle.height == 0))
     user_error("%s:%d: found %d x %d blocks, wanted both above 0, or both 0 of a rank without work", path, line,
-               row.place.width, row.place.height);
+               row.rectangle.width, row.rectangle.height);
   return row;
 }
 
 static int compare_rows(const void *a, const void *b)
 {
   const Row *p = a, *q = b;
-  if (p->place.x != q->place.x) return p->place.x < q->place.x ? -1 : 1;
-  return (p->place.y > q->place.y) - (p->place.y < q->place.y);
+  if (p->rectangle.x != q->rectangle.x) return p->rectangle.x < q->rectangle.x ? -1 : 1;
+  return (p->rectangle.y > q->rectangle.y) - (p->rectangle.y < q->rectangle.y);
 }
 
 int shared_length(int start, int length, int other, int other_length)
@@ -58,22 +58,22 @@ int shared_length(int start, int length, int other, int other_length)
 
 static void check_tiling(const char *path, Partition *partition, Row *rows, int count)
 {
-  long long area = 0, whole = (long long)partition->side * partition->side;
+  long long area = 0, square_area = (long long)partition->side * partition->side;
   qsort(rows, (size_t)count, sizeof *rows, compare_rows);
   partition->columns = true;
   for (int i = 0; i < count; i++) {
-    Rectangle a = rows[i].place;
+    Rectangle a = rows[i].rectangle;
     area += (long long)a.width * a.height;
-    for (int j = i + 1; j < count && rows[j].place.x < a.x + a.width; j++) {
-      Rectangle b = rows[j].place;
+    for (int j = i + 1; j < count && rows[j].rectangle.x < a.x + a.width; j++) {
+      Rectangle b = rows[j].rectangle;
       if (!b.width) continue;
       if (shared_length(a.y, a.height, b.y, b.height))
         user_error("%s:%d: found a rectangle that overlaps that of line %d", path, rows[j].line, rows[i].line);
       if (a.x != b.x || a.width != b.width) partition->columns = false;
     }
   }
-  if (area != whole)
-    user_error("%s: found rectangles of %lld blocks in all, wanted %lld: %d x %d without a gap", path, area, whole,
+  if (area != square_area)
+    user_error("%s: found rectangles of %lld blocks in all, wanted %lld: %d x %d without a gap", path, area, square_area,
                partition->side, partition->side);
 }
 
@@ -91,9 +91,9 @@ Partition read_partition(const char *path)
   for (int number = 2; (line = next_line(&cursor)); number++) {
     if (!*line) continue;
     Row row = rows[count++] = parse_row(path, number, line, speeds ? WITH_SPEED : FIELDS);
-    int right = row.place.x + row.place.width, bottom = row.place.y + row.place.height;
-    if (row.place.width && right > partition.side) partition.side = right;
-    if (row.place.width && bottom > partition.side) partition.side = bottom;
+    int right = row.rectangle.x + row.rectangle.width, bottom = row.rectangle.y + row.rectangle.height;
+    if (row.rectangle.width && right > partition.side) partition.side = right;
+    if (row.rectangle.width && bottom > partition.side) partition.side = bottom;
   }
   if (partition.side == 0) user_error("%s: found no block, wanted at least one", path);
   if (partition.side > MAX_SIDE) user_error("%s: found %d blocks in a row, wanted at most %d", path, partition.side, MAX_SIDE);
@@ -106,7 +106,7 @@ Partition read_partition(const char *path)
     if (rank >= count) user_error("%s:%d: found rank %d, wanted ranks 0 to %d, one per line", path, rows[i].line, rank, count - 1);
     if (line_of[rank]) user_error("%s:%d: found rank %d, which line %d has", path, rows[i].line, rank, line_of[rank]);
     line_of[rank] = rows[i].line;
-    partition.of[rank] = rows[i].place;
+    partition.of[rank] = rows[i].rectangle;
     if (speeds) partition.speed[rank] = rows[i].speed;
   }
   check_tiling(path, &partition, rows, count);
@@ -120,12 +120,12 @@ Partition broadcast_partition(const char *path, int rank)
 {
   Partition partition = {0};
   if (rank == 0) partition = read_partition(path);
-  int about[4] = {partition.side, partition.ranks, partition.columns, partition.speed != NULL};
-  MPI_TRY(MPI_Bcast(about, 4, MPI_INT, 0, MPI_COMM_WORLD));
-  size_t ranks = (size_t)about[1];
+  int partition_header[4] = {partition.side, partition.ranks, partition.columns, partition.speed != NULL};
+  MPI_TRY(MPI_Bcast(partition_header, 4, MPI_INT, 0, MPI_COMM_WORLD));
+  size_t ranks = (size_t)partition_header[1];
   if (rank != 0) {
-    partition = (Partition){about[0], about[1], about[2], allocate(ranks, sizeof(Rectangle)), NULL};
-    if (about[3]) partition.speed = allocate(ranks, sizeof *partition.speed);
+    partition = (Partition){partition_header[0], partition_header[1], partition_header[2], allocate(ranks, sizeof(Rectangle)), NULL};
+    if (partition_header[3]) partition.speed = allocate(ranks, sizeof *partition.speed);
   }
   MPI_TRY(MPI_Bcast(partition.of, partition.ranks * (int)(sizeof(Rectangle) / sizeof(int)), MPI_INT, 0, MPI_COMM_WORLD));
   if (partition.speed) MPI_TRY(MPI_Bcast(partition.speed, partition.ranks, MPI_DOUBLE, 0, MPI_COMM_WORLD));

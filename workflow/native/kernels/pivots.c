@@ -153,22 +153,22 @@ static uint64_t first_word(int k, bool of_row, int rectangle)
 
 static const uint64_t step = 0x94d049bb133111ebu;
 
-static void fill_block(char *block, size_t bytes, uint64_t word)
+static void fill_block(char *block, size_t bytes, uint64_t pattern_word)
 {
   size_t at = 0;
-  for (; at + WORD_BYTES <= bytes; at += WORD_BYTES, word += step) memcpy(block + at, &word, WORD_BYTES);
-  memcpy(block + at, &word, bytes - at);
+  for (; at + WORD_BYTES <= bytes; at += WORD_BYTES, pattern_word += step) memcpy(block + at, &pattern_word, WORD_BYTES);
+  memcpy(block + at, &pattern_word, bytes - at);
 }
 
-static bool equals_block(const char *block, size_t bytes, uint64_t word)
+static bool equals_block(const char *block, size_t bytes, uint64_t pattern_word)
 {
   uint64_t differ = 0, arrived;
   size_t at = 0;
-  for (; at + WORD_BYTES <= bytes; at += WORD_BYTES, word += step) {
+  for (; at + WORD_BYTES <= bytes; at += WORD_BYTES, pattern_word += step) {
     memcpy(&arrived, block + at, WORD_BYTES);
-    differ |= arrived ^ word;
+    differ |= arrived ^ pattern_word;
   }
-  return !differ && memcmp(block + at, &word, bytes - at) == 0;
+  return !differ && memcmp(block + at, &pattern_word, bytes - at) == 0;
 }
 
 static void fill(char *blocks, size_t bytes, int count, int k, bool of_row, int first, bool owned)

@@ -17,8 +17,8 @@ enum { SMALL = 192 }; /* rows of a matrix that is also checked element by elemen
 static void add_matrix_vector(double *sum, const double *matrix, const Product *p, const double *vector, size_t first, size_t last,
                       size_t low, size_t high, bool absolute)
 {
-  size_t side = (size_t)p->side, row = (size_t)p->place.y * side, column = (size_t)p->place.x * side;
-  size_t rows = (size_t)p->place.height * side, columns = (size_t)p->place.width * side;
+  size_t side = (size_t)p->side, row = (size_t)p->rectangle.y * side, column = (size_t)p->rectangle.x * side;
+  size_t rows = (size_t)p->rectangle.height * side, columns = (size_t)p->rectangle.width * side;
   for (size_t i = 0; i < rows; i++) {
     if (row + i < low || row + i >= high) continue;
     double of_row = 0;
@@ -52,7 +52,7 @@ Product *open_product(const Partition *partition, int rank, int side, int first,
 {
   Product *p = allocate(1, sizeof *p);
   size_t length = (size_t)side;
-  *p = (Product){.place = rectangle_of(partition, rank), .side = side, .n = (size_t)partition->side * length,
+  *p = (Product){.rectangle = rectangle_of(partition, rank), .side = side, .n = (size_t)partition->side * length,
                  .first = (size_t)first * length, .last = (size_t)last * length};
   p->vector = allocate(p->n, sizeof *p->vector);
   for (size_t i = 0; i < p->n; i++) {
@@ -67,8 +67,8 @@ Product *open_product(const Partition *partition, int rank, int side, int first,
 
 static void verify_elements(const Product *p, const double *c)
 {
-  size_t side = (size_t)p->side, row = (size_t)p->place.y * side, column = (size_t)p->place.x * side;
-  size_t rows = (size_t)p->place.height * side, columns = (size_t)p->place.width * side;
+  size_t side = (size_t)p->side, row = (size_t)p->rectangle.y * side, column = (size_t)p->rectangle.x * side;
+  size_t rows = (size_t)p->rectangle.height * side, columns = (size_t)p->rectangle.width * side;
   for (size_t i = row; i < row + rows; i++)
     for (size_t j = column; j < column + columns; j++) {
       double sum = 0, absolute = 0, found = c[(i - row) * columns + j - column];

@@ -26,7 +26,7 @@ static const Column columns[] = {
     {"bytes", "B", "of a block, or 8 of a cell", BYTES},
     {"watched", "", "the rank whose time is the sample", COUNT},
 };
-static const double min_span = 1e-3, lead = 1e-3; /* seconds */
+static const double min_span = 1e-3, alignment_lead = 1e-3; /* seconds */
 
 typedef struct {
   Run *run;
@@ -79,13 +79,13 @@ static void verify_gemm(const State *s, const double *result)
   const double *a = s->in[0], *b = s->in[1];
   for (size_t n = 0; n < s->rows + s->width; n++) {
     size_t i = n < s->rows ? n : s->rows - 1, j = n < s->rows ? s->width - 1 : n - s->rows;
-    double sum = 0, sizes = 0;
+    double sum = 0, magnitudes = 0;
     for (size_t p = 0; p < s->side; p++) {
       double term = a[i * s->side + p] * b[p * s->width + j];
       sum += term;
-      sizes += fabs(term);
+      magnitudes += fabs(term);
     }
-    if (!(fabs(result[i * s->width + j] - sum) <= 2 * (double)s->side * DBL_EPSILON * sizes))
+    if (!(fabs(result[i * s->width + j] - sum) <= 2 * (double)s->side * DBL_EPSILON * magnitudes))
       DIE("rank %d: the product does not verify: C(%zu, %zu) is %.17g, wanted %.17g", s->run->rank, i, j,
           result[i * s->width + j], sum);
   }
@@ -152,7 +152,7 @@ static double execute_for(State *s, double span)
 static void pass(void *state)
 {
   State *s = state;
-  align_pass(s->run->alignment, lead);
+  align_pass(s->run->alignment, alignment_lead);
   double seconds = execute_for(s, s->span), watched = s->run->rank == s->watched ? seconds : 0;
   MPI_TRY(MPI_Reduce(&watched, &s->run->seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
 }

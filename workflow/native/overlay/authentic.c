@@ -9,7 +9,7 @@
 typedef struct {
   uint32_t state[8];
   uint64_t bytes;
-  unsigned char rest[64];
+  unsigned char partial[64];
 } Sha256;
 
 static const uint32_t constants[64] = {
@@ -49,17 +49,17 @@ static void begin(Sha256 *hash)
 static void add(Sha256 *hash, const void *bytes, size_t count)
 {
   const unsigned char *at = bytes;
-  size_t held = hash->bytes % 64;
+  size_t buffered = hash->bytes % 64;
   hash->bytes += count;
-  if (held) {
-    size_t some = count < 64 - held ? count : 64 - held;
-    memcpy(hash->rest + held, at, some);
-    at += some, count -= some;
-    if (held + some < 64) return;
-    block_of(hash->state, hash->rest);
+  if (buffered) {
+    size_t part_bytes = count < 64 - buffered ? count : 64 - buffered;
+    memcpy(hash->partial + buffered, at, part_bytes);
+    at += part_bytes, count -= part_bytes;
+    if (buffered + part_bytes < 64) return;
+    block_of(hash->state, hash->partial);
   }
   for (; count >= 64; at += 64, count -= 64) block_of(hash->state, at);
-  if (count) memcpy(hash->rest, at, count);
+  if (count) memcpy(hash->partial, at, count);
 }
 
 static void end(Sha256 *hash, unsigned char digest[static DIGEST_BYTES])

@@ -83,7 +83,7 @@ static int rank_in_job(void)
 
 static FILE *open_own(const char *path)
 {
-  struct stat about;
+  struct stat status;
   int fd; /* non-blocking: opening a pipe would wait for its other end */
   double since = now();
   while ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 && errno == ENOENT && now() - since < patience)
@@ -91,7 +91,7 @@ static FILE *open_own(const char *path)
   FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
   if (!file && fd >= 0) close(fd);
   if (!file) return overlay_fail("%s: cannot read the connection file: %s", path, strerror(errno)), NULL;
-  if (fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() && !(about.st_mode & 077))
+  if (fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() && !(status.st_mode & 077))
     return file;
   fclose(file);
   return overlay_fail("%s: wanted a connection file that is one's own, and only one's own to read", path), NULL;
@@ -103,8 +103,8 @@ Role read_connection_file(const char *path, int wanted, char attach[static MOST_
   FILE *file = open_own(path);
   if (!file) return FRONT_END;
   char line[MOST_ADDRESS + 100], token[2 * TOKEN_BYTES + 1] = "", tags[6] = "", host[MOST_ADDRESS], internal[10] = "";
-  int number = 1, known = -1, code = OVERLAY_OK;
-  while (code == OVERLAY_OK && known != wanted && fgets(line, sizeof line, file)) {
+  int number = 1, listed_number = -1, code = OVERLAY_OK;
+  while (code == OVERLAY_OK && listed_number != wanted && fgets(line, sizeof line, file)) {
     unsigned port, node;
     int end = 0;
     *internal = '\0';
@@ -112,9 +112,9 @@ Role read_connection_file(const char *path, int wanted, char attach[static MOST_
         : number == 2
             ? (sscanf(line, "token %64[0-9a-f] %5[tags]\n%n", token, tags, &end) == 2 && end && !line[end]) ||
                   (sscanf(line, "token %64[0-9a-f]\n%n", token, &end) == 1 && end && !line[end])
-            : sscanf(line, "%9d %299s %5u %9u %9[internal]\n%n", &known, host, &port, &node, internal, &end) >= 4 &&
+            : sscanf(line, "%9d %299s %5u %9u %9[internal]\n%n", &listed_number, host, &port, &node, internal, &end) >= 4 &&
                   (!*internal || strcmp(internal, "internal") == 0)) {
-      if (number > 2 && known == wanted) snprintf(attach, MOST_ADDRESS + 110, "%s %u %u %s%s", host, port, node, token, *tags ? " tags" : "");
+      if (number > 2 && listed_number == wanted) snprintf(attach, MOST_ADDRESS + 110, "%s %u %u %s%s", host, port, node, token, *tags ? " tags" : "");
     } else {
       line[strcspn(line, "\n")] = '\0';
       static const char *const forms[] = {heading, "token HEX", "NUMBER HOST PORT NODE"};
@@ -124,6 +124,6 @@ Role read_connection_file(const char *path, int wanted, char attach[static MOST_
     number++;
   }
   fclose(file);
-  if (code == OVERLAY_OK && known != wanted) code = overlay_fail("%s: found no back-end %d", path, wanted);
+  if (code == OVERLAY_OK && listed_number != wanted) code = overlay_fail("%s: found no back-end %d", path, wanted);
   return code != OVERLAY_OK ? FRONT_END : *internal ? INTERNAL : BACK_END;
 }

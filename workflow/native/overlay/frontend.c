@@ -21,15 +21,15 @@ static char **copy_command(char *const *command)
 }
 
 /* The overlay-node beside this library, or beside the program that it is a part of. */
-static char *program_beside(void)
+static char *find_node_program(void)
 {
-  Dl_info about;
-  char here[4096];
-  if (!dladdr(&start_seconds, &about) || !about.dli_fname || !realpath(about.dli_fname, here)) return NULL;
-  char *slash = strrchr(here, '/');
-  size_t room = slash ? (size_t)(slash - here) + sizeof "/overlay-node" : 0;
+  Dl_info library;
+  char library_path[4096];
+  if (!dladdr(&start_seconds, &library) || !library.dli_fname || !realpath(library.dli_fname, library_path)) return NULL;
+  char *slash = strrchr(library_path, '/');
+  size_t room = slash ? (size_t)(slash - library_path) + sizeof "/overlay-node" : 0;
   char *path = room ? malloc(room) : NULL;
-  if (path) snprintf(path, room, "%.*s/overlay-node", (int)(slash - here), here);
+  if (path) snprintf(path, room, "%.*s/overlay-node", (int)(slash - library_path), library_path);
   return path;
 }
 
@@ -52,7 +52,7 @@ static int take_settings(OverlayNetwork *network, const OverlayOptions *options)
   if (options->join && !options->connection_file)
     return overlay_fail("wanted a connection file for back-ends that are to join");
   settings->folder = getcwd(NULL, 0);
-  settings->program = options->node_program ? strdup(options->node_program) : program_beside();
+  settings->program = options->node_program ? strdup(options->node_program) : find_node_program();
   if (options->backend) settings->backend = copy_command(options->backend);
   if (options->launch) settings->launch = copy_command(options->launch);
   if (!settings->folder || !settings->program)
@@ -79,7 +79,7 @@ static int plant(OverlayNetwork *network, const OverlayOptions *options)
 }
 
 /* Turns until the internal processes, or all, are there. */
-static int wait_for(OverlayNetwork *network, const double *phase, double seconds, const char *what)
+static int wait_for(OverlayNetwork *network, const double *phase, double seconds, const char *awaited)
 {
   double end = now() + seconds;
   while (*phase <= 0) {
@@ -90,7 +90,7 @@ static int wait_for(OverlayNetwork *network, const double *phase, double seconds
         bool there = phase == &network->phases.tree ? network->children[i]->tree_up : network->children[i]->ready;
         if (!there && !missing++) first = network->children[i]->node;
       }
-      overlay_fail("%s not up after %.0f s: no word of %d of %d sub-trees, %s the first", what, seconds, missing,
+      overlay_fail("%s not up after %.0f s: no word of %d of %d sub-trees, %s the first", awaited, seconds, missing,
                    network->nchildren, first < 0 ? "none" : network->tree->name[first]);
       return OVERLAY_TIMEOUT;
     }
@@ -136,21 +136,21 @@ int overlay_await(OverlayNetwork *network, double seconds)
   return result;
 }
 
-static int lost_locked(const OverlayNetwork *network, int *backends, int most)
+static int lost_locked(const OverlayNetwork *network, int *backends, int max_count)
 {
   int count = 0;
   for (uint32_t i = 0; network->lost && i < network->backends; i++) {
     if (!network->lost[i]) continue;
-    if (count < most) backends[count] = (int)i;
+    if (count < max_count) backends[count] = (int)i;
     count++;
   }
   return count;
 }
 
-int overlay_lost(const OverlayNetwork *network, int *backends, int most)
+int overlay_lost(const OverlayNetwork *network, int *backends, int max_count)
 {
   enter(network);
-  int result = lost_locked(network, backends, most);
+  int result = lost_locked(network, backends, max_count);
   leave(network);
   return result;
 }

@@ -28,13 +28,13 @@ void free_command(char **command)
 }
 
 /* The word with another one in a place in it, as {host}. */
-static char *filled(const char *word, const char *place, const char *with)
+static char *replace_placeholder(const char *word, const char *placeholder, const char *value)
 {
-  const char *at = strstr(word, place);
+  const char *at = strstr(word, placeholder);
   if (!at) return strdup(word);
-  size_t room = strlen(word) + strlen(with) + 1;
+  size_t room = strlen(word) + strlen(value) + 1;
   char *copy = malloc(room);
-  if (copy) snprintf(copy, room, "%.*s%s%s", (int)(at - word), word, with, at + strlen(place));
+  if (copy) snprintf(copy, room, "%.*s%s%s", (int)(at - word), word, value, at + strlen(placeholder));
   return copy;
 }
 
@@ -52,7 +52,7 @@ char **launch_command(char *const *launch, const char *host, const char *program
            NULL;
   char **command = calloc(words + 3, sizeof *command);
   int whole = command != NULL;
-  for (size_t i = 0; whole && i < words; i++) whole = (command[i] = filled(launch[i], "{host}", host)) != NULL;
+  for (size_t i = 0; whole && i < words; i++) whole = (command[i] = replace_placeholder(launch[i], "{host}", host)) != NULL;
   whole = whole && (command[words] = strdup(program)) && (command[words + 1] = strdup("--boot"));
   if (whole) return command;
   free_command(command);
@@ -178,8 +178,8 @@ int start_step(OverlayNetwork *network, const char *connection_file)
   int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
   bool whole = command && hosts && file && input >= 0;
   for (size_t i = 0; whole && i < words; i++) {
-    char *counted = filled(settings->launch[i], "{tasks}", tasks);
-    whole = counted && (command[used++] = filled(counted, "{hosts}", hosts));
+    char *counted = replace_placeholder(settings->launch[i], "{tasks}", tasks);
+    whole = counted && (command[used++] = replace_placeholder(counted, "{hosts}", hosts));
     free(counted);
   }
   whole = whole && (command[used++] = strdup(settings->program)) && (command[used++] = strdup("--step")) &&

@@ -221,24 +221,24 @@ void note_parent(OverlayNetwork *network, int node, int parent)
 
 int overlay_nodes(const OverlayNetwork *network) { return network->role == FRONT_END ? network->tree->nodes : 0; }
 
-static int node_locked(const OverlayNetwork *network, int node, OverlayNode *about)
+static int node_locked(const OverlayNetwork *network, int node, OverlayNode *node_info)
 {
   const Topology *tree = network->tree;
   if (node < 0 || node >= overlay_nodes(network)) return overlay_fail("found no process %d in the tree", node);
   bool leaf = topology_is_leaf(tree, node);
-  *about = (OverlayNode){.name = tree->name[node], .backend = leaf ? tree->first[node] : -1};
-  about->parent = leaf && network->lost[tree->first[node]] ? OVERLAY_GONE : network->parent_now[node];
-  for (int above = about->parent; above >= 0; above = network->parent_now[above]) about->depth++;
+  *node_info = (OverlayNode){.name = tree->name[node], .backend = leaf ? tree->first[node] : -1};
+  node_info->parent = leaf && network->lost[tree->first[node]] ? OVERLAY_GONE : network->parent_now[node];
+  for (int above = node_info->parent; above >= 0; above = network->parent_now[above]) node_info->depth++;
   for (int other = 1; other < tree->nodes; other++)
-    about->children += network->parent_now[other] == node &&
+    node_info->children += network->parent_now[other] == node &&
                        !(topology_is_leaf(tree, other) && network->lost[tree->first[other]]);
   return OVERLAY_OK;
 }
 
-int overlay_node(const OverlayNetwork *network, int node, OverlayNode *about)
+int overlay_node(const OverlayNetwork *network, int node, OverlayNode *node_info)
 {
   enter(network);
-  int result = node_locked(network, node, about);
+  int result = node_locked(network, node, node_info);
   leave(network);
   return result;
 }

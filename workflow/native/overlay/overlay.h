@@ -27,7 +27,7 @@ OverlayNetwork *overlay_start(const OverlayOptions *options);
 int overlay_await(OverlayNetwork *network, double seconds); /* until all back-ends that others start have attached */
 int overlay_backends(const OverlayNetwork *network);        /* how many there are, the lost ones too */
 const char *overlay_backend_name(const OverlayNetwork *network, int backend); /* host:number of the topology */
-int overlay_lost(const OverlayNetwork *network, int *backends, int most);     /* counts and lists the lost ones */
+int overlay_lost(const OverlayNetwork *network, int *backends, int max_count);     /* counts and lists the lost ones */
 typedef struct { double launch, tree, backends; } OverlayPhases;
 OverlayPhases overlay_phases(const OverlayNetwork *network); /* seconds until each phase of start-up was over */
 enum { OVERLAY_ALONG_TREE, OVERLAY_END_TO_END };
@@ -52,7 +52,7 @@ typedef struct {
   const char *name;
 } OverlayNode;
 int overlay_nodes(const OverlayNetwork *network); /* processes of the topology */
-int overlay_node(const OverlayNetwork *network, int node, OverlayNode *about);
+int overlay_node(const OverlayNetwork *network, int node, OverlayNode *node_info);
 /* ---- Networks: a back-end, and both ---- */
 OverlayNetwork *overlay_attach(const char *connection_file, int backend); /* NULL: by the environment; -1: its rank */
 int overlay_backend(const OverlayNetwork *network);                       /* its own number; -1 in the front-end */
@@ -83,7 +83,7 @@ int overlay_writable(const OverlayStream *stream);                         /* 1:
 int overlay_recv(OverlayStream *stream, double seconds, OverlayPacket **packet); /* overlay_release() it */
 int overlay_recv_any(OverlayNetwork *network, double seconds, OverlayPacket **packet, OverlayStream **stream);
 int overlay_set_argument(OverlayStream *stream, const char *argument);     /* of its filters, from now on */
-int overlay_missing(const OverlayStream *stream, int *backends, int most); /* counts and lists its lost back-ends */
+int overlay_missing(const OverlayStream *stream, int *backends, int max_count); /* counts and lists its lost back-ends */
 void overlay_close_stream(OverlayStream *stream);
 int overlay_ended(const OverlayStream *stream); /* OVERLAY_OK while it goes on, else why it ended */
 /* ---- Packets: %c %uc %hd %uhd %d %ud %ld %uld %f %lf %s, and arrays %ac … %as, by pointer and count ---- */
@@ -94,7 +94,7 @@ typedef struct {
 OverlayPacket *overlay_pack(int tag, const char *format, ...);
 OverlayPacket *overlay_pack_values(int tag, const char *format, const OverlayValue *values);
 int overlay_unpack(OverlayPacket *packet, const char *format, ...);        /* arrays point into the packet */
-int overlay_values(OverlayPacket *packet, OverlayValue *values, int most); /* how many there are; at most 64 */
+int overlay_values(OverlayPacket *packet, OverlayValue *values, int max_count); /* how many there are; at most 64 */
 const char *overlay_format(const OverlayPacket *packet);
 int overlay_tag(const OverlayPacket *packet);
 int overlay_source(const OverlayPacket *packet);    /* lowest back-end in it; -1 from the front-end */

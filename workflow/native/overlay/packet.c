@@ -44,7 +44,7 @@ typedef struct {
   size_t at, end;
 } Walk;
 
-static size_t place(Walk *walk, size_t size, uint64_t count)
+static size_t reserve(Walk *walk, size_t size, uint64_t count)
 {
   size_t start = aligned(walk->at, size);
   if (start > walk->end || count > (walk->end - start) / size) return 0; /* no value lies at 0 */
@@ -56,8 +56,8 @@ static size_t place(Walk *walk, size_t size, uint64_t count)
 static const char *strings_end(const char *first, size_t bytes, uint32_t count)
 {
   for (const char *at = first; count--; at++) {
-    size_t left = bytes - (size_t)(at - first);
-    if (!left || !(at = memchr(at, 0, left))) return NULL;
+    size_t remaining = bytes - (size_t)(at - first);
+    if (!remaining || !(at = memchr(at, 0, remaining))) return NULL;
     if (!count) return at + 1;
   }
   return first;
@@ -108,17 +108,17 @@ static int walk_values(OverlayPacket *packet, const Type *types, int count, Over
     size_t at;
     OverlayValue value = {.ud = 0};
     if (type.array || type.code == 's') {
-      if (!(at = place(&walk, 4, 1))) return overlay_fail("value %d of '%s' is cut off", i + 1, base + sizeof *frame);
+      if (!(at = reserve(&walk, 4, 1))) return overlay_fail("value %d of '%s' is cut off", i + 1, base + sizeof *frame);
       elements = read_count(base + at, turns);
     }
     if (type.code == 's') {
       bytes = elements;
       if (type.array) {
-        if (!(at = place(&walk, 4, 1))) return overlay_fail("value %d of '%s' is cut off", i + 1, base + sizeof *frame);
+        if (!(at = reserve(&walk, 4, 1))) return overlay_fail("value %d of '%s' is cut off", i + 1, base + sizeof *frame);
         bytes = read_count(base + at, turns);
       }
       uint32_t strings = type.array ? elements : 1;
-      if (!(at = place(&walk, 1, bytes)))
+      if (!(at = reserve(&walk, 1, bytes)))
         return overlay_fail("value %d of '%s' is cut off", i + 1, base + sizeof *frame);
       if (!values && strings_end(base + at, bytes, strings) != base + at + bytes)
         return overlay_fail("value %d of '%s' does not hold %u strings", i + 1, base + sizeof *frame, strings);
@@ -126,7 +126,7 @@ static int walk_values(OverlayPacket *packet, const Type *types, int count, Over
       if (values && type.array && !(value.array = string_table(packet, i, base + at, elements)))
         return overlay_fail("no memory for %u strings", elements);
     } else {
-      if (!(at = place(&walk, type.size, elements)))
+      if (!(at = reserve(&walk, type.size, elements)))
         return overlay_fail("value %d of '%s' is cut off", i + 1, base + sizeof *frame);
       if (turns) turn(base + at, type.size, elements);
       if (type.array)
@@ -264,11 +264,11 @@ int overlay_tag(const OverlayPacket *packet) { return packet->frame->tag; }
 int overlay_source(const OverlayPacket *packet) { return origin_of(packet->frame).source; }
 int overlay_leaves(const OverlayPacket *packet) { return (int)origin_of(packet->frame).leaves; }
 
-int overlay_values(OverlayPacket *packet, OverlayValue *values, int most)
+int overlay_values(OverlayPacket *packet, OverlayValue *values, int max_count)
 {
   Type types[MOST_VALUES];
   int count = format_types(overlay_format(packet), types);
-  if (count > most) return overlay_fail("'%s' has %d values, wanted at most %d", overlay_format(packet), count, most);
+  if (count > max_count) return overlay_fail("'%s' has %d values, wanted at most %d", overlay_format(packet), count, max_count);
   return walk_values(packet, types, count, values);
 }
 

@@ -81,12 +81,12 @@ void on_resume(Neighbour *from, OverlayPacket *packet)
 {
   OverlayNetwork *network = from->network;
   OverlayStream *stream = stream_of(network, packet->frame->stream);
-  const uint32_t *seen;
+  const uint32_t *last_numbers;
   uint32_t count;
-  if (!stream || overlay_unpack(packet, "%aud", &seen, &count) != OVERLAY_OK) return;
+  if (!stream || overlay_unpack(packet, "%aud", &last_numbers, &count) != OVERLAY_OK) return;
   if (count != (network->tree ? (uint32_t)network->tree->leaves : 1))
     return peer_lose(&from->peer, "it resumed a stream over other back-ends");
-  stream_resume(stream, seen);
+  stream_resume(stream, last_numbers);
 }
 
 /* Reports losses and the ends of streams again: the lost parent may not have forwarded them. */
@@ -150,9 +150,9 @@ static bool was_lost(const OverlayNetwork *network, const Neighbour *child)
 
 static void resume_at(Neighbour *child, OverlayStream *stream, uint64_t packets, uint32_t queued)
 {
-  bool held = packets <= stream->packets_down && stream->packets_down - packets <= stream->resend_down.count;
-  if (!held || stream_add_link(stream, child, packets, queued) != OVERLAY_OK)
-    return post_control(child, SHUT, stream->id, "%d %s", OVERLAY_LOST, held ? overlay_error() : "packets were lost");
+  bool is_stored = packets <= stream->packets_down && stream->packets_down - packets <= stream->resend_down.count;
+  if (!is_stored || stream_add_link(stream, child, packets, queued) != OVERLAY_OK)
+    return post_control(child, SHUT, stream->id, "%d %s", OVERLAY_LOST, is_stored ? overlay_error() : "packets were lost");
   const Link *link = &stream->links[stream->link_of_child[child->index]];
   post_control(child, RESUME, stream->id, "%aud", link->highest_number_of, (uint32_t)child->width);
   if (stream->argument) post_control(child, ARGUMENT, stream->id, "%s", stream->argument);

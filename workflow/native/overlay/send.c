@@ -1,4 +1,4 @@
-/* send.c: packing and sending in one, on whatever sends packets. */
+/* send.c: packs values and sends the packet in one call. */
 #include "arguments.h"
 
 int overlay_send(OverlayStream *stream, int tag, const char *format, ...)

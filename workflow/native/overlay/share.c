@@ -50,8 +50,8 @@ void await_turn(OverlayNetwork *network, double seconds)
     pthread_cond_wait(&network->share->turned, &network->share->mutex);
     return;
   }
-  double whole, part = modf(now() + seconds, &whole);
-  struct timespec end = {.tv_sec = (time_t)whole, .tv_nsec = (long)(part * 1e9)};
+  double seconds_part, part = modf(now() + seconds, &seconds_part);
+  struct timespec end = {.tv_sec = (time_t)seconds_part, .tv_nsec = (long)(part * 1e9)};
   pthread_cond_timedwait(&network->share->turned, &network->share->mutex, &end);
 }
 

@@ -28,14 +28,14 @@ struct Skew {
   double requested_at, fastest; /* time of the last request; seconds of the fastest round trip so far */
   Clock *ahead;          /* of each of them */
   Clock *backends;       /* of each back-end below, as children sent it */
-  bool *here;            /* by child: it has sent them */
+  bool *child_is_done;            /* by child: it has sent them */
   bool asking, done;
 };
 
 void skew_free(OverlayNetwork *network)
 {
   if (!network->skew) return;
-  free(network->skew->ahead), free(network->skew->backends), free(network->skew->here);
+  free(network->skew->ahead), free(network->skew->backends), free(network->skew->child_is_done);
   free(network->skew);
   network->skew = NULL;
 }
@@ -46,7 +46,7 @@ static void finish(OverlayNetwork *network)
   Skew *skew = network->skew;
   if (skew->asking || skew->done) return;
   for (int i = 0; i < skew->children; i++)
-    if (!skew->here[i]) return;
+    if (!skew->child_is_done[i]) return;
   if (skew->end_to_end) memcpy(skew->backends, skew->ahead, (size_t)skew->count * sizeof *skew->backends);
   for (int leaf = 0; leaf < network->tree->leaves && !skew->end_to_end; leaf++) {
     int child = network->owner[leaf];
@@ -70,7 +70,7 @@ static Neighbour *towards(OverlayNetwork *network, int subject)
 }
 
 /* The stream of a probe is the number of the back-end that answers, counted from 1; 0: the receiver answers. */
-static void ask_next(OverlayNetwork *network)
+static void request_next(OverlayNetwork *network)
 {
   Skew *skew = network->skew;
   for (;; skew->subject++, skew->round = 0, skew->fastest = INFINITY) {
@@ -99,17 +99,17 @@ static int skew_begin(OverlayNetwork *network, uint32_t rounds, bool end_to_end)
   skew->count = end_to_end ? (int)network->backends : network->nchildren;
   skew->ahead = calloc((size_t)skew->count, sizeof *skew->ahead);
   skew->backends = calloc((size_t)network->tree->leaves, sizeof *skew->backends);
-  skew->here = calloc(children, sizeof *skew->here);
-  if (!skew->ahead || !skew->backends || !skew->here) {
+  skew->child_is_done = calloc(children, sizeof *skew->child_is_done);
+  if (!skew->ahead || !skew->backends || !skew->child_is_done) {
     skew_free(network);
     return overlay_fail("no memory for clocks of %zu children", children);
   }
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];
-    skew->here[i] = end_to_end || !child->is_internal || child->gone; /* back-ends have none below */
-    if (!skew->here[i]) post_control(child, SKEW, 0, "%ud", rounds);
+    skew->child_is_done[i] = end_to_end || !child->is_internal || child->gone; /* back-ends have none below */
+    if (!skew->child_is_done[i]) post_control(child, SKEW, 0, "%ud", rounds);
   }
-  ask_next(network);
+  request_next(network);
   return OVERLAY_OK;
 }
 
@@ -154,7 +154,7 @@ void on_echo(Neighbour *from, OverlayPacket *packet)
     skew->ahead[skew->subject] = (Clock){clock - (skew->requested_at + answered) / 2, skew->fastest / 2};
   }
   skew->round++;
-  ask_next(network);
+  request_next(network);
 }
 
 void on_skews(Neighbour *from, OverlayPacket *packet)
@@ -163,11 +163,11 @@ void on_skews(Neighbour *from, OverlayPacket *packet)
   Skew *skew = network->skew;
   const double *seconds;
   uint32_t count;
-  if (!skew || from->index >= skew->children || skew->here[from->index] ||
+  if (!skew || from->index >= skew->children || skew->child_is_done[from->index] ||
       overlay_unpack(packet, "%alf", &seconds, &count) != OVERLAY_OK || count != 2 * (uint32_t)from->width)
     return;
   memcpy(skew->backends + (from->first - (int)network->first), seconds, count * sizeof *seconds);
-  skew->here[from->index] = true;
+  skew->child_is_done[from->index] = true;
   finish(network);
 }
 
@@ -176,11 +176,11 @@ void skew_remove_child(OverlayNetwork *network, const Neighbour *lost)
 {
   Skew *skew = network->skew;
   if (!skew || skew->done) return;
-  if (lost && lost->index < skew->children) skew->here[lost->index] = true;
+  if (lost && lost->index < skew->children) skew->child_is_done[lost->index] = true;
   bool requested =
       skew->asking && (towards(network, skew->subject)->gone || (skew->end_to_end && network->lost[skew->subject]));
   if (requested)
-    ask_next(network);
+    request_next(network);
   else
     finish(network);
 }

@@ -22,7 +22,7 @@ void on_failed(Neighbour *from, OverlayPacket *packet)
   if (overlay_unpack(packet, "%s", &why) == OVERLAY_OK) start_failed(from->network, why);
 }
 
-static void tell_address(OverlayNetwork *network)
+static void send_address(OverlayNetwork *network)
 {
   char address[MOST_ADDRESS + 16];
   snprintf(address, sizeof address, "%s %d", network->host, network->port);
@@ -33,7 +33,7 @@ int start_children(OverlayNetwork *network)
 {
   if (listen_for_children(network) != OVERLAY_OK) return OVERLAY_FAILED;
   bool one_step = network->settings.one_step;
-  if (one_step && network->role == INTERNAL) tell_address(network);
+  if (one_step && network->role == INTERNAL) send_address(network);
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];
     if (one_step || (!child->is_internal && !network->settings.backend)) continue; /* others start it */
@@ -178,7 +178,7 @@ void report_start_progress(OverlayNetwork *network)
       bool attaching = false;
       for (int i = 0; i < network->nchildren; i++)
         attaching = attaching || (!network->children[i]->is_internal && !network->settings.backend);
-      if (attaching && !network->settings.one_step) tell_address(network);
+      if (attaching && !network->settings.one_step) send_address(network);
       post_control(&network->parent, TREE_UP, 0, "");
     }
   }

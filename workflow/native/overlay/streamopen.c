@@ -47,13 +47,13 @@ bool stream_reaches(const OverlayStream *stream, const Neighbour *child)
 /* In the order of back-ends, which is that of the packets of a wave. */
 void stream_insert(OverlayStream *stream, Link link)
 {
-  int place = stream->nlinks++;
-  for (; place && stream->links[place - 1].neighbour->first > link.neighbour->first; place--) {
-    stream->links[place] = stream->links[place - 1];
-    stream->link_of_child[stream->links[place].neighbour->index] = place;
+  int link_index = stream->nlinks++;
+  for (; link_index && stream->links[link_index - 1].neighbour->first > link.neighbour->first; link_index--) {
+    stream->links[link_index] = stream->links[link_index - 1];
+    stream->link_of_child[stream->links[link_index].neighbour->index] = link_index;
   }
-  stream->links[place] = link;
-  stream->link_of_child[link.neighbour->index] = place;
+  stream->links[link_index] = link;
+  stream->link_of_child[link.neighbour->index] = link_index;
   stream->empty += !link.gone;
 }
 
@@ -79,9 +79,9 @@ static int find_filters(OverlayStream *stream, const char *const *names)
 {
   Role role = stream->network->role;
   if (role == BACK_END) return *names[LEAF] ? filter_find(names[LEAF], &stream->filter) : OVERLAY_OK;
-  for (int place = FILTER; role == FRONT_END && place <= LEAF; place++) { /* filters of other processes are checked here, to report errors at once */
+  for (int link_index = FILTER; role == FRONT_END && link_index <= LEAF; link_index++) { /* filters of other processes are checked here, to report errors at once */
     Filter other;
-    if (filter_find(names[place], &other) != OVERLAY_OK) return OVERLAY_FAILED;
+    if (filter_find(names[link_index], &other) != OVERLAY_OK) return OVERLAY_FAILED;
     filter_free(&other);
   }
   int code = filter_find(role == FRONT_END && *names[ROOT] ? names[ROOT] : names[FILTER], &stream->filter);
@@ -134,8 +134,8 @@ OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, OverlayPacket *o
 
 int stream_grow(OverlayStream *stream)
 {
-  size_t children = (size_t)stream->network->nchildren + 1, known = stream->room;
-  if (children <= known) return OVERLAY_OK;
+  size_t children = (size_t)stream->network->nchildren + 1, old_room = stream->room;
+  if (children <= old_room) return OVERLAY_OK;
   Link *links = realloc(stream->links, children * sizeof *links);
   if (links) stream->links = links;
   int *of_child = realloc(stream->link_of_child, children * sizeof *of_child);
@@ -147,7 +147,7 @@ int stream_grow(OverlayStream *stream)
   int *take = realloc(stream->take, children * sizeof *take);
   if (take) stream->take = take;
   if (!links || !of_child || !wave || !waiting_of || !take) return overlay_fail("no memory for a stream over %zu children", children);
-  for (size_t child = known; child < children; child++) of_child[child] = -1;
+  for (size_t child = old_room; child < children; child++) of_child[child] = -1;
   stream->room = children;
   return OVERLAY_OK;
 }

@@ -194,8 +194,8 @@ static uint32_t highest_number_of_all(const OverlayStream *stream, const Link *l
     int backend = link->neighbour->first + i, leaf = backend - (int)network->first;
     if (network->lost[leaf] || network->owner[leaf] != link->neighbour->index || !stream_has_members(stream, backend, 1))
       continue;
-    uint32_t seen = before(link->highest_number, link->highest_number_of[i]) ? link->highest_number_of[i] : link->highest_number;
-    if (!any || before(seen, lowest)) lowest = seen, any = true;
+    uint32_t last_numbers = before(link->highest_number, link->highest_number_of[i]) ? link->highest_number_of[i] : link->highest_number;
+    if (!any || before(last_numbers, lowest)) lowest = last_numbers, any = true;
   }
   return lowest;
 }
@@ -372,8 +372,8 @@ static void note_seen(Link *link, Origin origin)
     return;
   }
   if (!link->highest_number_of && !(link->highest_number_of = calloc((size_t)child->width, sizeof *link->highest_number_of))) return;
-  uint32_t *seen = &link->highest_number_of[origin.source - child->first];
-  if (before(*seen, origin.number)) *seen = origin.number;
+  uint32_t *last_numbers = &link->highest_number_of[origin.source - child->first];
+  if (before(*last_numbers, origin.number)) *last_numbers = origin.number;
 }
 
 uint32_t stream_seen(const OverlayStream *stream, int backend)
@@ -484,13 +484,13 @@ OverlayPacket *stream_take(OverlayStream *stream)
 /* ---- a lost parent, an adopted child ---- */
 void stream_pause(OverlayStream *stream) { stream->up.credit = 0, stream->up.unreturned_bytes = 0; }
 
-void stream_resume(OverlayStream *stream, const uint32_t *seen)
+void stream_resume(OverlayStream *stream, const uint32_t *last_numbers)
 {
   Queue again = {.items = NULL}, received = {.items = NULL};
   int first = (int)stream->network->first;
   for (OverlayPacket *packet; (packet = queue_pop(&stream->resend_up));) {
     Origin origin = origin_of(packet->frame);
-    queue_push(before(seen[origin.source - first], origin.number) ? &again : &received, packet);
+    queue_push(before(last_numbers[origin.source - first], origin.number) ? &again : &received, packet);
   }
   for (OverlayPacket *packet; (packet = queue_pop(&stream->out));) queue_push(&again, packet);
   queue_clear(&stream->out), queue_clear(&stream->resend_up);
@@ -503,14 +503,14 @@ void stream_resume(OverlayStream *stream, const uint32_t *seen)
 int stream_add_link(OverlayStream *stream, Neighbour *child, uint64_t packets, uint32_t queued)
 {
   OverlayNetwork *network = stream->network;
-  uint32_t *seen = calloc((size_t)child->width, sizeof *seen);
-  if (!seen) return overlay_fail("no memory for a stream");
+  uint32_t *last_numbers = calloc((size_t)child->width, sizeof *last_numbers);
+  if (!last_numbers) return overlay_fail("no memory for a stream");
   Link link = {.neighbour = child,
                .credit = (int64_t)network->settings.window - queued,
                .sent = packets,
                .safe = packets,
-               .highest_number_of = seen};
-  for (int i = 0; i < child->width; i++) seen[i] = stream_seen(stream, child->first + i);
+               .highest_number_of = last_numbers};
+  for (int i = 0; i < child->width; i++) last_numbers[i] = stream_seen(stream, child->first + i);
   stream_insert(stream, link);
   stream->rejoined = true;
   return OVERLAY_OK;
@@ -556,14 +556,14 @@ void on_drained(Neighbour *from, OverlayPacket *packet)
   if (stream) without(stream, from);
 }
 
-int stream_missing(const OverlayStream *stream, int *backends, int most)
+int stream_missing(const OverlayStream *stream, int *backends, int max_count)
 {
   int count = 0;
   for (uint32_t pair = 0; pair < stream->members.pairs && stream->network->lost; pair++) {
     const uint32_t *range = &stream->members.ranges[2 * pair];
     for (uint32_t i = range[0]; i < range[0] + range[1]; i++) {
       if (!stream->network->lost[i]) continue;
-      if (count < most) backends[count] = (int)i;
+      if (count < max_count) backends[count] = (int)i;
       count++;
     }
   }

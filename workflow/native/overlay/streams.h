@@ -89,13 +89,13 @@ double streams_deadline(const OverlayNetwork *network);            /* of the nex
 void streams_timed(OverlayNetwork *network);                       /* makes the waves that have timed out */
 void stream_end(OverlayStream *stream, int code, const char *why); /* in this process and below */
 bool stream_has_sources(const OverlayStream *stream);              /* further packets are possible */
-int stream_missing(const OverlayStream *stream, int *backends, int most); /* counts, and lists, its lost back-ends */
+int stream_missing(const OverlayStream *stream, int *backends, int max_count); /* counts, and lists, its lost back-ends */
 bool stream_has_members(const OverlayStream *stream, int first, int width);
 void stream_insert(OverlayStream *stream, Link link);
 int stream_grow(OverlayStream *stream); /* allocates memory for all present children */
 /* After the loss of the parent, stops sending up until stream_resume(), which sends packets that are not safe again. */
 void stream_pause(OverlayStream *stream);
-void stream_resume(OverlayStream *stream, const uint32_t *seen); /* by back-end: the number of the last packet received */
+void stream_resume(OverlayStream *stream, const uint32_t *last_numbers); /* by back-end: the number of the last packet received */
 /* Adds the link to an adopted child, which has received `packets` packets and not yet consumed `queued` bytes. */
 int stream_add_link(OverlayStream *stream, Neighbour *child, uint64_t packets, uint32_t queued);
 uint32_t stream_seen(const OverlayStream *stream, int backend);

@@ -105,11 +105,11 @@ int overlay_set_argument(OverlayStream *stream, const char *argument)
   return result;
 }
 
-int overlay_missing(const OverlayStream *stream, int *backends, int most)
+int overlay_missing(const OverlayStream *stream, int *backends, int max_count)
 {
   const OverlayNetwork *network = stream->network;
   enter(network);
-  int result = stream_missing(stream, backends, most);
+  int result = stream_missing(stream, backends, max_count);
   leave(network);
   return result;
 }

@@ -78,22 +78,22 @@ static const char *word_end(const char *at)
 }
 
 /* host:number, where no program can take a host for an option of its own. */
-static int is_node(const char *word, size_t length)
+static int is_node(const char *token, size_t length)
 {
-  size_t host = strcspn(word, ":");
+  size_t host = strcspn(token, ":");
   if (host == 0 || host >= length || length > TOPOLOGY_MOST_NAME || host + 1 == length) return 0;
   for (size_t i = 0; i < host; i++)
-    if (!strchr(i ? "-._" : "_", word[i]) && !strchr(letters, word[i])) return 0;
-  return strspn(word + host + 1, "0123456789") >= length - host - 1;
+    if (!strchr(i ? "-._" : "_", token[i]) && !strchr(letters, token[i])) return 0;
+  return strspn(token + host + 1, "0123456789") >= length - host - 1;
 }
 
-static int shown(const char *word, size_t length) { return (int)(length > 80 || !word ? 80 : length); }
+static int shown_length(const char *token, size_t length) { return (int)(length > 80 || !token ? 80 : length); }
 
 static int read_statements(Graph *graph, const char *at)
 {
   enum { PARENT, ARROW, CHILDREN } wanted = PARENT;
   int line = 1, parent = -1, children = 0;
-  static const char *const what[] = {"host:NUMBER", "=>", "host:NUMBER or ;"};
+  static const char *const expected[] = {"host:NUMBER", "=>", "host:NUMBER or ;"};
   while (*at) {
     if (*at == '\n') line++;
     if (strchr(" \t\r\n", *at)) {
@@ -108,7 +108,7 @@ static int read_statements(Graph *graph, const char *at)
       const char *end = word_end(at);
       size_t length = end > at ? (size_t)(end - at) : 1;
       if (wanted == ARROW || !is_node(at, length))
-        return overlay_fail("%s:%d: found '%.*s', wanted %s", graph->from, line, shown(at, length), at, what[wanted]);
+        return overlay_fail("%s:%d: found '%.*s', wanted %s", graph->from, line, shown_length(at, length), at, expected[wanted]);
       int entry = entry_of(graph, at, length, line);
       if (entry < 0) return OVERLAY_FAILED;
       if (wanted == PARENT)
@@ -120,14 +120,14 @@ static int read_statements(Graph *graph, const char *at)
   }
   return wanted == PARENT ? OVERLAY_OK
                           : overlay_fail("%s:%d: the statement of '%s' has no end: wanted %s", graph->from, line,
-                                         graph->entries[parent].name, what[wanted]);
+                                         graph->entries[parent].name, expected[wanted]);
 }
 
-static int is_label(const char *word, size_t length)
+static int is_label(const char *token, size_t length)
 {
-  if (length == 0 || length > TOPOLOGY_MOST_NAME || *word == '-' || *word == '.' || *word == ':') return 0;
+  if (length == 0 || length > TOPOLOGY_MOST_NAME || *token == '-' || *token == '.' || *token == ':') return 0;
   for (size_t i = 0; i < length; i++)
-    if (!strchr("-._:", word[i]) && !strchr(letters, word[i])) return 0;
+    if (!strchr("-._:", token[i]) && !strchr(letters, token[i])) return 0;
   return 1;
 }
 
@@ -140,7 +140,7 @@ static int read_table(Graph *graph, const char *at)
     if (end > 0) {
       size_t parent = comma < end ? end - comma - 1 : 0;
       if (comma >= end || !is_label(at, comma) || (parent && !is_label(at + comma + 1, parent)))
-        return overlay_fail("%s:%d: found '%.*s', wanted NODE,PARENT", graph->from, line, shown(at, end), at);
+        return overlay_fail("%s:%d: found '%.*s', wanted NODE,PARENT", graph->from, line, shown_length(at, end), at);
       int node = entry_of(graph, at, comma, line), above = -1;
       if (node < 0 || (parent && (above = entry_of(graph, at + comma + 1, parent, line)) < 0)) return OVERLAY_FAILED;
       if (above >= 0 && join(graph, node, above, line) != OVERLAY_OK) return OVERLAY_FAILED;
@@ -223,15 +223,15 @@ Topology *topology_read(const char *path)
 {
   FILE *file = fopen(path, "rbe");
   if (!file) return overlay_fail("%s: cannot read the topology: %s", path, strerror(errno)), NULL;
-  struct stat about;
+  struct stat status;
   Topology *tree = NULL;
   char *text = NULL;
-  if (fstat(fileno(file), &about) || !S_ISREG(about.st_mode) || about.st_size > MOST_BYTES) {
+  if (fstat(fileno(file), &status) || !S_ISREG(status.st_mode) || status.st_size > MOST_BYTES) {
     overlay_fail("%s: wanted a topology: a plain file of at most %d MiB", path, MOST_BYTES >> 20);
-  } else if (!(text = malloc((size_t)about.st_size + 1))) {
-    overlay_fail("%s: no memory for %lld bytes", path, (long long)about.st_size);
+  } else if (!(text = malloc((size_t)status.st_size + 1))) {
+    overlay_fail("%s: no memory for %lld bytes", path, (long long)status.st_size);
   } else {
-    size_t length = fread(text, 1, (size_t)about.st_size, file);
+    size_t length = fread(text, 1, (size_t)status.st_size, file);
     text[length] = '\0';
     if (strlen(text) != length)
       overlay_fail("%s: found a zero byte, wanted text", path);

@@ -7,7 +7,7 @@
 
 #include "steps.h"
 
-const int commodel_replay_form = 7; /* version of the structures of parts.h, playevents.c and replay.c, which Python checks */
+const int commodel_replay_form = 8; /* version of the structures of parts.h, playevents.c and replay.c, which Python checks */
 
 static int arrive(Play *play, int64_t number, double time)
 {
@@ -43,9 +43,11 @@ static int begin(Play *play, int64_t number, double time)
     message->time = time;
     if (message->lines_left == 0)
         return arrive(play, number, time + message->unshared);
-    const Use *use = &play->parts[number >> play->shift].uses[message->uses], *end = use + message->lines_left;
+    const Part *part = &play->parts[number >> play->shift];
+    const Use *use = &part->uses[message->uses], *end = use + message->lines_left;
+    double weight = part->costs->weights ? part->costs->weights[message - part->messages] : 1.0;
     for (; use < end; use++)
-        if (join(&play->network, use->line, number, use->seconds, time, &play->turn))
+        if (join(&play->network, use->line, (User){use->seconds, weight, number}, time, &play->turn))
             return -1;
     return 0;
 }

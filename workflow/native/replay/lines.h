@@ -1,6 +1,6 @@
-/* lines.h: lines of a network (shared links), each of which divides its bandwidth equally among its messages. `served` is
- * the service that a message present from the start has received; a message that joins leaves when `served` has grown by
- * its seconds (`until`). If messages cause traffic in the opposite direction (`back` of their share),
+/* lines.h: lines of a network (shared links), each of which divides its bandwidth among its messages by their weights. `served`
+ * is the service that a message of weight 1 present from the start has received; a message that joins leaves when `served`
+ * has grown by its seconds over its weight (`until`). If messages cause traffic in the opposite direction (`back` of their share),
  * opposite lines slow each other down. If messages are simulated in bundles, a `Line` is a bundle, which is as fast as its
  * slowest line. In a header for the same reason as events.h. */
 
@@ -26,13 +26,13 @@ typedef struct {
     Runs lines_passed, contenders; /* of each bundle its lines, and the bundles with common lines */
     const double *seconds; /* of each line of a bundle: its time for one unit of service, without sharing */
     const int64_t *opposite; /* of each line of bundles */
-    int64_t *users;          /* of each of these lines; NULL: no bundles */
+    double *users;           /* weight of the messages on each of these lines; NULL: no bundles */
 } Network;
 
-/* The number of users that share a line, including those of the opposite one. */
-static inline double load_of_line(int64_t own, int64_t other, double back)
+/* The weight of the messages that share a line, including those of the opposite one. */
+static inline double load_of_line(double own, double other, double back)
 {
-    return own > other ? (double)own + back * (double)other : (double)other + back * (double)own;
+    return own > other ? own + back * other : other + back * own;
 }
 
 static inline double load_of_bundle(const Network *network, int64_t number)
@@ -40,7 +40,7 @@ static inline double load_of_bundle(const Network *network, int64_t number)
     double max_load = MIN_LOAD;
     for (int64_t at = network->lines_passed.first[number]; at < network->lines_passed.first[number + 1]; at++) {
         int64_t line = network->lines_passed.rows[at], opposite = network->opposite[line];
-        int64_t other = opposite < 0 ? 0 : network->users[opposite];
+        double other = opposite < 0 ? 0.0 : network->users[opposite];
         double load = load_of_line(network->users[line], other, network->back) * network->seconds[at];
         max_load = load > max_load ? load : max_load;
     }
@@ -51,12 +51,12 @@ static inline double load(const Network *network, const Line *line)
 {
     if (network->users)
         return load_of_bundle(network, line - network->lines);
-    int64_t other = line->opposite < 0 ? 0 : network->lines[line->opposite].count;
-    return other == 0 ? (double)line->count : load_of_line(line->count, other, network->back);
+    double other = line->opposite < 0 ? 0.0 : network->lines[line->opposite].weight;
+    return other == 0.0 ? line->weight : load_of_line(line->weight, other, network->back);
 }
 
-/* Adds users to the lines of a bundle. */
-static inline void count_users(Network *network, const Line *line, int64_t change)
+/* Adds the weight of users to the lines of a bundle. */
+static inline void add_weight(Network *network, const Line *line, double change)
 {
     int64_t number = line - network->lines;
     if (network->users)
@@ -136,15 +136,16 @@ static inline int is_first_current(Network *network)
     return 0;
 }
 
-/* Adds a message that would occupy the line for `seconds` without sharing. */
-static inline int join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t *turn)
+/* Adds a user; `until` is the time in seconds for which it would occupy the line without sharing. */
+static inline int join(Network *network, int64_t number, User user, double time, int64_t *turn)
 {
     Line *line = &network->lines[number];
     int idle = line->count == 0;
     line->served = idle ? 0.0 : served(network, line, time);
     serve_affected(network, line, time);
-    count_users(network, line, 1);
-    if (enter(line, (User){line->served + seconds, message}))
+    add_weight(network, line, user.weight);
+    user.until = line->served + user.until / user.weight;
+    if (enter(line, user))
         return -1;
     if (idle) {
         set_due(network, line, time, ++*turn);
@@ -162,13 +163,14 @@ static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
     Event event = network->due.events[0];
     Line *line = &network->lines[event.number];
     int64_t count = 0;
+    double weight = line->weight;
     serve_affected(network, line, event.time);
     line->served = next_user(line)->until;
     double until = line->served * (1 + ROUNDING);
     do
         through[count++] = leave(line);
     while (line->count > 0 && next_user(line)->until <= until);
-    count_users(network, line, -count);
+    add_weight(network, line, line->weight - weight);
     if (line->count > 0) {
         set_due(network, line, event.time, ++*turn);
         replace_first(&network->due, due_event(network, line));

@@ -25,6 +25,7 @@ typedef struct {
 typedef struct {
     const double *send, *receive, *wire, *unshared, *seconds, *work; /* seconds: of each line of each message */
     const double *bundles; /* seconds of each line of each bundle */
+    const double *weights; /* of each message: its part of a shared line relative to others; NULL: equal */
     double back;
 } Costs;
 

@@ -9,12 +9,13 @@
 #include <string.h>
 
 typedef struct {
-    double until;
+    double until, weight;
     int64_t message;
 } User;
 
 typedef struct {
     double served, since, due; /* due: end of its next message */
+    double weight;             /* sum over its users */
     double event_time;              /* time of its current event */
     uint32_t turn, event_turn; /* order of simultaneous events */
     int64_t count;             /* number of users */
@@ -45,6 +46,7 @@ static inline int grow(User **users, int64_t *capacity)
 static inline int enter(Line *line, User user)
 {
     line->count++;
+    line->weight += user.weight;
     if (line->first == line->last)
         line->first = line->last = 0;
     if (line->last == 0 || !sooner(&user, &line->queue[line->last - 1])) {
@@ -81,7 +83,7 @@ static inline int64_t leave(Line *line)
 {
     const User *next = next_user(line);
     int64_t message = next->message;
-    line->count--;
+    line->weight = --line->count ? line->weight - next->weight : 0.0;
     if (next != line->heap || line->heap_count == 0) {
         line->first++;
         return message;

@@ -17,7 +17,7 @@ from commodel.models.evaluation.repeated_rounds import (
     find_representatives,
 )
 from commodel.models.evaluation.replay import Costs, replay, replay_round_by_round
-from commodel.models.evaluation.shared_lines import Lines, Sharing, find_latency
+from commodel.models.evaluation.shared_lines import Lines, Sharing, find_latency, find_weights
 from commodel.models.evaluation.time_order import Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Classes, Values, evaluate_by_distance
 from commodel.patterns.repeated import CompactSchedule, Rounds
@@ -228,6 +228,7 @@ class _TimeOrderReplay:
         ends = (values[name] + seconds for name, seconds in zip(("o_s", "o_r"), copying, strict=True))
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
         wire = find_latency(schedule, values, self.classes)
+        weights = find_weights(schedule, values, self.classes)
         byte_time = self.classes.column("G", schedule.bytes, values)
         columns = (
             send,
@@ -252,7 +253,7 @@ class _TimeOrderReplay:
                 )
             yield (
                 self.programs[key],
-                Traffic(*(column[draw] for column in (*columns, work)), float(opposite_share[draw])),
+                Traffic(*(column[draw] for column in (*columns, work)), float(opposite_share[draw]), weights[draw]),
             )
 
 

@@ -28,6 +28,8 @@ from commodel.patterns.schedule import Schedule, Step
 
 SOURCE, TARGET = 0, 1
 PAIR_LATENCY = "pair_latency"  # setting: seconds above the latency of the class, of nodes (0, 1), (0, 2), …, (1, 2), …
+EQUAL, BY_LATENCY = "equal", "latency"  # values of the setting `sharing`
+MIN_LATENCY = 1e-9  # seconds
 LINK_FACTORS = "link_factors"  # setting: by level, the time per byte of each group's link relative to c_out
 
 
@@ -216,15 +218,28 @@ def read_pair_latency(values: Values) -> np.ndarray | None:
     return matrix + matrix.T
 
 
-def find_latency(schedule: Schedule, values: Values, classes: Classes) -> Array:
-    """Return the latency of every message, by its distance class, and by its pair of nodes if these differ."""
-    latency, matrix = classes.column("L", schedule.bytes, values), read_pair_latency(values)
+def find_latency(schedule: Schedule, values: Values, classes: Classes, bytes: np.ndarray | None = None) -> Array:
+    """Return the latency of every message, by its distance class, and by its pair of nodes if these differ; at its own
+    size or at another one."""
+    latency = classes.column("L", schedule.bytes if bytes is None else bytes, values)
+    matrix = read_pair_latency(values)
     if matrix is None:
         return latency
     ends = schedule.node[schedule.src], schedule.node[schedule.dst]
     in_matrix = np.maximum(*ends) < len(matrix)
     extra = matrix[tuple(np.where(in_matrix, end, 0) for end in ends)]
     return np.maximum(latency + np.where(in_matrix, extra, 0.0), 0.0)
+
+
+def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequence[Array | None]:
+    """Return for each draw the weight of every message on a shared line: in inverse proportion to the latency of an
+    empty message between its nodes, as with TCP's congestion control; None: all are equal."""
+    if values.settings.get("sharing") != BY_LATENCY:
+        return [None] * values.lead[0]
+    latency = np.maximum(find_latency(schedule, values, classes, np.zeros(len(schedule.src))), MIN_LATENCY)
+    return np.broadcast_to(
+        latency.min(axis=-1, initial=np.inf, keepdims=True) / latency, (*values.lead, latency.shape[-1])
+    )
 
 
 class Lines:
@@ -328,7 +343,7 @@ class Lines:
             for kind, classes_of_way, groupings, links_each in (
                 ("out", leaving, (out,) if split else (out, into), links),
                 ("in", leaving, (into,) if split else (), links),
-                ("pair", crossing, (LineGrouping(source, target, half),), 1),
+                ("pair", leaving if level == NODE else crossing, (LineGrouping(source, target, half),), 1),
                 ("all", crossing, (LineGrouping(Groups(around[number], SOURCE), half=True),), 1),
                 ("inside", range(number, number + 1), (LineGrouping(source, half=True),), 1),
             ):

@@ -155,6 +155,7 @@ class Traffic:
     uses: Array  # time of each line for each of its messages
     work: Array
     back: float = 0.0  # share of the opposite line that a message takes
+    weights: np.ndarray | None = None  # of each message: its part of a shared line relative to others; None: equal
 
 
 MAX_QUEUE = 8  # concurrent messages of one rank to another; longer queues are simulated in bundles
@@ -255,7 +256,7 @@ class _NativeProgram(Structure):
 
 class _NativeCosts(Structure):
     _fields_ = [
-        *make_pointer_fields("send", "receive", "wire", "alone", "seconds", "work", "bundles"),
+        *make_pointer_fields("send", "receive", "wire", "alone", "seconds", "work", "bundles", "weights"),
         ("back", c_double),
     ]
 
@@ -316,6 +317,8 @@ class _Columns:
         else:
             seconds["seconds"], seconds["bundles"] = np.ones(len(program.passed.rows)), costs.uses[bundles.passing]
             runs |= {"bundles": bundles.lines, "meets": bundles.meets}
+        if costs.weights is not None:
+            seconds["weights"] = costs.weights
         self.program = _NativeProgram(
             ranks=schedule.ranks,
             messages=len(schedule.src),

@@ -27,31 +27,31 @@ from commodel.units import format_seconds
 
 def fit(observed: Observed) -> Fitted:
     trips = collect_round_trips(observed)
-    values, notes, unknown, levelled = {}, {}, {}, {}
+    values, notes, unknown, limited_samples = {}, {}, {}, {}
     measured = {"o_s": trips.o_s, "o_r": trips.o_r, "g": trips.spacing}
     for name, draws in measured.items():
         # A rank that receives a message every g is busy for at most g each; the rest is waiting.
         capped = np.minimum(draws, trips.spacing)
         samples = make_sample_values(name, trips.size, capped)
         values |= samples
-        levelled[name] = np.stack(list(samples.values()), axis=-1)
-        unknown |= describe_changed_samples(list(samples), capped[0], levelled[name][0])
+        limited_samples[name] = np.stack(list(samples.values()), axis=-1)
+        unknown |= describe_changed_samples(list(samples), capped[0], limited_samples[name][0])
         waits = draws[0] > (1 + NEGLIGIBLE_DIFFERENCE) * capped[0]
         for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True):
             notes[make_sample_key(name, size)] = (
                 f"measured {format_seconds(seconds)}: the part beyond the gap is waiting"
             )
-    gap = _limit_gap(**levelled)
+    gap = _limit_gap(**limited_samples)
     L = np.maximum(trips.one_way[:, 0] - gap[:, 0], 0)
 
     one_way = L[0] + gap[0]
-    if missed := trips.describe_error(one_way):
-        notes["L"] = f"one number for all sizes: with L + g(m) {missed}"
+    if error_text := trips.describe_error(one_way):
+        notes["L"] = f"one number for all sizes: with L + g(m) {error_text}"
     curves = (
         make_curve("half a round trip", trips.size, trips.one_way[0], one_way, "L + g(m)"),
         make_sampled_curve("spacing of a burst", trips.size, trips.spacing, gap[0]),
-        make_sampled_curve("send overhead", trips.size, trips.o_s, levelled["o_s"][0]),
-        make_sampled_curve("receive overhead", trips.size, trips.o_r, levelled["o_r"][0]),
+        make_sampled_curve("send overhead", trips.size, trips.o_s, limited_samples["o_s"][0]),
+        make_sampled_curve("receive overhead", trips.size, trips.o_r, limited_samples["o_r"][0]),
     )
     values |= {"L": L, "gamma": fit_local_work(observed)}
     sizes = trips.size[0], trips.size[-1]

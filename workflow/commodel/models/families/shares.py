@@ -40,7 +40,7 @@ from commodel.models.evaluation.link_sharing import (
     get_levels,
     predict,
 )
-from commodel.models.evaluation.shared_lines import LINK_FACTORS, PAIR_LATENCY
+from commodel.models.evaluation.shared_lines import BY_LATENCY, EQUAL, LINK_FACTORS, PAIR_LATENCY
 from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.channels import fit_local_work
@@ -57,6 +57,7 @@ from commodel.models.fitting.link_capacities import (
     fit_port_factors,
     is_slower,
     select_fastest_ports,
+    shares_by_latency,
 )
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import NEVER, HalfTrip, collect_round_trips, fit_growing_overheads
@@ -65,7 +66,7 @@ from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
 from commodel.units import format_bytes
 
-SETTINGS = {"order": (SHARED, ONE_AT_A_TIME)}
+SETTINGS = {"order": (SHARED, ONE_AT_A_TIME), "sharing": (EQUAL, BY_LATENCY)}
 MAX_PIECES = 8  # of half a round trip as a function of the size
 MIN_NETWORK_SHARE = 0.01  # of half a round trip that is not copying
 PROTOCOL_JUMP = 0.3  # relative change of overheads from one size to the next that is another protocol
@@ -141,6 +142,8 @@ def fit(observed: Observed) -> Fitted:
     }
     if distinguished := distinguish_ways(observed, "order", orders, predict):
         partial.settings["order"] = distinguished[0][1]
+    if shares_by_latency(observed, trips_by_class, sent_estimate, predict):
+        partial.settings["sharing"] = BY_LATENCY
     if links := find_links_by_destination(observed, sent_estimate, _count_links(trips_by_class, shared), predict):
         partial.settings["links"] = links
     if copy_tables := fit_growing_overheads(trips, E):
@@ -296,6 +299,7 @@ FAMILY = Family(
     settings=SETTINGS,
     setting_meanings={
         "order": "Whether a rank's messages to another share their lines, or go one after the other",
+        "sharing": "Whether messages on a line get equal shares, or shares in inverse proportion to their latency",
     },
     limits=describe_limits,
     ignores="which of several links between two groups a message takes",

@@ -17,6 +17,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import BEYOND, NODE, Hierarchy
 from commodel.models import Array
+from commodel.models.evaluation.shared_lines import BY_LATENCY, EQUAL
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import COLLINEAR, fit_least_squares, fit_mean
@@ -60,7 +61,11 @@ def fit_capacities(observed: Observed, trips: TripsByClass, send: Array) -> tupl
         out_capacity, pair_capacity = (
             _fit_capacity(cases, trips, level, how, next_class, sender_busy) for how in ("out", "pair")
         )
-        if level != NODE:  # messages to one group also leave their own, and bound its capacity
+        if level == NODE:  # near nodes may share links that distant ones do not
+            out_capacity = _take_faster(
+                out_capacity, _fit_capacity(cases, trips, level, "far", list(trips)[-1], sender_busy)
+            )
+        else:  # messages to one group also leave their own, and bound its capacity
             out_capacity = {
                 size: np.where(pair_capacity[size][0] < capacity[0], pair_capacity[size], capacity)
                 for size, capacity in out_capacity.items()
@@ -242,6 +247,12 @@ def fit_opposite_share(observed: Observed) -> Array | None:
     return None if slowdown is None else np.clip(slowdown - 1, *BACK_BOUNDS)
 
 
+def _take_faster(near: dict[int, Array], distant: dict[int, Array]) -> dict[int, Array]:
+    """Return the capacities of the messages that leave a node faster, if near and distant ones clearly differ."""
+    common = near.keys() & distant.keys()
+    return distant if common and near[max(common)][0] > CLEAR_EXCESS * distant[max(common)][0] else near
+
+
 def _thin_samples(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
     """Return the fewest samples whose interpolation is within noise of all; only that of the largest size if all sizes
     agree."""
@@ -311,7 +322,22 @@ def _fit_capacity(
                 network_bound.append(size)
         elif not shares:
             return {}
-    return {size: share for size, share in shares.items() if size >= network_bound[-1]}
+    return _add_sizes({size: share for size, share in shares.items() if size >= network_bound[-1]}, trips[distance])
+
+
+def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
+    """Return the capacities also at sizes between those measured at which G is known: relative to G, they are
+    interpolated. A protocol that changes between two measured sizes is thus taken into account."""
+    size = np.array(sorted(shares))
+    between = [length for length in trip.byte_sizes if size[0] < length < size[-1] and length not in shares]
+    if not between:
+        return shares
+    G, places = trip.parts(size.astype(float))[1] / size, np.array(between, dtype=float)
+    if not (G > 0).all():
+        return shares
+    ratio = np.stack([shares[one] for one in size.tolist()], axis=-1) / G
+    added = np.stack([np.interp(places, size, own) for own in ratio]) * trip.parts(places)[1] / places
+    return shares | dict(zip(between, added.T, strict=True))
 
 
 def _subtract_tiny_excess(cases: Cases, trips: TripsByClass, distance: str, busy: float = 0.0) -> Cases:
@@ -438,6 +464,22 @@ def _list_patterns(observed: Observed, how: str, level: str = NODE) -> Iterator[
         if (case.settings["how"], case.settings["level"]) == (how, level) and len(case.seconds):
             nodes = parse_nodes(str(case.settings["where"]))
             yield int(case.settings["bytes"]), float(np.median(case.seconds)), make_pattern(case.settings).place(nodes)
+
+
+def shares_by_latency(observed: Observed, trips: TripsByClass, values: Values, predict: Predict) -> bool:
+    """Return whether most cases `unequal` show shares in inverse proportion to latency.
+
+    If messages to distant nodes are slower even without sharing, the cases do not distinguish this.
+    """
+    between = [trip for name, trip in trips.items() if name != NODE]
+    size = np.array([float(max((size for size, *_ in _list_patterns(observed, "unequal")), default=0))])
+    if len(between) < 2 or between[-1].parts(size)[1][0, 0] > CLEAR_EXCESS * between[0].parts(size)[1][0, 0]:
+        return False
+    behaviours = {
+        sharing: replace(values, settings={**values.settings, "sharing": sharing}) for sharing in (EQUAL, BY_LATENCY)
+    }
+    nearest = [sharing for _, sharing in distinguish_ways(observed, "unequal", behaviours, predict)]
+    return nearest.count(BY_LATENCY) > len(nearest) / 2
 
 
 def find_links_by_destination(

@@ -107,13 +107,13 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     return np.maximum(buffer, 0), "", note
 
 
-def _fit_buffer_by_arrivals(observed: Observed, sent: np.ndarray, passed: Cases) -> Array:
+def _fit_buffer_by_arrivals(observed: Observed, sent: np.ndarray, delivered: Cases) -> Array:
     """Return the datagrams that the network buffers, from the times of their arrival; empty if no flood determines it.
 
     The shortest flood with enough losses is used: in a longer one, senders pause and the buffer is not always full. The
     buffer may hold a part of one more packet, so the draws are spread over one packet.
     """
-    overfull = passed["packets"][passed.seconds[0] < (1 - OVERFULL_SHARE) * sent]
+    overfull = delivered["packets"][delivered.seconds[0] < (1 - OVERFULL_SHARE) * sent]
     floods = observed.cases("flood", MEDIAN_COUNT)
     floods = floods.pick(
         (floods["what"] == "held") & np.isin(floods["packets"], overfull) & (floods.seconds > 0).all(axis=0)
@@ -135,14 +135,14 @@ def describe_overflow(observed: Observed, buffer: Array) -> str:
 def fit_timeout(observed: Observed, rows: int) -> Array | None:
     """Return the retransmission timeout in seconds: the excess of late streams to one rank over the median. None unless
     several streams were late by the same time."""
-    late = []
+    late_times = []
     for case in observed.probes.get("stream", ()):
         median = np.median(case.seconds)
         excess = case.seconds - median
-        late += excess[excess > max(LATE_TIMES * median, LATE_SECONDS)].tolist()
-    late = np.sort(late)
-    equal_waits = [late[(late >= first) & (late <= EQUAL_WAITS * first)] for first in late]
-    waits = max(equal_waits, key=len, default=late)
+        late_times += excess[excess > max(LATE_TIMES * median, LATE_SECONDS)].tolist()
+    late_times = np.sort(late_times)
+    equal_waits = [late_times[(late_times >= first) & (late_times <= EQUAL_WAITS * first)] for first in late_times]
+    waits = max(equal_waits, key=len, default=late_times)
     if len(waits) < MIN_EQUAL_WAITS:
         return None
     return resample_statistic(

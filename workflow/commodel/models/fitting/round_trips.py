@@ -229,6 +229,12 @@ class HalfTrip:
             values[make_sample_key("G", size)] = np.maximum(column - L, 0) / size
         return cls({"L": "constant", "G": TABLE}, values)
 
+    @property
+    def byte_sizes(self) -> list[int]:
+        """The sizes of the samples of G."""
+        keys = map(parse_key, self.values)
+        return sorted(key.sample[0] for key in keys if key.function == "G" and key.sample)
+
     def parts(self, bytes: Array) -> tuple[Array, Array]:
         """Return the time before a message's bytes, and that of the bytes: (draws, sizes) each."""
         values = {name: draws[:, None] for name, draws in self.values.items()}

@@ -1,8 +1,9 @@
 """Probe `capacity`: concurrent messages across the boundary of a node or group, which show the capacity of each level.
 
 Boundaries are crossed from one group to another (`pair`), from a group to all others of the next larger group (`out`),
-or by every group to the next one (`all`). The boundary of a node is crossed from one rank to several nodes (`out`),
-from several nodes to one (`in`), or from every node to the next one (`all`). Within a node, its ranks send to each
+or by every group to the next one (`all`). The boundary of a node is crossed from one rank to several near nodes (`out`)
+or to nodes at the largest distance (`far`), from the ranks of a node to those of another (`pair`), from several nodes
+to one (`in`), or from every node to the next one (`all`). Within a node, its ranks send to each
 other (`inside`). With `ways` 2, as many messages go in the opposite direction.
 
 Further cases show how concurrent messages are treated:
@@ -13,6 +14,8 @@ Further cases show how concurrent messages are treated:
   flight meanwhile.
 - `order`: a rank sends many messages to another, and gets a reply to the first. An early reply shows that messages go
   one after the other.
+- `unequal`: a rank sends to a near node and to a distant one. Equal shares delay the near message more than shares
+  that depend on latency.
 - `against`: a rank sends one message while it receives many. Its delay shows whether acknowledgements are slowed down
   by messages in their direction.
 - `stride`: a group sends to nodes with equal distances of their numbers, which may use the same of several links.
@@ -48,6 +51,8 @@ OPPOSITE_MESSAGES = 8  # messages in the opposite direction of one
 TINY_BYTES = 1  # bytes: its time does not depend on the link
 MIN_CAPACITY_BYTES = 1024  # smallest message for which capacities are measured
 STRIDES = 4, 6, 8, 12  # multiples of usual numbers of parallel links
+MAX_PORT_FLOWS = 8  # nodes with which the rank of a node communicates at a time
+MAX_DISTANT = 3  # distant nodes of cases `unequal`
 COMPUTE_SECONDS = 2e-3  # before a rank takes a message
 MIN_START_BYTES = 256  # smallest message of case `start`
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, rank distance of each, and the nodes of the ranks
@@ -87,11 +92,21 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
     medium = [TINY_BYTES, *medium] if medium else []
     if (largest := max(ports, default=1)) > 1:
         placement = CasePlacement(len(ports[largest]), "block:1", ports[largest])
-        far = CasePlacement(largest + 1, "block:1", _pair_farthest(site, largest))
+        count = min(MAX_PORT_FLOWS, site.nodes - 1)
+        far = CasePlacement(count + 1, "block:1", _pair_farthest(site, count))
         for length in (*medium, size):
-            yield from cases(NODE, "in", largest, far, directions=(1,), bytes=length)
+            yield from cases(NODE, "in", count, far, directions=(1,), bytes=length)
         for length in medium:
             yield from cases(NODE, "out", largest, placement, directions=(1,), bytes=length)
+        for length in (*medium, size) if site.levels.groups else ():
+            yield from cases(NODE, "far", count, far, directions=(1,), bytes=length)
+        for distant in far.where[1 : 1 + MAX_DISTANT] if site.levels.groups else ():
+            three_nodes = CasePlacement(3, "block:1", (*ports[1], distant))
+            yield from cases(NODE, "unequal", 1, three_nodes, directions=(1,))
+    if 1 in ports and (ranks := min(map(site.count_cores, map(site.find_type, ports[1])))) > 1:
+        two_nodes = CasePlacement(2 * ranks, f"block:{ranks}", ports[1])
+        for length in (*medium, size):
+            yield from cases(NODE, "pair", ranks, two_nodes, directions=(1,), bytes=length)
     if 2 in ports:
         for limit in _list_eager_limits(size):
             yield from cases(NODE, "eager", 1, CasePlacement(3, "block:1", ports[2]), directions=(1,), bytes=limit)
@@ -138,7 +153,7 @@ def _choose_port_nodes(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield a node in the middle, and several at the smallest distance; if there is only one, the nearest ones."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     distances = site.levels.distance(node, nodes)
-    near = nodes[np.argsort(distances, kind="stable")][1:9]
+    near = nodes[np.argsort(distances, kind="stable")][1 : 1 + MAX_PORT_FLOWS]
     nearest = near[distances[near] == distances[near].min()] if len(near) else near
     near = nearest if len(nearest) > 1 else near
     for flows in _list_powers(len(near)):
@@ -245,6 +260,8 @@ def make_pattern(case: Settings) -> Schedule:
         src, dst, bytes = ([*column, last] for column, last in ((sent, 1), (sent + 1, 0), (sent + case["bytes"], 0)))
         ends = [*sent, 1], [*sent + 1, 1], [*sent, 1], [*second_ends, 1]
         return make_rank_local_schedule(2, src, dst, bytes, *ends, root=0)
+    if case["how"] == "unequal":
+        return Schedule.of(3, 0, [0, 0], [1, 2], case["bytes"], root=1)
     if case["how"] == "against":
         src, dst = [*(1 + flows % (ranks - 2)), 0], [*(0 * flows), ranks - 1]
         return Schedule.of(ranks, 0, src, dst, case["bytes"], root=ranks - 1)
@@ -252,7 +269,7 @@ def make_pattern(case: Settings) -> Schedule:
         src, dst = flows, (flows + case["step"]) % ranks
     elif case["how"] == "in":
         src, dst = 1 + flows, 0 * flows
-    elif case["level"] == NODE:
+    elif case["level"] == NODE and case["how"] != "pair":
         src, dst = 0 * flows, 1 + flows
     else:
         src, dst = flows, len(flows) + flows

@@ -49,7 +49,7 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
     rank = np.arange(ranks)
     first = make_phase(0, rank, rank ^ 1, bytes, lambda: rank * bytes)
 
-    def to(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+    def find_receiver(number: np.ndarray, source: np.ndarray) -> np.ndarray:
         # Even ranks first send to the lower neighbour, odd ones to the upper.
         return (source + np.where((source + number) % 2, 1, -1)) % ranks
 
@@ -63,7 +63,7 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
     rounds = Rounds(
         ranks,
         ranks // 2 - 1,
-        to,
+        find_receiver,
         last_pair,
         sizes,
         lambda number, source: 2 * bytes * last_pair(number, source),
@@ -90,10 +90,16 @@ def around_the_ring(ranks: int, bytes: int) -> Schedule:
 ALGORITHM = (
     Algorithm("allgather", "bruck", "round s: all blocks to the rank 2^s before", bruck),
     Algorithm(
-        "allgather", "neighbor-exchange", "neighbours exchange the pair of blocks they got last", neighbor_exchange
+        "allgather",
+        "neighbor-exchange",
+        "neighbours exchange the two blocks that they received last",
+        neighbor_exchange,
     ),
     Algorithm(
-        "allgather", "recursive-doubling", "partners at distance 1, 2, 4, … give all they have", recursive_doubling
+        "allgather",
+        "recursive-doubling",
+        "partners at distance 1, 2, 4, … exchange all their blocks",
+        recursive_doubling,
     ),
     Algorithm("allgather", "ring", "every rank forwards the block that it received last", around_the_ring),
 )

@@ -21,7 +21,7 @@ def _complete_spec(arguments: str, defaults: Defaults) -> str:
 
 def _place_block_cyclic(ranks: int, per_node: int, size: int) -> np.ndarray:
     if per_node % size:
-        raise UserError(f"found 'block-cyclic:{per_node}x{size}', wanted blocks of B that fill a node of Q")
+        raise UserError(f"found 'block-cyclic:{per_node}x{size}', wanted Q as a multiple of B")
     return np.arange(ranks) // size % -(-ranks // per_node)
 
 

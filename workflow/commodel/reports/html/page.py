@@ -19,20 +19,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from commodel.files.atomic import write_text
-from commodel.files.streams import return_freed_memory
+from commodel.files.streamed_tables import return_freed_memory
 from commodel.reports.charts import PALETTE
-from commodel.reports.content import list_commands
-from commodel.reports.glossary import explain_terms
-from commodel.reports.pictures.render import TAG, DrawingError, bundle_scripts, find_obstacle, render_svg
-from commodel.reports.pictures.specifications import (
-    GREY,
-    choose_stride,
-    make_config,
-    specify_grid,
-    specify_lines,
-    specify_tiling,
-)
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     COLOURS,
     TEXT_KINDS,
     Answer,
@@ -54,6 +43,17 @@ from commodel.reports.shape import (
     is_finite_number,
     make_raw_link,
 )
+from commodel.reports.glossary import explain_terms
+from commodel.reports.pictures.render import TAG, DrawingError, bundle_scripts, find_obstacle, render_svg
+from commodel.reports.pictures.specifications import (
+    GREY,
+    choose_stride,
+    make_config,
+    specify_grid,
+    specify_lines,
+    specify_tiling,
+)
+from commodel.reports.report_builder import list_commands
 
 MOST_ROWS = 200  # of one table in the markup
 MOST_DATA = 20_000  # of one table in the page: some ten megabytes

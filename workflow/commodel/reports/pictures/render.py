@@ -18,9 +18,9 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.atomic import write_atomically, write_text
 from commodel.files.safe_reading import MIB, read_text
+from commodel.reports.elements import Chart, Front, Report
 from commodel.reports.pictures import scripts
 from commodel.reports.pictures.specifications import add_title, specify_grid, specify_lines, specify_tiling
-from commodel.reports.shape import Chart, Front, Report
 from commodel.sources import ROOT
 
 TAG = re.compile(r"<[a-zA-Z][^<>]*>")  # text has no < in it

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from commodel.reports.charts import PALETTE
-from commodel.reports.shape import Axis, Chart, Grid, Series, Tiling
+from commodel.reports.elements import Axis, Chart, Grid, Series, Tiling
 from commodel.units import format_bytes
 
 INK, DIM, RULE, PAPER, GREY = "#1b2226", "#5c656c", "#e3e7ea", "#ffffff", "#777777"

@@ -16,8 +16,8 @@ from commodel.models.keys import parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts
-from commodel.reports.frames import PLATFORM_COLUMNS, SAMPLE_FILE_COLUMNS, scale_to_shown_units
-from commodel.reports.shape import (
+from commodel.reports.comparison_frame import PLATFORM_COLUMNS, SAMPLE_FILE_COLUMNS, scale_to_shown_units
+from commodel.reports.elements import (
     MICRO,
     MU_SCALE,
     Answer,

@@ -1,7 +1,7 @@
 """Kernels: partitions of the matrix as pictures and tables, speeds of processes (from files and measured kernels), and
 single iterations with their predictions.
 
-`sections` builds the sheet. Rectangles are coloured by speed if known, else by kind of process, else by node."""
+`make_sections` builds the sheet. Rectangles are coloured by speed if known, else by kind of process, else by node."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +17,8 @@ from commodel.compare.kernels import Partition, select_iterations
 from commodel.compare.model_ranking import drop_equal_models, rank_models
 from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.reports.charts import MAX_MODELS, PALE_COLOURS, make_simulation_mark, spans_decades, to_microseconds
-from commodel.reports.frames import list_models, scale_to_shown_units
-from commodel.reports.shape import (
+from commodel.reports.comparison_frame import list_models, scale_to_shown_units
+from commodel.reports.elements import (
     MAX_RECTANGLES,
     MICRO,
     MU_SCALE,
@@ -312,7 +312,7 @@ def make_sections(
     raw: pd.DataFrame | None,
     simulated: set[str],
 ) -> list[Section]:
-    """Return the sheet; none without a kernel. `frame` comes from `frames.prepare`."""
+    """Return the sheet; none without a kernel. `frame` comes from `comparison_frame.prepare_comparison`."""
     if not partitions and not unread:
         return []
     numbered = list(enumerate(sorted(partitions, key=has_equal_shares), 1))

@@ -1,5 +1,5 @@
 """The section on the network: latency and bandwidth between nodes, ordered by group, and slow nodes. The entry point is
-`sections`."""
+`make_sections`."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.network import Network, tabulate_distance_classes
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     MICRO,
     Answer,
     Column,

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import compute_geometric_mean
-from commodel.reports.frames import PLATFORM_COLUMNS, list_leaves
-from commodel.reports.shape import (
+from commodel.reports.comparison_frame import PLATFORM_COLUMNS, list_leaves
+from commodel.reports.elements import (
     MICRO,
     Answer,
     Axis,

@@ -6,8 +6,16 @@ import pandas as pd
 
 from commodel.files.results_folder import Results
 from commodel.records import Plan
-from commodel.reports.frames import PLATFORM_COLUMNS
-from commodel.reports.shape import MICRO, Column, Section, format_simulated, make_table, select_columns, to_plain_value
+from commodel.reports.comparison_frame import PLATFORM_COLUMNS
+from commodel.reports.elements import (
+    MICRO,
+    Column,
+    Section,
+    format_simulated,
+    make_table,
+    select_columns,
+    to_plain_value,
+)
 from commodel.results.process_counts import find_counts_file, read_counts
 
 COLUMNS = [*PLATFORM_COLUMNS, *(Column(key, key) for key in ("name", "settings")), *select_columns("Overlay processes")]

@@ -12,7 +12,7 @@ import numpy as np
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper
 from commodel.records import PlatformKind
 from commodel.reports.charts import bracket_unit, scale_to_micro
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     MICRO,
     Answer,
     Axis,

@@ -24,9 +24,8 @@ from commodel.compare.model_ranking import (
 )
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.records import RECOMMENDED
-from commodel.reports.frames import scale_to_shown_units, select_salient
-from commodel.reports.sections import conditions, standings
-from commodel.reports.shape import (
+from commodel.reports.comparison_frame import scale_to_shown_units, select_salient
+from commodel.reports.elements import (
     Answer,
     Chart,
     Remark,
@@ -45,6 +44,7 @@ from commodel.reports.shape import (
     shorten_list,
     to_plain_value,
 )
+from commodel.reports.sections import measurement_conditions, rankings
 from commodel.units import format_seconds
 
 MIN_COVERAGE = 0.9  # of medians inside
@@ -108,9 +108,9 @@ def find_answers(
             sentences = {
                 RECOMMENDED_FIRST: [],
                 BEST_MODEL: describe_best_model(held_out, best) if len(held_out) else [],
-                WHAT_TO_USE: describe_uses(use, standings.compare_with_default(part)),
+                WHAT_TO_USE: describe_uses(use, rankings.compare_with_default(part)),
                 CERTAINTY: describe_certainty(brief, held_out, best),
-                MISSING: conditions.describe_missing(part, platform in simulated),
+                MISSING: measurement_conditions.describe_missing(part, platform in simulated),
             }
         for question, lines in sentences.items():
             texts = [remark.text for remark in remarks.get(question, ()) if to_plain_value(remark.platform) == platform]
@@ -195,13 +195,13 @@ def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
                 f"{format_size_range(row['smallest'], row['largest'])}."
             )
         return lines
-    recommended = standings.list_recommendations(rows)
+    recommended = rankings.list_recommendations(rows)
     if not recommended:
         return [f"Keep the MPI default: no alternative is clearly faster in {format_count(len(rows), 'workload')}."]
     lines = [recommendation.sentence for recommendation in recommended]
     default_operations = sorted(set(rows["operation"]) - {recommendation.operation for recommendation in recommended})
     last = [f"Keep the MPI default for {join_words(default_operations)}."] if default_operations else []
-    return [standings.describe_default(rows), *lines[:MAX_RECOMMENDED], *last]
+    return [rankings.describe_default(rows), *lines[:MAX_RECOMMENDED], *last]
 
 
 def list_leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
@@ -241,7 +241,7 @@ def describe_certainty(part: pd.DataFrame, held_out: pd.DataFrame, best: pd.Seri
         line = f"Prediction intervals of {family} {covers} (target: 95 %{verdict})."
         if any(basis.is_lower_bound for basis in bases):
             line += " They rest on fewer than five allocations and may be too narrow."
-    lines += [line, *conditions.describe_missing_intervals(held_out, family)]
+    lines += [line, *measurement_conditions.describe_missing_intervals(held_out, family)]
     return [*lines, *describe_choices(family, part)]
 
 
@@ -293,7 +293,7 @@ TIMES_NOTE = (
 def make_sections(
     frame: pd.DataFrame,
     held_out: pd.DataFrame,
-    recommended: standings.Recommended,
+    recommended: rankings.Recommended,
     scatters: Mapping[str, Chart],
     times: Mapping[str, Sequence[Chart]],
     simulated: set[str],
@@ -321,14 +321,14 @@ def make_sections(
     every = [] if all(finding.complete for finding in findings) else [tabulate_findings(findings, simulated)]
     if frame.empty:
         return [first, *every]
-    standing = [standings.tabulate_recommended(evaluation, simulated)] if len(evaluation) else []
-    standing += standings.tabulate_models(frame, held_out)
-    standing += [standings.tabulate_choices(choices)] if len(choices) else []
+    standing = [rankings.tabulate_recommended(evaluation, simulated)] if len(evaluation) else []
+    standing += rankings.tabulate_models(frame, held_out)
+    standing += [rankings.tabulate_choices(choices)] if len(choices) else []
     lead = list_leads(classes, simulated)
     standing += [lead] if lead is not None else []
-    standing += [standings.tabulate_classes(classes, simulated)]
-    gains = standings.compare_with_default(frame)
-    use = [_tabulate_uses(frame, uses), *([standings.tabulate_default_gains(gains, simulated)] if len(gains) else [])]
+    standing += [rankings.tabulate_classes(classes, simulated)]
+    gains = rankings.compare_with_default(frame)
+    use = [_tabulate_uses(frame, uses), *([rankings.tabulate_default_gains(gains, simulated)] if len(gains) else [])]
     use += [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
     return [
         first,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from commodel.compare.alternatives import PredictedTree
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     Answer,
     Axis,
     Chart,

@@ -8,9 +8,9 @@ import re
 from io import BytesIO
 
 from commodel.reports.charts import PALETTE
+from commodel.reports.elements import Axis, Chart, Matrix, Series, Tiling, choose_number_format, is_finite_number
 from commodel.reports.pictures.render import DrawingError, render_png
 from commodel.reports.pictures.specifications import specify_tiling as draw_tiling
-from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling, choose_number_format, is_finite_number
 
 SHEET = "Chart data"
 WIDTH, HEIGHT, GAP, ROW = 600, 430, 16, 20  # pixels

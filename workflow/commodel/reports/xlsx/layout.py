@@ -14,7 +14,7 @@ from xlsxwriter.format import Format
 from xlsxwriter.utility import quote_sheetname, xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     COLOURS,
     TEXT_KINDS,
     Report,
@@ -147,7 +147,7 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
     kept."""
     import pyarrow as pa  # here, because few tables are so long
 
-    from commodel.files.streams import make_piece, write_stream
+    from commodel.files.streamed_tables import make_piece, write_stream
 
     names = make_headers([column.header for column in table.columns])
     words = [column.kind in TEXT_KINDS for column in table.columns]

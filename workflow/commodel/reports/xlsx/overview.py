@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from commodel.reports.content import DOUBLES, list_commands
-from commodel.reports.shape import Front, Grid, Report, SourceRows, Tile
+from commodel.reports.elements import Front, Grid, Report, SourceRows, Tile
+from commodel.reports.report_builder import DOUBLES, list_commands
 from commodel.reports.xlsx.charts import ROW, ChartData
 from commodel.reports.xlsx.layout import Places, link_cell
 

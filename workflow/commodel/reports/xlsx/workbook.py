@@ -12,9 +12,9 @@ from typing import IO
 import xlsxwriter
 
 from commodel.files.atomic import make_temporary_folder, write_atomically
-from commodel.files.streams import return_freed_memory
+from commodel.files.streamed_tables import return_freed_memory
 from commodel.reports import received_workbooks
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     COLOURS,
     TEXT_KINDS,
     Answer,

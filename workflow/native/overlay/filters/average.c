@@ -30,26 +30,26 @@ int filter_average(OverlayWave *wave)
   WaveValues all;
   OverlayValue result[MOST_VALUES];
   char format[MOST_VALUES * 5 + 1] = "";
-  int code = wave_values(wave, "average", true, &all), made = 0, used = 0;
-  for (; code == OVERLAY_OK && made < all.count; made++) {
-    int array = all.types[made].array;
-    uint32_t elements = array ? all.values[made].count : 1;
+  int code = wave_values(wave, "average", true, &all), index = 0, used = 0;
+  for (; code == OVERLAY_OK && index < all.count; index++) {
+    int array = all.types[index].array;
+    uint32_t elements = array ? all.values[index].count : 1;
     double *means = malloc((elements + 1) * sizeof *means);
     if (!means) {
       code = overlay_fail("no memory for a wave");
       break;
     }
-    for (uint32_t i = 0; i < elements; i++) means[i] = mean(wave, &all, made, i);
-    result[made] = (OverlayValue){.array = means, .count = elements};
-    used += snprintf(format + used, sizeof format - (size_t)used, "%s%%%slf", made ? " " : "", array ? "a" : "");
+    for (uint32_t i = 0; i < elements; i++) means[i] = mean(wave, &all, index, i);
+    result[index] = (OverlayValue){.array = means, .count = elements};
+    used += snprintf(format + used, sizeof format - (size_t)used, "%s%%%slf", index ? " " : "", array ? "a" : "");
   }
   if (code == OVERLAY_OK) {
     OverlayValue values[MOST_VALUES];
-    for (int i = 0; i < made; i++)
+    for (int i = 0; i < index; i++)
       values[i] = all.types[i].array ? result[i] : (OverlayValue){.lf = *(const double *)result[i].array};
     code = overlay_emit(wave, format, values);
   }
-  while (made-- > 0) free((void *)result[made].array);
+  while (index-- > 0) free((void *)result[index].array);
   wave_free(&all);
   return code;
 }

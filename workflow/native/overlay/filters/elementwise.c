@@ -65,33 +65,33 @@ static int run(OverlayWave *wave, Operation operation)
   if (wave->count == 1) return overlay_forward(wave, wave->in[0]);
   WaveValues all;
   OverlayValue result[MOST_VALUES];
-  int code = wave_values(wave, names[operation], false, &all), made = 0;
-  for (; code == OVERLAY_OK && made < all.count; made++) {
-    Type type = all.types[made];
-    uint32_t elements = type.array ? all.values[made].count : 1;
+  int code = wave_values(wave, names[operation], false, &all), index = 0;
+  for (; code == OVERLAY_OK && index < all.count; index++) {
+    Type type = all.types[index];
+    uint32_t elements = type.array ? all.values[index].count : 1;
     void *into = malloc((size_t)elements * type.size + 1);
     if (!into) {
       code = overlay_fail("no memory for a wave");
       break;
     }
-    if (type.array && elements) memcpy(into, all.values[made].array, (size_t)elements * type.size);
-    if (!type.array) set_element(type, into, 0, all.values[made]);
+    if (type.array && elements) memcpy(into, all.values[index].array, (size_t)elements * type.size);
+    if (!type.array) set_element(type, into, 0, all.values[index]);
     for (int p = 1; p < wave->count && code == OVERLAY_OK; p++) {
-      const OverlayValue *value = &all.values[(size_t)p * (size_t)all.count + (size_t)made];
+      const OverlayValue *value = &all.values[(size_t)p * (size_t)all.count + (size_t)index];
       double scalar;
       if (!type.array) set_element(type, &scalar, 0, *value);
       if (!combine(operation, type, into, type.array ? value->array : &scalar, elements))
         code = overlay_fail("filter %s: a sum in '%s' overflows", names[operation], overlay_format(wave->in[0]));
     }
-    result[made] = (OverlayValue){.array = into, .count = elements};
+    result[index] = (OverlayValue){.array = into, .count = elements};
   }
   if (code == OVERLAY_OK) {
     OverlayValue values[MOST_VALUES];
-    for (int i = 0; i < made; i++)
+    for (int i = 0; i < index; i++)
       values[i] = all.types[i].array ? result[i] : element_of(all.types[i], result[i].array, 0);
     code = overlay_emit(wave, overlay_format(wave->in[0]), values);
   }
-  while (made-- > 0) free((void *)result[made].array);
+  while (index-- > 0) free((void *)result[index].array);
   wave_free(&all);
   return code;
 }

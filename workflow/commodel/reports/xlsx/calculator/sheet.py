@@ -18,7 +18,7 @@ from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 from commodel.predictions.validity import SHORT_MESSAGE
 from commodel.reports.charts import PALETTE
-from commodel.reports.shape import Axis, choose_number_format, to_plain_value
+from commodel.reports.elements import Axis, choose_number_format, to_plain_value
 from commodel.reports.xlsx.calculator.cells import (
     CALCULATED,
     LEVELS,

@@ -1,6 +1,6 @@
 """The comparison as reports need it: types that do not depend on the CSV file, and values in the shown units.
 
-`prepare` returns the frame from which all sections are made.
+`prepare_comparison` returns the frame from which all sections are made.
 """
 
 import math
@@ -12,7 +12,7 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
 from commodel.files.tables import COMPARISON, Field, add_default_columns, find_field, list_columns
 from commodel.predictions.prediction_intervals import PARAMETERS
-from commodel.reports.shape import Column, format_simulated, select_columns, to_plain_value
+from commodel.reports.elements import Column, format_simulated, select_columns, to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
 PERCENTAGES = ("abs_error_median", "bias", "covered_share", "right", "tied", "regret_mean", "regret_max")

@@ -1,7 +1,7 @@
-"""The report of a folder of results (`stored`), from nothing but the files that the stages left there. `commodel
-report` writes it, and `--verify` compares it with a workbook.
+"""The report of a folder of results (`build_stored_report`), from nothing but the files that the stages left there.
+`commodel report` writes it, and `--verify` compares it with a workbook.
 
-Names of machines are shortened to ranges (`ranges`), or replaced by numbers (`make_anonymizer`).
+Names of machines are shortened to ranges (`shorten_to_ranges`), or replaced by numbers (`make_anonymizer`).
 """
 
 import json
@@ -30,11 +30,11 @@ from commodel.models.speeds import Speeds, read_speeds
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import Evidence, find_paper
 from commodel.records import Plan
-from commodel.reports.content import build_report
-from commodel.reports.sections import conditions, network, overlay, papers
+from commodel.reports.elements import RESULTS_PATH, Remark, Report
+from commodel.reports.report_builder import build_report
+from commodel.reports.sections import measurement_conditions, network, overlay, papers
 from commodel.reports.sections.evidence import make_samples_section
-from commodel.reports.sections.origins import RESULTS
-from commodel.reports.shape import RESULTS_PATH, Remark, Report
+from commodel.reports.sections.provenance_tables import RESULTS
 from commodel.results.provenance import (
     ExperimentProvenance,
     compute_digests,
@@ -167,7 +167,7 @@ def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
     paired = {entry.platform for entry in learned}
     return [
         *network.describe_slow_nodes(learned),
-        *conditions.list_anomalies(comparison, _add_ranges(provenance), paired),
+        *measurement_conditions.list_anomalies(comparison, _add_ranges(provenance), paired),
     ]
 
 
@@ -210,7 +210,7 @@ def _build_report(
     kinds = {name: planned_platform.kind for name, planned_platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
-    oversubscribed = conditions.describe_oversubscription(comparison, provenance)
+    oversubscribed = measurement_conditions.describe_oversubscription(comparison, provenance)
     (partition_list, unread), (speeds, unreadable) = read_partitions(plan), _read_speeds(plan)
     rebuilt = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = find_fastest_trees(plan, comparison, sets)

@@ -33,10 +33,8 @@ from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import RECOMMENDED
 from commodel.reports.charts import PALE_COLOURS, name_without_argument
-from commodel.reports.frames import select_salient
-from commodel.reports.sections import conditions, standings
-from commodel.reports.sections.network import choose_bandwidth_unit
-from commodel.reports.shape import (
+from commodel.reports.comparison_frame import select_salient
+from commodel.reports.elements import (
     ALL_OPERATIONS,
     MICRO,
     MU_SCALE,
@@ -61,6 +59,8 @@ from commodel.reports.shape import (
     shorten_list,
     to_plain_value,
 )
+from commodel.reports.sections import measurement_conditions, rankings
+from commodel.reports.sections.network import choose_bandwidth_unit
 from commodel.units import format_seconds
 
 LIBRARY, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
@@ -269,7 +269,7 @@ MOST_ANOMALIES, MOST_CONDITIONS = 3, 2  # sentences on the first screen; of thes
 def make_fronts(
     frame: pd.DataFrame,
     held_out: pd.DataFrame,
-    recommended: standings.Recommended,
+    recommended: rankings.Recommended,
     scatters: Mapping[str, Chart],
     times: Mapping[str, Sequence[Chart]],
     sets: Sequence[ParameterSet],
@@ -409,13 +409,13 @@ def summarize_default_gains(part: pd.DataFrame, chosen_from: bool) -> Tile:
     question = "What to use"
     if not chosen_from:
         return Tile(question, "nothing to choose", "No workload was measured with two alternatives.")
-    rows = standings.compare_with_default(part)
+    rows = rankings.compare_with_default(part)
     if rows.empty:
         return Tile(question, "see the map", "The MPI default was not measured. Only alternatives are compared.")
-    number = {name: int((rows["outcome"] == name).sum()) for name in standings.OUTCOMES}
+    number = {name: int((rows["outcome"] == name).sum()) for name in rankings.OUTCOMES}
     shares = (("alternative", number["faster"]), ("tied", number["tied"]), ("MPI default", number["slower"]))
     default = f"The MPI default is the fastest in {number['slower']} of {format_count(len(rows), 'workload')}."
-    recommendations = standings.list_recommendations(rows)
+    recommendations = rankings.list_recommendations(rows)
     if not recommendations:
         return Tile(
             question,
@@ -469,7 +469,7 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame) -> Tile:
         line = f"Choices by {model} are as fast as the MPI default (geometric mean of {workloads})."
         return Tile(question, "none on average", f"{line} {regret}")
     line = f"Choices by {model} are {over:.2f}× slower than the MPI default ({workloads}). {regret}"
-    if standings.list_recommendations(standings.compare_with_default(part)):
+    if rankings.list_recommendations(rankings.compare_with_default(part)):
         return Tile(question, "only in some workloads", line)
     return Tile(question, KEEP_DEFAULT, line)
 
@@ -479,10 +479,10 @@ def list_anomalies(
 ) -> tuple[str, ...]:
     """Return the most important anomalies: missing points, conditions of measurement, intervals, discarded samples."""
     points = part.drop_duplicates("point")
-    lines = conditions.describe_unmeasured_points(points)[:1]
+    lines = measurement_conditions.describe_unmeasured_points(points)[:1]
     lines += list(conditions_found)[:MOST_CONDITIONS]
     if best is not None:
-        lines += conditions.describe_missing_intervals(held_out, best["family"])
+        lines += measurement_conditions.describe_missing_intervals(held_out, best["family"])
         if is_finite_number(inside := best["covered_share"]):
             error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # of a share, by chance
             line = (

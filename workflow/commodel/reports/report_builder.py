@@ -1,5 +1,5 @@
-"""The one `Report` that every writer renders. `build_report` makes it from the tables of a campaign; `commands` lists
-commands that answer further questions."""
+"""The one `Report` that every writer renders. `build_report` makes it from the tables of a campaign; `list_commands`
+lists commands that answer further questions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,22 +14,22 @@ from commodel.compare.network import Network
 from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.reports import charts
-from commodel.reports.frames import prepare_comparison, select_held_out
+from commodel.reports.comparison_frame import prepare_comparison, select_held_out
+from commodel.reports.elements import MICRO, Front, Report, Section, make_simulation_banner, to_plain_value
 from commodel.reports.glossary import make_glossary_section
 from commodel.reports.sections import (
-    conditions,
     evidence,
     kernels,
+    measurement_conditions,
     network,
-    origins,
     overhead,
-    standings,
+    provenance_tables,
+    rankings,
     summary,
     trees,
 )
-from commodel.reports.sections.front import make_fronts
-from commodel.reports.sections.standings import Recommended
-from commodel.reports.shape import MICRO, Front, Report, Section, make_simulation_banner, to_plain_value
+from commodel.reports.sections.first_screen import make_fronts
+from commodel.reports.sections.rankings import Recommended
 from commodel.results.provenance import NO_PROVENANCE, ExperimentProvenance
 from commodel.units import format_bytes
 
@@ -72,14 +72,14 @@ def build_report(
         simulated = {to_plain_value(name) for name in simulated}
         native_pairs, gap = (
             overhead.pair_with_native(frame, containers or {}),
-            conditions.prepare_unmeasured(unmeasured),
+            measurement_conditions.prepare_unmeasured(unmeasured),
         )
-        probes = conditions.describe_unmeasured_probes(gap, raw, passes or {})
+        probes = measurement_conditions.describe_unmeasured_probes(gap, raw, passes or {})
         pictures, distances = network.make_sections(networks)
         paired = {learned_network.platform for learned_network in networks}
         anomalies = network.describe_slow_nodes(networks)
-        anomalies += conditions.list_anomalies(frame, provenance or {}, paired)
-        settings = conditions.describe_settings(drift) if drift is not None else []
+        anomalies += measurement_conditions.list_anomalies(frame, provenance or {}, paired)
+        settings = measurement_conditions.describe_settings(drift) if drift is not None else []
         trusted = select_held_out(frame)
         scatters, times = charts.chart_predictions(trusted), charts.chart_times(frame)
         recommended = Recommended.of(frame)
@@ -96,8 +96,8 @@ def build_report(
             settings,
         )
         of_kernels = kernels.make_sections(*partitions, frame, speeds, raw, simulated)
-        errors = standings.make_error_section(trusted)
-        choices = standings.build_selection(frame)
+        errors = rankings.make_error_section(trusted)
+        choices = rankings.build_selection(frame)
         latencies = evidence.make_latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
         remarks = [*anomalies, *settings]
@@ -115,8 +115,8 @@ def build_report(
             errors,
             *choices,
             *overhead.make_sections(native_pairs, containers or {}, simulated),
-            *(conditions.list_settings(drift) if drift is not None else []),
-            *conditions.list_unmeasured(gap, simulated),
+            *(measurement_conditions.list_settings(drift) if drift is not None else []),
+            *measurement_conditions.list_unmeasured(gap, simulated),
             *([evidence.make_model_section(families)] if families else []),
             evidence.make_parameter_section(parameter_sets, definitions or {}),
             latencies,
@@ -124,10 +124,13 @@ def build_report(
             evidence.make_fit_section(parameter_sets),
             evidence.make_raw_section(raw, simulated),
             *overlay,
-            *origins.make_sections(provenance or {}, traces, simulated),
+            *provenance_tables.make_sections(provenance or {}, traces, simulated),
             make_glossary_section(),
         )
-        when, results = origins.format_dates(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
+        when, results = (
+            provenance_tables.format_dates(provenance or {}, traces),
+            traces.tools.get(provenance_tables.RESULTS, ""),
+        )
         heading = (to_plain_value(experiment), to_plain_value(title or experiment), make_simulation_banner(simulated))
         return Report(*heading, sections, when, results, tuple(parameter_sets), first, samples)
 

@@ -25,7 +25,7 @@ from commodel.compare.recalibration import CALIBRATED, differs_from_one
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.validity import Validity, ValidityKind, are_of
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     Column,
     Remark,
     Section,

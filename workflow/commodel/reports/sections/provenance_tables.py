@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from commodel.files.cache import MAX_COPY_BYTES, MAX_PLAIN_COPY_BYTES
 from commodel.files.safe_reading import MIB
 from commodel.records import ArchivedFile
-from commodel.reports.sections.evidence import flatten_provenance, make_object_frame
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     Column,
     Section,
     Table,
@@ -19,6 +18,7 @@ from commodel.reports.shape import (
     select_columns,
     to_plain_value,
 )
+from commodel.reports.sections.evidence import flatten_provenance, make_object_frame
 from commodel.results.provenance import ExperimentProvenance
 
 SHEET, INPUTS = "Provenance", "Inputs"

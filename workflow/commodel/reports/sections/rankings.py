@@ -33,8 +33,8 @@ from commodel.compare.model_ranking import (
 from commodel.compare.recommended import evaluate_recommended, summarize_recommended
 from commodel.predictions.prediction_intervals import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
 from commodel.records import RECOMMENDED
-from commodel.reports.frames import PLATFORM_COLUMNS, list_models, scale_to_shown_units
-from commodel.reports.shape import (
+from commodel.reports.comparison_frame import PLATFORM_COLUMNS, list_models, scale_to_shown_units
+from commodel.reports.elements import (
     ALL_OPERATIONS,
     MICRO,
     MU_SCALE,
