@@ -37,7 +37,7 @@ def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
 
 @pytest.mark.parametrize(("ratio", "number"), [(2.0, 1), (1.0, 0)])
 def test_kernels_slower_than_predicted_are_an_anomaly(small, ratio, number):
-    cold = conditions.describe_conditions(on_this_machine(small, ratio=ratio), {})
+    cold = measurement_conditions.describe_conditions(on_this_machine(small, ratio=ratio), {})
     assert [line.platform for line in cold] == ["ether16"] * number
     assert all("Kernels took 2 times the predicted time" in line.text and "caches" in line.text for line in cold)
 
@@ -217,7 +217,7 @@ def test_probe_cases_without_samples_are_counted(small):
     probe += ["timeout", "hung"]
     for number, words in ((1, "1 probe case was"), (2, "2 probe cases were")):
         gaps = pd.DataFrame([probe] * number, columns=list_columns(UNMEASURED))
-        (line,) = conditions.describe_unmeasured_probes(gaps, None, {})
+        (line,) = measurement_conditions.describe_unmeasured_probes(gaps, None, {})
         expected = f"{words} not measured: {number} timeout (pingpong {number})."
         assert (line.platform, line.text) == ("fattree", expected)
     report = build_report(small, experiment="probes", unmeasured=gaps)
@@ -230,11 +230,11 @@ def test_probe_cases_with_only_some_passes_are_counted(inputs, small):
     """Of three on the real platform; the simulated one has one."""
     raw = inputs["raw"].assign(passes=lambda frame: (frame["platform"] == "ether16") * 2 + 1)
     gaps, passes = pd.DataFrame(columns=list_columns(UNMEASURED)), {"ether16": 3, "fattree": 1}
-    assert not conditions.describe_unmeasured_probes(gaps, raw, passes)
+    assert not measurement_conditions.describe_unmeasured_probes(gaps, raw, passes)
     probes = raw.index[(raw["kind"] == "probe") & (raw["platform"] == "ether16")]
     for number, subject in ((1, "1 probe case has"), (2, "2 probe cases have")):
         raw.loc[probes[:number], "passes"] = 2
-        (line,) = conditions.describe_unmeasured_probes(gaps, raw, passes)
+        (line,) = measurement_conditions.describe_unmeasured_probes(gaps, raw, passes)
         assert line.platform == "ether16"
         assert line.text.startswith(f"{subject} only some passes ({raw.loc[probes[0], 'name']} {number}).")
     report = build_report(small, raw=raw, passes=passes, experiment="some")
