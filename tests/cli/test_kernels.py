@@ -525,7 +525,6 @@ def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_prog
         assert line.endswith("the fastest of these." if row["layout"] == shortest else f"longer than {shortest}.")
 
 
-@pytest.mark.alone
 def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs, taulop, tmp_path):
     if not find_tool("mpiexec"):
         pytest.skip("no mpiexec here")

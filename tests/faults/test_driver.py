@@ -74,7 +74,7 @@ def test_a_termination_ends_it_cleanly(campaign):
 
 @pytest.mark.alone
 def test_a_case_that_takes_the_whole_job_down_twice_is_not_tried_a_third_time(campaign):
-    here = campaign(points=2, seconds="3 s")  # so that it is hit in the middle
+    here = campaign(points=2, seconds="1.5 s")  # so that it is hit in the middle
     first = ""
     for _ in range(2):
         with here.start() as driver:

@@ -137,7 +137,7 @@ def test_nothing_shared_outlives_a_stopped_measurement(campaign, mpi_programs, t
     session = tmp_path / "session"
     session.mkdir()
     monkeypatch.setenv("TMPDIR", str(session))
-    here = campaign(points=2, seconds="3 s", timeout="3 s")
+    here = campaign(points=2, seconds="1.5 s", timeout="2 s")
     with here.start() as driver:
         ranks = until(lambda: here.now() and here.ranks(driver), by=driver)
         shared = until(lambda: drop_temporary_files(list_shared_files(ranks)), by=driver)

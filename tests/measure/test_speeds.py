@@ -20,7 +20,6 @@ def layout(tmp_path):
     return f"processes:{tmp_path}/mine.csv"
 
 
-@pytest.mark.alone
 def test_speeds_of_this_machine_are_measured_and_balance_a_matrix(mpi_programs, layout, tmp_path):
     if not find_tool("mpiexec"):
         pytest.skip("no mpiexec here")

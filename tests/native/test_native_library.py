@@ -110,9 +110,11 @@ def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_progr
         pytest.skip("no MPICH here")
     specs = [spec for spec in find_algorithms(operation) if OF_MPICH.can_name(operation, spec, 2)]
     assert specs
+    lines = rows([operation], 3, (64,)).splitlines()
+    cases = "\n".join(line for line in lines if ",1,64" not in line)  # a rank alone uses none of them
     for spec in specs:
         told = selected(tmp_path, mpi_programs, operation, spec, (2, 3))
-        result = oversubscribed(3, "verify", rows([operation], 3, (64,)), out=spec, **told)
+        result = oversubscribed(3, "verify", cases, out=spec, **told)
         assert result.code == 0, (spec, result.err)
 
 

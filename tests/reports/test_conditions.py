@@ -37,10 +37,9 @@ def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
 
 @pytest.mark.parametrize(("ratio", "number"), [(2.0, 1), (1.0, 0)])
 def test_kernels_slower_than_predicted_are_an_anomaly(small, ratio, number):
-    lines = sentences(build_report(on_this_machine(small, ratio=ratio), experiment="cold"), BEST_MODEL)
-    cold = [line for line in lines if line.startswith("ether16: Kernels took ")]
-    assert len(cold) == number
-    assert all("took 2 times the predicted time" in line and "caches" in line for line in cold)
+    cold = measurement_conditions.describe_conditions(on_this_machine(small, ratio=ratio), {})
+    assert [line.platform for line in cold] == ["ether16"] * number
+    assert all("Kernels took 2 times the predicted time" in line.text and "caches" in line.text for line in cold)
 
 
 def test_collectives_and_simulated_kernels_have_no_cache_anomaly(small):
@@ -213,30 +212,33 @@ def test_a_stream_without_a_measurement_shows_its_waves(small, waves):
     assert waves != 50 or 50 in table.column("waves")
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_probe_cases_without_samples_are_counted(small, number):
+def test_probe_cases_without_samples_are_counted(small):
     probe = ["c", "b-0", "fattree", True, "probe", "pingpong", "", "block:1", 2, 2, np.nan, 8, np.nan]
     probe += ["timeout", "hung"]
-    gaps = pd.DataFrame([probe] * number, columns=list_columns(UNMEASURED))
+    for number, words in ((1, "1 probe case was"), (2, "2 probe cases were")):
+        gaps = pd.DataFrame([probe] * number, columns=list_columns(UNMEASURED))
+        (line,) = measurement_conditions.describe_unmeasured_probes(gaps, None, {})
+        expected = f"{words} not measured: {number} timeout (pingpong {number})."
+        assert (line.platform, line.text) == ("fattree", expected)
     report = build_report(small, experiment="probes", unmeasured=gaps)
-    words = {1: "1 probe case was", 2: "2 probe cases were"}[number]
-    expected = f"{words} not measured: {number} timeout (pingpong {number})."
     assert sentences(report, MISSING).count(f"fattree (simulated): {expected}") == 1
     (table,) = report.section("Not measured").tables
     assert table.column("leaves") == [None] * number
 
 
-@pytest.mark.parametrize(("number", "subject"), [(0, ""), (1, "1 probe case has"), (2, "2 probe cases have")])
-def test_probe_cases_with_only_some_passes_are_counted(inputs, small, number, subject):
+def test_probe_cases_with_only_some_passes_are_counted(inputs, small):
     """Of three on the real platform; the simulated one has one."""
     raw = inputs["raw"].assign(passes=lambda frame: (frame["platform"] == "ether16") * 2 + 1)
-    some = raw.index[(raw["kind"] == "probe") & (raw["platform"] == "ether16")][:number]
-    raw.loc[some, "passes"] = 2
-    report = build_report(small, raw=raw, passes={"ether16": 3, "fattree": 1}, experiment="some")
-    lines = [line for line in sentences(report, MISSING) if "probe case" in line]
-    assert len(lines) == bool(number)
-    for line in lines:
-        assert line.startswith(f"ether16: {subject} only some passes ({raw.loc[some[0], 'name']} {number}).")
+    gaps, passes = pd.DataFrame(columns=list_columns(UNMEASURED)), {"ether16": 3, "fattree": 1}
+    assert not measurement_conditions.describe_unmeasured_probes(gaps, raw, passes)
+    probes = raw.index[(raw["kind"] == "probe") & (raw["platform"] == "ether16")]
+    for number, subject in ((1, "1 probe case has"), (2, "2 probe cases have")):
+        raw.loc[probes[:number], "passes"] = 2
+        (line,) = measurement_conditions.describe_unmeasured_probes(gaps, raw, passes)
+        assert line.platform == "ether16"
+        assert line.text.startswith(f"{subject} only some passes ({raw.loc[probes[0], 'name']} {number}).")
+    report = build_report(small, raw=raw, passes=passes, experiment="some")
+    assert [text for text in sentences(report, MISSING) if "probe case" in text] == [f"ether16: {line.text}"]
 
 
 def shared(comparison, processes):

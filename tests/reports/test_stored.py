@@ -123,12 +123,6 @@ def test_the_date_is_that_of_the_measurement(made, book):
     assert book["Summary"]["A3"].value == "experiment trees, measured on 2026-10-02"
 
 
-def test_two_reports_of_a_folder_are_the_same_bytes(folder, tmp_path):
-    for name in ("one", "two"):
-        write_xlsx(build_stored_report(folder), tmp_path / f"{name}.xlsx")
-    assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
-
-
 def test_no_folder_of_anybody_is_named(made):
     assert "/home/someone" not in format_page(made)
 

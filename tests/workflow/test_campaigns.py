@@ -257,7 +257,6 @@ def test_kernels_go_all_the_way(project):
     assert any(str(cell).startswith("nothing: time is simulated; only communication is executed") for cell in cells)
 
 
-@pytest.mark.alone
 def test_on_this_machine_they_compute(project):
     """Two ranks multiply and step for real; what computes is told, and how long it took."""
     project.experiment("here", HERE)

@@ -35,10 +35,16 @@ PIECE = 10_000  # rows that are written to a Parquet file at once
 
 class Sheet(Worksheet):
     """A sheet that no text turns into markup: XlsxWriter copies a text that begins and ends like a formatted one into
-    the file as it is, well formed or not."""
+    the file as it is, well formed or not. Formulas of cells use no function that Excel got after 2010: XlsxWriter would
+    search each for 29 of these, a tenth of the time of a report."""
 
     def _write_string(self, row: int, col: int, string: str, cell_format: Format | None = None) -> int:
         return super()._write_string(row, col, escape_markup(string), cell_format)
+
+    def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
+        if expand_future_functions:
+            return super()._prepare_formula(formula, expand_future_functions)
+        return formula.removeprefix("=")
 
 
 def escape_markup(text: str) -> str:
