@@ -44,7 +44,7 @@ def test_a_known_ratio_is_found_at_every_point(small, factor):
     assert {row["outcome"] for row in rows} == {{1.0: "tied", 1.3: "slower", 0.5: "faster"}[factor]}
     (line,) = sentences(report, OVERHEAD)
     assert f"{factor:.3f}× the time (95 %: {factor:.3f}–{factor:.3f}), geometric mean over {measured} points" in line
-    assert "boxed, container commodel.sif (hybrid, sha256:0123456789ab), beside ether16 without it" in line
+    assert "boxed, container commodel.sif (hybrid, sha256:0123456789ab), compared with ether16 without it" in line
     assert ("No point differs significantly" in line) == (factor == 1.0)
     assert {row["leaves"] for row in rows if row["operation"] == "reduce"} <= {*both["leaves"]} - {0}
     assert {row["leaves"] for row in rows if row["operation"] != "reduce"} == {None}
