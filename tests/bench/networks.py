@@ -51,7 +51,7 @@ KEPT = ROOT / "build" / EXPERIMENT
 
 def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[dict]:
     """A row for each point and family."""
-    raw = SafePath.given(kept, project)
+    raw = SafePath.of_argument(kept, project)
     for batch in plan.batches:
         measure_batch(plan, batch, raw / batch.name, lambda text: None)
     observations, _ = collect_samples(plan, raw, unfinished=True)

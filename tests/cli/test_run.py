@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import lock_folder
 
-FOLLOW = "commodel.api.campaigns.follow"
+FOLLOW = "commodel.api.campaigns.run_with_display"
 EXPERIMENT = """
 platform: PLATFORM
 families: [pram]

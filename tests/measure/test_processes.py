@@ -76,8 +76,8 @@ def test_who_informs_nothing_has_printed_nothing(tmp_path):
         assert describe_failure(tmp_path / "log") == "it printed nothing"
 
 
-START = "import sys; from pathlib import Path; from commodel.measure.process import run\n"
-START += "run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path(sys.argv[1]) / 'log')"
+START = "import sys; from pathlib import Path; from commodel.measure.process import run_launcher\n"
+START += "run_launcher(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path(sys.argv[1]) / 'log')"
 
 
 def test_the_code_and_the_output_come_back(tmp_path):

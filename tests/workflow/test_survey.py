@@ -64,7 +64,9 @@ def test_a_survey_that_fails_costs_the_run_nothing_but_its_levels(project):
     project.verb("plan", "first", "--write")
     survey = load_plan(folder / "results/first/plan.json").batches[0]
     for case in survey.cases:
-        write_marker(SafePath.given(folder / "results/first/raw" / survey.name, folder), case.id, CRASH, "crashed", 1)
+        write_marker(
+            SafePath.of_argument(folder / "results/first/raw" / survey.name, folder), case.id, CRASH, "crashed", 1
+        )
     ended = project.commodel("run", "first")
     assert "the survey of leaves failed: the levels of platform files are used instead" in ended.stderr
     assert not (folder / "networks").exists()

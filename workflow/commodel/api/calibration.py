@@ -17,7 +17,7 @@ import pandas as pd
 from commodel.advice.evidence import find_only_platform, find_platform_evidence, read_evidence
 from commodel.compare import recalibration as calibrating
 from commodel.compare.comparison_intervals import read_residuals
-from commodel.compare.recalibration import Calibrated, Taken, Witness
+from commodel.compare.recalibration import Calibrated, Witness, WitnessTime
 from commodel.errors import UserError
 from commodel.files.cache import use_archived_inputs
 from commodel.files.parameter_sets import write_parameters
@@ -135,7 +135,7 @@ def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, 
     called = UNSAFE_CHARACTERS.sub("-", requested.setting).strip("-.")[:MAX_NAME_LENGTH] or "job"
     if out is None and source.results is None:
         out = Path(f"calibrated-{called}")
-    folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
+    folder = source.results.calibrated(called) if out is None else SafePath.of_argument(out, out.parent)
     if (
         out is None
         and (recorded := read_calibrations(source.results).get(called))
@@ -147,7 +147,7 @@ def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, 
 
 def measure_witnesses(
     source: RecalibrationSource, requested: RecalibrationRequest, say: Callable[[str], None]
-) -> tuple[list[Taken], list[Taken]]:
+) -> tuple[list[WitnessTime], list[WitnessTime]]:
     """Return the times of the informative points and of the check points in this allocation."""
     kept_files = use_archived_inputs(source.results, source.plan.files) if source.plan else nullcontext()
     with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
@@ -203,8 +203,8 @@ def _record_factor(factor: Factor) -> RecordedFactor:
 def write_recalibration(
     source: RecalibrationSource,
     requested: RecalibrationRequest,
-    used: Sequence[Taken],
-    check_times: Sequence[Taken],
+    used: Sequence[WitnessTime],
+    check_times: Sequence[WitnessTime],
     calibrations: Sequence[Calibrated],
     folder: AnyPath,
 ) -> None:
@@ -225,7 +225,7 @@ def write_recalibration(
     write_calibration(folder, calibration)
 
 
-def _record_point(entry: Taken, used: bool) -> RecordedPoint:
+def _record_point(entry: WitnessTime, used: bool) -> RecordedPoint:
     point, elsewhere = entry.witness.point, entry.witness.seconds
     where = (point.operation, point.alternative, point.layout, point.ranks, point.bytes)
     return RecordedPoint(*where, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)

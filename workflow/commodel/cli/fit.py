@@ -90,10 +90,10 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     if missing := [option for option, value in probed.items() if value is None]:
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     results = plan_file.parent
-    plan, samples = (SafePath.given(path, results) for path in (plan_file, observations))
+    plan, samples = (SafePath.of_argument(path, results) for path in (plan_file, observations))
     with show_waiting(f"fitting {families[0]}"):
         parameters = fit_family(load_plan(plan), read_table(samples, OBSERVATIONS), families[0], platform)
-    write_parameters(SafePath.given(out, results), parameters)
+    write_parameters(SafePath.of_argument(out, results), parameters)
     if not parameters.values:
         reason = next(iter(parameters.missing.values()))
         click.echo(f"commodel: family {families[0]} cannot be fitted on platform '{platform}': {reason}", err=True)

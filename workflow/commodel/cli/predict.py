@@ -338,11 +338,11 @@ def _predict_plan(
     from commodel.predictions.predictions import tabulate
 
     sets: list[ParameterSet] = choose_sets(
-        [SafePath.given(path, plan_file.parent) for path in params], family, settings
+        [SafePath.of_argument(path, plan_file.parent) for path in params], family, settings
     )
     if settings:
         refuse_campaign(out)
-    plan = load_plan(SafePath.given(plan_file, plan_file.parent))
+    plan = load_plan(SafePath.of_argument(plan_file, plan_file.parent))
     tables = []
     with use_archived_inputs(Results.of(plan_file.parent), plan.files):
         for parameters in sets:
@@ -350,7 +350,7 @@ def _predict_plan(
             with show_waiting(f"predicting by {parameters.family}", plain_lines=True):
                 rows = tabulate(predict_points(parameters, points, strict=False))
             tables.append(rows.assign(**{BY_HAND_KEY: describe_changes(parameters)}) if settings else rows)
-    write_table(SafePath.given(out, plan_file.parent), pd.concat(tables) if tables else tabulate([]))
+    write_table(SafePath.of_argument(out, plan_file.parent), pd.concat(tables) if tables else tabulate([]))
 
 
 def _predict_matrix(

@@ -107,13 +107,17 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
 
     plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
     results = plan_file.parent
-    plan = load_plan(SafePath.given(plan_file, results))
+    plan = load_plan(SafePath.of_argument(plan_file, results))
     matching = [entry.name for entry in plan.batches if entry.name.startswith(batch)]
     batch = matching[0] if len(matching) == 1 else batch
     out = out or results / "raw" / batch
     with use_archived_inputs(Results.of(results), plan.files):
         measure_batch(
-            plan, plan.batch(batch), SafePath.given(out, results), make_progress_printer(quiet), find_setting(setting)
+            plan,
+            plan.batch(batch),
+            SafePath.of_argument(out, results),
+            make_progress_printer(quiet),
+            find_setting(setting),
         )
 
 
@@ -143,10 +147,10 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
 
     plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
     results = Results.of(plan_file.parent)
-    plan = load_plan(SafePath.given(plan_file, plan_file.parent))
+    plan = load_plan(SafePath.of_argument(plan_file, plan_file.parent))
     with show_waiting("collecting the samples"):
         observations, missing = gather(plan, results.all_raw, unfinished)
-        out = SafePath.given(out or plan_file.with_name("observations.csv"), plan_file.parent)
+        out = SafePath.of_argument(out or plan_file.with_name("observations.csv"), plan_file.parent)
         write_table(out.with_name("unmeasured.csv"), missing)
         write_table(out.with_name("summary.csv"), summarize_raw(observations))
         write_table(out.with_name("distributions.csv"), tabulate_distributions(observations))
@@ -190,7 +194,7 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         with use_archived_inputs(results, plan.files):
             room = {batch.name: count_processors(results.programs(batch.name)) for batch in plan.batches}
             compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, room)
-        write_table(SafePath.given(out or folder / "comparison.csv", folder), compared)
+        write_table(SafePath.of_argument(out or folder / "comparison.csv", folder), compared)
         for platform in plan.platforms if sets else ():
             for path in results.sets(platform):
                 fitted = read_parameters(path)

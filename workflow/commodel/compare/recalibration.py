@@ -62,7 +62,7 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class WitnessTime:
     """The time of a witness in the new allocation."""
 
     witness: Witness
@@ -152,13 +152,13 @@ def select_informative(
     return [witnesses[number] for number in selected]
 
 
-def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]]) -> Taken | None:
+def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]]) -> WitnessTime | None:
     """Return the median and noise of a witness; None if no sample is valid."""
     valid = np.array([sample["seconds"] for sample in samples if sample["valid"]], dtype=float)
     if not len(valid):
         return None
     middle, low, high = compute_median_interval(valid)
-    return Taken(witness, middle, _compute_noise(low, high)) if middle > 0 else None
+    return WitnessTime(witness, middle, _compute_noise(low, high)) if middle > 0 else None
 
 
 def _compute_noise(low: float, high: float) -> float:
@@ -168,8 +168,8 @@ def _compute_noise(low: float, high: float) -> float:
 
 def recalibrate_set(
     parameters: ParameterSet,
-    used: Sequence[Taken],
-    check_times: Sequence[Taken],
+    used: Sequence[WitnessTime],
+    check_times: Sequence[WitnessTime],
     setting: str,
     errors: Mapping[str, Errors],
 ) -> Calibrated:
@@ -198,7 +198,9 @@ def recalibrate_set(
     return Calibrated(moved, factors, *means, len(after))
 
 
-def _pair_with_predictions(parameters: ParameterSet, times: Sequence[Taken]) -> list[tuple[Taken, Prediction]]:
+def _pair_with_predictions(
+    parameters: ParameterSet, times: Sequence[WitnessTime]
+) -> list[tuple[WitnessTime, Prediction]]:
     """Return the points that the model predicts and does not ignore the size of."""
     predictions = predict(parameters, [entry.witness.point for entry in times], strict=False, draws=0)
     both = zip(times, predictions, strict=True)
@@ -218,8 +220,8 @@ def _compute_model_error(errors: Mapping[str, Errors], predictions: Sequence[Pre
 
 def recalibrate_sets(
     sets: Sequence[ParameterSet],
-    used: Sequence[Taken],
-    check_times: Sequence[Taken],
+    used: Sequence[WitnessTime],
+    check_times: Sequence[WitnessTime],
     setting: str,
     errors: Mapping[str, Mapping[str, Errors]],
 ) -> tuple[list[Calibrated], dict[str, str]]:

@@ -63,7 +63,7 @@ def read_results_snapshot(path: Path) -> Snapshot:
     name = make_printable(path.name or str(path), 80)
     if path.is_dir():
         return _read_results(path, name)
-    safe = SafePath.given(path, path.parent)
+    safe = SafePath.of_argument(path, path.parent)
     if path.suffix == ".csv":
         quantities, simulated = _read_points(safe)
         return Snapshot(name, quantities, {}, simulated)

@@ -52,7 +52,7 @@ class SafePath:
         return path if isinstance(path, cls) else cls(path)
 
     @classmethod
-    def given(cls, path: Path, root: Path) -> "SafePath":
+    def of_argument(cls, path: Path, root: Path) -> "SafePath":
         """Return the path that a user gave: below `root` if it lies there, else below its own folder."""
         full, top = Path(os.path.abspath(path)), Path(os.path.abspath(root))
         if full.is_relative_to(top):
