@@ -1,5 +1,7 @@
 """The recommended prediction: its weights, its local correction, its interval, and that no point helps itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from commodel.compare.combined_prediction import pick_alternatives
 from commodel.compare.recommended import (
+    NOISE,
     RECOMMENDED,
     Places,
     Recommender,
@@ -103,6 +106,14 @@ def test_beyond_the_measured_ranks_and_sizes_it_is_extrapolated():
         for beyond in ({}, {"ranks": (128,)}, {"sizes": [1 << 24]})
     ]
     assert kinds == [{"valid"}, {"extrapolated"}, {"extrapolated"}]
+
+
+def test_the_unit_of_the_scales_has_the_largest_likelihood():
+    """In closed form: the mean of rᵀK⁻¹r over all residuals r."""
+    recommender = Recommender.fit(rows({"one": lambda *at: 0.2 * (at[0] == "chain") + 0.1 * at[3]}))
+    places, residuals, scales = recommender.places, recommender.residuals, recommender.scales
+    covariance = places.covariance(places, replace(scales, unit=1.0)) + NOISE**2 * np.eye(len(residuals))
+    assert scales.unit**2 == pytest.approx(np.mean(residuals * np.linalg.solve(covariance, residuals)), rel=1e-4)
 
 
 def test_residuals_are_alike_at_near_points_of_one_algorithm():
