@@ -11,7 +11,7 @@ from commodel.advice.decision_tables import decide, describe_weights
 from commodel.advice.evidence import Evidence, find_library_default
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import Setting, make_point
-from commodel.predictions.prediction_intervals import PARAMETERS, fit_bands
+from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT, fit_bands
 from commodel.predictions.predictions import predict
 from commodel.progress import listen_with
 from tests.predictions.residuals import make_residuals
@@ -63,7 +63,7 @@ def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_on
     near, far = rows.loc["block:8"], rows.loc["block:4"]
     np.testing.assert_allclose(near["high"], near["seconds"] * np.exp(0.3))  # 0.4 above the median of 0.1
     assert (far["high"] == far["seconds"]).all()
-    assert set(far["interval_basis"]) == {f"{PARAMETERS}: nothing measured between nodes"}
+    assert set(far["interval_basis"]) == {f"{PARAMETERS_ONLY_TEXT}: nothing measured between nodes"}
     assert advice.interval == advice.rows["interval_basis"].iloc[0]
     (note,) = [note for note in advice.notes if note.startswith("NO PREDICTION INTERVAL")]
     assert "2 of 4 choices: no measurement between nodes" in note

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from commodel.advice.alternatives import (
-    NEAR,
+    NEAR_LAYOUT,
     count_crossings,
     list_algorithms,
     list_balanced_trees,
@@ -72,15 +72,15 @@ def test_a_segment_as_long_as_the_message_is_no_choice():
 
 FLAT = Setting("flat", 8, 8)
 LEAVES = Setting("leaves", 8, 8, levels=(("leaf", (0, 0, 1, 1, 2, 2, 3, 3)),))
-HALO = {"operation": "halo:grid=8x8", "algorithm": "nonblocking", "ranks": 64, "bytes": 4096, "layout": NEAR}
-RING = {"operation": "allgather", "algorithm": "ring", "ranks": 64, "bytes": 4096, "layout": NEAR}
+HALO = {"operation": "halo:grid=8x8", "algorithm": "nonblocking", "ranks": 64, "bytes": 4096, "layout": NEAR_LAYOUT}
+RING = {"operation": "allgather", "algorithm": "ring", "ranks": 64, "bytes": 4096, "layout": NEAR_LAYOUT}
 
 
 def test_only_levels_are_a_reason():
     assert list_layouts(FLAT, 64) == ["block", "cyclic"]
-    assert list_layouts(LEAVES, 64) == ["block", "cyclic", "scatter:leaf", NEAR]
-    assert NEAR not in list_layouts(LEAVES, 100_000)
-    assert NEAR not in list_layouts(LEAVES, 0)
+    assert list_layouts(LEAVES, 64) == ["block", "cyclic", "scatter:leaf", NEAR_LAYOUT]
+    assert NEAR_LAYOUT not in list_layouts(LEAVES, 100_000)
+    assert NEAR_LAYOUT not in list_layouts(LEAVES, 0)
 
 
 def test_a_grid_is_mapped_and_crosses_less():

@@ -21,7 +21,7 @@ from statistics import median
 import numpy as np
 
 from commodel.advice.sequential_sampling import Arm, Arms, Measured, compute_belief, estimate_seconds
-from commodel.api.library_rules import FEWEST_SAMPLES, SECONDS
+from commodel.api.library_rules import MIN_SAMPLES, POINT_SECONDS
 from commodel.cli._output import format_table
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
@@ -213,7 +213,7 @@ def regrets(run: Run, arms: Arms, seconds: Seconds) -> tuple[np.ndarray, float]:
 
 def costs(seconds: Seconds) -> np.ndarray:
     """What `commodel tune` takes for each point, but for starts."""
-    return estimate_seconds(seconds, SECONDS, FEWEST_SAMPLES)
+    return estimate_seconds(seconds, POINT_SECONDS, MIN_SAMPLES)
 
 
 def compare_regrets(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Iterator[tuple[float, float]]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from commodel.advice.sequential_sampling import Arm, Arms
-from commodel.api.library_rules import OF_OPEN_MPI
+from commodel.api.library_rules import OPEN_MPI_DIALECT
 from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import LibraryTimer
 from commodel.records import LIBRARY, Measure, PlacedWorkload
@@ -67,7 +67,7 @@ class Machine(LibraryTimer):
 
 def machine(folder, deaf=()):
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    return Machine("m", None, None, OF_OPEN_MPI, measure, SafePath.at(folder), deaf)
+    return Machine("m", None, None, OPEN_MPI_DIALECT, measure, SafePath.at(folder), deaf)
 
 
 def arms(own=(LIBRARY,)):

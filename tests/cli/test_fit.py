@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from commodel import sources
 from commodel.api.fits import digest_fit_inputs
 from commodel.cli import main
-from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
+from commodel.compare.baselines import ALWAYS_SAME, NEAREST, REGRESSION
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.predictions import predict
@@ -111,7 +111,7 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
     text = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--format", style).stdout
     rows = json.loads(text) if style == "json" else list(csv.DictReader(io.StringIO(text)))
     chosen = [row for row in rows if row["workloads"] not in ("", None)]
-    assert [row["family"] or row["baseline"] for row in chosen] == ["logp", "hockney", NEAREST, REGRESSION, ALWAYS]
+    assert [row["family"] or row["baseline"] for row in chosen] == ["logp", "hockney", NEAREST, REGRESSION, ALWAYS_SAME]
     assert all(row["operation"] == row["alternative"] == "" and row["points"] in ("", None) for row in chosen)
     assert all(1 <= float(row["over_fastest"]) <= float(row["over_fastest_worst"]) for row in chosen)
     assert [float(row["fastest"]) for row in chosen if row["family"] == "hockney"] == [1]

@@ -22,7 +22,7 @@ from commodel.advice.proof import (
 )
 from commodel.advice.sequential_sampling import DEFAULT_BESIDE_RULES, Arm, Arms, compute_belief
 from commodel.advice.tuning import choose_algorithms, search_choices
-from commodel.api.library_rules import OF_OPEN_MPI, find_dialect
+from commodel.api.library_rules import OPEN_MPI_DIALECT, find_dialect
 from commodel.cli import tune
 from commodel.errors import UserError
 from commodel.records import LIBRARY, Choice, PlacedWorkload, StartTimings
@@ -166,13 +166,13 @@ def test_a_program_that_finds_its_library_only_where_its_starter_sets_the_enviro
     program = tmp_path / "library"
     program.write_text('#!/bin/sh\n[ "$STARTED" ] && echo \'{"mpi": "Open MPI v4.1.4"}\'\n')
     program.chmod(0o755)
-    assert find_dialect(program, ["env", "STARTED=1"]).library == OF_OPEN_MPI.library
+    assert find_dialect(program, ["env", "STARTED=1"]).library == OPEN_MPI_DIALECT.library
     with pytest.raises(UserError, match="found the MPI library ''"):
         find_dialect(program)
 
 
 def test_nothing_is_stated_of_more_ranks():
-    text = OF_OPEN_MPI.text([Choice("bcast", 8, 64, "linear")])
+    text = OPEN_MPI_DIALECT.text([Choice("bcast", 8, 64, "linear")])
     assert re.search(r"^9 # ranks and more\n1 # message sizes\n0 0 0 0 # library", text, re.MULTILINE)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.compare.combined_prediction import (
-    FEWEST_POINTS,
+    MIN_POINTS_OF_OPERATION,
     ModelWeight,
     arrange_weights,
     combine_predictions,
@@ -42,9 +42,9 @@ def test_a_family_that_errs_twice_as_much_counts_a_quarter():
 
 
 def test_enough_points_of_the_operation_decide_alone():
-    held_out = pd.concat([rows("one", [1.1] * FEWEST_POINTS), rows("one", [9.0] * 50, operation="bcast")])
+    held_out = pd.concat([rows("one", [1.1] * MIN_POINTS_OF_OPERATION), rows("one", [9.0] * 50, operation="bcast")])
     assert weigh_models(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.1))
-    assert weigh_models(["one"], held_out.iloc[1:], "reduce")["one"].points == FEWEST_POINTS - 1 + 50
+    assert weigh_models(["one"], held_out.iloc[1:], "reduce")["one"].points == MIN_POINTS_OF_OPERATION - 1 + 50
 
 
 def test_predictions_with_weight_0_do_not_count():

@@ -18,7 +18,7 @@ from commodel.compare.comparison_intervals import combine_intervals, combine_res
 from commodel.files.tables import COMPARISON, read_table, write_table
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule, find_fan_ins
-from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis, PointSeries, fit_bands
+from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT, IntervalBasis, PointSeries, fit_bands
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import Batch, Point
@@ -420,7 +420,7 @@ def test_what_predictions_blind_to_their_size_are_off_by_informs_nothing_of_othe
         prediction.interval for prediction in predict(carrying, [replace(SERIES[0], bytes=size) for size in (8, 4096)])
     ]
     assert IntervalBasis.parse(intervals[0]).of_residuals
-    assert intervals[1] == PARAMETERS
+    assert intervals[1] == PARAMETERS_ONLY_TEXT
 
 
 def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):
@@ -428,7 +428,7 @@ def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):
     write_table(tmp_path / "c.csv", made(reach=("node/leaf", "node/leaf/beyond")))
     table = read_table(tmp_path / "c.csv", COMPARISON)
     row = table.set_index("point").loc[LAST.id]
-    assert row["interval_basis"] == f"{PARAMETERS}: nothing measured beyond one leaf"
+    assert row["interval_basis"] == f"{PARAMETERS_ONLY_TEXT}: nothing measured beyond one leaf"
     assert (row["predicted_low"], row["predicted_high"]) == (row["parameters_low"], row["parameters_high"])
     assert read_residuals(table, "p", "f")["bcast"].levels_crossed == ("node/leaf",)
     assert (table["interval_basis"].str.endswith("11 workloads of bcast")).sum() == len(SERIES)
@@ -438,7 +438,7 @@ def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):
 
 def test_what_a_fit_has_seen_shows_nothing_about_its_errors():
     table = made(held_out=False)
-    assert set(table["interval_basis"]) == {PARAMETERS}
+    assert set(table["interval_basis"]) == {PARAMETERS_ONLY_TEXT}
     assert (table["predicted_low"] == table["parameters_low"]).all()
     assert read_residuals(table, "p", "f") == {}
 
@@ -450,7 +450,7 @@ def test_a_table_survives_its_file_and_an_older_one_is_read_as_what_it_is(tmp_pa
     older = table.drop(columns=["interval_basis", "parameters_low", "parameters_high"])
     write_table(tmp_path / "old.csv", older)
     shown = prepare_comparison(read_table(tmp_path / "old.csv", COMPARISON))
-    assert set(shown["interval_basis"]) == {PARAMETERS}
+    assert set(shown["interval_basis"]) == {PARAMETERS_ONLY_TEXT}
     assert (shown["parameters_low"] == shown["predicted_low"]).all()
 
 
@@ -484,7 +484,7 @@ def test_without_measurements_the_errors_that_sets_carry_add_up():
     assert (interval.low[0], interval.high[0]) == pytest.approx((bands["bcast"].low, bands["bcast"].high))
     assert "bcast" in interval.bases[0].text
     lacking = combine_intervals({"f": bands, "g": {}}, {"f": 0.25, "g": 0.75}, ASKED)
-    assert [basis.text for basis in lacking.bases] == [PARAMETERS]
+    assert [basis.text for basis in lacking.bases] == [PARAMETERS_ONLY_TEXT]
 
 
 def test_errors_of_many_families_are_their_own():

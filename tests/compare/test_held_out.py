@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.compare.baselines import (
-    ALWAYS,
+    ALWAYS_SAME,
     BASELINES,
     LIBRARY,
     predict_baselines,
@@ -253,9 +253,9 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     parts = split_points(measured, "ranks == 8")
     rows = predict_held_out(fit_without_held_out(parts, "hockney", "t"), parts.held_out)
     judgement = score_choices(rows, parts.fitted, parts.held_out).set_index("family")
-    assert judgement.loc[ALWAYS, "workloads"] == 2
-    assert judgement.loc[ALWAYS, "over_fastest"] == pytest.approx(np.sqrt(1.5))
-    assert judgement.loc[ALWAYS, "over_fastest_worst"] == pytest.approx(1.5)
+    assert judgement.loc[ALWAYS_SAME, "workloads"] == 2
+    assert judgement.loc[ALWAYS_SAME, "over_fastest"] == pytest.approx(np.sqrt(1.5))
+    assert judgement.loc[ALWAYS_SAME, "over_fastest_worst"] == pytest.approx(1.5)
     assert judgement.loc[LIBRARY, ["workloads", "over_fastest"]].tolist() == [1, pytest.approx(0.8)]
     assert judgement["baseline"].to_dict() == {name: name in BASELINES for name in judgement.index}
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from commodel.compare.recalibration import (
-    BATCHES,
-    CALIBRATED,
+    BASIS_PREDICTIONS,
+    BASIS_SAME_POINTS,
     COLUMNS,
-    FEWEST_POINTS,
+    MIN_POINTS_OF_FACTORS,
     Witness,
     list_campaign_witnesses,
     list_message_witnesses,
@@ -156,7 +156,9 @@ def test_without_a_campaign_what_predictions_are_off_widens_the_interval():
 
 def test_two_points_show_two_factors_only_where_errors_are_known():
     used = measure_in_job(
-        select_witnesses(make_witnesses(LOGGP), [LOGGP], FLAT, FEWEST_POINTS, 8)[0], LOGGP, moved(LOGGP, 2.0, 2.0)
+        select_witnesses(make_witnesses(LOGGP), [LOGGP], FLAT, MIN_POINTS_OF_FACTORS, 8)[0],
+        LOGGP,
+        moved(LOGGP, 2.0, 2.0),
     )
     ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", {})
     assert done.factors.together
@@ -225,7 +227,7 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
 def test_batches_are_distinguished_against_the_predictions_of_the_nearest_family():
     rows = measure_drift(PLAN, comparison(2.0, 3.0), [FITTED, WRONG], {}).set_index("allocation")
     assert set(rows["family"]) == {"hockney"}
-    assert set(rows["against"]) == {BATCHES}
+    assert set(rows["against"]) == {BASIS_PREDICTIONS}
     for job, latency, per_byte in (("small", 1.0, 1.0), ("large", 2.0, 3.0)):
         row = rows.loc[job]
         assert row["latency_low"] <= latency <= row["latency_high"]
@@ -261,7 +263,7 @@ def calibration(latency, after=1.05):
 def test_calibrations_have_the_model_with_the_smallest_error_afterwards():
     rows = measure_drift(PLAN, comparison().iloc[:0], [FITTED], {"a": calibration(1.5), "b": calibration(1.0)})
     assert set(rows["family"]) == {"near"}
-    assert set(rows["against"]) == {CALIBRATED}
+    assert set(rows["against"]) == {BASIS_SAME_POINTS}
     assert rows["per_byte_value"].isna().all()
     (only,) = describe_settings(rows)
     assert only.platform == "p"

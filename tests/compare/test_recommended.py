@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from commodel.compare.combined_prediction import pick_alternatives
 from commodel.compare.recommended import (
-    NOISE,
     RECOMMENDED,
+    RESIDUAL_NOISE,
     Places,
     Recommender,
     evaluate_recommended,
@@ -112,7 +112,7 @@ def test_the_unit_of_the_scales_has_the_largest_likelihood():
     """In closed form: the mean of rᵀK⁻¹r over all residuals r."""
     recommender = Recommender.fit(rows({"one": lambda *at: 0.2 * (at[0] == "chain") + 0.1 * at[3]}))
     places, residuals, scales = recommender.places, recommender.residuals, recommender.scales
-    covariance = places.covariance(places, replace(scales, unit=1.0)) + NOISE**2 * np.eye(len(residuals))
+    covariance = places.covariance(places, replace(scales, unit=1.0)) + RESIDUAL_NOISE**2 * np.eye(len(residuals))
     assert scales.unit**2 == pytest.approx(np.mean(residuals * np.linalg.solve(covariance, residuals)), rel=1e-4)
 
 

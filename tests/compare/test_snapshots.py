@@ -5,14 +5,14 @@ import math
 import pytest
 
 from commodel.compare.snapshots import (
-    GONE,
-    NEW,
-    OTHER,
+    NOT_DETERMINED,
+    ONLY_IN_NEW,
+    ONLY_IN_OLD,
+    OTHER_MESSAGES,
     PARAMETER,
     POINT,
     SAME,
     SLOWER,
-    UNKNOWN,
     Quantity,
     Snapshot,
     compare_provenance,
@@ -47,8 +47,8 @@ def test_a_ratio_has_the_interval_of_two_independent_measurements():
         (time(1.3, 0.9, 1.6), SAME, False),  # its interval explains it
         (time(1.05, 1.04, 1.06), SLOWER, False),  # told apart, and small
         (time(0.8, 0.79, 0.81), "faster", True),
-        (time(1.3, identity="x"), OTHER, False),
-        (time(1.3, known=False), UNKNOWN, False),
+        (time(1.3, identity="x"), OTHER_MESSAGES, False),
+        (time(1.3, known=False), NOT_DETERMINED, False),
     ],
 )
 def test_what_its_interval_does_not_explain_and_exceeds_the_share_counts(new, verdict, beyond):
@@ -74,7 +74,7 @@ def test_a_value_that_was_zero_exceeds_every_share_where_intervals_part():
 
 def test_what_only_one_has_is_reported_and_fails_nothing():
     several = list_changes(snapshot({"a": time(1.0), "b": time(1.0)}), snapshot({"a": time(1.0), "c": time(1.0)}))
-    assert [change.verdict for change in several] == [SAME, GONE, NEW]
+    assert [change.verdict for change in several] == [SAME, ONLY_IN_OLD, ONLY_IN_NEW]
     assert not any(change.exceeds(0.1) for change in several)
 
 
@@ -90,12 +90,12 @@ def test_one_platform_each_is_the_same_one_by_another_name():
     assert (change.platform, change.verdict) == ("old", SAME)
 
 
-@pytest.mark.parametrize(("there", "verdict"), [("x", SLOWER), ("y", OTHER), ("", SLOWER)])
+@pytest.mark.parametrize(("there", "verdict"), [("x", SLOWER), ("y", OTHER_MESSAGES), ("", SLOWER)])
 def test_under_another_name_of_the_platform_points_have_the_same_messages_whatever_their_ids(there, verdict):
     old = snapshot({"a": time(1.0, identity="1", messages="x"), "b": time(1.0)}, "old", about={("old", "cpu"): "x"})
     new = snapshot({"a": time(2.0, identity="2", messages=there), "c": time(1.0)}, "new", about={("new", "cpu"): "x"})
     compared = list_changes(old, new)
-    assert [change.verdict for change in compared] == [verdict, GONE, NEW]
+    assert [change.verdict for change in compared] == [verdict, ONLY_IN_OLD, ONLY_IN_NEW]
     assert [change.platform for change in compared] == ["old", "old", "new"]
     assert compare_provenance(old, new) == []
 

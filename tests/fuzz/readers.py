@@ -18,7 +18,7 @@ from commodel.errors import UserError
 from commodel.files import expressions, quantities
 from commodel.interchange import mrnet, taulop
 from commodel.models.parameter_sets import read_set
-from commodel.models.speeds import FORMS, read_speeds
+from commodel.models.speeds import SPEED_FORMS, read_speeds
 from commodel.patterns.build import complete_layout
 from commodel.patterns.partitions.arrangement import arrange_in_columns
 from commodel.patterns.partitions.shares import partition_constant, partition_geometric
@@ -106,7 +106,7 @@ def balanced(path: Path) -> None:
     """Speeds that can be read balance a matrix, however steep they are."""
     speeds = read_speeds(path)
     for kernel in speeds.kernels:
-        for form in FORMS:
+        for form in SPEED_FORMS:
             curves = speeds.curves(kernel, [*speeds.kernels[kernel].kinds], form)
             for share in (partition_geometric, partition_constant):
                 either(lambda share=share, curves=curves: arrange_in_columns(share(curves, 256), 16))

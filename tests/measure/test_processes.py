@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.api.library_rules import OF_OPEN_MPI
+from commodel.api.library_rules import OPEN_MPI_DIALECT
 from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import LibraryTimer
 from commodel.measure.process import describe_failure, run_launcher
@@ -126,7 +126,7 @@ def test_what_was_not_tried_excuses_no_rule(tmp_path, algorithm):
     """After three failures in a row of the library itself nothing else is tried: other cases may well pass there."""
     loaded = load_platform(find_config_file("platform", "local"))
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    place = Failing("local", loaded, make_setting(loaded), OF_OPEN_MPI, measure, SafePath.at(tmp_path))
+    place = Failing("local", loaded, make_setting(loaded), OPEN_MPI_DIALECT, measure, SafePath.at(tmp_path))
     failures = place.find_failures("results", "gather", [64], [Choice("gather", 2, 0, algorithm)], "block")
     given_up = [why for why in failures.values() if why.startswith(GIVEN_UP)]
     assert len(failures) - len(given_up) == 1

@@ -7,7 +7,13 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.measure import batch as subject
-from commodel.measure.batch import BUDGET, TIMEOUT, SweepState, _is_external_failure, measure_start
+from commodel.measure.batch import (
+    STOPPED_BY_BUDGET,
+    STOPPED_BY_TIMEOUT,
+    SweepState,
+    _is_external_failure,
+    measure_start,
+)
 from commodel.measure.program_starts import Start
 from commodel.results.raw_samples import list_finished
 from tests.waiting import until
@@ -107,10 +113,10 @@ def test_a_case_that_hung_is_marked_though_it_continues_while_it_is_ended(contex
         (folder / ".now").write_text("b")
         watch.limit = 0.0
         watch()  # sees that b has begun
-        until(lambda: watch() == TIMEOUT)
+        until(lambda: watch() == STOPPED_BY_TIMEOUT)
         (folder / "b.csv").touch()
         (folder / ".now").write_text("c")
-        return 143, TIMEOUT
+        return 143, STOPPED_BY_TIMEOUT
 
     monkeypatch.setattr(subject, "run_launcher", start)
     monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: ())
@@ -132,7 +138,7 @@ def test_when_the_time_is_over_nothing_is_started_again_and_no_case_is_blamed(co
         (context.pass_folder(0) / "a.csv").touch()
         (context.pass_folder(0) / ".now").write_text("b")
         log.write_text("")
-        return 143, BUDGET
+        return 143, STOPPED_BY_BUDGET
 
     monkeypatch.setattr(subject, "run_launcher", start)
     monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: ())
@@ -160,8 +166,8 @@ def test_a_start_that_slurm_refuses_is_repeated_for_a_while(context, monkeypatch
 
     monkeypatch.setattr(subject, "run_launcher", start)
     monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: ())
-    monkeypatch.setattr(subject, "RETRY_INTERVAL", 0.0)
-    monkeypatch.setattr(subject, "MAX_REFUSAL", patience)
+    monkeypatch.setattr(subject, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(subject, "MAX_REFUSAL_SECONDS", patience)
     every = Start("player", 2, "block:2", (), ({"id": "a"},))
     this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
     if patience:

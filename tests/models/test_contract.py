@@ -231,7 +231,7 @@ def test_without_data_it_states_what_it_lacks(name):
 
 def test_a_case_left_out_is_predicted(name, monkeypatch):
     """Whichever case is missing, as where none of its samples was valid, the rest can be fitted."""
-    monkeypatch.setattr(samples, "DRAWS", FEW_DRAWS)
+    monkeypatch.setattr(samples, "DEFAULT_DRAWS", FEW_DRAWS)
     observations = observed(truth(name), name, noise=0.01, samples=10)
     entry = find_family(name)
     entry.fit(observations)
@@ -246,7 +246,7 @@ def test_a_case_left_out_is_predicted(name, monkeypatch):
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, *(pytest.param(more, marks=pytest.mark.slow) for more in (0.3, 0.7))])
 def test_whatever_was_not_measured_a_fit_is_finite_or_states_what_it_lacks(name, share, monkeypatch):
     """A crash, a timeout or a spent budget may take any of its cases."""
-    monkeypatch.setattr(samples, "DRAWS", FEW_DRAWS)
+    monkeypatch.setattr(samples, "DEFAULT_DRAWS", FEW_DRAWS)
     everything, rng = observed(truth(name), name, noise=0.02, samples=6), np.random.default_rng(int(100 * share))
     for _ in range(6):
         whole = rng.choice(["", *everything.probes])

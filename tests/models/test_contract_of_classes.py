@@ -88,7 +88,7 @@ def evidence(name, without=""):
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
     """Reduce the draws where no interval of a value is checked."""
-    monkeypatch.setattr(samples, "DRAWS", 20)
+    monkeypatch.setattr(samples, "DEFAULT_DRAWS", 20)
 
 
 @cache

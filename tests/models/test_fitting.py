@@ -21,7 +21,7 @@ from commodel.fits.table_fits import fit_points
 from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family, list_family_names
 from commodel.models.fitting import numerics
-from commodel.models.fitting.observed import DRAWS
+from commodel.models.fitting.observed import DEFAULT_DRAWS
 from commodel.models.fitting.regression import (
     CHANCE_PROBABILITY,
     add_misfit_draws,
@@ -207,7 +207,7 @@ SAME = 1e-6
 def numbers(fitted: ParameterSet) -> dict[str, tuple[float, ...]]:
     """Values, intervals, and the draws that intervals of predictions come from; what varies by the last bit alone may
     have none."""
-    alike = {key: DRAWS * (estimate.value,) for key, estimate in fitted.values.items()}
+    alike = {key: DEFAULT_DRAWS * (estimate.value,) for key, estimate in fitted.values.items()}
     return {
         key: (estimate.value, estimate.low, estimate.high, *fitted.draws.get(key, alike[key]))
         for key, estimate in fitted.values.items()

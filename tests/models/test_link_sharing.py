@@ -267,7 +267,7 @@ def test_rounds_replayed_one_by_one_take_about_as_long_as_expanded_ones(operatio
     assert isinstance(rounds, CompactSchedule)
     predicted = model(**{"c_out.leaf.a": C_OUT})
     written = predicted.cost(rounds)
-    monkeypatch.setattr(link_sharing, "MAX_EXPANDED", 0)
+    monkeypatch.setattr(link_sharing, "MAX_EXPANDED_MESSAGES", 0)
     assert predicted.cost(rounds) == pytest.approx(written, rel=near)
 
 
@@ -454,7 +454,7 @@ def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
     values, levels = make_predicting_model(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
     exact = link_sharing.predict_in_time_order(schedule.whole, values.values, levels).max()
-    monkeypatch.setattr(link_sharing, "MAX_EXPANDED", 2000)
+    monkeypatch.setattr(link_sharing, "MAX_EXPANDED_MESSAGES", 2000)
     monkeypatch.setattr(link_sharing, "PIECE_MESSAGES", 1000)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", 1000)
     assert values.cost(schedule)[0] == exact

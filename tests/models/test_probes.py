@@ -5,15 +5,15 @@ import pytest
 
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes import Site, find_probe
-from commodel.models.probes.node_pairs import MAX_PAIRS, PAIRS_PER_NODE, sample_pairs
+from commodel.models.probes.node_pairs import MAX_LARGE_PAIRS_PER_NODE, MAX_PAIRS, sample_pairs
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 9, 10, 17, 64, 1000, 5000])
 def test_a_bounded_sample_has_every_node_and_joins_them_all(nodes):
-    pairs = np.array(sample_pairs(nodes, PAIRS_PER_NODE, MAX_PAIRS))
+    pairs = np.array(sample_pairs(nodes, MAX_LARGE_PAIRS_PER_NODE, MAX_PAIRS))
     degree = np.bincount(pairs.ravel(), minlength=nodes)
     assert degree.min() >= 1
-    assert degree.max() <= PAIRS_PER_NODE
+    assert degree.max() <= MAX_LARGE_PAIRS_PER_NODE
     assert len(pairs) <= max(MAX_PAIRS, nodes)
     assert (pairs[:, 0] < pairs[:, 1]).all()
     assert len(np.unique(pairs, axis=0)) == len(pairs)

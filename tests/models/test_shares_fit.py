@@ -197,7 +197,7 @@ def evidence(name, longest=64 * MIB):
 @cache
 def parameters(name, longest=64 * MIB):
     with pytest.MonkeyPatch.context() as patch:  # no interval of a value is looked at
-        patch.setattr(samples, "DRAWS", 20)
+        patch.setattr(samples, "DEFAULT_DRAWS", 20)
         return fit_set(find_family(name), evidence(name, longest))
 
 

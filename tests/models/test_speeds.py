@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.models.speeds import FORMS, KernelSpeeds, Speed, Speeds, find_longest_growing, read_speeds, write_speeds
+from commodel.models.speeds import (
+    SPEED_FORMS,
+    KernelSpeeds,
+    Speed,
+    Speeds,
+    find_longest_growing,
+    read_speeds,
+    write_speeds,
+)
 from tests.refusals import message
 
 ROWS = ((16.0, 1.0e5), (64.0, 2.0e5, 1.9e5, 2.2e5), (1024.0, 3.0e5), (4096.0, 2.0e5))
@@ -29,7 +37,7 @@ def rows(draw):
     return tuple((float(size), draw(st.floats(1e-2, 1e7))) for size in sorted(sizes))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", SPEED_FORMS)
 def test_a_curve_goes_through_its_rows_and_is_constant_beyond(form):
     speed = Speed.of(ROWS, form)
     assert speed.dropped == 0
@@ -74,7 +82,7 @@ def test_the_rows_kept_are_as_many_as_can_be(times):
     assert len(kept) == max(len(part) for part in masks if all(a < b for a, b in pairwise(part)))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", SPEED_FORMS)
 @given(rows=rows(), seconds=st.floats(1e-9, 1e9))
 def test_most_is_what_takes_so_long(form, rows, seconds):
     speed = Speed.of(rows, form)
@@ -87,7 +95,7 @@ def test_most_is_what_takes_so_long(form, rows, seconds):
 
 @given(rows=rows(), seconds=st.lists(st.floats(1e-9, 1e9), min_size=2, max_size=5))
 def test_more_time_is_enough_for_more(rows, seconds):
-    for form in FORMS:
+    for form in SPEED_FORMS:
         shares = [Speed.of(rows, form).largest_share(time) for time in sorted(seconds)]
         assert all(b >= a * (1 - 1e-9) for a, b in pairwise(shares))
 

@@ -5,7 +5,7 @@ Results of collectives for legal but unusual inputs: libraries pass, and a wrong
 
 import pytest
 
-from commodel.api.library_rules import OF_MPICH, find_dialect
+from commodel.api.library_rules import MPICH_DIALECT, find_dialect
 from commodel.interchange import selection
 from commodel.models.probes.verify import INPUTS, list_cases
 from commodel.patterns.algorithms import find_algorithms
@@ -102,13 +102,13 @@ def selected(folder, mpi_programs, operation, spec, counts):
     return dict(dialect.environment(file, [operation]))
 
 
-@pytest.mark.parametrize("operation", OF_MPICH.operations)
+@pytest.mark.parametrize("operation", MPICH_DIALECT.operations)
 def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_programs, tmp_path, operation):
     """Alltoall in place, and Rabenseifner's reductions by a user's own operation that commutes, ended with a failed
     assertion."""
     if find_kind(find_library_version([str(mpi_programs / "library")])) != MPICH:
         pytest.skip("no MPICH here")
-    specs = [spec for spec in find_algorithms(operation) if OF_MPICH.can_name(operation, spec, 2)]
+    specs = [spec for spec in find_algorithms(operation) if MPICH_DIALECT.can_name(operation, spec, 2)]
     assert specs
     lines = rows([operation], 3, (64,)).splitlines()
     cases = "\n".join(line for line in lines if ",1,64" not in line)  # a rank alone uses none of them
@@ -128,7 +128,7 @@ def test_what_is_said_to_reorder_operands_does_in_mpich(oversubscribed, mpi_prog
     lines = rows([operation], 4, (64,)).splitlines()
     cases = "\n".join([lines[0], *(line for line in lines if ",order,4," in line)])
     for spec, entry in find_algorithms(operation).items():
-        if OF_MPICH.can_name(operation, spec, 4):
+        if MPICH_DIALECT.can_name(operation, spec, 4):
             (routine,) = (routine for routine in entry.mpi_functions if routine.library == MPICH)
             told = selected(tmp_path, mpi_programs, operation, spec, (4,))
             result = oversubscribed(4, "verify", cases, out=spec, **told)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from commodel.models.speeds import FORMS, Speed
+from commodel.models.speeds import SPEED_FORMS, Speed
 from commodel.patterns.build import build_schedule
 from commodel.patterns.partitions.arrangement import (
     MAX_RANKS,
@@ -66,7 +66,7 @@ def curves(draw, most=12):
     for _ in range(draw(st.integers(1, 4))):
         sizes = sorted(draw(st.sets(st.integers(1, 5000), min_size=1, max_size=6)))
         kinds.append(tuple((float(size), draw(st.floats(1, 1e4))) for size in sizes))
-    form = draw(st.sampled_from(FORMS))
+    form = draw(st.sampled_from(SPEED_FORMS))
     made = [Speed.of(rows, form) for rows in kinds]
     return [made[place] for place in draw(st.lists(st.integers(0, len(made) - 1), min_size=1, max_size=most))]
 

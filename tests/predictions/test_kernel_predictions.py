@@ -29,7 +29,7 @@ from commodel.predictions.kernel_times import (
     predict_single_messages,
 )
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import MOST_STACKED, StackPrediction, predict, predict_shapes, sum_parts
+from commodel.predictions.predictions import MAX_STACKED_MESSAGES, StackPrediction, predict, predict_shapes, sum_parts
 from commodel.predictions.validity import VALID, Validity, ValidityKind
 from commodel.records import Measure
 from tests.models.synthetic import fitted_set
@@ -77,7 +77,7 @@ def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
     """Though an earlier one fails another check."""
     blind = Validity(ValidityKind.SIZE, "holds for 0 B to 7 kB")
     checks = iter([Validity(ValidityKind.CONTENTION, "4 at a time"), blind])
-    ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
+    ((_, whole),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
     ones = np.ones(1)
     costs = sum_parts(whole, lambda part, waves: StackPrediction(ones[None], ones, [next(checks, VALID)], ones), 1)
     assert costs.validity == [blind]
@@ -85,7 +85,7 @@ def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
 
 def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partition):
     """Of iterations that are predicted at 1, 2, 3 … and take 2, 3, 4 … times as long."""
-    ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
+    ((_, whole),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
     parts = [count for count, _ in whole.iterate_parts()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
     answers = iter([StackPrediction(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])

@@ -11,8 +11,8 @@ from commodel.errors import UserError
 from commodel.files.parameter_sets import format_parameters, read_parameters
 from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.prediction_intervals import (
-    ENOUGH_ALLOCATIONS,
-    PARAMETERS,
+    MIN_ALLOCATIONS,
+    PARAMETERS_ONLY_TEXT,
     IntervalBasis,
     apply_residuals,
     cross_validate,
@@ -39,18 +39,18 @@ def cross_validate_texts(residuals):
 TABLES = "measured", "widening", "growth"
 
 
-@pytest.mark.parametrize("count", [1, ENOUGH_ALLOCATIONS - 1, ENOUGH_ALLOCATIONS, 9])
+@pytest.mark.parametrize("count", [1, MIN_ALLOCATIONS - 1, MIN_ALLOCATIONS, 9])
 def test_fewer_than_five_allocations_are_at_least(count):
     allocation = (np.arange(45) % count).astype(str)
     words = find_ends(make_residuals(np.linspace(0, 1, 45), allocation=allocation))[2]
-    assert words.startswith("at least: ") is (count < ENOUGH_ALLOCATIONS)
+    assert words.startswith("at least: ") is (count < MIN_ALLOCATIONS)
     assert f"{count} allocation" in words
     assert "45 workloads of bcast" in words
 
 
 def test_one_group_gives_no_interval():
     assert fit_bands(make_residuals([0.1, 0.2], [0, 0])) == {}
-    assert find_ends(make_residuals([0.1, 0.2], [0, 0])) == (0, 0, PARAMETERS)
+    assert find_ends(make_residuals([0.1, 0.2], [0, 0])) == (0, 0, PARAMETERS_ONLY_TEXT)
 
 
 def test_streams_are_a_class_of_their_own():
@@ -100,7 +100,7 @@ def test_without_errors_an_interval_states_that_it_is_of_the_parameters():
     assert (prediction.low, prediction.high, prediction.interval) == (
         prediction.parameters_low,
         prediction.parameters_high,
-        PARAMETERS,
+        PARAMETERS_ONLY_TEXT,
     )
 
 
@@ -136,8 +136,8 @@ def test_what_messages_took_on_one_side_of_a_node_informs_nothing_of_the_other(s
     assert (low, high, words) == (0, 0, f"parameters only: nothing measured {where}")
     assert IntervalBasis.parse(words).unmeasured == where
     assert IntervalBasis.parse(words).sentence.endswith(f"was measured {where}")
-    assert not IntervalBasis.parse(PARAMETERS).unmeasured
-    assert IntervalBasis.parse(PARAMETERS).sentence.endswith("was measured here")
+    assert not IntervalBasis.parse(PARAMETERS_ONLY_TEXT).unmeasured
+    assert IntervalBasis.parse(PARAMETERS_ONLY_TEXT).sentence.endswith("was measured here")
 
 
 def test_another_placement_uses_other_operations_measured_there():

@@ -23,8 +23,8 @@ from commodel.plan.config import load_experiment
 from commodel.plan.prediction_list import estimate_cost, list_shapes, select_part
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import (
-    FEWEST_DRAWS,
     MAX_CELLS,
+    MIN_DRAWS,
     Stream,
     predict,
     predict_shapes,
@@ -133,9 +133,9 @@ def test_a_long_schedule_has_fewer_draws_but_the_same_prediction_in_blocks(monke
     monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 1)
     entry = find_family("loggp")
     for row, requested in zip(predict(parameters, points), points, strict=True):
-        drawn = costs(entry, build_schedule(requested), parameters, drawn=True)[:FEWEST_DRAWS]
+        drawn = costs(entry, build_schedule(requested), parameters, drawn=True)[:MIN_DRAWS]
         assert row.low == pytest.approx(min(np.percentile(drawn, 2.5), row.seconds), rel=1e-12)
-    assert MAX_CELLS > FEWEST_DRAWS
+    assert MAX_CELLS > MIN_DRAWS
 
 
 def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypatch):
@@ -144,7 +144,7 @@ def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypat
     The result does not depend on the number of draws at a time.
     """
     monkeypatch.setattr("commodel.patterns.build.MAX_EXPANDED_MESSAGES", 0)
-    monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 24 * 23 * FEWEST_DRAWS)
+    monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 24 * 23 * MIN_DRAWS)
     requested, rows = point("alltoall", "pairwise", ranks=24, bytes=64), []
 
     def cost(model, pattern):
@@ -153,7 +153,7 @@ def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypat
 
     whole = predict(fitted("shares"), [requested], cost=cost)
     predict(fitted("loggp"), [requested], cost=cost)
-    assert rows == [1 + FEWEST_DRAWS, 1 + len(fitted("loggp").draws["L"])]
+    assert rows == [1 + MIN_DRAWS, 1 + len(fitted("loggp").draws["L"])]
     monkeypatch.setattr("commodel.models.evaluation.link_sharing.MAX_COSTS_AT_ONCE", 1)
     assert predict(fitted("shares"), [requested]) == whole
 

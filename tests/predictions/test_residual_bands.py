@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.predictions.prediction_intervals import (
-    ENOUGH_ALLOCATIONS,
-    FOLDS,
+    MAX_FOLDS,
+    MIN_ALLOCATIONS,
     cross_validate,
     find_residual_interval,
     fit_band,
     fit_bands,
 )
 from commodel.predictions.residuals import (
-    FEWEST_GROUPS,
     LATENCY_SHARE_DOUBLINGS,
+    MIN_GROUPS_OF_CLASS,
     compute_latency_share,
     estimate_half_size,
     measure_size_distance,
@@ -35,7 +35,7 @@ def quantiles(groups: list[list[float]]) -> tuple[float, float]:
     return low, next(value for (value, _), so_far in zip(points, shares, strict=True) if so_far >= 0.975 - 1e-9)
 
 
-@pytest.mark.parametrize("count", [FEWEST_GROUPS, 13, FOLDS])
+@pytest.mark.parametrize("count", [MIN_GROUPS_OF_CLASS, 13, MAX_FOLDS])
 @pytest.mark.parametrize("each", [1, 3])
 def test_the_band_is_the_narrowest_that_holds_95_of_100_groups_when_they_are_left_out(count, each):
     groups = np.random.default_rng(count).normal(size=(count, each)).tolist()
@@ -69,7 +69,7 @@ def test_a_group_counts_once_however_many_points_it_has():
     assert low >= -1.0
 
 
-@pytest.mark.parametrize("count", [FEWEST_GROUPS, 20, 60])
+@pytest.mark.parametrize("count", [MIN_GROUPS_OF_CLASS, 20, 60])
 @pytest.mark.parametrize("draw", ["normal", "lognormal"])
 @pytest.mark.parametrize("own", [0.3, 3.0])
 def test_a_new_group_like_the_others_is_inside_as_often_as_promised(count, draw, own):
@@ -100,7 +100,7 @@ def test_the_interval_covers_a_new_setting_if_earlier_ones_are_distinguished(job
             inside[told].append(np.mean((low <= logs[jobs]) & (logs[jobs] <= high)))
         assert words.startswith("at least: 1 allocation,")
     assert find_ends(replace(seen, setting=job, allocation=job))[2].startswith(
-        "at least" if jobs < ENOUGH_ALLOCATIONS else f"{jobs} alloc"
+        "at least" if jobs < MIN_ALLOCATIONS else f"{jobs} alloc"
     )
     assert np.mean(inside[True]) > np.mean(inside[False])
     assert np.mean(inside[True]) > 0.93

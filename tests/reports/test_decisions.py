@@ -4,7 +4,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from commodel.advice.decision_tables import COLUMNS, NOTES, summarize_notes
+from commodel.advice.decision_tables import COLUMNS, NOTE_SEPARATOR, summarize_notes
 from commodel.reports.workbooks import (
     MAX_WEIGHT_SETS,
     PALE_COLOURS,
@@ -40,7 +40,7 @@ def table():
     ]
     rows[1] |= {
         "as_good": "binary, linear",
-        "notes": NOTES.join(["EXTRAPOLATED: 1.0 doublings beyond", "logp has weight 0"]),
+        "notes": NOTE_SEPARATOR.join(["EXTRAPOLATED: 1.0 doublings beyond", "logp has weight 0"]),
     }
     rows[3] |= {"notes": "EXTRAPOLATED: 3.0 doublings beyond", "algorithm": "chain:64KiB"}
     return pd.DataFrame([*rows, row("barrier", 4, 0, "=dissemination", doubt="@x")], columns=COLUMNS)

@@ -16,7 +16,7 @@ from openpyxl.utils import range_boundaries
 
 from commodel.compare.recommended import evaluate_recommended
 from commodel.parameters import Estimate, ParameterSet
-from commodel.predictions.prediction_intervals import UNMEASURED
+from commodel.predictions.prediction_intervals import UNMEASURED_PREFIX
 from commodel.reports import build_report, write_pictures, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import Answer, Axis, Cell, Chart, Grid, Series, format_percent
@@ -146,7 +146,7 @@ def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
     words = (
         fewer["operation"]
         .eq("reduce")
-        .map({True: UNMEASURED + "between nodes", False: "5 allocations, 45 workloads of all"})
+        .map({True: UNMEASURED_PREFIX + "between nodes", False: "5 allocations, 45 workloads of all"})
     )
     frame = fewer.assign(interval_basis=words, **ends)
     end = "a parameter interval only: no other workload was measured between nodes."

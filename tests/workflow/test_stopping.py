@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from commodel.api.snakemake_runs import STOPPING, run_snakemake
+from commodel.api.snakemake_runs import STOPPING_TEXT, run_snakemake
 from commodel.plan.planning import load_plan
 from tests.processes import family, still_there
 
@@ -112,7 +112,7 @@ def test_who_is_impatient_does_not_stop_the_cancelling(tmp_path):
         signal.SIGINT,
     )
     assert (tmp_path / "log").read_text() == "at work\n1 asked to stop\n"
-    assert set(lines) == {"at work", STOPPING}
+    assert set(lines) == {"at work", STOPPING_TEXT}
 
 
 def test_a_job_that_starts_when_the_others_are_stopped_stops_too(tmp_path):

@@ -53,7 +53,7 @@ from commodel.patterns.schedule import Schedule, encode_integers
 from commodel.predictions.barrier_bounds import describe_barrier_bound
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import (
-    PARAMETERS,
+    PARAMETERS_ONLY_TEXT,
     Interval,
     PointSeries,
     apply_residuals,
@@ -64,9 +64,9 @@ from commodel.predictions.predictions import PredictedTimes
 from commodel.records import Point
 from commodel.units import format_bytes, format_extent
 
-REGRET_AT_STAKE = 0.10  # expected regret, above which points to measure are named
+MIN_REPORTED_REGRET = 0.10  # expected regret, above which points to measure are named
 SETTLING_POINTS = 2
-SAMPLING_SECONDS, FEWEST_SAMPLES = 0.1, 5  # how long a point is sampled, as `commodel tune` does
+SAMPLING_SECONDS, MIN_SAMPLES = 0.1, 5  # how long a point is sampled, as `commodel tune` does
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Advice:
     rows: pd.DataFrame
     weights: dict[str, dict[str, ModelWeight]]  # at each placement of alternatives: within a node, between nodes
     notes: list[str]
-    interval: str = PARAMETERS  # basis of the first alternative's interval
+    interval: str = PARAMETERS_ONLY_TEXT  # basis of the first alternative's interval
     default: LibraryDefault | None = None
     keeps_default: bool = False  # the gain over the MPI default is within its uncertainty
     deviation: float = 0.0  # of the logarithm of the first alternative's time
@@ -202,11 +202,11 @@ def _find_informative_points(
 ) -> tuple[SettlingPoint, ...]:
     """Return the two points whose measurement would lower the expected regret most, if it is large and alternatives are
     statistically tied."""
-    if rows["regret"].iloc[0] <= REGRET_AT_STAKE or rows["as_good"].sum() < 2:
+    if rows["regret"].iloc[0] <= MIN_REPORTED_REGRET or rows["as_good"].sum() < 2:
         return ()
     numbers = choose_settling_points(np.log(combined.seconds), combined.covariance, SETTLING_POINTS)
     places = {int(number): row for row, number in zip(rows.itertuples(), order, strict=True)}
-    seconds = estimate_seconds(combined.seconds[numbers], SAMPLING_SECONDS, FEWEST_SAMPLES)
+    seconds = estimate_seconds(combined.seconds[numbers], SAMPLING_SECONDS, MIN_SAMPLES)
     return tuple(
         SettlingPoint(places[number].alternative, places[number].layout, float(time))
         for number, time in zip(numbers, seconds, strict=True)

@@ -24,7 +24,7 @@ from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.patterns.trees.topologies import make_tree
 from commodel.predictions.barrier_bounds import list_radices
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, predicts_streams
+from commodel.predictions.predictions import ENDLESS, MIN_DRAWS, Stream, predicts_streams
 from commodel.predictions.validity import (
     Validity,
     ValidityKind,
@@ -37,12 +37,12 @@ from commodel.records import Point
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
-MOST_TREES = 400  # of a kind; of more, as many as that, evenly spread
+MAX_TREES_OF_KIND = 400  # of a kind; of more, as many as that, evenly spread
 RADICES = range(2, 9)
 PREFERRED_NAMES = ("linear", "binomial")  # of names for the same messages, those to go by
-MOST_SEGMENTS = 256  # with more, only the constant cost of a message counts
-SEGMENTS = tuple(1 << power for power in range(8, 21, 2))  # 256 B to 1 MiB
-COUNTS = tuple(1 << power for power in range(12))
+MAX_SEGMENTS = 256  # with more, only the constant cost of a message counts
+SEGMENT_BYTES = tuple(1 << power for power in range(8, 21, 2))  # 256 B to 1 MiB
+WINDOW_SIZES = tuple(1 << power for power in range(12))
 
 
 def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
@@ -64,7 +64,7 @@ def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
 
 
 def _select_spread(specs: list[str]) -> list[str]:
-    indices = np.unique(np.linspace(0, len(specs) - 1, min(MOST_TREES, len(specs))).astype(int)) if specs else []
+    indices = np.unique(np.linspace(0, len(specs) - 1, min(MAX_TREES_OF_KIND, len(specs))).astype(int)) if specs else []
     return [specs[index] for index in indices]
 
 
@@ -125,9 +125,11 @@ def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]
         return [entry.short_name]
     if entry.argument.is_size:
         longest = bytes // ranks if entry.operation == "allreduce" else bytes
-        values = [format_bytes(size).replace(" ", "") for size in SEGMENTS if size < longest <= MOST_SEGMENTS * size]
+        values = [
+            format_bytes(size).replace(" ", "") for size in SEGMENT_BYTES if size < longest <= MAX_SEGMENTS * size
+        ]
     elif entry.argument.kind is Kind.WINDOW:
-        values = sorted({*windows, *(count for count in COUNTS if count < ranks)})
+        values = sorted({*windows, *(count for count in WINDOW_SIZES if count < ranks)})
     else:
         values = sorted(
             {count for count in RADICES if count < ranks}
@@ -137,8 +139,8 @@ def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]
     return plain + [f"{entry.short_name}:{value}" for value in values]
 
 
-NEAR = "near"
-MOST_RANKS = 256  # ranks up to which `near` is tried without a request
+NEAR_LAYOUT = "near"
+MAX_RANKS_OF_NEAR = 256  # ranks up to which `near` is tried without a request
 MAX_CROSSING_SHARE = (
     0.99  # of the bytes that cross levels under the same layout without it: below that it is considered
 )
@@ -147,13 +149,13 @@ MAX_CROSSING_SHARE = (
 def list_layouts(setting: Setting, ranks: int) -> list[str]:
     """Return the layouts to consider by default; with levels also those that place ranks far apart or near."""
     levels = [f"scatter:{setting.levels[0][0]}"] if setting.levels else []
-    return ["block", "cyclic", *levels, *([NEAR] if setting.levels and 0 < ranks <= MOST_RANKS else [])]
+    return ["block", "cyclic", *levels, *([NEAR_LAYOUT] if setting.levels and 0 < ranks <= MAX_RANKS_OF_NEAR else [])]
 
 
 def make_combination_point(setting: Setting, combination: Mapping[str, object], requested: bool) -> Point | None:
     """Return the point of a combination, whose layout may be `near`; None if that changes nothing and was not
     requested."""
-    if combination["layout"] != NEAR:
+    if combination["layout"] != NEAR_LAYOUT:
         return make_point(setting, combination)
     block = make_point(setting, {**combination, "layout": "block"})
     weights, slots = make_traffic_graph(build_schedule(block)), place_ranks(block.layout, block.ranks)
@@ -173,8 +175,8 @@ def count_crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) ->
     return float((pairs.data * crossed).sum())
 
 
-CELLS = 2_000_000  # draws × messages of one prediction
-SEVERAL = 4  # alternatives that a sentence names
+MAX_CELLS = 2_000_000  # draws × messages of one prediction
+MAX_NAMED_ALTERNATIVES = 4  # alternatives that a sentence names
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +273,10 @@ class Panel:
         }
         if not lossy:
             return []
-        named = ", ".join(f"{choice} {100 * (1 - share):.0f} %" for choice, share in list(lossy.items())[:SEVERAL])
-        more_text = f" and {len(lossy) - SEVERAL} more" if len(lossy) > SEVERAL else ""
+        named = ", ".join(
+            f"{choice} {100 * (1 - share):.0f} %" for choice, share in list(lossy.items())[:MAX_NAMED_ALTERNATIVES]
+        )
+        more_text = f" and {len(lossy) - MAX_NAMED_ALTERNATIVES} more" if len(lossy) > MAX_NAMED_ALTERNATIVES else ""
         unaware = [name for name in self.models if name not in through]
         unaware_note = (
             f"; {', '.join(unaware)} {'does' if len(unaware) == 1 else 'do'} not model losses" if unaware else ""
@@ -325,7 +329,7 @@ def _group_by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
 def assess_alternatives(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams: bool = True) -> Panel:
     """Predict all alternatives by every model, and streams of them if wanted. A model that cannot predict one, or that
     ignores message size, is left out. Long schedules get fewer draws."""
-    draws = max(FEWEST_DRAWS, CELLS // max(*(pattern.messages for pattern in patterns), 1))
+    draws = max(MIN_DRAWS, MAX_CELLS // max(*(pattern.messages for pattern in patterns), 1))
     models, missing = {}, {}
     assessments: dict[str, list[Assessment]] = {name: [] for name in sets}
     for name, parameters in sets.items():

@@ -25,7 +25,7 @@ BASIS_COLUMNS = (
     "notes",
 )  # the basis of a row
 COLUMNS += BASIS_COLUMNS
-NOTES = " | "  # separates two notes of a row
+NOTE_SEPARATOR = " | "  # separates two notes of a row
 
 
 def decide(
@@ -77,7 +77,7 @@ def decide(
             advice.gain_over_default,
             advice.interval,
             describe_weights(advice),
-            NOTES.join(advice.notes),
+            NOTE_SEPARATOR.join(advice.notes),
         )
         rows.append((*workload_columns, *prediction, *grounds))
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -132,7 +132,7 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
     kinds: dict[str, list[tuple[str, str]]] = {}
     for row in table.itertuples():
         of = Workload(row.operation, row.bytes, row.leaves, row.ranks)
-        for note in filter(None, row.notes.split(NOTES)):
+        for note in filter(None, row.notes.split(NOTE_SEPARATOR)):
             kind = re.sub(r"\d+([.]\d+)?", "#", note)  # the same but for its numbers
             kinds.setdefault(kind, []).append((note, of.text))
     return [

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from commodel.compare.combined_prediction import FEWEST_POINTS, of_operation
+from commodel.compare.combined_prediction import MIN_POINTS_OF_OPERATION, of_operation
 from commodel.compare.comparison import STREAM, is_library_default, name_streams
 from commodel.compare.recommended import Recommender
 from commodel.errors import UserError
@@ -29,19 +29,19 @@ from commodel.records import Point
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
-MIN_NAMED_DOUBLINGS = 0.05  # doublings
-JUDGED = select_fields(  # the columns that models are judged by
+MIN_REPORTED_DOUBLINGS = 0.05  # doublings
+HELD_OUT_COLUMNS = select_fields(  # the columns that models are judged by
     COMPARISON,
     "point platform operation algorithm choice layout ranks leaves bytes nodes levels_crossed waves batch workload"
     " simulated family predicted validity measured measured_low measured_high mu held_out",
 )
 
 
-MEASURED = ("measured", "measured_low", "measured_high")
+MEASURED_COLUMNS = ("measured", "measured_low", "measured_high")
 
 
 def make_empty_held_out() -> pd.DataFrame:
-    return pd.DataFrame({field.name: pd.Series(dtype=field.type) for field in JUDGED})
+    return pd.DataFrame({field.name: pd.Series(dtype=field.type) for field in HELD_OUT_COLUMNS})
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFr
 def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
     """Return the rows that decide on weights: those of the operation if there are enough points, else all."""
     same = of_operation(held_out, operation)
-    return same if len(same) and same.groupby("family").size().max() >= FEWEST_POINTS else held_out
+    return same if len(same) and same.groupby("family").size().max() >= MIN_POINTS_OF_OPERATION else held_out
 
 
 def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
@@ -116,7 +116,7 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         )
     elif other := sorted(set(deciding["operation"].map(find_base_name)) - {find_base_name(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
-    if doublings > MIN_NAMED_DOUBLINGS:
+    if doublings > MIN_REPORTED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
         reach = f"{_find_span(*ranks)} ranks and {_find_span(*map(format_bytes, sizes))}"
         notes.append(f"EXTRAPOLATED by {doublings:.1f} doublings: measured were {reach}; intervals are wider for that")
@@ -202,7 +202,7 @@ def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
     below, above = rows[rows["bytes"] <= size].iloc[-1], rows[rows["bytes"] >= size].iloc[0]
     sizes = tuple(sorted({int(below["bytes"]), int(above["bytes"])}))
     share = np.log((1 + size) / (1 + sizes[0])) / np.log((1 + sizes[-1]) / (1 + sizes[0])) if len(sizes) > 1 else 0.0
-    ends = ([float(row[name]) for name in MEASURED] for row in (below, above))
+    ends = ([float(row[name]) for name in MEASURED_COLUMNS] for row in (below, above))
     return LibraryDefault(*_interpolate(*ends, float(share)), sizes)
 
 
@@ -268,7 +268,7 @@ def read_held_out(results: Results, platform: str) -> pd.DataFrame:
     table = results.table("comparison")
     if not table.exists():
         return make_empty_held_out()
-    rows = name_streams(read_table(table, JUDGED))
+    rows = name_streams(read_table(table, HELD_OUT_COLUMNS))
     return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
 
 

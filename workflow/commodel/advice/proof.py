@@ -21,9 +21,9 @@ from commodel.records import LIBRARY, Choice, PlacedWorkload
 CONFIDENCE = 0.95  # probability that an interval contains the true gain
 MIN_ALLOWED_GAIN = 0.95  # of a gain: no rule may make anything slower by more
 MIN_GAIN_TO_PROVE = 1.05  # smallest gain that is worth a proof
-SEVERAL = 5  # workloads, from which on the scatter of their variances is estimated
+MIN_POOLED_WORKLOADS = 5  # workloads, from which on the scatter of their variances is estimated
 MIN_VARIANCE = 1e-8  # lower limit of a variance: differences below 0.01 % do not count
-LEAST_FREEDOM, MOST_FREEDOM = 0.1, 50.0  # degrees of freedom of the usual variance
+MIN_FREEDOM, MAX_FREEDOM = 0.1, 50.0  # degrees of freedom of the usual variance
 
 
 @dataclass(frozen=True)
@@ -104,17 +104,17 @@ def pool_variances(gains: Sequence[Gain]) -> list[Gain]:
 
 def _estimate_usual_variance(variances: Sequence[float], freedoms: Sequence[int]) -> UsualVariance:
     """Return the usual variance, from the mean and the variance of the logarithms of variances."""
-    if len(variances) < SEVERAL:
+    if len(variances) < MIN_POOLED_WORKLOADS:
         return NO_USUAL_VARIANCE
     half = np.array(freedoms) / 2
     logs = np.log(np.maximum(variances, MIN_VARIANCE)) - polygamma(0, half) + np.log(half)
     excess_variance = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # what chance does not explain
-    if excess_variance >= polygamma(1, LEAST_FREEDOM / 2):
+    if excess_variance >= polygamma(1, MIN_FREEDOM / 2):
         return NO_USUAL_VARIANCE
     freedom = 2 * brentq(
-        lambda at: polygamma(1, at) - max(excess_variance, polygamma(1, MOST_FREEDOM / 2)),
-        LEAST_FREEDOM / 2,
-        MOST_FREEDOM / 2,
+        lambda at: polygamma(1, at) - max(excess_variance, polygamma(1, MAX_FREEDOM / 2)),
+        MIN_FREEDOM / 2,
+        MAX_FREEDOM / 2,
     )
     return UsualVariance(float(np.exp(logs.mean() + polygamma(0, freedom / 2) - np.log(freedom / 2))), freedom)
 
@@ -170,8 +170,8 @@ def order_starts(pairs: int) -> list[bool]:
 
 
 PROOF_SECONDS = 0.3  # of samples of a workload in trial and proof: starts differ more than samples
-FEWEST_PAIRS = 3  # pairs of starts from which a gain is estimated
-TRIAL = 2  # pairs of starts that decide which rules are worth a proof
+MIN_PAIRS = 3  # pairs of starts from which a gain is estimated
+TRIAL_PAIRS = 2  # pairs of starts that decide which rules are worth a proof
 MAX_CONTROLS = 12  # workloads of operations without rules, at most, that are timed in a trial
 
 
@@ -234,7 +234,7 @@ def prove_rules(
     for workload, case in cases.items():
         pairs_of_case = zip(times[True], times[False], strict=True)
         both = [(ruled[case], bare[case]) for ruled, bare in pairs_of_case if case in ruled and case in bare]
-        if len(both) >= min(FEWEST_PAIRS, pairs):
+        if len(both) >= min(MIN_PAIRS, pairs):
             rows.append(Row(workload, case.bytes, choices[workload], compute_gain(*zip(*both, strict=True))))
     steady = pool_variances([row.gain for row in rows])
     rows = [replace(row, gain=gained, harms=gained.harms) for row, gained in zip(rows, steady, strict=True)]

@@ -40,11 +40,15 @@ from commodel.records import LIBRARY, PlacedWorkload
 from commodel.stats import MIN_NOISE
 
 DEFAULT_BESIDE_RULES = "library beside rules"
-UNKNOWN = 3.0  # standard deviation of a logarithm: of an operation without predictions
-OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of the library default
-SLOPE = 0.3  # of an operation at a size: how many times as far apart its predictions are as its times
-SAME_CHOICE = 0.5  # correlation of the library default beside rules with that without rules
-BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are correlated
+UNPREDICTED_DEVIATION = 3.0  # standard deviation of a logarithm: of an operation without predictions
+OPERATION_DEVIATION, SIZE_DEVIATION, DEFAULT_DEVIATION = (
+    0.5,
+    0.3,
+    0.4,
+)  # of an operation, of it at a size, of the library default
+SLOPE_DEVIATION = 0.3  # of an operation at a size: how many times as far apart its predictions are as its times
+DEFAULTS_CORRELATION = 0.5  # correlation of the library default beside rules with that without rules
+BYTES_CORRELATION_DOUBLINGS, RANKS_CORRELATION_DOUBLINGS = 4.0, 3.0  # doublings over which errors are correlated
 
 
 @dataclass(frozen=True)
@@ -99,17 +103,22 @@ class Arms:
         """The covariances of the errors that arms of a workload or an operation share; and, up to a scale, of those of
         an algorithm."""
         same = {name: column[:, None] == column for name, column in self._words.items()}
-        sizes = compute_matern(self._bytes[:, None] - self._bytes, BYTES_REACH)
-        near = sizes * compute_matern(self._ranks[:, None] - self._ranks, RANKS_REACH)
+        sizes = compute_matern(self._bytes[:, None] - self._bytes, BYTES_CORRELATION_DOUBLINGS)
+        near = sizes * compute_matern(self._ranks[:, None] - self._ranks, RANKS_CORRELATION_DOUBLINGS)
         predicted = self._predicted[:, None] & self._predicted
-        operation_variance = np.where(predicted, OPERATION, UNKNOWN) ** 2 * np.where(predicted, 1, sizes)
-        steepness = SLOPE**2 * np.outer(self._above, self._above)
-        shared = same["operation"] * (operation_variance + near * (SIZE**2 + steepness)) + SIZE**2 * same["workload"]
+        operation_variance = np.where(predicted, OPERATION_DEVIATION, UNPREDICTED_DEVIATION) ** 2 * np.where(
+            predicted, 1, sizes
+        )
+        steepness = SLOPE_DEVIATION**2 * np.outer(self._above, self._above)
+        shared = (
+            same["operation"] * (operation_variance + near * (SIZE_DEVIATION**2 + steepness))
+            + SIZE_DEVIATION**2 * same["workload"]
+        )
         library = (self.alone | self._rest)[:, None] & (self.alone | self._rest) & same["workload"]
-        chosen = np.where(np.eye(len(self.arms), dtype=bool), 1.0, SAME_CHOICE) * library
-        segments = compute_matern(self._segment[:, None] - self._segment, BYTES_REACH)
+        chosen = np.where(np.eye(len(self.arms), dtype=bool), 1.0, DEFAULTS_CORRELATION) * library
+        segments = compute_matern(self._segment[:, None] - self._segment, BYTES_CORRELATION_DOUBLINGS)
         choosing = near * segments * (same["name"] + same["algorithm"]) / 2
-        return shared + OWN_CHOICE**2 * chosen, choosing
+        return shared + DEFAULT_DEVIATION**2 * chosen, choosing
 
     @cached_property
     def _above(self) -> np.ndarray:
@@ -222,8 +231,8 @@ def _compute_mean(logs: np.ndarray) -> float:
     return float(finite.mean()) if len(finite) else 0.0
 
 
-STRENGTH = 1.0  # of what is usual, against what was measured
-SWEEPS = 2
+SCALE_PENALTY = 1.0  # of what is usual, against what was measured
+SEARCH_SWEEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +267,9 @@ class Scales:
         return float(np.sqrt(samples**2 + self.again**2 + self.start**2))
 
 
-USUAL = Scales()
-STRENGTHS = {"algorithm": (0.15, 0.4, 1.0, 2.0), "peculiar": (0.03, 0.1, 0.3)}
-STARTS = {"again": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
+USUAL_SCALES = Scales()
+PREDICTION_SCALES = {"algorithm": (0.15, 0.4, 1.0, 2.0), "peculiar": (0.03, 0.1, 0.3)}
+START_SCALES = {"again": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
 
 
 def compute_residuals(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
@@ -273,7 +282,7 @@ def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
     """Return the most likely scales by coordinate search: first over those of predictions, then over those of
     starts."""
     measured_arms, residuals = compute_residuals(arms, measured)
-    scales, likelihoods = USUAL, {}
+    scales, likelihoods = USUAL_SCALES, {}
 
     def likelihood(scales: Scales) -> float:
         if scales not in likelihoods:
@@ -281,8 +290,10 @@ def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
             likelihoods[scales] = _compute_likelihood(covariance, residuals) - _penalize_scales(scales)
         return likelihoods[scales]
 
-    for _ in range(SWEEPS):
-        for tried in (STRENGTHS, STARTS) if any(row.start >= 0 for row in measured) else (STRENGTHS,):
+    for _ in range(SEARCH_SWEEPS):
+        for tried in (
+            (PREDICTION_SCALES, START_SCALES) if any(row.start >= 0 for row in measured) else (PREDICTION_SCALES,)
+        ):
             values = (dict(zip(tried, choice, strict=True)) for choice in product(*tried.values()))
             scales = max((replace(scales, **choice) for choice in values), key=likelihood)
     return scales
@@ -295,13 +306,15 @@ def _compute_likelihood(covariance: np.ndarray, residuals: np.ndarray) -> float:
 
 def _penalize_scales(scales: Scales) -> float:
     """Return the penalty of scales that differ from the usual ones."""
-    return STRENGTH * sum(np.log(getattr(scales, name) / getattr(USUAL, name)) ** 2 for name in (*STRENGTHS, *STARTS))
+    return SCALE_PENALTY * sum(
+        np.log(getattr(scales, name) / getattr(USUAL_SCALES, name)) ** 2 for name in (*PREDICTION_SCALES, *START_SCALES)
+    )
 
 
-REPEATED_NOISE = 0.1  # of one that may be worth measuring again
+MAX_SETTLED_NOISE = 0.1  # of one that may be worth measuring again
 PRIOR_WEIGHT = 8.0  # prior weight of the expected errors of a belief, in measurements
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
-WEIGHTS = WEIGHTS / WEIGHTS.sum()
+QUADRATURE_NODES, QUADRATURE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
+QUADRATURE_WEIGHTS = QUADRATURE_WEIGHTS / QUADRATURE_WEIGHTS.sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +326,7 @@ class Belief:
     mean: np.ndarray
     covariance: np.ndarray
     measured: Sequence[Measured] = ()
-    scales: Scales = USUAL
+    scales: Scales = USUAL_SCALES
 
     @property
     def measured_arms(self) -> set[int]:
@@ -350,7 +363,7 @@ class Belief:
         present_total = self.arms.least(self.mean).sum()
         then = sum(
             weight * self.arms.least(self.mean[:, None] + node * moves).sum(axis=0)
-            for node, weight in zip(NODES, WEIGHTS, strict=True)
+            for node, weight in zip(QUADRATURE_NODES, QUADRATURE_WEIGHTS, strict=True)
         )
         return np.maximum(present_total - then, 0.0)
 
@@ -387,7 +400,7 @@ class Belief:
         belief, points = self, list(first)
         for arm in first:
             belief = belief.assume_measured(arm)
-        settled = {arm for arm in self.measured_arms if self.noise[arm] <= REPEATED_NOISE} | set(without)
+        settled = {arm for arm in self.measured_arms if self.noise[arm] <= MAX_SETTLED_NOISE} | set(without)
         closed = np.isin(np.arange(len(self.mean)), list(settled)) | np.isin(
             self.arms.workload, self.arms.workload[points]
         )
@@ -406,7 +419,7 @@ class Belief:
 def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     """Return the belief after these measurements."""
     if not measured:
-        return Belief(arms, arms.prior_mean, arms.prior(USUAL.algorithm, USUAL.peculiar))
+        return Belief(arms, arms.prior_mean, arms.prior(USUAL_SCALES.algorithm, USUAL_SCALES.peculiar))
     measured_arms, residuals = compute_residuals(arms, measured)
     scales = fit_scales(arms, measured)
     prior = arms.prior(scales.algorithm, scales.peculiar)
@@ -438,13 +451,13 @@ def pool_measurements(first: tuple[float, float], second: tuple[float, float]) -
     return float(np.exp(logs)), float(sum(weights) ** -0.5)
 
 
-A_POINT = 0.02  # seconds in addition to those of samples
+SECONDS_PER_POINT = 0.02  # seconds in addition to those of samples
 
 
 def estimate_seconds(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
     """Return the seconds of points in one start: samples for the given time, at least the fewest, and equally many
     warm-up runs."""
-    return A_POINT + 2 * np.clip(samples, medians, fewest * medians)
+    return SECONDS_PER_POINT + 2 * np.clip(samples, medians, fewest * medians)
 
 
 def choose_settling_points(logs: np.ndarray, covariance: np.ndarray, count: int) -> list[int]:

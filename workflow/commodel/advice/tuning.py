@@ -16,8 +16,8 @@ from commodel.advice import Workload, advise
 from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence
 from commodel.advice.sequential_sampling import (
-    A_POINT,
     DEFAULT_BESIDE_RULES,
+    SECONDS_PER_POINT,
     Arm,
     Arms,
     Belief,
@@ -30,12 +30,12 @@ from commodel.patterns.points import Setting, make_point
 from commodel.records import BARRIER, LIBRARY, Choice, Measure, PlacedWorkload, StartTimings
 
 MAX_POINTS_PER_START = 32  # a start is one start of the MPI program, which measures several points
-START = 2.0  # seconds that a start is assumed to take at most, until one has been measured
+ASSUMED_START_SECONDS = 2.0  # seconds that a start is assumed to take at most, until one has been measured
 MIN_VALUE_SHARE = 0.05  # of the largest expected gain of a point: points with less are not measured yet
 SETTLED_REGRET = 0.05  # expected regret at which measuring ends
 MIN_DISTINCT_RATIO = 1.1  # of the times of two algorithms: above, they differ
 MIN_PREDICTED_RATIO = 1.5  # of the predictions of two algorithms: above, their times should differ
-Names = Callable[[str, str, int], bool]  # whether a rule can name: operation, algorithm, ranks
+CanName = Callable[[str, str, int], bool]  # whether a rule can name: operation, algorithm, ranks
 DEFAULT_ARMS = (LIBRARY, DEFAULT_BESIDE_RULES)  # no algorithm is named
 
 
@@ -78,7 +78,7 @@ def list_arms(
     workloads: Iterable[PlacedWorkload],
     evidence: Evidence | None,
     setting: Setting,
-    names: Names,
+    names: CanName,
     progress: Callable[[str], None],
     spread: bool = False,
 ) -> Arms:
@@ -104,7 +104,7 @@ def list_arms(
     return Arms.of(arms)
 
 
-def _can_express(names: Names, setting: Setting, workload: PlacedWorkload, spec: str) -> bool:
+def _can_express(names: CanName, setting: Setting, workload: PlacedWorkload, spec: str) -> bool:
     """Return whether a rule can name the algorithm and the algorithm can run the workload."""
     operation, ranks, layout, size = workload
     if not names(operation, spec, ranks):
@@ -122,7 +122,7 @@ def search_choices(timer: Place, arms: Arms, budget: float, progress: Callable[[
     measured: list[Measured] = []
     pairs = _choose_check_pairs(arms)
     checks = _choose_checks(pairs)
-    belief, took, least = compute_belief(arms), 0.0, START
+    belief, took, least = compute_belief(arms), 0.0, ASSUMED_START_SECONDS
     failed: set[int] = set()  # points of which no sample was valid
     for number in count():
         expected = float(np.mean(belief.regret()))
@@ -237,7 +237,7 @@ def _estimate_full_search(settings: Measure, belief: Belief, took: float, starts
     seconds = np.exp(belief.mean)
     for row in belief.measured:
         seconds[row.arm] = row.seconds
-    samples = np.clip(settings.seconds, seconds, settings.max_samples * seconds) + A_POINT
+    samples = np.clip(settings.seconds, seconds, settings.max_samples * seconds) + SECONDS_PER_POINT
     start = max(took - samples[[row.arm for row in belief.measured]].sum(), 0.0) / max(starts, 1)
     return max(float(samples.sum() + np.bincount(belief.arms.workload).max() * start), took)
 

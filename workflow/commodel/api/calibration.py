@@ -164,9 +164,9 @@ def measure_witnesses(
     used, check_times = (
         [entry for entry in part if entry] for part in (times[: len(informative)], times[len(informative) :])
     )
-    if len(used) < calibrating.FEWEST_POINTS:
+    if len(used) < calibrating.MIN_POINTS_OF_FACTORS:
         raise UserError(
-            f"only {len(used)} of {len(informative)} points could be measured, wanted {calibrating.FEWEST_POINTS}"
+            f"only {len(used)} of {len(informative)} points could be measured, wanted {calibrating.MIN_POINTS_OF_FACTORS}"
         )
     return used, check_times
 
@@ -177,7 +177,7 @@ def _choose_witnesses(
     if source.plan:
         points = [point for point in source.plan.points if point.platform == source.platform]
         campaign_witnesses = calibrating.list_campaign_witnesses(points, source.comparison, requested.nodes)
-        if len(campaign_witnesses) >= calibrating.FEWEST_POINTS:
+        if len(campaign_witnesses) >= calibrating.MIN_POINTS_OF_FACTORS:
             order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
             ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
             return calibrating.select_witnesses(

@@ -61,7 +61,7 @@ from commodel.results.raw_samples import read_marker, read_samples
 from commodel.units import format_bytes, format_seconds
 
 MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the paper's rule
-ITERATIONS_SHOWN = 5  # of the slowest iterations
+MAX_SHOWN_ITERATIONS = 5  # of the slowest iterations
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class KernelPredictions:
                 "most": max(entry["times"]),
                 "share": entry["count"] * median(entry["times"]) / total if total else 0.0,
             }
-            for entry in timed[:ITERATIONS_SHOWN]
+            for entry in timed[:MAX_SHOWN_ITERATIONS]
         ]
 
     @property
@@ -222,7 +222,7 @@ def _list_spelled_parameters(text: str) -> list[tuple[str, str]]:
 
 SPEED_MEASURE = Measure("barrier", 0.02, 6, 1000, 0.5, 1, 1, 60.0)
 MeasureRound = Callable[[Mapping[str, int]], dict[str, Sample]]
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +275,7 @@ def balance_partition(processes: Processes, side: int, method: str, within: floa
 
 
 def balance_measuring(
-    processes: Processes, kernel: Kernel, side: int, within: float, say: Say
+    processes: Processes, kernel: Kernel, side: int, within: float, say: Progress
 ) -> tuple[Processes, Rectangles, str]:
     """Balance by the dynamic algorithm, which measures on the platform; return the processes with the speeds that it
     measured.
@@ -374,7 +374,7 @@ def measure_speeds(
     within: float,
     max_sizes: int,
     settings: Measure,
-    say: Say,
+    say: Progress,
 ) -> dict[str, Rows]:
     """Measure the speeds of every kind of process and return their rows."""
     with _prepare_measuring(processes, kernel, settings, say) as run:
@@ -382,7 +382,9 @@ def measure_speeds(
 
 
 @contextmanager
-def _prepare_measuring(processes: Processes, kernel: Kernel, settings: Measure, say: Say) -> Iterator[MeasureRound]:
+def _prepare_measuring(
+    processes: Processes, kernel: Kernel, settings: Measure, say: Progress
+) -> Iterator[MeasureRound]:
     """Yield the function that measures one round and reports its results."""
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
         folder_path = SafePath.at(Path(folder).resolve())

@@ -21,7 +21,7 @@ from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence, find_platform_evidence, read_evidence
 from commodel.advice.proof import (
     MIN_GAIN_TO_PROVE,
-    TRIAL,
+    TRIAL_PAIRS,
     Row,
     Stage,
     confirm_rules,
@@ -94,10 +94,10 @@ def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     starts one rank: some programs find their library only in the environment that it sets."""
     version = find_library_version([str(program)]) or find_library_version([*start, str(program)])
     if find_kind(version) == OPEN_MPI:
-        return replace(OF_OPEN_MPI, spread=HAN_VERSIONS.search(version) is not None)
+        return replace(OPEN_MPI_DIALECT, spread=HAN_VERSIONS.search(version) is not None)
     if find_kind(version) == MPICH:
         own = selection.read_builtin_tree(find_shared_library(program))
-        return replace(OF_MPICH, write=lambda choices, assumptions: selection.format_selection(choices, own))
+        return replace(MPICH_DIALECT, write=lambda choices, assumptions: selection.format_selection(choices, own))
     raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH")
 
 
@@ -117,7 +117,7 @@ def _make_mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, 
     return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **settings}
 
 
-OF_OPEN_MPI = Dialect(
+OPEN_MPI_DIALECT = Dialect(
     OPEN_MPI,
     "rules.conf",
     tuple(rules.COLLECTIVE_NUMBERS),
@@ -127,7 +127,7 @@ OF_OPEN_MPI = Dialect(
     spread=False,  # rule 0 is the default of `tuned`, unless another component has priority
     one_for_all_sizes=rules.SIZE_INDEPENDENT_OPERATIONS,
 )
-OF_MPICH = Dialect(
+MPICH_DIALECT = Dialect(
     MPICH,
     "rules.json",
     tuple(selection.COLLECTIVES),
@@ -138,7 +138,13 @@ OF_MPICH = Dialect(
 )
 OLD_OPTIONS_FILE = "asked.json"  # of earlier versions
 OPTIONS_FILE, GAINS_FILE, ENVIRONMENT_FILE = "options.json", "gains.csv", "environment.sh"
-PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # for measuring a point
+POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, POINT_TIMEOUT = (
+    0.05,
+    5,
+    40,
+    0.1,
+    60.0,
+)  # for measuring a point
 
 
 @dataclass(frozen=True)
@@ -196,7 +202,7 @@ def tune_library(
         for workload in list_workloads(operations)
     ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
-    measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
+    measure = Measure(sync, POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, 1, 1, POINT_TIMEOUT)
     timer = LibraryTimer(platform, loaded, make_setting(loaded), dialect, measure, folder)
     for workload in workloads:
         timer.point(workload)  # a workload that does not fit is refused before anything is measured
@@ -209,7 +215,7 @@ def tune_library(
         choices, wrong = drop_wrong(
             timer, choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes), say
         )
-        trial = prove_rules(timer, "trial", select_for_trial(choices, dialect.spread), TRIAL, say, dialect.spread)
+        trial = prove_rules(timer, "trial", select_for_trial(choices, dialect.spread), TRIAL_PAIRS, say, dialect.spread)
         paying = dict.fromkeys(choices, LIBRARY) | select_for_proof(trial, dialect.one_for_all_sizes)
         proof = prove_rules(timer, "proof", paying, pairs, say, dialect.spread)
         final = dict.fromkeys(choices, LIBRARY) | confirm_rules(proof, trial, dialect.one_for_all_sizes)

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from commodel.api.campaigns import Run
     from commodel.api.fits import Fit
 
-PATTERN = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
+PATTERN_FIELDS = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
 MAX_PATTERNS = 2_000_000  # of one call
-TIMES = ("seconds", "corrected", "low", "high", "parameters_low", "parameters_high")
+TIME_FIELDS = ("seconds", "corrected", "low", "high", "parameters_low", "parameters_high")
 
 Amounts = int | str | Sequence[int | str]  # 16, "1KiB", "2:64:*2", or several of them
 Source = Union[str, Path, ParameterSet, "Run", "Fit"]  # of parameter values
@@ -216,11 +216,11 @@ def tabulate_predictions(
     """Return a row for each prediction of `predict_sets`; a column says which values were given by hand."""
     notes = {parameters.family: describe_changes(parameters) for parameters in sets}
     changed = any(notes.values())
-    names = PATTERN + (("waves",) if waves else ())
+    names = PATTERN_FIELDS + (("waves",) if waves else ())
     return [
         {"family": row.family}
         | {name: getattr(row.point, name) for name in names}
-        | {name: getattr(row, name) for name in TIMES}
+        | {name: getattr(row, name) for name in TIME_FIELDS}
         | {"interval_basis": row.interval, "validity": row.validity_text}
         | ({BY_HAND_KEY: notes.get(row.family, "")} if changed else {})
         for row in predictions

@@ -84,19 +84,19 @@ def find_project_profile(name: str) -> Path | None:
     return next((folder for folder in folders if (folder / "config.yaml").is_file()), None)
 
 
-JOB = re.compile(r"^Job \d+: (.+)$")
-LOG = re.compile(r"^Logfile (.+):$")
-FENCE = re.compile(r"^=+$")
+JOB_LINE = re.compile(r"^Job \d+: (.+)$")
+LOG_LINE = re.compile(r"^Logfile (.+):$")
+FENCE_LINE = re.compile(r"^=+$")
 # Snakemake's own errors, whose reason is in the next line. Errors of failed jobs only name the command there.
-ERROR = re.compile(r"^(?!RuleException|CalledProcessError)\w+(Error|Exception)\b.*:$")
+ERROR_LINE = re.compile(r"^(?!RuleException|CalledProcessError)\w+(Error|Exception)\b.*:$")
 # An error of the Slurm executor about a job that it could not submit; sbatch's message may continue in the next line.
 SBATCH_REFUSED = re.compile(
     r"^    message: SLURM sbatch failed\. The error message was '(?:sbatch: )?(?:error: )?([^']+)"
 )
-NOTHING_NEW = "At least one job did not complete successfully."
+REPEATED_TEXT = "At least one job did not complete successfully."
 OWN_PREFIX = "commodel: "
 TRACEBACK = "Traceback (most recent call last):"
-LINES_KEPT = 12  # last lines, which are shown if a run fails without a recognized error
+MAX_SHOWN_LINES = 12  # last lines, which are shown if a run fails without a recognized error
 
 
 class JobErrors:
@@ -106,7 +106,7 @@ class JobErrors:
         self.show = show
         self.stage = ""
         self.shown: set[str] = set()
-        self.last: deque[str] = deque(maxlen=LINES_KEPT)
+        self.last: deque[str] = deque(maxlen=MAX_SHOWN_LINES)
         self.log, self.fences = "", 0
         self.expected = ""  # the line after which the error's text is expected; empty: none
 
@@ -116,20 +116,20 @@ class JobErrors:
             self._show_once(text)
         elif self.expected and (text[:1].strip() if self.expected == TRACEBACK else text.strip()):
             prefix, self.expected = OWN_PREFIX if self.expected == TRACEBACK else "snakemake: ", ""
-            if text != NOTHING_NEW:
+            if text != REPEATED_TEXT:
                 self._show_once(f"{prefix}{text}")
         elif match := SBATCH_REFUSED.match(text):
             self._show_once(
                 f"{OWN_PREFIX}sbatch refuses the job: {match[1]}; see profiles/README.md for a site's settings"
             )
-        elif match := JOB.match(text):
+        elif match := JOB_LINE.match(text):
             self.stage = match[1]
-        elif match := LOG.match(text):
+        elif match := LOG_LINE.match(text):
             self.log, self.fences = match[1], 0
-        elif self.log and FENCE.match(text):  # a log is printed between two fences
+        elif self.log and FENCE_LINE.match(text):  # a log is printed between two fences
             self.fences += 1
             self.log = self.log if self.fences < 2 else ""
-        elif text.startswith(TRACEBACK) or ERROR.match(text):
+        elif text.startswith(TRACEBACK) or ERROR_LINE.match(text):
             self.expected = TRACEBACK if text.startswith(TRACEBACK) else text
 
     def _show_once(self, text: str) -> None:
@@ -141,7 +141,7 @@ class JobErrors:
 POLL_INTERVAL = 2.0  # seconds between two progress updates
 CANCEL_SECONDS = 60.0  # seconds that Snakemake has for cancelling its jobs before it is interrupted again
 KILL_SECONDS = 90.0  # seconds after which it is killed
-STOPPING = "commodel: stopping: jobs are being cancelled, which may take a minute"
+STOPPING_TEXT = "commodel: stopping: jobs are being cancelled, which may take a minute"
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -195,7 +195,7 @@ def run_snakemake(
 
             def update() -> None:
                 if stopped:
-                    show(STOPPING)
+                    show(STOPPING_TEXT)
                     if time.monotonic() - stopped[0].when > KILL_SECONDS and process.poll() is None:
                         os.killpg(process.pid, signal.SIGKILL)
                 tick()
@@ -263,8 +263,8 @@ def _forward_signals(process: subprocess.Popen, stop_file: AnyPath) -> Iterator[
             signal.signal(number, handler)
 
 
-RUN_ID = re.compile(r"^SLURM run ID: ([\w-]+)$")
-LEFT_BEHIND = "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"
+RUN_ID_LINE = re.compile(r"^SLURM run ID: ([\w-]+)$")
+REMAINING_JOBS_TEXT = "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"
 
 
 def run_with_display(campaign: Campaign, command: list[str], name: str, display: Display) -> int:
@@ -281,7 +281,7 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
     slurm_runs: list[str] = []
 
     def show(text: str) -> None:
-        slurm_runs.extend(RUN_ID.findall(text))
+        slurm_runs.extend(RUN_ID_LINE.findall(text))
         errors.read_line(text)
 
     command = [*command, "--quiet", "host", "reason", "--show-failed-logs"]  # jobs may run on other machines
@@ -290,7 +290,7 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
     if stopped:
         for run in slurm_runs:
             if failure := cancel_jobs(run):  # Snakemake has tried as well, but may have been killed meanwhile
-                display.show_message(LEFT_BEHIND.format(failure, run))
+                display.show_message(REMAINING_JOBS_TEXT.format(failure, run))
         how = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
         display.show_message(f"commodel: stopped by {how}; measured cases are kept, and the next run continues")
         raise RunStoppedError(stopped)

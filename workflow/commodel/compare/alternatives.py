@@ -22,8 +22,21 @@ from commodel.predictions.predictions import Waits, attribute_time
 from commodel.records import Plan, Point
 
 WORKLOAD = ["platform", "operation", "place", "size"]  # a workload over all message sizes
-ORDER = ["platform", "operation", "place", "count", "size"]  # those of few ranks, or leaves, before larger ones
-COLUMNS = [*ORDER, "bytes", "point", "use", "own", "measured", "next", "next_own", "gain", "over", "slowest", "clear"]
+ORDER_COLUMNS = ["platform", "operation", "place", "count", "size"]  # those of few ranks, or leaves, before larger ones
+COLUMNS = [
+    *ORDER_COLUMNS,
+    "bytes",
+    "point",
+    "use",
+    "own",
+    "measured",
+    "next",
+    "next_own",
+    "gain",
+    "over",
+    "slowest",
+    "clear",
+]
 
 
 def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -34,10 +47,20 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     points = points.assign(
         own=is_library_default(points), count=points["leaves"].where(points["leaves"] > 0, points["ranks"])
     )
-    points = points.sort_values([*ORDER, "bytes", "measured", "way"], kind="stable")
+    points = points.sort_values([*ORDER_COLUMNS, "bytes", "measured", "way"], kind="stable")
     rows = []
-    columns = [*ORDER, "bytes", "point", "way", "own", "library_default", "measured", "measured_low", "measured_high"]
-    for key, group in groupby(points[columns].to_dict("records"), key=itemgetter(*ORDER, "bytes")):
+    columns = [
+        *ORDER_COLUMNS,
+        "bytes",
+        "point",
+        "way",
+        "own",
+        "library_default",
+        "measured",
+        "measured_low",
+        "measured_high",
+    ]
+    for key, group in groupby(points[columns].to_dict("records"), key=itemgetter(*ORDER_COLUMNS, "bytes")):
         first, *slower = group
         if slower:
             ties = tuple(dict.fromkeys(other["way"] for other in slower if not is_clearly_faster(first, other)))
@@ -51,7 +74,7 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
 def join_sizes(fastest: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each run of neighbouring message sizes of a workload at which the same alternative is the
     fastest."""
-    key = [*ORDER, "use"]
+    key = [*ORDER_COLUMNS, "use"]
     run = (fastest[key] != fastest[key].shift()).any(axis=1).cumsum()
     return fastest.groupby(run).agg(
         **{name: (name, "first") for name in (*key, "own")},
@@ -69,8 +92,8 @@ def join_sizes(fastest: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-MOST_NODES = 64  # of a tree in a report
-MOST_TREES = 4  # trees of a platform
+MAX_DRAWN_NODES = 64  # of a tree in a report
+MAX_DRAWN_TREES = 4  # trees of a platform
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +134,7 @@ def find_fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Para
         families = [by_family[name] for name in rank_models(part)["family"] if name in by_family]
         winners = [(points[row.point], row.measured) for row in _find_fastest_rows(part) if row.point in points]
         drawn = (tree for winner in winners for tree in _predict_tree(*winner, families))
-        trees += islice(drawn, MOST_TREES)
+        trees += islice(drawn, MAX_DRAWN_TREES)
     return trees
 
 
@@ -129,7 +152,7 @@ def _find_fastest_rows(part: pd.DataFrame) -> list:
 def _predict_tree(point: Point, measured: float, families: Sequence[ParameterSet]) -> Iterator[PredictedTree]:
     """Yield the tree with its critical path by the first model that has one. Trees from files and large trees are left
     out."""
-    if parse_file_path(point.topology) or point.waves > 1 or point.ranks > MOST_NODES:
+    if parse_file_path(point.topology) or point.waves > 1 or point.ranks > MAX_DRAWN_NODES:
         return
     for parameters in families:
         with suppress(

@@ -22,10 +22,10 @@ from commodel.fits.table_fits import fit_regression
 from commodel.predictions.predictions import predict
 
 NEAREST, REGRESSION = "nearest point", "pmnf per algorithm"
-ALWAYS, LIBRARY = "always one", "library"
+ALWAYS_SAME, LIBRARY = "always one", "library"
 BASELINE = "baseline"  # in place of a prediction's validity
-BASELINES = (NEAREST, REGRESSION, ALWAYS, LIBRARY)
-OTHER_SETTING = 1e3  # doublings: another setting is farther than any point of the same
+BASELINES = (NEAREST, REGRESSION, ALWAYS_SAME, LIBRARY)
+OTHER_SETTING_DOUBLINGS = 1e3  # doublings: another setting is farther than any point of the same
 
 
 def predict_baselines(parts: Split, reference: str) -> pd.DataFrame:
@@ -52,7 +52,7 @@ def predict_by_nearest_point(fitted: Measured, held_out: Measured) -> np.ndarray
             np.array(list_settings(part))[numbers]
             for part, numbers in ((fitted, fitted_numbers), (held_out, held_out_numbers))
         ]
-        distances += OTHER_SETTING * (settings[0] != settings[1][:, None])
+        distances += OTHER_SETTING_DOUBLINGS * (settings[0] != settings[1][:, None])
         times[held_out_numbers] = seconds[fitted_numbers[distances.argmin(axis=1)]]
     return times
 
@@ -114,7 +114,7 @@ def _choose_by_rule(fitted: Measured, held_out: Measured) -> Iterator[tuple[str,
     best_on_average = {
         operation: _find_best_on_average(before, operation) for operation in {key[0] for key in workloads}
     }
-    choices = {ALWAYS: {key: times.get(best_on_average[key[0]]) for key, times in workloads.items()}}
+    choices = {ALWAYS_SAME: {key: times.get(best_on_average[key[0]]) for key, times in workloads.items()}}
     choices[LIBRARY] = {key: held_out.library.get(key[1:]) for key in workloads}
     for name, chosen in choices.items():
         yield name, [chosen[key] / min(times.values()) for key, times in workloads.items() if chosen[key] is not None]

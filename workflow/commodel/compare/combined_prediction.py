@@ -19,8 +19,8 @@ from commodel.patterns.operations import find_base_name
 from commodel.predictions.validity import have_weight
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE
 
-FEWEST_POINTS = 6  # held-out points of one operation, from which on they alone decide on a model's weight
-LEAST_ERROR = 0.01  # no model is taken to be better than 1 %: the held-out points are not all that it will predict
+MIN_POINTS_OF_OPERATION = 6  # held-out points of one operation, from which on they alone decide on a model's weight
+MIN_MODEL_ERROR = 0.01  # no model is taken to be better than 1 %: the held-out points are not all that it will predict
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: s
         of_model = rows[rows["family"] == name]
         same = of_operation(of_model, operation)
         if len(of_model):
-            residuals[name] = same if len(same) >= FEWEST_POINTS else of_model
+            residuals[name] = same if len(same) >= MIN_POINTS_OF_OPERATION else of_model
     if not residuals:
         return _make_equal_weights(families, families)
     ratios = {name: np.log(part["predicted"] / part["measured"]) for name, part in residuals.items()}
     errors = {name: float(np.sqrt(np.mean(ratio**2))) for name, ratio in ratios.items()}
-    precision = {name: 1 / max(error, LEAST_ERROR) ** 2 for name, error in errors.items()}
+    precision = {name: 1 / max(error, MIN_MODEL_ERROR) ** 2 for name, error in errors.items()}
     total = sum(precision.values())
     return {
         name: ModelWeight(
@@ -178,15 +178,15 @@ def _compute_covariance(error: np.ndarray, contrast: np.ndarray, shares: np.ndar
     return np.diag(own) + np.outer(common, common) * equal
 
 
-DRAWS = 2000  # of joint errors, for the expected regret
-JITTER = 1e-8  # of variances: keeps a Cholesky factor real
+ERROR_DRAWS = 2000  # of joint errors, for the expected regret
+VARIANCE_JITTER = 1e-8  # of variances: keeps a Cholesky factor real
 
 
 def compute_expected_regret(logs: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Return the expected regret of choosing each alternative, whose times have these means and covariances of their
     logarithms. Rounded to 0.1 %: less is noise of the draws."""
-    factor = np.linalg.cholesky(covariance + JITTER * np.eye(len(logs)))
-    errors = np.random.default_rng(0).standard_normal((DRAWS // 2, len(logs))) @ factor.T
+    factor = np.linalg.cholesky(covariance + VARIANCE_JITTER * np.eye(len(logs)))
+    errors = np.random.default_rng(0).standard_normal((ERROR_DRAWS // 2, len(logs))) @ factor.T
     drawn = logs + np.concatenate([errors, -errors])
     return np.expm1(np.minimum(drawn - drawn.min(axis=1, keepdims=True), 5)).mean(axis=0).round(3)
 
@@ -212,7 +212,7 @@ def find_pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
     return efficient
 
 
-PICK = ["platform", "simulated", "operation", "workload", "alternative", "layout", "measured"]
+CHOICE_COLUMNS = ["platform", "simulated", "operation", "workload", "alternative", "layout", "measured"]
 MIN_GAIN_DEVIATIONS = 1.0  # standard deviations by which an alternative has to be faster than the MPI default
 
 
@@ -228,7 +228,7 @@ def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None
     and of the default, and the regret. `recommended` comes from `evaluate_recommended`."""
     rows = evaluate_recommended(comparison) if recommended is None else recommended
     if rows.empty:
-        return pd.DataFrame(columns=[*PICK, "fastest", "library_default", "regret", "right"])
+        return pd.DataFrame(columns=[*CHOICE_COLUMNS, "fastest", "library_default", "regret", "right"])
     own = comparison[is_library_default(comparison) & comparison["measured"].notna()]
     own = own.sort_values("measured", kind="stable").drop_duplicates("workload").set_index("workload", drop=False)
     rows = rows[rows.groupby("workload")["point"].transform("nunique") > 1].reset_index(drop=True)
@@ -239,14 +239,14 @@ def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None
     default = choices["workload"].map(own["measured"]).astype(float)
     deviation = np.log(choices["predicted_high"] / choices["predicted_low"]).fillna(0.0) / (2 * NORMAL_QUANTILE)
     keeps_default = is_default_kept(default, choices["predicted"], deviation)
-    columns = [*PICK, "measured_low", "measured_high"]
+    columns = [*CHOICE_COLUMNS, "measured_low", "measured_high"]
     choices, fastest = choices[columns], fastest[columns]
     library = own.reindex(choices.index)[columns]
     choices = library.where(keeps_default, choices, axis=0).astype(choices.dtypes)
     fastest = library.where(default < fastest["measured"], fastest, axis=0).astype(fastest.dtypes)
     both = zip(fastest.to_dict("records"), choices.to_dict("records"), strict=True)
     return (
-        choices[PICK]
+        choices[CHOICE_COLUMNS]
         .assign(
             fastest=fastest["measured"],
             library_default=default,

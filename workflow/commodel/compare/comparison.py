@@ -24,9 +24,11 @@ from commodel.results.collection import LATENCY_COLUMNS, iterate_cases, summariz
 from commodel.results.raw_samples import make_raw_file_path
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
-EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
-ERRORS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize` needs
-STEADY_RATIO = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
+EQUAL_PREDICTIONS_TOLERANCE = (
+    1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
+)
+ERROR_COLUMNS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize` needs
+MAX_STEADY_RATIO = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
 NOT_PREDICTED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
 NO_SCHEDULE = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
 WORKLOAD_OF_MODEL = ["family", "workload"]
@@ -46,7 +48,7 @@ class Measurement:
     def text(self) -> str:
         if not self.measured:
             return f"not measured: {self.reason}" if self.reason else "not measured"
-        spread = f"known to a factor of {round_to_two_digits(self.spread)}" if self.spread > STEADY_RATIO else ""
+        spread = f"known to a factor of {round_to_two_digits(self.spread)}" if self.spread > MAX_STEADY_RATIO else ""
         return ", ".join(filter(None, ["ok", self.passes, spread]))
 
     @classmethod
@@ -172,7 +174,7 @@ def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
     workloads = predicted.groupby(WORKLOAD_OF_MODEL)
     several = workloads["point"].transform("count") > 1
     fastest = workloads["measured"].transform("min")
-    lowest = predicted["predicted"] <= workloads["predicted"].transform("min") * (1 + EQUAL)
+    lowest = predicted["predicted"] <= workloads["predicted"].transform("min") * (1 + EQUAL_PREDICTIONS_TOLERANCE)
     equals = predicted[lowest].groupby(WORKLOAD_OF_MODEL)["predicted"]
     chosen = several & equals.cumcount().eq(0).reindex(predicted.index, fill_value=False)
     flags = {
@@ -227,7 +229,9 @@ def compute_geometric_mean(logarithms: pd.Series) -> float:
 def summarize_errors(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the errors of each group of held-out rows: mean μ of all predictions and of the valid ones, median
     absolute and median signed error, and the share of measurements inside the interval."""
-    needed = list(dict.fromkeys([*group_columns, *ERRORS]))  # of wide tables the rest would be copied for nothing
+    needed = list(
+        dict.fromkeys([*group_columns, *ERROR_COLUMNS])
+    )  # of wide tables the rest would be copied for nothing
     rows = comparison.loc[comparison["held_out"] & comparison["mu"].notna(), needed]
     valid_mu = rows["mu"].where(rows["validity"] == ValidityKind.VALID.value)
     groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=valid_mu).groupby(group_columns, sort=False)

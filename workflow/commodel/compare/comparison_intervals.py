@@ -9,7 +9,7 @@ import pandas as pd
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.parameters import Errors
 from commodel.predictions.prediction_intervals import (
-    PARAMETERS,
+    PARAMETERS_ONLY_TEXT,
     Interval,
     PointSeries,
     apply_residuals,
@@ -21,7 +21,7 @@ from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, find_operation_class
 from commodel.predictions.validity import Validity, have_weight
 
-MAJORITY = 0.5  # of the weights: models with less of them make no combined prediction
+MIN_TOTAL_WEIGHT = 0.5  # of the weights: models with less of them make no combined prediction
 
 
 def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
@@ -29,7 +29,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     and the prediction corrected by their median, which the interval contains. The parameter interval has columns of its
     own."""
     frame = frame.reset_index(drop=True).assign(
-        interval_basis=np.where(frame["predicted"].notna(), PARAMETERS, ""),
+        interval_basis=np.where(frame["predicted"].notna(), PARAMETERS_ONLY_TEXT, ""),
         parameters_low=frame["predicted_low"],
         parameters_high=frame["predicted_high"],
         corrected=frame["predicted"],
@@ -110,7 +110,7 @@ def combine_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residu
     share, points = rows["family"].map(shares), rows["point"]
     total = share.groupby(points).sum()
     logs = (np.log(rows["measured"] / scale_predictions(rows)) * share).groupby(points).sum() / total
-    logs = logs[total > MAJORITY * sum(shares.values())]
+    logs = logs[total > MIN_TOTAL_WEIGHT * sum(shares.values())]
     first_rows = rows.drop_duplicates("point").set_index("point", drop=False)
     return collect_residuals(first_rows.loc[logs.index], logs.to_numpy(float)) if len(logs) else None
 

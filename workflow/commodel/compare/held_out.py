@@ -20,7 +20,7 @@ from commodel.predictions.predictions import predict
 from commodel.records import Point
 from commodel.units import format_bytes
 
-NAMES = ("operation", "algorithm", "topology", "kind", "alternative", "layout", "ranks", "bytes")
+POINT_FIELDS = ("operation", "algorithm", "topology", "kind", "alternative", "layout", "ranks", "bytes")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def fit_without_held_out(parts: Split, family: str, table: str, setting: str | N
 def list_points(measured: Measured) -> pd.DataFrame:
     """Return a row for each measured point, as in a comparison without predictions."""
     rows = [
-        {name: getattr(point, name) for name in NAMES}
+        {name: getattr(point, name) for name in POINT_FIELDS}
         | {"workload": f"{point.workload} {setting}", "measured": seconds}
         for point, seconds, setting in zip(measured.points, measured.seconds, list_settings(measured), strict=True)
     ]

@@ -8,19 +8,19 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import ERRORS, summarize_errors
+from commodel.compare.comparison import ERROR_COLUMNS, summarize_errors
 from commodel.patterns.operations import find_base_name
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
-GOOD, FAIR = 1.10, 1.35  # highest mean μ of a model with this grade
+MAX_MU_GOOD, MAX_MU_FAIR = 1.10, 1.35  # highest mean μ of a model with this grade
 MIN_SHARE_OF_POINTS = 0.8  # a model is ranked if it predicts this share of the points of the most complete model
 # Predictions are equal if they differ by less than this share at every point: one model under two names.
 EQUALITY_TOLERANCE = 1e-3
 MIN_POINTS = 3  # to distinguish models
 MIN_POINTS_OF_SIGN_TEST = 6  # a model that is worse at each of six points is so by chance with probability 1/64
-FAN_INS = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
-SIZES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))
-CLASS = ["platform", "operation", "fan_in", "size_class"]
+FAN_IN_CLASSES = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
+SIZE_CLASSES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))
+CLASS_COLUMNS = ["platform", "operation", "fan_in", "size_class"]
 
 
 def rank_models(part: pd.DataFrame) -> pd.DataFrame:
@@ -97,7 +97,7 @@ def find_best_model(part: pd.DataFrame) -> pd.Series | None:
     first = _find_first_finite(rank_models(part))
     if first is None:
         return None
-    columns = ["family", "held_out", *ERRORS]  # other columns are not needed, and copying them takes long
+    columns = ["family", "held_out", *ERROR_COLUMNS]  # other columns are not needed, and copying them takes long
     return summarize_errors(part.loc[part["family"] == first["family"], columns], ["family"]).iloc[0]
 
 
@@ -140,17 +140,22 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
 
 
 def grade_error(mu: float) -> str:
-    return "good" if mu <= GOOD else "fair" if mu <= FAIR else "poor"
+    return "good" if mu <= MAX_MU_GOOD else "fair" if mu <= MAX_MU_FAIR else "poor"
 
 
 def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each class: the best model, the models tied with it, and the best of the others."""
     rows = []
-    for key, part in add_point_classes(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
+    for key, part in add_point_classes(frame).groupby([*CLASS_COLUMNS, "fan_order", "size_order"], sort=False):
         rows_of_class = rank_models(part)
         best = _find_first_finite(rows_of_class)
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
-        row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points, "best": "", "mu": math.nan}
+        row = dict(zip(CLASS_COLUMNS, key, strict=False)) | {
+            "order": key[4:],
+            "points": points,
+            "best": "",
+            "mu": math.nan,
+        }
         row |= {"same": [], "tied": [], "next": "", "mu_next": math.nan, "enough": False}
         if best is not None:
             enough, tied, same = (
@@ -163,7 +168,7 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
             following = remaining.iloc[0] if enough and len(remaining) else {"family": "", "mu_mean": None}
             row |= {"next": following["family"], "mu_next": following["mu_mean"]}
         rows.append(row)
-    columns = [*CLASS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "enough"]
+    columns = [*CLASS_COLUMNS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "enough"]
     return (
         pd.DataFrame(rows, columns=columns)
         .sort_values(["platform", "operation", "order"], kind="stable")
@@ -173,14 +178,14 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
 
 def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with the fan-in class and the size class of each point, and the order of the classes."""
-    fans = [_find_class_index(FAN_INS, value) for value in frame["fan_in"]]
-    sizes = [_find_class_index(SIZES, value) for value in frame["bytes"]]
+    fans = [_find_class_index(FAN_IN_CLASSES, value) for value in frame["fan_in"]]
+    sizes = [_find_class_index(SIZE_CLASSES, value) for value in frame["bytes"]]
     return frame.assign(
         operation=find_base_operations(frame),
         fan_order=fans,
         size_order=sizes,
-        fan_in=[FAN_INS[index][1] for index in fans],
-        size_class=[SIZES[index][1] for index in sizes],
+        fan_in=[FAN_IN_CLASSES[index][1] for index in fans],
+        size_class=[SIZE_CLASSES[index][1] for index in sizes],
     )
 
 

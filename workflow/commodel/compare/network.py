@@ -21,24 +21,24 @@ from commodel.plan.planning import load_plan
 from commodel.records import Plan
 from commodel.units import format_ranges
 
-APART = float(np.log(1.1))  # times that differ by less are equal, even without noise
-NOISES = 3.0  # half confidence intervals, within which times are equal
-MIN_GAIN = 0.05  # description length that a level saves, in nats a pair
+MIN_LOG_DIFFERENCE = float(np.log(1.1))  # times that differ by less are equal, even without noise
+EQUALITY_HALF_INTERVALS = 3.0  # half confidence intervals, within which times are equal
+MIN_GAIN_PER_PAIR = 0.05  # description length that a level saves, in nats a pair
 PERMUTATIONS = 39  # of times: a level that gains more than in all of them is due to chance in 2.5 % of networks
 FIRST_PERMUTATIONS = 9  # they suffice if the level gains twice as much as in any of them
 CHANCE_MARGIN = 1.25  # permutations do not include the choice of slow nodes
 MIN_PERMUTED_NODES = 6  # too few permutations of the times of fewer nodes differ
 MIN_TESTED_NODES = 4  # fewer nodes show no level unless the classes explain all but noise
 MAX_UNEXPLAINED = 0.04  # share of the variance of latencies or bandwidths that a level of few nodes leaves
-NODE_EFFECT = 3.0  # nats that a constant of a node costs
-NODE_EFFECT_STEPS = 12  # of the iteration that finds these constants
-BRANCHES = 12  # cuts of a clustering that are candidates
-MOST_CLUSTERED = 512  # nodes; of more only consecutive blocks are candidates
-SLOW_SHARE = 0.25  # of the nodes: slow ones are no more than that
-SLOW_GAP = 1.5 * APART  # between a slow node and all others
-FEWEST_NODES = 4  # nodes: among three, the slow one cannot be determined
-SPREAD = (5, 95)  # percentiles of a class's times, between which they may differ
-NAMES = ("leaf", "group")  # of the two innermost levels
+NODE_EFFECT_NATS = 3.0  # nats that a constant of a node costs
+NODE_EFFECT_ITERATIONS = 12  # of the iteration that finds these constants
+MAX_CUTS = 12  # cuts of a clustering that are candidates
+MAX_CLUSTERED_NODES = 512  # nodes; of more only consecutive blocks are candidates
+MAX_SLOW_SHARE = 0.25  # of the nodes: slow ones are no more than that
+MIN_SLOW_LOG_GAP = 1.5 * MIN_LOG_DIFFERENCE  # between a slow node and all others
+MIN_NODES_TO_FIND_SLOW = 4  # nodes: among three, the slow one cannot be determined
+SPREAD_PERCENTILES = (5, 95)  # percentiles of a class's times, between which they may differ
+INNER_LEVEL_NAMES = ("leaf", "group")  # of the two innermost levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Distances:
 
 @dataclass(frozen=True)
 class MixedClass:
-    """A distance class that may hold further levels. The factors are between the percentiles SPREAD of its pairs'
+    """A distance class that may hold further levels. The factors are between the percentiles SPREAD_PERCENTILES of its pairs'
     times, of a small message and of a large one, and between the ends of a median's confidence interval."""
 
     number: int
@@ -72,7 +72,9 @@ def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nod
     """Return the distance classes of pairs of nodes. `pairs` (pairs, 2) are node numbers; `times` (pairs, 2) those of a
     small and a large message, NaN if not measured; `noise` (pairs, 2) half the intervals of their logarithms."""
     pairs, logs = np.asarray(pairs), np.log(times)
-    equality_limits = np.maximum(APART, NOISES * np.nan_to_num(np.nanmedian(noise, axis=0)))
+    equality_limits = np.maximum(
+        MIN_LOG_DIFFERENCE, EQUALITY_HALF_INTERVALS * np.nan_to_num(np.nanmedian(noise, axis=0))
+    )
     slow = _find_slow_nodes(pairs, logs, equality_limits, nodes)
     fast = ~np.isin(pairs, slow).any(axis=1)
     levels = _choose_levels(PairTimes(pairs[fast], logs[fast], equality_limits / 3, nodes, slow))
@@ -81,7 +83,7 @@ def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nod
         nearest = pairs[touching[np.nanargmin(logs[touching, 0])]]
         for column in levels:
             column[node] = column[nearest[nearest != node][0]]
-    names = (*NAMES, *(f"level-{number}" for number in range(len(NAMES), MAX_LEVELS)))
+    names = (*INNER_LEVEL_NAMES, *(f"level-{number}" for number in range(len(INNER_LEVEL_NAMES), MAX_LEVELS)))
     hierarchy = Hierarchy.of({name: column.tolist() for name, column in zip(names, levels, strict=False)})
     of = np.where(fast, hierarchy.distance(*pairs.T) - 1, -1)
     slow_pairs = _find_single_pairs(of, logs, equality_limits, nodes)
@@ -98,9 +100,9 @@ def _find_mixed_classes(
     mixed, repeated = [], np.exp(2 * np.nanmedian(noise, axis=0)).tolist()
     for number in range(classes):
         own = logs[of == number]
-        if len(own) < FEWEST_NODES or np.isnan(own).all(axis=0).any():
+        if len(own) < MIN_NODES_TO_FIND_SLOW or np.isnan(own).all(axis=0).any():
             continue
-        low, high = np.nanpercentile(own, SPREAD, axis=0)
+        low, high = np.nanpercentile(own, SPREAD_PERCENTILES, axis=0)
         if (high - low > equality_limits).any():
             mixed.append(MixedClass(number, tuple(np.exp(high - low).tolist()), tuple(repeated)))
     return tuple(mixed)
@@ -122,16 +124,18 @@ def _find_fastest_pairs(matrix: np.ndarray) -> np.ndarray:
 def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, equality_limits: np.ndarray, nodes: int) -> list[int]:
     """Return the few nodes whose fastest pair is clearly slower than the fastest pair of every other node."""
     slow: set[int] = set()
-    if nodes < FEWEST_NODES:
+    if nodes < MIN_NODES_TO_FIND_SLOW:
         return []
-    for matrix, limit in zip(_make_matrices(pairs, logs, nodes), np.maximum(equality_limits, SLOW_GAP), strict=True):
+    for matrix, limit in zip(
+        _make_matrices(pairs, logs, nodes), np.maximum(equality_limits, MIN_SLOW_LOG_GAP), strict=True
+    ):
         fastest = _find_fastest_pairs(matrix)
         order = np.argsort(fastest, kind="stable")
         gaps = np.diff(fastest[order], prepend=fastest[order[0]])
-        most_slow = max(1, int(SLOW_SHARE * nodes))
+        most_slow = max(1, int(MAX_SLOW_SHARE * nodes))
         if (large := np.flatnonzero(gaps[-most_slow:] > limit)).size and np.isfinite(fastest).all():
             slow |= set(order[nodes - most_slow + large[0] :].tolist())
-    return sorted(slow) if len(slow) <= max(1, int(SLOW_SHARE * nodes)) else []
+    return sorted(slow) if len(slow) <= max(1, int(MAX_SLOW_SHARE * nodes)) else []
 
 
 def _remove_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
@@ -143,7 +147,7 @@ def _remove_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.n
     if not has_speed.any():
         return logs
     slower = np.where(has_speed, fastest - fastest[has_speed].min(), 0.0)
-    slower[slower < SLOW_GAP] = 0.0
+    slower[slower < MIN_SLOW_LOG_GAP] = 0.0
     return np.stack([logs[:, 0], logs[:, 1] - slower[pairs].max(axis=1)], axis=1)
 
 
@@ -154,7 +158,7 @@ def _find_single_pairs(of: np.ndarray, logs: np.ndarray, equality_limits: np.nda
         for values, limit in zip(logs.T, equality_limits, strict=True):
             own = np.flatnonzero((of == number) & ~np.isnan(values))
             order = own[np.argsort(values[own], kind="stable")]
-            most_slow = min(max(1, int(SLOW_SHARE * nodes) - 1), len(order) - FEWEST_NODES)
+            most_slow = min(max(1, int(MAX_SLOW_SHARE * nodes) - 1), len(order) - MIN_NODES_TO_FIND_SLOW)
             if most_slow < 1:
                 continue
             gaps = np.diff(values[order])[-most_slow:]
@@ -187,7 +191,7 @@ class PairTimes:
 
 def _choose_levels(times: PairTimes) -> list[np.ndarray]:
     """Return a group number of every node for each level, innermost first. The candidates that shorten the description
-    of the times most are added one after the other, as long as each saves MIN_GAIN for every pair. Unless the classes
+    of the times most are added one after the other, as long as each saves MIN_GAIN_PER_PAIR for every pair. Unless the classes
     explain all but noise, each level has to save more than any does in permuted times."""
     if len(times.pairs) < 2:
         return []
@@ -195,7 +199,7 @@ def _choose_levels(times: PairTimes) -> list[np.ndarray]:
     gains: list[float] = []
     while len(gains) < MAX_LEVELS:
         gain, further = _find_level(chosen[-1], times)
-        if not gain > MIN_GAIN * len(times.pairs):
+        if not gain > MIN_GAIN_PER_PAIR * len(times.pairs):
             break
         chosen.append(further)
         gains.append(gain)
@@ -279,7 +283,7 @@ def _describe_times(levels: list[np.ndarray], times: PairTimes, logs: np.ndarray
                 own_medians[number] = np.median(residuals[own])
                 residuals[own] -= own_medians[number]
         without_effects = _remove_node_effects(pairs[measured], residuals)
-        cost = NODE_EFFECT * (pairs.max() + 1)
+        cost = NODE_EFFECT_NATS * (pairs.max() + 1)
         lengths = [_spread_length(remainders, of[measured], floor) for remainders in (residuals, without_effects)]
         length += min(lengths[0], lengths[1] + cost) * len(pairs) / len(measured)
         described[measured, size] = residuals if lengths[0] <= lengths[1] + cost else without_effects
@@ -298,7 +302,7 @@ def _remove_node_effects(pairs: np.ndarray, residuals: np.ndarray) -> np.ndarray
     """Return the residuals of pairs minus a constant of each node."""
     remainders, nodes = residuals.copy(), int(pairs.max()) + 1
     degree = np.maximum(np.bincount(pairs.ravel(), minlength=nodes), 1)
-    for _ in range(NODE_EFFECT_STEPS):
+    for _ in range(NODE_EFFECT_ITERATIONS):
         sums = sum(np.bincount(ends, remainders, nodes) for ends in pairs.T)
         remainders -= (sums / degree / 2)[pairs].sum(axis=1)
     return remainders
@@ -310,7 +314,7 @@ def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[
     blocks = [size for size in range(2, nodes // 2 + 1) if nodes % size == 0]
     yield from ((np.arange(nodes) // size, float(np.log(len(blocks) + 1))) for size in blocks)
     fast = np.setdiff1d(np.arange(nodes), slow)
-    if not 2 < len(fast) <= MOST_CLUSTERED:
+    if not 2 < len(fast) <= MAX_CLUSTERED_NODES:
         return
     from scipy.cluster.hierarchy import fcluster, linkage  # here, because it is slow to load and few reports need it
     from scipy.spatial.distance import squareform
@@ -320,7 +324,7 @@ def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[
     for method in ("average", "complete", "single"):
         tree = linkage(squareform(distance, checks=False), method)
         heights = tree[:, 2]
-        for cut in np.argsort(-np.diff(heights), kind="stable")[:BRANCHES]:
+        for cut in np.argsort(-np.diff(heights), kind="stable")[:MAX_CUTS]:
             part = fcluster(tree, heights[cut : cut + 2].mean(), "distance")
             column = np.zeros(nodes, dtype=int)
             column[fast] = np.unique(part, return_inverse=True)[1]
@@ -333,7 +337,7 @@ def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[
 def _complete(matrix: np.ndarray) -> np.ndarray:
     """Return distances from 0 of all pairs. In nested groups the larger two of three distances are equal, so a pair
     that was not measured is as far as its nearest common neighbours suggest."""
-    matrix = matrix - np.nanmin(matrix) + APART
+    matrix = matrix - np.nanmin(matrix) + MIN_LOG_DIFFERENCE
     missing = np.argwhere(np.isnan(matrix) & ~np.eye(len(matrix), dtype=bool))
     completed = matrix.copy()
     for one, two in missing:

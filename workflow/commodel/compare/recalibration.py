@@ -36,15 +36,15 @@ from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, RecordedFactors
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE, compute_median_interval, select_evenly
 
-FEWEST_POINTS = 2  # that factors are taken from
-MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
-SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most informative first
+MIN_POINTS_OF_FACTORS = 2  # that factors are taken from
+SINGLE_MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
+MESSAGE_SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most informative first
 CHECK_PATTERNS = (("bcast", "binomial"), ("allgather", "ring"))  # check points without a campaign
-TOGETHER, ASIDE_SIZES = 8, (1 << 10, 1 << 16)  # its ranks, at most, and its bytes
-LOOKED_AT = 400  # points of a campaign
-QUICK = 0.1  # seconds: slower points are not measured again
-ALMOST = 0.9  # of the largest share that a point's prediction has of latency, or of time per byte: as good
-WORK = 0.02  # share of a prediction that no factor scales: points with more are less informative
+MAX_CHECK_RANKS, CHECK_SIZES = 8, (1 << 10, 1 << 16)  # its ranks, at most, and its bytes
+MAX_CANDIDATE_POINTS = 400  # points of a campaign
+MAX_WITNESS_SECONDS = 0.1  # seconds: slower points are not measured again
+MIN_RELATIVE_SHARE = 0.9  # of the largest share that a point's prediction has of latency, or of time per byte: as good
+MAX_UNSCALED_SHARE = 0.02  # share of a prediction that no factor scales: points with more are less informative
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,9 @@ class Calibrated:
 
 def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
     """Return the points of a campaign that can be measured again on this number of nodes."""
-    rows = comparison[comparison["held_out"] & comparison["measured"].between(0, QUICK, inclusive="neither")]
+    rows = comparison[
+        comparison["held_out"] & comparison["measured"].between(0, MAX_WITNESS_SECONDS, inclusive="neither")
+    ]
     rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
     witnesses = [
         Witness(
@@ -93,7 +95,7 @@ def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, n
         for point in points
         if point.predictable and point.nodes <= nodes and point.id in rows.index
     ]
-    return witnesses[:: max(-(-len(witnesses) // LOOKED_AT), 1)]
+    return witnesses[:: max(-(-len(witnesses) // MAX_CANDIDATE_POINTS), 1)]
 
 
 def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
@@ -104,10 +106,15 @@ def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]
     layouts += ["block:2"] if site.cores > 1 else []
     if not layouts:
         raise UserError(f"platform '{site.name}' has room for one rank alone, wanted two")
-    messages = [{**MESSAGE, "layout": layout, "bytes": size} for pair in SIZES for layout in layouts for size in pair]
-    ranks = min(TOGETHER, site.nodes if site.nodes > 1 else site.cores)
+    messages = [
+        {**SINGLE_MESSAGE, "layout": layout, "bytes": size}
+        for pair in MESSAGE_SIZES
+        for layout in layouts
+        for size in pair
+    ]
+    ranks = min(MAX_CHECK_RANKS, site.nodes if site.nodes > 1 else site.cores)
     patterns = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in CHECK_PATTERNS]
-    check_points = [{**pattern, "bytes": size} for pattern in patterns for size in ASIDE_SIZES]
+    check_points = [{**pattern, "bytes": size} for pattern in patterns for size in CHECK_SIZES]
     return tuple(
         [Witness(make_point(site, entry)) for entry in combinations] for combinations in (messages, check_points)
     )
@@ -119,7 +126,7 @@ def select_witnesses(
     """Return the points that determine the factors, by the predictions of the first set with a latency and a time per
     byte; and the check points, spread over operations and sizes. A few check points remain even if there are few
     points."""
-    count = min(count, max(len(witnesses) - check_count, FEWEST_POINTS, len(witnesses) // 2))
+    count = min(count, max(len(witnesses) - check_count, MIN_POINTS_OF_FACTORS, len(witnesses) // 2))
     parameters = next((entry for entry in sets if entry.values and has_latency_and_bandwidth(entry)), None)
     if parameters is None:
         raise UserError("found no family with a latency and a time per byte, wanted one to choose points by")
@@ -135,7 +142,7 @@ def select_informative(
     """Return the points that determine the factors best: of every distance one whose prediction is latency, and one
     whose prediction is time per byte, the fastest of equally good ones; then the next best, until there are enough."""
     shares = Effect(parameters, [entry.point for entry in witnesses]).slopes(np.zeros(2))
-    plain = shares.sum(axis=1) > 1 - WORK
+    plain = shares.sum(axis=1) > 1 - MAX_UNSCALED_SHARE
     free = list(np.flatnonzero(plain) if np.count_nonzero(plain) >= count else range(len(witnesses)))
     distance = [max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks))) for entry in witnesses]
     selected: list[int] = []
@@ -146,7 +153,7 @@ def select_informative(
             near = [number for number in free if distance[number] == distance_class]
             if near and len(selected) < count:
                 largest_share = max(shares[number, factor] for number in near)
-                good = [number for number in near if shares[number, factor] >= ALMOST * largest_share]
+                good = [number for number in near if shares[number, factor] >= MIN_RELATIVE_SHARE * largest_share]
                 selected.append(min(good, key=lambda number: witnesses[number].seconds))
                 free.remove(selected[-1])
     return [witnesses[number] for number in selected]
@@ -181,7 +188,7 @@ def recalibrate_set(
         for entry, row in predicted
     ]
     noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in predicted]
-    separate_factors = len(predicted) > FEWEST_POINTS and all(entry.witness.known for entry, _ in predicted)
+    separate_factors = len(predicted) > MIN_POINTS_OF_FACTORS and all(entry.witness.known for entry, _ in predicted)
     form = 0.0 if separate_factors else _compute_model_error(errors, [prediction for _, prediction in predicted])
     factors = estimate_factors(
         parameters, [entry.witness.point for entry, _ in predicted], np.array(logs), np.array(noise), form
@@ -242,15 +249,15 @@ def recalibrate_sets(
     return sorted(calibrated, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
 
 
-CALIBRATED, BATCHES = "same points", "prices"  # the basis of factors
-ENDS = ("value", "low", "high")
+BASIS_SAME_POINTS, BASIS_PREDICTIONS = "same points", "prices"  # the basis of factors
+FACTOR_FIELDS = ("value", "low", "high")
 COLUMNS = [
     *("platform", "simulated", "allocation", "date", "against", "family"),
-    *(f"{name}_{end}" for name in ("latency", "per_byte") for end in ENDS),
+    *(f"{name}_{end}" for name in ("latency", "per_byte") for end in FACTOR_FIELDS),
     *("points", "before", "after", "checked"),
 ]
 MIN_POINTS_FOR_DRIFT = 4  # points of a batch
-DRIFT_COLUMNS = 400  # points of a platform
+MAX_DRIFT_POINTS = 400  # points of a platform
 
 
 def measure_drift(
@@ -272,7 +279,7 @@ def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
                 "allocation": name,
                 "date": record.date,
             }
-            row |= {"against": CALIBRATED, "family": family, **_make_factor_columns(factors)}
+            row |= {"against": BASIS_SAME_POINTS, "family": family, **_make_factor_columns(factors)}
             yield row | {key: getattr(factors, key) for key in ("points", "before", "after", "checked")}
 
 
@@ -289,7 +296,7 @@ def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[Parame
         parameters = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
         if len(enough) < 2 or parameters is None:
             continue
-        rows = rows.iloc[:: max(-(-len(rows) // DRIFT_COLUMNS), 1)]
+        rows = rows.iloc[:: max(-(-len(rows) // MAX_DRIFT_POINTS), 1)]
         for name in enough:
             rows_of_allocation = rows[rows["allocation"] == name]
             logs = np.log(rows_of_allocation["measured"] / rows_of_allocation["predicted"]).to_numpy(float)
@@ -302,7 +309,7 @@ def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[Parame
                     "date": "",
                 }
                 row |= {
-                    "against": BATCHES,
+                    "against": BASIS_PREDICTIONS,
                     "family": best,
                     **_make_factor_columns(factors),
                     "points": len(rows_of_allocation),
@@ -321,7 +328,7 @@ def _make_factor_columns(factors: RecalibrationFactors | RecordedFactors) -> dic
     return {
         f"{part}_{end}": getattr(factor, end) if factor.known else np.nan
         for part, factor in (("latency", factors.latency), ("per_byte", factors.per_byte))
-        for end in ENDS
+        for end in FACTOR_FIELDS
     }
 
 

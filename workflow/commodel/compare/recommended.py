@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import add_choices, add_errors, is_library_default
-from commodel.compare.comparison_intervals import MAJORITY, collect_residuals, scale_predictions
+from commodel.compare.comparison_intervals import MIN_TOTAL_WEIGHT, collect_residuals, scale_predictions
 from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
@@ -52,14 +52,14 @@ from commodel.predictions.validity import VALID, Validity, ValidityKind, have_we
 from commodel.records import RECOMMENDED, Point
 from commodel.stats import NORMAL_QUANTILE
 
-FEWEST_WORKLOADS = 3  # measured: with fewer nothing can be left out
-FEWEST_OF_OPERATION = 6  # points, from which on the bias of an operation is its own
-MOST_POINTS = 400  # of a fit; of more, some workloads are left out
+MIN_WORKLOADS = 3  # measured: with fewer nothing can be left out
+MIN_POINTS_OF_OPERATION_BIAS = 6  # points, from which on the bias of an operation is its own
+MAX_FITTED_POINTS = 400  # of a fit; of more, some workloads are left out
 FOLDS = 10  # parts of the workloads that `evaluate_recommended` leaves out in turn
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
-RANKS_REACH, PER_NODE_REACH = 6.0, 6.0  # doublings over which residuals are correlated
+RANKS_CORRELATION_DOUBLINGS, PER_NODE_CORRELATION_DOUBLINGS = 6.0, 6.0  # doublings over which residuals are correlated
 EXTRAPOLATION_DEVIATIONS = {
     "bytes": 0.1,
     "ranks": 0.1,
@@ -68,8 +68,8 @@ EXTRAPOLATION_DEVIATIONS = {
 MIN_GAIN_ERRORS = (
     1.5  # standard errors by which the stack, and the local correction, have to lower squared errors of workloads
 )
-NOISE = 0.02  # of a residual, in the unit of `Scales`
-LEAST_DEVIATION = 1e-3  # of residuals: a smaller one is rounding
+RESIDUAL_NOISE = 0.02  # of a residual, in the unit of `Scales`
+MIN_DEVIATION = 1e-3  # of residuals: a smaller one is rounding
 MAX_DISAGREEMENT = 4.0  # of predicted times, between a model and the one with the largest weight
 # Columns of a comparison that decide about the recommended prediction. All others would be copied with every fold.
 PLACE_COLUMNS = ["point", "workload", "operation", "alternative", "layout", "ranks", "leaves", "bytes", "nodes"]
@@ -148,7 +148,11 @@ class Places:
             labels = number_labels(np.concatenate([column, other._names[name]]))
             same[name] = (labels[: len(column), None] == labels[len(column) :]).astype(float)
         near = np.ones((len(self.ranks), len(other.ranks)))
-        for name, doublings in ((BYTES, reach), (RANKS, RANKS_REACH), ("per_node", PER_NODE_REACH)):
+        for name, doublings in (
+            (BYTES, reach),
+            (RANKS, RANKS_CORRELATION_DOUBLINGS),
+            ("per_node", PER_NODE_CORRELATION_DOUBLINGS),
+        ):
             own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, other))
             near *= compute_matern(own[:, None] - theirs, doublings)
         of_algorithm = near * (same["stem"] + same["alternative"]) / 2
@@ -227,7 +231,7 @@ class Recommender:
     @classmethod
     def fit_usable(cls, rows: pd.DataFrame) -> Recommender | None:
         """Return the recommender from rows that all have a residual and a weight."""
-        if rows["workload"].nunique() < FEWEST_WORKLOADS:
+        if rows["workload"].nunique() < MIN_WORKLOADS:
             return None
         points, logs = _tabulate_residuals(_thin_out(rows))
         places = Places.of_rows(points)
@@ -235,7 +239,7 @@ class Recommender:
         residuals = _combine_logs(logs.to_numpy(), weights)
         if not (enough := np.isfinite(residuals)).all():
             points, residuals, places = points[enough], residuals[enough], places.only(enough)
-        if points["workload"].nunique() < FEWEST_WORKLOADS:
+        if points["workload"].nunique() < MIN_WORKLOADS:
             return None
         from scipy.special import stdtrit  # here, because it is slow to load
 
@@ -265,7 +269,7 @@ class Recommender:
             cross_covariance = places.covariance(self.places, self.scales)
             logs = cross_covariance @ (self._inverse @ self.residuals)
             prior = prior - cross_covariance @ self._inverse @ cross_covariance.T
-        own = places.extrapolate(self.places) + (NOISE * self.scales.unit) ** 2
+        own = places.extrapolate(self.places) + (RESIDUAL_NOISE * self.scales.unit) ** 2
         covariance = (prior + prior.T) / 2 + np.diag(own)
         factors, known_labels = np.full(len(logs), self.factors[WORKLOAD]), self.places.labels()
         for name, label in places.labels().items():
@@ -292,11 +296,13 @@ def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _thin_out(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of evenly spread workloads with at most MOST_POINTS points."""
-    if (points := rows["point"].nunique()) <= MOST_POINTS:
+    """Return the rows of evenly spread workloads with at most MAX_FITTED_POINTS points."""
+    if (points := rows["point"].nunique()) <= MAX_FITTED_POINTS:
         return rows
     groups = rows["workload"].drop_duplicates().to_numpy()
-    kept_workloads = groups[np.linspace(0, len(groups) - 1, max(len(groups) * MOST_POINTS // points, 1)).astype(int)]
+    kept_workloads = groups[
+        np.linspace(0, len(groups) - 1, max(len(groups) * MAX_FITTED_POINTS // points, 1)).astype(int)
+    ]
     return rows[rows["workload"].isin(kept_workloads)]
 
 
@@ -354,7 +360,9 @@ def _combine_logs(logs: Array, weights: Array) -> Array:
     limited = np.clip(np.where(is_predicted, logs, 0.0), heaviest - limit, heaviest + limit)
     share = np.where(is_predicted, weights, 0.0)
     total = share.sum(axis=1)
-    return np.where(total > MAJORITY, (limited * share).sum(axis=1) / np.maximum(total, MAJORITY), np.nan)
+    return np.where(
+        total > MIN_TOTAL_WEIGHT, (limited * share).sum(axis=1) / np.maximum(total, MIN_TOTAL_WEIGHT), np.nan
+    )
 
 
 def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> Array:
@@ -364,7 +372,7 @@ def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> A
         out = label == value
         for name in np.unique(operation[out]):
             same = ~out & (operation == name)
-            is_reference = same if same.sum() >= FEWEST_OF_OPERATION else ~out
+            is_reference = same if same.sum() >= MIN_POINTS_OF_OPERATION_BIAS else ~out
             if is_reference.any():
                 errors[out & (operation == name)] -= np.median(values[is_reference], axis=0)
     return errors
@@ -377,16 +385,16 @@ def choose_scales(places: Places, residuals: Array) -> Scales:
     similarity = {reach: places.compare_with(places, reach) for reach in {scales.reach for scales in CANDIDATES}}
     scored, eye = [], np.eye(len(residuals))
     for number, scales in enumerate(CANDIDATES):
-        factor = np.linalg.cholesky(similarity[scales.reach].covariance(scales) + NOISE**2 * eye)
+        factor = np.linalg.cholesky(similarity[scales.reach].covariance(scales) + RESIDUAL_NOISE**2 * eye)
         white = dtrtrs(factor.T, residuals, lower=0, trans=1)[0]
-        unit = max(float(np.sqrt(np.mean(white**2))), LEAST_DEVIATION)
+        unit = max(float(np.sqrt(np.mean(white**2))), MIN_DEVIATION)
         length = len(residuals) * np.log(unit) + np.sum(white**2) / (2 * unit**2) + np.sum(np.log(np.diag(factor)))
         scored.append((float(f"{length:.6g}"), number, replace(scales, unit=float(f"{unit:.6g}"))))
     return min(scored)[2]
 
 
 def _invert(covariance: Array, scales: Scales) -> Array:
-    return np.linalg.inv(covariance + (NOISE * scales.unit) ** 2 * np.eye(len(covariance)))
+    return np.linalg.inv(covariance + (RESIDUAL_NOISE * scales.unit) ** 2 * np.eye(len(covariance)))
 
 
 def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bool, dict[str, tuple[Array, Array]]]:
@@ -397,7 +405,7 @@ def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bo
     if is_local := _improves_errors({name: errors for name, (errors, _) in corrected.items()}, residuals, places):
         error_of_label = corrected
     else:
-        prior = np.diag(places.covariance(places, scales)) + (NOISE * scales.unit) ** 2
+        prior = np.diag(places.covariance(places, scales)) + (RESIDUAL_NOISE * scales.unit) ** 2
         error_of_label = dict.fromkeys(labels, (residuals, prior))
     extra_variance = {name: _count_left_out_beyond(places, label) for name, label in labels.items()}
     return is_local, {name: (e, np.sqrt(v + extra_variance[name])) for name, (e, v) in error_of_label.items()}

@@ -25,10 +25,16 @@ from commodel.results.provenance import read_program
 from commodel.units import format_bytes, format_extent
 
 POINT, PARAMETER = "point", "parameter"
-PROGRAM = ("mpi", "compiler", "flags", "clock")
-IGNORED = {"batch", "date", "platform", "seeds", "slurm_job"}  # provenance that differs every day or is irrelevant
+PROGRAM_FIELDS = ("mpi", "compiler", "flags", "clock")
+IGNORED_PROVENANCE = {
+    "batch",
+    "date",
+    "platform",
+    "seeds",
+    "slurm_job",
+}  # provenance that differs every day or is irrelevant
 
-NOWHERE: Mapping[str, str] = MappingProxyType({})
+NO_IDENTITIES: Mapping[str, str] = MappingProxyType({})
 Key = tuple[str, str, str]  # kind, platform, name
 
 
@@ -85,9 +91,13 @@ def _read_results(path: Path, name: str) -> Snapshot:
     texts_of_batch: dict[tuple[str, str], set[str]] = {}
     for batch in plan.batches:
         if (file := results.provenance(batch.name)).exists():
-            fields = {key: _format_text(value) for key, value in read_json(file).items() if key not in IGNORED}
+            fields = {
+                key: _format_text(value) for key, value in read_json(file).items() if key not in IGNORED_PROVENANCE
+            }
             programs = [read_program(program) for program in results.programs(batch.name)]
-            fields |= {key: ", ".join(sorted({getattr(program, key) for program in programs})) for key in PROGRAM}
+            fields |= {
+                key: ", ".join(sorted({getattr(program, key) for program in programs})) for key in PROGRAM_FIELDS
+            }
             fields["hosts"] = ", ".join(sorted({host for program in programs for host in program.hosts}))
             for key, text in fields.items():
                 texts_of_batch.setdefault((batch.platform, key), set()).add(text)
@@ -100,14 +110,16 @@ def _format_text(value: object) -> str:
     return make_printable(text, 400)
 
 
-def _read_points(path: AnyPath, anywhere: Mapping[str, str] = NOWHERE) -> tuple[dict[Key, Quantity], frozenset[str]]:
+def _read_points(
+    path: AnyPath, anywhere: Mapping[str, str] = NO_IDENTITIES
+) -> tuple[dict[Key, Quantity], frozenset[str]]:
     frame = read_table(path, COMPARISON).drop_duplicates("point")
     return select_measured_quantities(frame.itertuples(), anywhere), frozenset(
         frame.loc[frame["simulated"], "platform"]
     )
 
 
-def select_measured_quantities(rows: Iterable, anywhere: Mapping[str, str] = NOWHERE) -> dict[Key, Quantity]:
+def select_measured_quantities(rows: Iterable, anywhere: Mapping[str, str] = NO_IDENTITIES) -> dict[Key, Quantity]:
     """Return the measured points of rows with the columns of a comparison. `anywhere` has, by point, the identity of
     its messages on any platform."""
     quantities = {}
@@ -141,10 +153,10 @@ def _find_simulated(sets: list[ParameterSet]) -> frozenset[str]:
 
 
 SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
-OTHER, UNKNOWN = "other messages", "not determined by the data"
-ALIKE = 0.5e-3  # a ratio that is written as 1.000 is no change, however narrow its interval
-NAMED = 4  # numbers of only one snapshot that are named
-GONE, NEW = "only in the old one", "only in the new one"
+OTHER_MESSAGES, NOT_DETERMINED = "other messages", "not determined by the data"
+MAX_EQUAL_DEVIATION = 0.5e-3  # a ratio that is written as 1.000 is no change, however narrow its interval
+MAX_NAMED_QUANTITIES = 4  # numbers of only one snapshot that are named
+ONLY_IN_OLD, ONLY_IN_NEW = "only in the old one", "only in the new one"
 CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
 
 
@@ -201,16 +213,24 @@ def _make_change(key: tuple[str, str, str], old: Quantity | None, new: Quantity 
     if old is None or new is None:
         unit, values = (new or old).unit, (old.value if old else nan, new.value if new else nan)
         return Change(
-            kind, where if old else platform, name, unit, *values, nan, nan, nan, NEW if old is None else GONE
+            kind,
+            where if old else platform,
+            name,
+            unit,
+            *values,
+            nan,
+            nan,
+            nan,
+            ONLY_IN_NEW if old is None else ONLY_IN_OLD,
         )
     if old.unit != new.unit:
         raise UserError(f"{name}: found the units {old.unit} and {new.unit}, wanted the same")
     ratio, low, high = _compute_ratio(old, new)
     if _have_other_messages(old, new, renamed=where != platform):
-        verdict = OTHER
+        verdict = OTHER_MESSAGES
     elif not (old.known and new.known):
-        verdict = UNKNOWN
-    elif abs(ratio - 1) < ALIKE:
+        verdict = NOT_DETERMINED
+    elif abs(ratio - 1) < MAX_EQUAL_DEVIATION:
         verdict = SAME
     elif ratio > 0:
         up, down = (SLOWER, FASTER) if kind == POINT else (LARGER, SMALLER)
@@ -272,13 +292,13 @@ def describe_changes(old: Snapshot, new: Snapshot, changed: Sequence[Change]) ->
             mean = math.exp(sum(math.log(change.ratio) for change in both) / len(both))
             text += f"; new / old {mean:.3f} on average"
         yield f"{len(of_kind)} {kind}s: {text}"
-    for verdict in (GONE, NEW):
+    for verdict in (ONLY_IN_OLD, ONLY_IN_NEW):
         if names := [f"{change.platform} {change.name}" for change in changed if change.verdict == verdict]:
-            more_text = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            yield f"{verdict}: {'; '.join(names[:NAMED])}{more_text}"
+            more_text = f" and {len(names) - MAX_NAMED_QUANTITIES} more" if len(names) > MAX_NAMED_QUANTITIES else ""
+            yield f"{verdict}: {'; '.join(names[:MAX_NAMED_QUANTITIES])}{more_text}"
 
 
-VERDICTS = (SAME, *CHANGED, OTHER, UNKNOWN, GONE, NEW)
+VERDICTS = (SAME, *CHANGED, OTHER_MESSAGES, NOT_DETERMINED, ONLY_IN_OLD, ONLY_IN_NEW)
 
 
 class Line(NamedTuple):

@@ -21,7 +21,7 @@ import numpy as np
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.families import Family
-from commodel.models.fitting.numerics import SMALL, Residuals, exp, log, minimize_rows, multiply_columns, solve
+from commodel.models.fitting.numerics import MIN_DIVISOR, Residuals, exp, log, minimize_rows, multiply_columns, solve
 from commodel.models.keys import make_key
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
@@ -82,7 +82,7 @@ class SearchTask:
         of the mean keeps values fixed that hardly influence predictions."""
         slopes = (self.misfit(best + DIFFERENCE_STEP * np.eye(len(best))) - misfit) / DIFFERENCE_STEP
         normal = multiply_columns(self.residuals(slopes)[None])[0]
-        ridge = ridge_share * np.trace(normal) / len(normal) + SMALL
+        ridge = ridge_share * np.trace(normal) / len(normal) + MIN_DIVISOR
         covariance = solve(np.tile(normal + ridge * np.eye(len(normal)), (len(normal), 1, 1)), np.eye(len(normal)))
         return (slopes * self.weights).T @ covariance, covariance
 
@@ -198,7 +198,7 @@ def find_protocol_changes(task: SearchTask, best: Array) -> tuple[SearchTask, Ar
             trials.append((float(losses[0]), edge, trial, ends[0]))
         least, _, trial, end = min(trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best))
         loss = max(task.loss(task.misfit(best[None])[0]), count * MIN_SQUARED_RESIDUAL)
-        if count * float(log(loss / max(least, SMALL))) <= VALUES_PER_EDGE * float(log(float(count))):
+        if count * float(log(loss / max(least, MIN_DIVISOR))) <= VALUES_PER_EDGE * float(log(float(count))):
             break
         task = trial.update_weights(end)
         best = task.fit_targets(end[None], np.zeros((1, count)), MAX_STEPS_FROM_FAR)[0][0]

@@ -33,7 +33,7 @@ from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family, find_family, find_unit
 from commodel.models.fitting.channels import find_longest_vectors
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, make_estimate
-from commodel.models.keys import PART, add_class, parse_key
+from commodel.models.keys import PART_PATTERN, add_class, parse_key
 from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, find_probe
 from commodel.models.probes.mixture import TURN_WITHIN
 from commodel.parameters import ParameterSet
@@ -61,7 +61,7 @@ def split_by_class(entry: Family, evidence: Observed) -> dict[str, Observed]:
     needed = [labels[name] for name in entry.probes if find_probe(name).classes and evidence.probes.get(name)]
     classes = [FIRST_NODES]
     if entry.by_class and needed and not (evidence.types and entry.by_type):
-        possible = [name for name in levels.names if not PART.fullmatch(name)]
+        possible = [name for name in levels.names if not PART_PATTERN.fullmatch(name)]
         possible = [name for name in possible if name != NODE or entry.by_class == EVERYWHERE]
         classes += [name for name in possible if all(name in of_probe for of_probe in needed)]
     return {name: _select_class(evidence, labels, name) for name in classes}

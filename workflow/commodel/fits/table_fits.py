@@ -54,8 +54,8 @@ from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
 from commodel.models.families import Family, find_family, infer_forms, list_family_names
-from commodel.models.fitting.numerics import SMALL, draw_normals, exp, log, multiply_columns, solve
-from commodel.models.fitting.observed import DRAWS, Fitted
+from commodel.models.fitting.numerics import MIN_DIVISOR, draw_normals, exp, log, multiply_columns, solve
+from commodel.models.fitting.observed import DEFAULT_DRAWS, Fitted
 from commodel.models.fitting.regression import make_curve
 from commodel.parameters import Errors, Estimate, ParameterSet
 from commodel.patterns.build import ScheduleSum, build_schedule, group_by_shape, stack_points
@@ -65,7 +65,7 @@ from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import fit_bands
 from commodel.predictions.predictions import predict
 from commodel.predictions.residuals import AXES, Residuals, find_operation_class
-from commodel.predictions.validity import SHORT_MESSAGE
+from commodel.predictions.validity import MIN_COUNTED_BYTES
 from commodel.progress import report_step
 from commodel.records import Point
 from commodel.stats import MAD_TO_SIGMA
@@ -95,7 +95,7 @@ def select_observable_points(entry: Family, points: list[Point], seconds: Array)
         if size == min(shape.sizes)
     )
     longest = {number: _find_longest_message(points[number]) for number in smallest}
-    max_message = max(min((size for size in longest.values() if size), default=0.0), SHORT_MESSAGE)
+    max_message = max(min((size for size in longest.values() if size), default=0.0), MIN_COUNTED_BYTES)
     selected = [number for number, size in longest.items() if size <= max_message]
     return [points[number] for number in selected], seconds[selected]
 
@@ -389,9 +389,9 @@ def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Ar
     residuals = task.damping_factor * misfit / np.maximum(1 - _compute_leverage(task.residuals(shifted - misfit)), 0.1)
     if task.large:
         moves, _ = task.linearise(best, misfit, DRAW_RIDGE)
-        noisy_residuals = residuals * draw_normals(rng, (DRAWS, count))
+        noisy_residuals = residuals * draw_normals(rng, (DEFAULT_DRAWS, count))
         return np.vstack([best, best + np.clip(-noisy_residuals @ moves, -MAX_DRAW_OFFSET, MAX_DRAW_OFFSET)])
-    draws = int(np.clip(MAX_MESSAGE_DRAWS // max(task.messages, 1), MIN_DRAWS, DRAWS))
+    draws = int(np.clip(MAX_MESSAGE_DRAWS // max(task.messages, 1), MIN_DRAWS, DEFAULT_DRAWS))
     target = misfit - residuals * draw_normals(rng, (draws, count))
     from_near, loss = task.fit_targets(np.tile(best, (draws, 1)), target, MAX_STEPS_FROM_NEAR)
     from_far, loss_from_far = task.fit_targets(
@@ -404,7 +404,7 @@ def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Ar
 def _compute_leverage(slopes: Array) -> Array:
     """Return how much each point's own time influences its prediction, from slopes (values, points)."""
     normal = multiply_columns(slopes[None])[0]
-    ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no prediction depends on
+    ridge = 1e-9 * np.trace(normal) + MIN_DIVISOR  # for values that no prediction depends on
     solved = solve(np.tile(normal + ridge * np.eye(len(normal)), (slopes.shape[1], 1, 1)), slopes.T)
     return np.sum(solved * slopes.T, axis=1)
 

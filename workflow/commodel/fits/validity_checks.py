@@ -21,7 +21,7 @@ from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
 from commodel.models.probes import Site, find_probe
-from commodel.models.probes.mixture import SMALLEST_SIZE, TURN_AROUND, TURN_FAN, TURN_STREAM, TURN_WITHIN
+from commodel.models.probes.mixture import MIN_BYTES, TURN_AROUND, TURN_FAN, TURN_STREAM, TURN_WITHIN
 from commodel.models.probes.node_pairs import TYPE_PAIRS_STEP
 from commodel.parameters import ParameterSet
 from commodel.patterns.layouts import parse_nodes, place_ranks
@@ -103,7 +103,7 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
     low, high = parameters.bytes_range or (0.0, inf)
-    high = max(high, SMALLEST_SIZE)
+    high = max(high, MIN_BYTES)
     for case in evidence.probes.get(MIXTURE_PROBE, ()):
         is_in_range = (
             entry.uses_bytes or low <= int(case.settings["bytes"]) <= high

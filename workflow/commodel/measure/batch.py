@@ -49,9 +49,13 @@ from commodel.results.process_counts import join_counts
 from commodel.results.provenance import check_setting, describe_commit
 from commodel.results.raw_samples import find_raw_file, read_marker, read_samples
 
-NO_FIRST_CASE, TIMEOUT, BUDGET = "starting", "timeout", "budget"  # reasons for which `Watch` stops a program
+STOPPED_BEFORE_FIRST_CASE, STOPPED_BY_TIMEOUT, STOPPED_BY_BUDGET = (
+    "starting",
+    "timeout",
+    "budget",
+)  # reasons for which `Watch` stops a program
 MAX_NAME_BYTES = 300  # bytes read from `.now`
-START_LIMIT = 300.0  # seconds from the start of a program to its first case
+MAX_START_SECONDS = 300.0  # seconds from the start of a program to its first case
 
 
 def read_current_case(folder: AnyPath) -> str:
@@ -82,16 +86,18 @@ class Watch:
         check_stop()
         self.report_alive()
         if seconds >= self.deadline:
-            return BUDGET
-        if seconds - self.since > (self.limit if self.began else START_LIMIT):
-            return TIMEOUT if self.began else NO_FIRST_CASE
+            return STOPPED_BY_BUDGET
+        if seconds - self.since > (self.limit if self.began else MAX_START_SECONDS):
+            return STOPPED_BY_TIMEOUT if self.began else STOPPED_BEFORE_FIRST_CASE
         return ""
 
 
 USER_ERROR_CODE = 2  # exit code of the programs for a user's mistake, if the launcher returns it
 MAX_FAILURES = 3  # successive failed cases, after which the other cases of the start are given up
-MAX_REFUSAL = 180.0  # seconds for which starts are repeated that Slurm refuses, since it may still count ended steps
-RETRY_INTERVAL = 5.0  # seconds between two attempts to start
+MAX_REFUSAL_SECONDS = (
+    180.0  # seconds for which starts are repeated that Slurm refuses, since it may still count ended steps
+)
+RETRY_SECONDS = 5.0  # seconds between two attempts to start
 
 
 @dataclass(frozen=True)
@@ -116,9 +122,9 @@ def measure_start(state: SweepState, start: Start, number: int) -> bool:
         watch = Watch(folder, state.limit, state.deadline, state.attempt.write_heartbeat)
         settings = {**state.context.launcher.settings(os.geteuid()), **state.context.environment}
         code, stop_reason = run_launcher(state.context.argv(job), state.context.log(start), watch, settings)
-        case = watch.case if stop_reason == TIMEOUT else read_current_case(folder)
+        case = watch.case if stop_reason == STOPPED_BY_TIMEOUT else read_current_case(folder)
         if (
-            stop_reason == TIMEOUT and case in remaining.ids
+            stop_reason == STOPPED_BY_TIMEOUT and case in remaining.ids
         ):  # to end a stopped rank, Open MPI continues it, so it may complete its file
             (folder / f"{case}.csv").unlink(missing_ok=True)
         unfinished = _select_missing_cases(state.context, start, number).ids
@@ -128,14 +134,20 @@ def measure_start(state: SweepState, start: Start, number: int) -> bool:
             state.context.launcher.end(state.context.starter, nothing_started)
         if not unfinished:
             return True  # all samples exist, so a failure at the end of the program is ignored
-        if stop_reason == BUDGET:
+        if stop_reason == STOPPED_BY_BUDGET:
             return False
-        if nothing_started and time.monotonic() < (retry_until := retry_until or time.monotonic() + MAX_REFUSAL):
-            time.sleep(RETRY_INTERVAL)
+        if nothing_started and time.monotonic() < (
+            retry_until := retry_until or time.monotonic() + MAX_REFUSAL_SECONDS
+        ):
+            time.sleep(RETRY_SECONDS)
             continue
         retry_until = 0.0
         failure = describe_failure(state.context.log(start))
-        ending = "ran out of time" if stop_reason in (NO_FIRST_CASE, TIMEOUT) else f"ended with code {code}"
+        ending = (
+            "ran out of time"
+            if stop_reason in (STOPPED_BEFORE_FIRST_CASE, STOPPED_BY_TIMEOUT)
+            else f"ended with code {code}"
+        )
         not_measured = f"{len(unfinished)} of {len(start.rows)} cases not measured"
         refusal = UserError(f"{start.name} {ending}, {not_measured}: {failure} (log: {state.context.log(start)})")
         if _is_external_failure(state.context.log(start), code, case):
@@ -147,7 +159,7 @@ def measure_start(state: SweepState, start: Start, number: int) -> bool:
                 continue  # the program ended between two cases
             raise refusal
         failures = 1 if has_progressed else failures + 1
-        timed_out = stop_reason == TIMEOUT
+        timed_out = stop_reason == STOPPED_BY_TIMEOUT
         status = raw_samples.TIMEOUT if timed_out else raw_samples.CRASH
         reason = (
             f"not done after {state.limit:.3g} s{pass_text}"
@@ -185,8 +197,8 @@ def _is_external_failure(log: AnyPath, code: int, case: str) -> bool:
 
 
 Progress = Callable[[str], None]
-SIMULATED_FACTOR = 10  # time limit of a simulated case, relative to that of a measured one
-JOIN_MARGIN = 60.0  # seconds before the time limit at which measuring stops, to join the samples
+SIMULATED_LIMIT_FACTOR = 10  # time limit of a simulated case, relative to that of a measured one
+JOIN_SECONDS = 60.0  # seconds before the time limit at which measuring stops, to join the samples
 JOIN_MARGIN_SHARE = 0.1  # margin of a short time limit, relative to it
 
 
@@ -252,7 +264,7 @@ def _record_failure(attempt: OwnAttempt, error: BaseException) -> None:
 
 def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, progress: Progress) -> int:
     seconds = math.inf if context.launcher.simulated else 60.0 * batch.minutes  # a simulation has no time limit
-    deadline = time.monotonic() + seconds - min(JOIN_MARGIN, JOIN_MARGIN_SHARE * seconds)
+    deadline = time.monotonic() + seconds - min(JOIN_SECONDS, JOIN_MARGIN_SHARE * seconds)
     folder, work, ids = context.folder, context.work, set(batch.ids)
     work.remove_tree()  # left by a killed batch
     work.mkdir()
@@ -321,7 +333,7 @@ def _get_case_limit(context: StartContext) -> float:
     """Return the time limit of one case in a pass, in seconds."""
     settings = context.plan.measure
     if context.launcher.simulated:
-        return SIMULATED_FACTOR * settings.timeout
+        return SIMULATED_LIMIT_FACTOR * settings.timeout
     return settings.timeout + settings.seconds / context.passes
 
 

@@ -19,8 +19,8 @@ from commodel.errors import make_printable
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, open_file
 
-POLL_INTERVAL = 0.5  # seconds between two checks of the running launcher
-TERMINATION_GRACE = 10  # seconds from SIGTERM to SIGKILL, in which srun kills its step, also on other nodes
+POLL_SECONDS = 0.5  # seconds between two checks of the running launcher
+TERMINATION_SECONDS = 10  # seconds from SIGTERM to SIGKILL, in which srun kills its step, also on other nodes
 
 
 def run_launcher(
@@ -52,7 +52,7 @@ def run_launcher(
 def _wait_for_launcher(process: subprocess.Popen, watch: Callable[[], str]) -> tuple[int, str]:
     while True:
         try:
-            return process.wait(POLL_INTERVAL), ""
+            return process.wait(POLL_SECONDS), ""
         except subprocess.TimeoutExpired:
             if stop_reason := watch():
                 _terminate_launcher(process)
@@ -65,7 +65,7 @@ def _terminate_launcher(process: subprocess.Popen) -> None:
     if process.poll() is None:
         _signal_group(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(TERMINATION_GRACE)
+            process.wait(TERMINATION_SECONDS)
     _signal_group(process.pid, signal.SIGKILL)
     process.wait()
 
@@ -96,7 +96,7 @@ PROGRAM_ERROR = re.compile(r"^error: ", re.MULTILINE)  # messages of the program
 NODE_LOSS = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
 # Kinds of sentences, the most informative first: from the programs, on a rank's death, from the system, from the
 # launcher.
-INFORMATIVE = (
+INFORMATIVE_LINES = (
     re.compile(r"^error: |^([a-z]+/)?[a-z_]+\.c:[0-9]+: "),
     re.compile(r"exit string|on signal|killed|node fail", re.IGNORECASE),
     re.compile(
@@ -108,30 +108,32 @@ INFORMATIVE = (
 )
 PROGRESS_LINE = re.compile(r"case \d+/\d+ ")
 FRAME_LINE = re.compile(r"[-=]{20,}$")
-WITHOUT_INFORMATION = re.compile(
+UNINFORMATIVE_LINE = re.compile(
     r"Primary job +terminated normally|WARNING|=+ +(BAD|PID|EXIT CODE|CLEANING UP|YOU CAN IGNORE)|\[\S+\] OPAL ERROR"
 )
 CONTINUED_LINE = re.compile(r"[a-z][a-z-]*([ ,]|\.( |$))")  # begin of a line that continues a wrapped sentence
 STACK_LINE = re.compile(r"\w+\(\d+\)\.*: *")  # begin of MPICH's calls, the innermost one last
-MAX_LOG = 64 * MIB  # bytes of a log that are read
-MIN_FREE_SPACE = 4096  # bytes; with less free space, the disk counts as full
+MAX_LOG_BYTES = 64 * MIB  # bytes of a log that are read
+MIN_FREE_BYTES = 4096  # bytes; with less free space, the disk counts as full
 DISK_FULL_TEXT = "No space left on device"
 
 
 def is_disk_full(log: AnyPath) -> bool:
-    return shutil.disk_usage(log.parent.resolve()).free < MIN_FREE_SPACE
+    return shutil.disk_usage(log.parent.resolve()).free < MIN_FREE_BYTES
 
 
 def read_output(log: AnyPath) -> str:
     """Return the output of a start."""
     with open_file(log) as stream:
-        return stream.read(MAX_LOG).decode(errors="replace")
+        return stream.read(MAX_LOG_BYTES).decode(errors="replace")
 
 
 def describe_failure(log: AnyPath) -> str:
     """Return why a start failed, in one sentence."""
     sentences = split_sentences(read_output(log)) or [DISK_FULL_TEXT if is_disk_full(log) else "it printed nothing"]
-    return make_printable(next((text for kind in INFORMATIVE for text in sentences if kind.search(text)), sentences[0]))
+    return make_printable(
+        next((text for kind in INFORMATIVE_LINES for text in sentences if kind.search(text)), sentences[0])
+    )
 
 
 def split_sentences(text: str) -> list[str]:
@@ -147,10 +149,10 @@ def split_sentences(text: str) -> list[str]:
             if innermost := line[call.end() :]:
                 messages[-1] = f"{messages[-1].partition(' error stack:')[0]} error stack: {innermost}"
         elif messages[-1].endswith(":") or (
-            messages[-1] and CONTINUED_LINE.match(line) and not INFORMATIVE[0].match(line)
+            messages[-1] and CONTINUED_LINE.match(line) and not INFORMATIVE_LINES[0].match(line)
         ):
             messages[-1] += f" {line}"
         else:
             messages.append(line)
     sentences = [re.split(r"(?<=[a-z)])\. (?=[A-Z])", sentence)[0] for sentence in messages]
-    return [sentence for sentence in sentences if sentence and not WITHOUT_INFORMATION.match(sentence)]
+    return [sentence for sentence in sentences if sentence and not UNINFORMATIVE_LINE.match(sentence)]

@@ -106,7 +106,7 @@ def store_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> l
     return [row | {"topology": files[row["topology"]]} for row in rows]
 
 
-NODES_LISTED = 8  # nodes that the name of a file can list
+MAX_LISTED_NODES = 8  # nodes that the name of a file can list
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,9 @@ class Start:
     def name(self) -> str:
         """The name of the start's files. Complex layouts and many nodes are replaced by a digest."""
         nodes = format_nodes(self.where)
-        node_suffix = f"-on{nodes if len(self.where) <= NODES_LISTED else compute_digest(self.where)}" if nodes else ""
+        node_suffix = (
+            f"-on{nodes if len(self.where) <= MAX_LISTED_NODES else compute_digest(self.where)}" if nodes else ""
+        )
         layout, _, arguments = self.layout.partition(":")
         is_short = re.fullmatch(r"[0-9x]*", arguments)
         layout += arguments if is_short else f"-{compute_digest(arguments)}"

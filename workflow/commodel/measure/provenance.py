@@ -23,7 +23,7 @@ from commodel.platforms.tools import compute_native_digest
 from commodel.records import Batch, Plan
 from commodel.results.provenance import find_revision, list_versions
 
-GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+GOVERNOR_FILE = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 def collect_provenance(
@@ -56,7 +56,7 @@ def collect_provenance(
         **(
             {"at_work": measure_busy_processors()} if platform_entry.launcher == "local" else {}
         ),  # other launchers measure on other machines
-        "governor": read_text_or_empty(GOVERNOR) or "unknown",
+        "governor": read_text_or_empty(GOVERNOR_FILE) or "unknown",
         "kernel": platform.release(),
         "machine": platform.node(),
         **(places or {}),

@@ -11,13 +11,13 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-SAME = "same"  # in the name of a pair: both ranks on one node of that type
-PART = re.compile(r"[a-fx][0-9]*")  # a coefficient
-SAMPLE = re.compile(r"([0-9]{1,18})(?:x([0-9]{1,9}))?")
+SAME_NODE = "same"  # in the name of a pair: both ranks on one node of that type
+PART_PATTERN = re.compile(r"[a-fx][0-9]*")  # a coefficient
+SAMPLE_PATTERN = re.compile(r"([0-9]{1,18})(?:x([0-9]{1,9}))?")
 
 
 class Pair(NamedTuple):
-    """The node types of sender and receiver; the second is SAME within one node."""
+    """The node types of sender and receiver; the second is SAME_NODE within one node."""
 
     one: str
     two: str
@@ -31,7 +31,7 @@ class Pair(NamedTuple):
 
     @property
     def within(self) -> bool:
-        return self.two == SAME
+        return self.two == SAME_NODE
 
     @property
     def types(self) -> tuple[str, str]:
@@ -51,13 +51,13 @@ class Key(NamedTuple):
     @property
     def sample(self) -> tuple[int, int | None] | None:
         """The place of a sample and, of a surface, its level; None for other values."""
-        match = SAMPLE.fullmatch(self.part)
+        match = SAMPLE_PATTERN.fullmatch(self.part)
         return match and (int(match[1]), int(match[2]) if match[2] else None)
 
     @property
     def of_function(self) -> bool:
         """Whether the part is a coefficient or a sample."""
-        return bool(PART.fullmatch(self.part) or SAMPLE.fullmatch(self.part))
+        return bool(PART_PATTERN.fullmatch(self.part) or SAMPLE_PATTERN.fullmatch(self.part))
 
 
 @lru_cache(maxsize=1 << 16)

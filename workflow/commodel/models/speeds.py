@@ -22,9 +22,9 @@ from commodel.files.yaml import format_yaml, read_yaml
 from commodel.records import Finite
 from commodel.units import show_value
 
-FORMS = ("piecewise", "akima")
+SPEED_FORMS = ("piecewise", "akima")
 KERNELS = ("gemm", "wave")
-SMALLEST_NUMBER, LARGEST_NUMBER = 1e-30, 1e30  # limits of sizes and speeds, so that no time overflows
+MIN_NUMBER, MAX_NUMBER = 1e-30, 1e30  # limits of sizes and speeds, so that no time overflows
 SPLINE_POINTS = 64  # points between two rows at which a spline is evaluated
 
 
@@ -95,8 +95,8 @@ class Speed:
     @classmethod
     def of(cls, rows: tuple[tuple[float, ...], ...], form: str = "piecewise") -> "Speed":
         """Return the curve of rows from a file."""
-        if form not in FORMS:
-            raise UserError(f"found interpolation {show_value(form)}, wanted {' or '.join(FORMS)}")
+        if form not in SPEED_FORMS:
+            raise UserError(f"found interpolation {show_value(form)}, wanted {' or '.join(SPEED_FORMS)}")
         all_rows = np.array([row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows], dtype=float)
         growing = all_rows[find_longest_growing(all_rows[:, 0] / all_rows[:, 1])]
         return cls(*growing.T, form=form, dropped=len(all_rows) - len(growing))
@@ -211,10 +211,10 @@ def _list_mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[
         for index, quantity in enumerate(("size", "speed", "low", "high")[: len(row)]):
             if row[index] <= 0:
                 yield (number, index), f"found a {quantity} of {row[index]:g}, wanted more than 0"
-            if not SMALLEST_NUMBER <= row[index] <= LARGEST_NUMBER:
+            if not MIN_NUMBER <= row[index] <= MAX_NUMBER:
                 yield (
                     (number, index),
-                    f"found a {quantity} of {row[index]:g}, wanted {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}",
+                    f"found a {quantity} of {row[index]:g}, wanted {MIN_NUMBER:g} to {MAX_NUMBER:g}",
                 )
         if number and row[0] <= rows[number - 1][0]:
             yield (number, 0), f"found size {row[0]:g} after {rows[number - 1][0]:g}, wanted sizes that grow"

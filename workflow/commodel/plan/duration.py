@@ -41,7 +41,7 @@ SECONDS_PER_SIMULATED_BYTE = 1e-10  # the player copies the data that it sends
 # and the first pass checks the data.
 SIMULATED_KERNEL_FACTOR = 16.0
 MAX_SHAPE_RANKS = 256  # ranks; above, the time of an algorithm is assumed to be proportional to their number
-SHAPE_BYTES = (0, 1 << 20)  # sizes at which shapes are predicted; other sizes are interpolated
+SHAPE_SIZES = (0, 1 << 20)  # sizes at which shapes are predicted; other sizes are interpolated
 MAX_MESSAGES_BUILT = 200_000_000
 # Latency in seconds and bandwidth in bytes per second, by launcher
 TYPICAL_NETWORKS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}
@@ -83,7 +83,7 @@ class Durations:
         self.typical_network = latency, bandwidth = TYPICAL_NETWORKS["overlay" if overlay else launched_by]
         values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
         self.model = Model.of_set(ParameterSet("hockney", "", "guess", values))
-        self.shape_efforts: dict[Shape, np.ndarray] = {}  # for each size of SHAPE_BYTES, a row (see `_estimate_sample`)
+        self.shape_efforts: dict[Shape, np.ndarray] = {}  # for each size of SHAPE_SIZES, a row (see `_estimate_sample`)
         self.messages_built = 0  # of all schedules so far
 
     def estimate_members(self, members: Iterable[Point | Case], upper_bound: bool = False) -> float:
@@ -167,11 +167,11 @@ class Durations:
         else:
             has_fixed_ranks = point.topology or find_required_ranks(point.operation)
             ranks = point.ranks if has_fixed_ranks else min(1 << (point.ranks - 1).bit_length(), MAX_SHAPE_RANKS)
-            shape = Shape.of(remove_layout(point, ranks), SHAPE_BYTES)
+            shape = Shape.of(remove_layout(point, ranks), SHAPE_SIZES)
             if shape not in self.shape_efforts:
                 self.shape_efforts[shape] = self._predict_shape(shape)
             empty, full = self.shape_efforts[shape]
-            effort = empty + (full - empty) * (point.bytes / SHAPE_BYTES[1])
+            effort = empty + (full - empty) * (point.bytes / SHAPE_SIZES[1])
             effort *= max(point.ranks / ranks, 1) * point.waves
             effort[0] += self._estimate_computation(point)
             effort[1:] *= SIMULATED_KERNEL_FACTOR if _is_kernel(point) else 1.0

@@ -31,9 +31,9 @@ from commodel.records import Measure, Plan, Point
 from commodel.registry import discover
 
 MATRIX_SHEET, EXPERIMENT_SHEET, NAMES_SHEET = "Matrix", "Experiment", "Names"
-PLATFORM, KEEP, YES_OR_NO = "platform", "keep", ["yes", "no"]
-COLUMNS = (PLATFORM, *AXES, KEEP)
-NODES, SAMPLE_TIME, NODE_HOURS = COST_COLUMNS = ("nodes used", "a sample [µs]", "node-hours")
+PLATFORM_COLUMN, KEEP_COLUMN, YES_OR_NO = "platform", "keep", ["yes", "no"]
+COLUMNS = (PLATFORM_COLUMN, *AXES, KEEP_COLUMN)
+NODES_COLUMN, SAMPLE_TIME, NODE_HOURS = COST_COLUMNS = ("nodes used", "a sample [µs]", "node-hours")
 COLUMN_LETTER = {title: xl_col_to_name(place) for place, title in enumerate((*COLUMNS, *COST_COLUMNS))}
 HEADER_ROWS = 3  # rows above the first combination
 MAX_ROWS = 100_000  # of a matrix that can be edited
@@ -41,7 +41,7 @@ SPARE_ROWS = 200  # empty rows with formulas and lists, below the combinations
 NUMBER_COLUMNS = ("ranks", "nodes", "ranks_per_node", "bytes", "waves")
 NAMED_AXES = ("operation", "algorithm", "topology", "layout")
 SIZE_STEP = 1024  # bytes
-NOTE = (
+SHEET_NOTE = (
     "Node-hours depend on keep, bytes and waves. If another cell changes, a row keeps its nodes and time. A new row "
     "has the average of the others. `commodel plan` computes them exactly."
 )
@@ -56,7 +56,7 @@ def write_sheets(book, file: Path, root: Path, plan: Plan) -> None:
     """Write the sheets of an experiment's file into an open workbook."""
     experiment = load_experiment(file)
     rows = [
-        {PLATFORM: block.platform or "", **values, KEEP: "yes" if is_kept else "no"}
+        {PLATFORM_COLUMN: block.platform or "", **values, KEEP_COLUMN: "yes" if is_kept else "no"}
         for block in experiment.matrix
         for values, is_kept in list_with_excluded(block)
     ]
@@ -82,7 +82,7 @@ def _list_names(root: Path) -> dict[str, list[str]]:
     """Return the names to choose from in each column. Topologies and layouts are listed as forms that show their
     arguments."""
     return {
-        PLATFORM: sorted(path.stem for path in (root / "params" / "platforms").glob("*.yaml")),
+        PLATFORM_COLUMN: sorted(path.stem for path in (root / "params" / "platforms").glob("*.yaml")),
         "operation": list(list_operations()),
         "algorithm": sorted({spec for name in list_operations() for spec in find_algorithms(name)}),
         "topology": [entry.form for entry in discover("patterns.trees.topologies", "TOPOLOGY").values()],
@@ -95,9 +95,10 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
     bold, head = book.add_format({"bold": True}), book.add_format({"bold": True, "bottom": 1})
     grey = book.add_format({"font_color": "#9A9A9A", "font_strikeout": True})
     keep, operation = (
-        f"${COLUMN_LETTER[title]}${HEADER_ROWS + 1}:${COLUMN_LETTER[title]}${last}" for title in (KEEP, "operation")
+        f"${COLUMN_LETTER[title]}${HEADER_ROWS + 1}:${COLUMN_LETTER[title]}${last}"
+        for title in (KEEP_COLUMN, "operation")
     )
-    kept_count = sum(row[KEEP] == "yes" for row in rows)
+    kept_count = sum(row[KEEP_COLUMN] == "yes" for row in rows)
     sheet.write_string(0, 0, "combinations kept", bold)
     sheet.write_formula(0, 2, f'=COUNTIFS({keep},"<>no",{operation},"<>")', bold, kept_count)
     sheet.write_string(
@@ -105,7 +106,7 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
     )
     whole_number = {"validate": "integer", "criteria": ">=", "value": 0, "error_type": "warning"}
     allowed = dict.fromkeys(NUMBER_COLUMNS, whole_number | {"error_message": "wanted a whole number"})
-    allowed[KEEP] = {"validate": "list", "source": YES_OR_NO}
+    allowed[KEEP_COLUMN] = {"validate": "list", "source": YES_OR_NO}
     for index, (title, choices) in enumerate(names.items()):
         source = f"={NAMES_SHEET}!${xl_col_to_name(index)}$1:${xl_col_to_name(index)}${len(choices)}"
         if choices:  # arguments are free: chain:4KiB
@@ -120,7 +121,7 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
                 sheet.write_string(number, column, value)
             elif isinstance(value, int):
                 sheet.write_number(number, column, value)
-    rule = {"type": "formula", "criteria": f'=${COLUMN_LETTER[KEEP]}{HEADER_ROWS + 1}="no"', "format": grey}
+    rule = {"type": "formula", "criteria": f'=${COLUMN_LETTER[KEEP_COLUMN]}{HEADER_ROWS + 1}="no"', "format": grey}
     sheet.conditional_format(HEADER_ROWS, 0, last - 1, len(COLUMNS) - 1, rule)
     sheet.autofilter(HEADER_ROWS - 1, 0, HEADER_ROWS - 1 + len(rows), len(COLUMNS) - 1)
     sheet.freeze_panes(HEADER_ROWS, 0)
@@ -158,7 +159,7 @@ def _estimate_costs(
         return None if platform.simulated else (make_setting(platform), durations)
 
     def estimate_cost(row: Mapping[str, object]) -> RowCost | None:
-        if (loaded := load_real_platform(row[PLATFORM] or default_platform)) is None:
+        if (loaded := load_real_platform(row[PLATFORM_COLUMN] or default_platform)) is None:
             return None
         setting, durations = loaded
         try:
@@ -193,7 +194,7 @@ def _write_costs(
         sheet.write_string(first - 1, column, title, head)
         sheet.set_column(column, column, 14)
     node_hours_counted = [
-        cost.node_hours if cost and row[KEEP] == "yes" else 0 for cost, row in zip(costs, rows, strict=True)
+        cost.node_hours if cost and row[KEEP_COLUMN] == "yes" else 0 for cost, row in zip(costs, rows, strict=True)
     ]
     for row, (cost, node_hours) in enumerate(zip(costs, node_hours_counted, strict=True), first):
         if cost is not None:
@@ -203,7 +204,7 @@ def _write_costs(
     for row in range(last, last + SPARE_ROWS):
         nodes, sample = (
             f"AVERAGE({COLUMN_LETTER[title]}${first + 1}:{COLUMN_LETTER[title]}${last})"
-            for title in (NODES, SAMPLE_TIME)
+            for title in (NODES_COLUMN, SAMPLE_TIME)
         )
         for column, mean in ((first_column, f"ROUND({nodes},0)"), (first_column + 1, sample)):
             sheet.write_formula(row, column, f'=IF({COLUMN_LETTER["operation"]}{row + 1}="","",{mean})', None, "")
@@ -216,7 +217,7 @@ def _write_costs(
     sheet.write_formula(0, 7, sums, total, sum(node_hours_counted) + other_hours)
     sheet.write_string(0, 8, "including probes, library, starts of Slurm jobs", bold)
     sheet.write_number(0, first_column + 2, other_hours, total)
-    sheet.write_string(1, 6, NOTE)
+    sheet.write_string(1, 6, SHEET_NOTE)
 
 
 def _sample_formula(row: int, cost: RowCost) -> str:
@@ -228,7 +229,7 @@ def _sample_formula(row: int, cost: RowCost) -> str:
 
 def _make_hours_formula(row: int, cost: RowCost, measure: Measure) -> str:
     nodes, sample, operation, keep = (
-        f"{COLUMN_LETTER[name]}{row + 1}" for name in (NODES, SAMPLE_TIME, "operation", KEEP)
+        f"{COLUMN_LETTER[name]}{row + 1}" for name in (NODES_COLUMN, SAMPLE_TIME, "operation", KEEP_COLUMN)
     )
     samples = min(3 * measure.min_samples, measure.max_samples)
     fixed = cost.all_seconds - (min(cost.seconds * samples, measure.seconds) + cost.seconds * measure.warmup)
@@ -261,14 +262,14 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform:
     setting = cache(lambda name: load_setting(name, root))
     for number, values in enumerate(cells[HEADER_ROWS:], HEADER_ROWS + 1):
         row = {title: value for title, value in zip(COLUMNS, values, strict=False) if value not in (None, "")}
-        if not row or row.get(KEEP) == "no" or row.keys() == {KEEP}:
+        if not row or row.get(KEEP_COLUMN) == "no" or row.keys() == {KEEP_COLUMN}:
             continue
         try:
             row = _read_row(row)
-            platform = row.get(PLATFORM) or default_platform
-            with locate_mistakes(key=PLATFORM):
+            platform = row.get(PLATFORM_COLUMN) or default_platform
+            with locate_mistakes(key=PLATFORM_COLUMN):
                 point_setting = setting(platform)
-            row_values = {name: value for name, value in row.items() if name != PLATFORM}
+            row_values = {name: value for name, value in row.items() if name != PLATFORM_COLUMN}
             make_point(point_setting, parse_combination(row_values).model_dump(exclude_unset=True))
         except UserError as error:
             cell = f"{MATRIX_SHEET}!{COLUMN_LETTER.get(error.key, 'A')}{number}"
@@ -278,14 +279,14 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform:
 
 def _read_row(row: dict[str, object]) -> dict[str, object]:
     """Return the names and numbers of a row. An error has the column as its key."""
-    if (keep_text := row.pop(KEEP, "yes")) not in YES_OR_NO:
-        raise UserError(f"found {make_printable(keep_text, 40)!r}, wanted yes or no", key=KEEP)
+    if (keep_text := row.pop(KEEP_COLUMN, "yes")) not in YES_OR_NO:
+        raise UserError(f"found {make_printable(keep_text, 40)!r}, wanted yes or no", key=KEEP_COLUMN)
     for name, value in row.items():
         if type(value) not in (str, int, float):  # a formula has a subclass of str
             raise UserError(f"found {make_printable(value, 40)!r}, wanted a name or a number", key=name)
         if isinstance(value, float) and value.is_integer():
             row[name] = int(value)
-    return {PLATFORM: str(row.pop(PLATFORM, "")), **row}
+    return {PLATFORM_COLUMN: str(row.pop(PLATFORM_COLUMN, "")), **row}
 
 
 def join_to_blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
@@ -306,9 +307,9 @@ def join_to_blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, objec
 
 
 def _make_block(values: dict[str, tuple]) -> dict[str, object]:
-    (platform,) = values.pop(PLATFORM)
+    (platform,) = values.pop(PLATFORM_COLUMN)
     axes = {name: axis[0] if len(axis) == 1 else list(axis) for name, axis in values.items()}
-    return ({PLATFORM: platform} if platform else {}) | {"axes": axes}
+    return ({PLATFORM_COLUMN: platform} if platform else {}) | {"axes": axes}
 
 
 def _write_yaml(data: object) -> str:

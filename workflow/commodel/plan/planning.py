@@ -38,8 +38,8 @@ from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, locate_errors
 from commodel.plan.matrix import check_size, list_combinations, locate_axis
 from commodel.plan.message_lengths import choose_probe_sizes
+from commodel.plan.surveys import BATCH_INFIX, list_networks_needed, needs_survey
 from commodel.plan.surveys import PROBE as SURVEY
-from commodel.plan.surveys import TITLE, list_networks_needed, needs_survey
 from commodel.platforms.build import COMPILERS, get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, Launcher, get_toolchain
 from commodel.platforms.platform import Platform
@@ -100,7 +100,7 @@ def make_batches(
     likely = site
     if survey:
         pairs = tuple(find_probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
-        surveys.append(make_batch(TITLE.removesuffix("-"), pairs))
+        surveys.append(make_batch(BATCH_INFIX.removesuffix("-"), pairs))
         probes = [entry for entry in probes if entry != SURVEY]
         # Before the survey, levels are unknown. The estimates must suffice for the probes of a network with levels.
         likely = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))

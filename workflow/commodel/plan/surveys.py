@@ -22,10 +22,10 @@ from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.platforms.platform import Platform
 from commodel.records import Batch, Count, Plan
 
-FOLDER = "networks"
+SURVEY_FOLDER = "networks"
 PROBE = "nodepairs"
-TITLE = "-survey-"  # between platform and digest in the name of a batch
-HEADER = """# The network of platform {platform}, learned from times between pairs of nodes. Written by a run.
+BATCH_INFIX = "-survey-"  # between platform and digest in the name of a batch
+FILE_HEADER = """# The network of platform {platform}, learned from times between pairs of nodes. Written by a run.
 # Delete this file to survey the network again; `levels:` in the platform file has precedence.
 """
 
@@ -47,11 +47,11 @@ class LearnedNetwork:
     notes: tuple[str, ...] = ()  # what the times of pairs do not determine
 
 
-FORM = TypeAdapter(LearnedNetwork)
+NETWORK_ADAPTER = TypeAdapter(LearnedNetwork)
 
 
 def find_network_file(platform: str, digest: str, root: str | Path = ".") -> Path:
-    return Path(root) / FOLDER / f"{platform}-{digest}.yaml"
+    return Path(root) / SURVEY_FOLDER / f"{platform}-{digest}.yaml"
 
 
 def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwork | None:
@@ -60,7 +60,7 @@ def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwo
     if not path.is_file():
         return None
     document = read_yaml(path)
-    network = parse_record(FORM, document.data, document)
+    network = parse_record(NETWORK_ADAPTER, document.data, document)
     if network.digest != digest:
         raise document.error(("digest",), f"found '{network.digest}', wanted {digest}, as in the file's name")
     try:
@@ -95,7 +95,7 @@ def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
     document = {name: value for name, value in asdict(network).items() if value}
     document["levels"] = {level: list(column) for level, column in network.levels.items()}
     document |= {name: list(document[name]) for name in ("hosts", "slow", "notes") if name in document}
-    write_text(path, HEADER.format(platform=network.platform) + format_yaml(document))
+    write_text(path, FILE_HEADER.format(platform=network.platform) + format_yaml(document))
     return path
 
 
@@ -123,4 +123,4 @@ def list_hosts(plan: Plan, batch: Batch) -> tuple[str, ...]:
 
 
 def is_survey(batch: Batch) -> bool:
-    return TITLE in batch.name and not batch.points
+    return BATCH_INFIX in batch.name and not batch.points

@@ -35,7 +35,7 @@ from commodel.predictions.residuals import (
     ALL,
     AXES,
     BYTES,
-    FEWEST_GROUPS,
+    MIN_GROUPS_OF_CLASS,
     NODES,
     PLACEMENT_NAMES,
     RANKS,
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 
 
 COVERAGE = 0.95
-FOLDS = 20  # parts of groups that are left out in turn, if there are more groups
+MAX_FOLDS = 20  # parts of groups that are left out in turn, if there are more groups
 LOG_2 = float(np.log(2))
-CUTS_CHECKED_ALONE = 4  # outermost cuts; the growth covers 95 % of the points beyond each one separately, too
+CUTS_CHECKED_SEPARATELY = 4  # outermost cuts; the growth covers 95 % of the points beyond each one separately, too
 NO_INFORMATION = "no information"
 MAX_INFORMATIVE_WIDTH = 100.0  # high over low of an interval; a wider one is shown as "no information"
 ROUNDING_OF_LOGARITHM = 1e-9  # tolerance for rounding errors
@@ -163,7 +163,7 @@ def _measure_excess(
 ) -> float:
     """Return the widening with which the band of all other points covers 95 % of the points of a left-out label.
     `counted` flags the points that are evaluated; None: all."""
-    distances, fold = np.zeros(len(logs)), labels % FOLDS
+    distances, fold = np.zeros(len(logs)), labels % MAX_FOLDS
     for number in range(fold.max() + 1):
         left_out = fold == number
         low, high = _find_quantiles(logs[~left_out], groups[~left_out])
@@ -249,7 +249,7 @@ def _select_outermost(log_values: Array, groups: np.ndarray) -> np.ndarray:
     """Return flags of the points with the largest values: as many values as FEWEST_GROUPS groups have."""
     order = np.argsort(-log_values, kind="stable")
     first = np.sort(np.unique(groups[order], return_index=True)[1])  # where each group begins
-    return log_values >= log_values[order[first[:FEWEST_GROUPS][-1]]]
+    return log_values >= log_values[order[first[:MIN_GROUPS_OF_CLASS][-1]]]
 
 
 def _collect_growth_rates(
@@ -292,9 +292,9 @@ def _measure_distance(log_values: Array, cut: float, latency_shares: Array | Non
 
 
 def _find_worst_growth(rates: Array, labels: np.ndarray, default: float) -> float:
-    """Return the growth that covers 95 % of the points beyond all cuts, and beyond each of the CUTS_CHECKED_ALONE last
+    """Return the growth that covers 95 % of the points beyond all cuts, and beyond each of the CUTS_CHECKED_SEPARATELY last
     ones."""
-    last = [rates[labels == label] for label in np.unique(labels)[-CUTS_CHECKED_ALONE:]]
+    last = [rates[labels == label] for label in np.unique(labels)[-CUTS_CHECKED_SEPARATELY:]]
     cuts = [_find_growth(part, np.zeros(len(part), dtype=int), default) for part in last]
     return max([_find_growth(rates, labels, default), *cuts])
 
@@ -311,10 +311,10 @@ def _number_kinds(part: Residuals) -> np.ndarray:
     return (placements.max(initial=0) + 1) * number_labels(part.operation) + placements
 
 
-ENOUGH_ALLOCATIONS = 5  # allocations from which on an interval is assumed to cover their differences
+MIN_ALLOCATIONS = 5  # allocations from which on an interval is assumed to cover their differences
 NEGLIGIBLE_DOUBLINGS = 0.05  # doublings of sizes and ranks up to which a workload does not count as extrapolated
-PARAMETERS, UNMEASURED = "parameters only", "parameters only: nothing measured "
-BASIS = re.compile(  # older tables have groups in place of workloads
+PARAMETERS_ONLY_TEXT, UNMEASURED_PREFIX = "parameters only", "parameters only: nothing measured "
+BASIS_PATTERN = re.compile(  # older tables have groups in place of workloads
     r"(?:at least: )?([0-9]+) allocations?, ([0-9]+) (?:workloads|groups) of (.*?)(?:, ([0-9.]+) doublings beyond)?"
 )
 
@@ -336,7 +336,7 @@ class IntervalBasis:
     @property
     def is_lower_bound(self) -> bool:
         """Whether the residuals come from so few allocations that the true interval may be wider."""
-        return self.of_residuals and self.allocations < ENOUGH_ALLOCATIONS
+        return self.of_residuals and self.allocations < MIN_ALLOCATIONS
 
     @property
     def is_extrapolated(self) -> bool:
@@ -346,7 +346,7 @@ class IntervalBasis:
     def text(self) -> str:
         """The text in tables."""
         if not self.of_residuals:
-            return f"{UNMEASURED}{self.unmeasured}" if self.unmeasured else PARAMETERS
+            return f"{UNMEASURED_PREFIX}{self.unmeasured}" if self.unmeasured else PARAMETERS_ONLY_TEXT
         least, plural = "at least: " if self.is_lower_bound else "", "" if self.allocations == 1 else "s"
         text = f"{least}{self.allocations} allocation{plural}, {self.workloads} workloads of {self.pooled}"
         return f"{text}, {self.doublings:.1f} doublings beyond" if self.is_extrapolated else text
@@ -369,9 +369,13 @@ class IntervalBasis:
     @lru_cache(maxsize=4096)
     def parse(cls, text: str) -> IntervalBasis:
         """Return the basis with this text of a table. Any other text counts as parameters only."""
-        if match := BASIS.fullmatch(text):
+        if match := BASIS_PATTERN.fullmatch(text):
             return cls(match[3], int(match[2]), int(match[1]), float(match[4] or 0))
-        return cls(unmeasured=text.removeprefix(UNMEASURED)) if text.startswith(UNMEASURED) else PARAMETERS_ONLY
+        return (
+            cls(unmeasured=text.removeprefix(UNMEASURED_PREFIX))
+            if text.startswith(UNMEASURED_PREFIX)
+            else PARAMETERS_ONLY
+        )
 
 
 PARAMETERS_ONLY = IntervalBasis()
@@ -527,14 +531,14 @@ def is_informative(low: float, high: float) -> bool:
 
 
 def cross_validate(residuals: Residuals) -> Interval:
-    """Return for each point the residual interval from all other groups. Operations with more than FOLDS groups leave
-    out one of FOLDS parts in turn."""
+    """Return for each point the residual interval from all other groups. Operations with more than MAX_FOLDS groups leave
+    out one of MAX_FOLDS parts in turn."""
     low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
     corrected = np.zeros(len(residuals.logs))
     bases = [PARAMETERS_ONLY] * len(low)
     for operation in np.unique(residuals.operation):
         of_operation = np.flatnonzero(residuals.operation == operation)
-        fold = number_labels(residuals.group[of_operation]) % FOLDS
+        fold = number_labels(residuals.group[of_operation]) % MAX_FOLDS
         for number in range(fold.max() + 1):
             left_out = of_operation[fold == number]
             is_kept = np.ones(len(low), dtype=bool)

@@ -160,9 +160,9 @@ def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
     )
 
 
-MAX_CELLS = 20_000_000  # draws × messages of one schedule; a longer schedule gets fewer draws, at least FEWEST_DRAWS
-FEWEST_DRAWS = 20  # draws
-MOST_STACKED = 1_000_000  # sizes × messages of one stack
+MAX_CELLS = 20_000_000  # draws × messages of one schedule; a longer schedule gets fewer draws, at least MIN_DRAWS
+MIN_DRAWS = 20  # draws
+MAX_STACKED_MESSAGES = 1_000_000  # sizes × messages of one stack
 MAX_BLOCK_CELLS = 4_000_000  # sizes × draws × messages predicted at a time, which limits the size of arrays
 MAX_STEP_CELLS = 1 << 14  # the same for one step on average: more would not fit into a processor's cache
 ENDLESS = inf  # waves of a stream without end
@@ -235,7 +235,7 @@ def make_predictor(
 def _evaluate(model: Model, pattern: Schedule, waves: float, cost: CostFunction) -> Array:
     """Return (sizes, rows) of the predicted time, or of the time between waves."""
     width = pattern.messages if model.entry.by_message else pattern.width
-    draws = min(model.rows - 1, max(FEWEST_DRAWS, MAX_CELLS // max(width, 1)))
+    draws = min(model.rows - 1, max(MIN_DRAWS, MAX_CELLS // max(width, 1)))
 
     def evaluate(cost: CostFunction, schedule: Schedule) -> Array:
         return _evaluate_in_blocks(cost, model, 1 + draws, schedule)
@@ -291,7 +291,7 @@ def predict_shapes(
         names |= {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
         predicted = {name: PredictedTimes.none(len(sizes)) for name in sets}
         try:
-            for positions, pattern in stack_sizes(shape, MOST_STACKED):
+            for positions, pattern in stack_sizes(shape, MAX_STACKED_MESSAGES):
                 for name, predict_stack in predictors.items():
                     predicted[name].put(positions, predict_stack(pattern, point.waves))
         except UserError as error:
@@ -369,7 +369,7 @@ def predict(
     points = [point for point in points if point.predictable or strict]  # a plan also has points that are only measured
     predict_stack = make_predictor(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
-    for numbers, pattern in stack_points(points, MOST_STACKED):
+    for numbers, pattern in stack_points(points, MAX_STACKED_MESSAGES):
         first = points[numbers[0]]
         waves = ENDLESS if pipelined else first.waves
         with report_within(_describe_progress(first, len(numbers), len(predictions), len(points))):

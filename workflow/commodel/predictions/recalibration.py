@@ -16,7 +16,7 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Family, find_family, find_unit
-from commodel.models.fitting.observed import DRAWS
+from commodel.models.fitting.observed import DEFAULT_DRAWS
 from commodel.models.keys import make_sample_key, parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.stats import NORMAL_QUANTILE
@@ -105,7 +105,7 @@ def scale_set(parameters: ParameterSet, factors: RecalibrationFactors, setting: 
     entry = find_family(parameters.family)
     if not can_recalibrate(parameters):
         raise UserError(f"family {entry.name} has no latency and no time per byte: recalibration does not change it")
-    count = min((len(column) for column in parameters.draws.values()), default=DRAWS)
+    count = min((len(column) for column in parameters.draws.values()), default=DEFAULT_DRAWS)
     numbers = {
         name: np.array([estimate.value, *parameters.draws.get(name, (estimate.value,) * count)[:count]])
         for name, estimate in parameters.values.items()

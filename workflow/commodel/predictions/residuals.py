@@ -18,14 +18,14 @@ from commodel.hierarchy import describe_reach
 from commodel.models import Array
 from commodel.patterns.operations import find_base_name
 
-FEWEST_GROUPS = 9  # groups that a class needs for a band of its own
+MIN_GROUPS_OF_CLASS = 9  # groups that a class needs for a band of its own
 ALL, STREAMS = "all", "streams"
-KINDS = {
+OPERATIONS_OF_KIND = {
     "one to all": ("bcast", "scatter"),
     "all to one": ("reduce", "gather"),
     "all to all": ("allreduce", "allgather", "alltoall", "reduce-scatter", "barrier"),
 }
-KIND = {name: kind for kind, names in KINDS.items() for name in names}
+KIND_OF_OPERATION = {name: kind for kind, names in OPERATIONS_OF_KIND.items() for name in names}
 STREAM = "stream of "
 RANKS, BYTES, NODES = "ranks", "bytes", "nodes"
 AXES = (RANKS, BYTES, NODES)
@@ -84,7 +84,7 @@ def find_operation_class(operation: str, waves: float = 1) -> str:
 
 
 def find_kind(operation: str) -> str:
-    return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
+    return STREAMS if operation.startswith(STREAM) else KIND_OF_OPERATION.get(operation, operation)
 
 
 def name_placed_class(name: str, placement: str) -> str:
@@ -124,7 +124,7 @@ def _list_pools(residuals: Residuals, operations: Sequence[str]) -> Iterator[tup
 
 
 def _has_enough_groups(rows: Residuals) -> bool:
-    return len(np.unique(rows.group)) >= FEWEST_GROUPS
+    return len(np.unique(rows.group)) >= MIN_GROUPS_OF_CLASS
 
 
 def number_labels(labels: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ heterogeneous nodes, range of the fit).
   model predicts one time for all;
 - range: beyond the probed sizes and ranks the residual is modelled as a random walk. Each doubling of the message above
   the range (or of what is combined or copied at once), each halving below it, and each doubling of the ranks if the
-  model counts them, adds the error at probe cases that were left out of the fit. Messages of up to SHORT_MESSAGE bytes
+  model counts them, adds the error at probe cases that were left out of the fit. Messages of up to MIN_COUNTED_BYTES bytes
   count as one size.
 
 A `Validity` is a kind and a reason. Tables have its text, which `Validity.parse` reads back.
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 # ratio of measured and predicted time of single messages, or its inverse, above which the validity is `poor fit`
 POOR_FIT_FACTOR = 1.5
-SMALLEST_SIZE = 1  # bytes; an empty message is taken for one of this size
-SHORT_MESSAGE = 64  # bytes; shorter messages count as this size
-SAMPLED_ROUNDS = 64  # rounds; of more repeated rounds only the middle one is evaluated
+MIN_BYTES = 1  # bytes; an empty message is taken for one of this size
+MIN_COUNTED_BYTES = 64  # bytes; shorter messages count as this size
+MAX_EVALUATED_ROUNDS = 64  # rounds; of more repeated rounds only the middle one is evaluated
 
 
 def exceeds_factor(ratio: float, factor: float) -> bool:
@@ -71,18 +71,18 @@ def compute_single_message_ratios(parameters: ParameterSet, pattern: Schedule) -
         bytes = part.bytes.reshape(pattern.sizes, -1)
         for number, name in enumerate(levels.names):
             if name in by_class and (of_class := distance == number).any():
-                sizes = np.maximum(bytes[:, of_class], SMALLEST_SIZE)
+                sizes = np.maximum(bytes[:, of_class], MIN_BYTES)
                 measured += count * _sum_interpolated(sizes, by_class[name], "measured")
                 predicted += count * _sum_interpolated(sizes, by_class[name], "predicted")
     return np.divide(measured, predicted, out=np.ones(pattern.sizes), where=predicted > 0)
 
 
 def _sample_parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
-    """Yield parts of a pattern with their counts. If there are more than SAMPLED_ROUNDS rounds, the middle one
+    """Yield parts of a pattern with their counts. If there are more than MAX_EVALUATED_ROUNDS rounds, the middle one
     represents all."""
     for part in pattern.parts if isinstance(pattern, CompactSchedule) else (pattern,):
         if isinstance(part, Rounds):
-            sampled = range(part.count) if part.count <= SAMPLED_ROUNDS else (part.count // 2,)
+            sampled = range(part.count) if part.count <= MAX_EVALUATED_ROUNDS else (part.count // 2,)
             yield from ((part.count // len(sampled), part.round(number, pattern.node)) for number in sampled)
         elif part.messages:
             yield 1, part
@@ -91,7 +91,7 @@ def _sample_parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
 def _sum_interpolated(sizes: Array, samples: Mapping[str, list[float]], key: str) -> Array:
     """Return the sum of the messages' times at each size of a stack, interpolated linearly in logarithms of size and
     time."""
-    sample_sizes = np.log(np.maximum(samples["bytes"], SMALLEST_SIZE))
+    sample_sizes = np.log(np.maximum(samples["bytes"], MIN_BYTES))
     return np.exp(np.interp(np.log(sizes), sample_sizes, np.log(samples[key]))).sum(axis=-1)
 
 
@@ -444,7 +444,7 @@ def _check_message_sizes(entry: Family, parameters: ParameterSet, smallest: floa
     if largest > high:
         reason = f"messages of {format_bytes(int(largest))}, probed up to {ends[1]}"
         return Validity(ValidityKind.EXTRAPOLATED, reason)
-    if smallest < low > SHORT_MESSAGE:
+    if smallest < low > MIN_COUNTED_BYTES:
         reason = f"messages of {format_bytes(int(smallest))}, probed from {ends[0]}"
         return Validity(ValidityKind.EXTRAPOLATED, reason)
     return VALID
@@ -464,8 +464,8 @@ def find_widening_factor(entry: Family, parameters: ParameterSet, pattern: Sched
     factor = np.full(pattern.sizes, _find_distance_factor(parameters, pattern) if pattern.messages else 1.0)
     if not parameters.bytes_range or not pattern.messages or not entry.uses_bytes:
         return factor
-    low, high = (max(end, SHORT_MESSAGE) for end in parameters.bytes_range)
-    smallest, largest = (np.maximum(sizes, SHORT_MESSAGE) for sizes in pattern.extremes())
+    low, high = (max(end, MIN_COUNTED_BYTES) for end in parameters.bytes_range)
+    smallest, largest = (np.maximum(sizes, MIN_COUNTED_BYTES) for sizes in pattern.extremes())
     doublings_above = np.maximum(np.log2(largest / high), 0)
     for _, longest, lengths in _find_vectors(parameters, pattern):
         doublings_above = np.maximum(doublings_above, np.log2(np.maximum(lengths, longest) / longest))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
 from commodel.files.tables import COMPARISON, Field, add_default_columns, find_field, list_columns
-from commodel.predictions.prediction_intervals import PARAMETERS
+from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT
 from commodel.reports.elements import Column, format_simulated, select_columns, to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
@@ -77,7 +77,7 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
         f"parameters_{end}": frame[f"parameters_{end}"].mask(older, frame[f"predicted_{end}"])
         for end in ("low", "high")
     }
-    frame = frame.assign(interval_basis=frame["interval_basis"].mask(older, PARAMETERS), **ends)
+    frame = frame.assign(interval_basis=frame["interval_basis"].mask(older, PARAMETERS_ONLY_TEXT), **ends)
     for key in TEXTS:
         frame[key] = _make_texts_safe(frame[key])
     for key in (key for key in FLAGS if frame[key].dtype != bool):

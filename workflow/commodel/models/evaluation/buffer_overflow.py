@@ -28,7 +28,7 @@ from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.schedule import NonblockingSteps, Schedule
 
 NEGLIGIBLE_LOSS = 0.5  # packets of a burst: a smaller loss counts as none
-ROUNDING = 1e-6  # of a message's packets
+ROUNDING_SHARE = 1e-6  # of a message's packets
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def find_overflow(
     # A message that lasts longer than a burst belongs to the bursts in which it begins and ends.
     bursts = (np.take_along_axis(burst, at, axis=-1) for at in (begin, np.maximum(end - 1, 0)))
     return Overflow(
-        lost, (lost > ROUNDING * packets) & np.logical_or(*(spills[number] for number in bursts)), delivered
+        lost, (lost > ROUNDING_SHARE * packets) & np.logical_or(*(spills[number] for number in bursts)), delivered
     )
 
 

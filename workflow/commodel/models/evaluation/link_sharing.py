@@ -24,7 +24,7 @@ from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
 from commodel.progress import report_step, report_within
 
-MAX_EXPANDED = 1 << 20  # messages; repeated rounds with more are not expanded
+MAX_EXPANDED_MESSAGES = 1 << 20  # messages; repeated rounds with more are not expanded
 MAX_MESSAGES, MAX_LINES = 1 << 26, 1 << 20  # messages and lines of a schedule that is replayed in pieces
 MAX_RING_MESSAGES = 1 << 23  # messages of rings replayed in pieces; longer ones have a small error round by round
 MAX_COSTS_AT_ONCE = 1 << 20  # draws × messages whose costs are computed at a time, which limits memory
@@ -36,7 +36,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     levels = get_levels(values)
     if not isinstance(schedule, CompactSchedule):
         return predict_in_time_order(schedule, values, levels)
-    lines, too_long = Lines(levels, values), schedule.messages > MAX_EXPANDED
+    lines, too_long = Lines(levels, values), schedule.messages > MAX_EXPANDED_MESSAGES
     if too_long and _is_free_of_contention(schedule, lines, values):
         return _predict_by_rounds(schedule, values, lines, contention_free=True)
     if representatives := _find_representatives(schedule, lines):
@@ -56,7 +56,7 @@ def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
     levels = get_levels(values)
     lines = Lines(levels, values)
     if (
-        schedule.messages <= MAX_EXPANDED
+        schedule.messages <= MAX_EXPANDED_MESSAGES
         or _is_free_of_contention(schedule, lines, values)
         or _fits_in_pieces(schedule, lines, values)
     ):
@@ -71,7 +71,7 @@ def _find_representatives(schedule: CompactSchedule, lines: Lines) -> Representa
     """Return the representatives of all ranks, if nodes of equal placement are equal."""
     if lines.has_pair_latency:
         return None
-    return find_representatives(schedule, lines.levels, lines.links, MAX_EXPANDED, lines.columns)
+    return find_representatives(schedule, lines.levels, lines.links, MAX_EXPANDED_MESSAGES, lines.columns)
 
 
 def _consists_of_rings(schedule: CompactSchedule) -> bool:

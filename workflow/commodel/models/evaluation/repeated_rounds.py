@@ -102,7 +102,7 @@ def _is_close(first: State, second: State, state: State, increase: State) -> boo
 
 
 MAX_CACHED_ENTRIES = 1_000_000  # ranks × rounds that are cached, or compared at a time
-MAX_COMPARED = 100_000_000  # ranks × rounds compared in total, to find equal pairwise rounds
+MAX_COMPARED_ENTRIES = 100_000_000  # ranks × rounds compared in total, to find equal pairwise rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +311,7 @@ class PlacedRounds:
         takes too long."""
         rounds, period = self.rounds, self.period
         comparable = rounds.count - period
-        if rounds.count * period > MAX_COMPARED or comparable <= 0:
+        if rounds.count * period > MAX_COMPARED_ENTRIES or comparable <= 0:
             return None
         if len(self.pair_kinds[0]) == 1:
             return np.arange(comparable, 0, -1)

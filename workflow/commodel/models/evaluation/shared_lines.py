@@ -28,7 +28,7 @@ from commodel.patterns.schedule import Schedule, Step
 
 SOURCE, TARGET = 0, 1
 PAIR_LATENCY = "pair_latency"  # setting: seconds above the latency of the class, of nodes (0, 1), (0, 2), …, (1, 2), …
-EQUAL, BY_LATENCY = "equal", "latency"  # values of the setting `sharing`
+EQUAL_SHARING, SHARING_BY_LATENCY = "equal", "latency"  # values of the setting `sharing`
 MIN_LATENCY = 1e-9  # seconds
 LINK_FACTORS = "link_factors"  # setting: by level, the time per byte of each group's link relative to c_out
 
@@ -234,7 +234,7 @@ def find_latency(schedule: Schedule, values: Values, classes: Classes, bytes: np
 def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequence[Array | None]:
     """Return for each draw the weight of every message on a shared line: in inverse proportion to the latency of an
     empty message between its nodes, as with TCP's congestion control; None: all are equal."""
-    if values.settings.get("sharing") != BY_LATENCY:
+    if values.settings.get("sharing") != SHARING_BY_LATENCY:
         return [None] * values.lead[0]
     latency = np.maximum(find_latency(schedule, values, classes, np.zeros(len(schedule.src))), MIN_LATENCY)
     return np.broadcast_to(

@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
-from commodel.models.keys import SAME, Pair, make_key, make_sample_key, parse_key, remove_class
+from commodel.models.keys import SAME_NODE, Pair, make_key, make_sample_key, parse_key, remove_class
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import MEMORY, Schedule
 
-PIECE = re.compile(r"[ab]|[abx]([1-9][0-9]{0,3})")
+PIECE_NAME = re.compile(r"[ab]|[abx]([1-9][0-9]{0,3})")
 PIECEWISE, TABLE = "piecewise", "table"
 
 
@@ -71,7 +71,7 @@ def is_value_of_form(form: str, name: str) -> bool:
     if form == TABLE:
         return parsed.sample is not None
     if form == PIECEWISE:
-        return PIECE.fullmatch(part) is not None
+        return PIECE_NAME.fullmatch(part) is not None
     return part == "a" or part in FORMS[form].coefficients
 
 
@@ -84,7 +84,7 @@ def list_needed_coefficients(form: str, name: str, values: Collection[str]) -> l
         return []
     if form != PIECEWISE:
         return ["a", *FORMS[form].coefficients]
-    numbers = [PIECE.fullmatch(parse_key(value).part) for value in values if parse_key(value).function == name]
+    numbers = [PIECE_NAME.fullmatch(parse_key(value).part) for value in values if parse_key(value).function == name]
     pieces = max((int(match[1]) for match in numbers if match and match[1]), default=0)
     return ["a", *(f"{letter}{number}" for number in range(1, pieces + 1) for letter in "xa")]
 
@@ -180,7 +180,7 @@ def find_coefficient_unit(form: str, name: str, unit: str, argument: str) -> str
     return pattern.replace("x", argument).replace("u", unit)
 
 
-MANY_SIZES = 64  # number of sizes above which equal sizes are evaluated once
+MAX_SEPARATE_SIZES = 64  # number of sizes above which equal sizes are evaluated once
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +237,7 @@ class Values:
     def at_or_last(self, function: str, x: ArrayLike) -> Array:
         """Return the same as `at`, but a table is constant beyond its last sample, which suits a time per byte."""
         x = np.asarray(x)
-        if x.size > MANY_SIZES and (x == x[..., :1]).all():  # equal sizes are evaluated once
+        if x.size > MAX_SEPARATE_SIZES and (x == x[..., :1]).all():  # equal sizes are evaluated once
             of_one_size = self.at_or_last(function, x[..., :1])
             return np.broadcast_to(of_one_size, (*of_one_size.shape[:-1], x.shape[-1]))
         is_table = self.forms.get(function) == TABLE
@@ -304,7 +304,7 @@ class Pairs:
             np.broadcast_arrays(self.sender, receiver_or_same, distance), (count, count + 1, len(names))
         )
         used, self.of = np.unique(codes, return_inverse=True)
-        receivers = [*self.types, SAME]
+        receivers = [*self.types, SAME_NODE]
         self.pairs = [
             Pair(self.types[one], receivers[two], names[far])
             for one, two, far in zip(*np.unravel_index(used, (count, count + 1, len(names))), strict=True)

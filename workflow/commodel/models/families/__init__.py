@@ -30,7 +30,7 @@ from commodel.registry import discover, lookup
 from commodel.units import show_value
 
 # Number of words after a parameter's name, if it depends on the node type, a pair of types, ….
-PLACES = {"": 0, "type": 1, "pair": 2, "channel": 1, "class": 1, "level": 1}
+PLACES_OF_ARGUMENT = {"": 0, "type": 1, "pair": 2, "channel": 1, "class": 1, "level": 1}
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Parameter:
     argument: str = ""  # m: bytes of a message; any other letter: a count
     default: float | None = None  # None: required
     form: str = ""  # default form of a function
-    of: str = ""  # one of PLACES
+    of: str = ""  # one of PLACES_OF_ARGUMENT
     optional: bool = False  # may be missing; a prediction that needs it raises an error
     recalibrated: bool = (
         True  # whether a slower network changes it; False: local work, sizes, times fixed by a protocol
@@ -136,7 +136,7 @@ class Family:
         places = name.split(".")[1:]
         if self.by_class and parsed.part in classes:
             places.pop()
-        return make_key(name, "a") if len(places) in (0, PLACES[parameter.of]) else name
+        return make_key(name, "a") if len(places) in (0, PLACES_OF_ARGUMENT[parameter.of]) else name
 
 
 def find_family(name: str) -> Family:

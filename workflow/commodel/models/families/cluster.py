@@ -48,22 +48,22 @@ from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import KINDS
 from commodel.units import format_seconds
 
-PACKET = 1500.0
-TIMEOUT = 0.2  # s: TCP_RTO_MIN of Linux; RFC 6298 would have a second
-COPIES = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
-LATENCY = ("L_0", "L_p", "L_m")
-RECOVERY = {"recovery": ("timeout", "tcp")}
-MEDIAN = 0.5  # value of the parameter `chance` for the estimate: the median of repeats
+PACKET_BYTES = 1500.0
+RTO_SECONDS = 0.2  # s: TCP_RTO_MIN of Linux; RFC 6298 would have a second
+COPY_OF_PARAMETER = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
+LATENCY_PARAMETERS = ("L_0", "L_p", "L_m")
+RECOVERY_SETTING = {"recovery": ("timeout", "tcp")}
+MEDIAN_CHANCE = 0.5  # value of the parameter `chance` for the estimate: the median of repeats
 MEDIAN_RUNS, RUN_REPEATS = 31, 3  # simulations whose median is predicted, and repeats of each
-FEWEST_RUNS, MAX_PACKETS = 20, 2_000_000  # minimum of simulations for an interval; limit of packets in all of them
-SEEDS = 1 << 20
-EAGER, HEADER = 65536.0, 64  # B: of Open MPI over TCP
+MIN_RUNS, MAX_PACKETS = 20, 2_000_000  # minimum of simulations for an interval; limit of packets in all of them
+MAX_SEED = 1 << 20
+EAGER_BYTES, HEADER_BYTES = 65536.0, 64  # B: of Open MPI over TCP
 
 
 def fit(observed: Observed) -> Fitted:
     """Fit all parameters: overheads and gaps to trains of packets, L to concurrent pairs of ranks."""
     trips = collect_round_trips(observed)
-    short = trips.size <= PACKET
+    short = trips.size <= PACKET_BYTES
     values, forms, curves = {}, {}, []
     missing = {"T_s": "not observable: the paper does not define it"}
 
@@ -93,7 +93,9 @@ def fit(observed: Observed) -> Fitted:
     values |= latency
     curves.append(evidence)
     unknown = {
-        name: "not distinguishable from 0: the best value is below it" for name in LATENCY if not values[name][0]
+        name: "not distinguishable from 0: the best value is below it"
+        for name in LATENCY_PARAMETERS
+        if not values[name][0]
     }
     if "capacity" not in values:
         missing["capacity"] = "not observable: no pair slowed another down"
@@ -101,17 +103,17 @@ def fit(observed: Observed) -> Fitted:
         missing["B_L"] = reason
     else:
         values["B_L"] = buffer
-        values["chance"] = np.append(MEDIAN, _spread_chances(len(buffer) - 1, observed.seed))
+        values["chance"] = np.append(MEDIAN_CHANCE, _spread_chances(len(buffer) - 1, observed.seed))
     waits = None if reason else fit_timeout(observed, len(values["U_r"]))
-    common = select_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
-    for (name, path), copies in zip(COPIES.items(), common, strict=True):
+    common = select_common("bytes", *(observed.cases("memcopy", path=path) for path in COPY_OF_PARAMETER.values()))
+    for (name, path), copies in zip(COPY_OF_PARAMETER.items(), common, strict=True):
         if copies.seconds[0].max() > 0:
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
         else:
             missing[name] = "not observable: a copy takes no time on this platform"
     values["gamma"] = fit_local_work(observed)
-    values["packet"] = np.full(len(values["U_r"]), PACKET)
-    values["timeout"] = np.full(len(values["U_r"]), TIMEOUT) if waits is None else waits
+    values["packet"] = np.full(len(values["U_r"]), PACKET_BYTES)
+    values["timeout"] = np.full(len(values["U_r"]), RTO_SECONDS) if waits is None else waits
     source = (
         "the value of Linux, not measured" if waits is None else "from streams to one rank that were sometimes late"
     )
@@ -134,11 +136,11 @@ def _fit_latency(observed: Observed, values: Values) -> tuple[dict[str, Array], 
     capacity, L, fitted = fit_shared_latency(ranks, size, throughput, network, 1 / pairs.seconds[0] ** 2)
     evidence = make_curve("latency, pairs at once", size, network[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
     shared = {"capacity": capacity} if np.isfinite(capacity[0]) else {}
-    return shared | dict(zip(LATENCY, L.T, strict=True)), evidence
+    return shared | dict(zip(LATENCY_PARAMETERS, L.T, strict=True)), evidence
 
 
 def _spread_chances(count: int, seed: int) -> Array:
-    """Return numbers evenly between 0 and 1, none of them MEDIAN, in a random order."""
+    """Return numbers evenly between 0 and 1, none of them MEDIAN_CHANCE, in a random order."""
     return (np.random.default_rng([seed, count]).permutation(count) + 0.5) / (count + count % 2)
 
 
@@ -163,7 +165,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
 
 def _recovers_as_tcp(values: Values) -> bool:
     """Return whether lost packets are sent again as TCP does."""
-    return values.settings.get("recovery", RECOVERY["recovery"][0]) == "tcp"
+    return values.settings.get("recovery", RECOVERY_SETTING["recovery"][0]) == "tcp"
 
 
 def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless: Array, lost: Overflow) -> Array:
@@ -183,14 +185,14 @@ def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless
         network = Network.of(_select_size(schedule, size), values)
         if network.packets > MAX_PACKETS:
             continue
-        runs, simulated = max(FEWEST_RUNS, MAX_PACKETS // network.packets), []
+        runs, simulated = max(MIN_RUNS, MAX_PACKETS // network.packets), []
         for draw, chance in enumerate(chances):
-            if chance == MEDIAN and not (simulated and chances[simulated[0]] == MEDIAN):
+            if chance == MEDIAN_CHANCE and not (simulated and chances[simulated[0]] == MEDIAN_CHANCE):
                 repeats = network.repeat(draw)
                 order = np.argsort(schedule.cost(repeats.finish), kind="stable")
                 finish[(*size, draw)] = repeats.finish[order[len(order) // 2]]
-            elif chance != MEDIAN and len(simulated) < runs:
-                finish[(*size, draw)] = network.run(draw, 1, SEEDS + int(chance * SEEDS)).finish[0]
+            elif chance != MEDIAN_CHANCE and len(simulated) < runs:
+                finish[(*size, draw)] = network.run(draw, 1, MAX_SEED + int(chance * MAX_SEED)).finish[0]
             else:
                 other = simulated[draw % len(simulated)]
                 longer = schedule.cost(finish[(*size, other)]) / schedule.cost(lossless[(*size, other)])
@@ -232,7 +234,7 @@ class Network:
         full, limit, size = float(packet[0, 0]), float(values["eager"][0, 0]), np.maximum(schedule.bytes, 0)
         eager_bytes, granted_bytes = (
             np.where(size < limit, size, limit),
-            np.where(size < limit, 0, size - limit + HEADER),
+            np.where(size < limit, 0, size - limit + HEADER_BYTES),
         )
         eager, granted = np.maximum(np.ceil(eager_bytes / full), 1), np.ceil(granted_bytes / full)
         last = np.where(granted > 0, granted_bytes - (granted - 1) * full, eager_bytes - (eager - 1) * full)
@@ -397,14 +399,14 @@ FAMILY = Family(
             "timeout",
             "s",
             "time until a lost packet is sent again; Linux's minimum, TCP_RTO_MIN",
-            default=TIMEOUT,
+            default=RTO_SECONDS,
             recalibrated=False,
         ),
         Parameter(
             "chance",
             "1",
             "of a simulation over TCP: 0.5 for the median of repeats, else one of them",
-            default=MEDIAN,
+            default=MEDIAN_CHANCE,
             recalibrated=False,
             random=True,
         ),
@@ -412,10 +414,10 @@ FAMILY = Family(
             "eager",
             "B",
             "of a simulation over TCP: longer messages wait for a grant after so much; Open MPI's value",
-            default=EAGER,
+            default=EAGER_BYTES,
             recalibrated=False,
         ),
-        Parameter("packet", "B", "largest packet; longer messages are trains of packets", default=PACKET),
+        Parameter("packet", "B", "largest packet; longer messages are trains of packets", default=PACKET_BYTES),
         Parameter("M_ctc", "s", "copy within a cache", "m", optional=True, recalibrated=False),
         Parameter("M_ctm", "s", "copy from cache to memory", "m", optional=True, recalibrated=False),
         Parameter("M_mtm", "s", "copy from memory to memory", "m", optional=True, recalibrated=False),
@@ -425,7 +427,7 @@ FAMILY = Family(
     fit=fit,
     predict=predict,
     independent=True,
-    settings=RECOVERY,
+    settings=RECOVERY_SETTING,
     setting_meanings={
         "recovery": "Whether a lost packet is sent again a timeout later, as in the paper, or as TCP does, simulated"
     },

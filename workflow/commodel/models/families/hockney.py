@@ -23,8 +23,8 @@ from commodel.models.fitting.regression import fit_piecewise, make_curve
 from commodel.models.keys import make_key, parse_key
 from commodel.models.probes import EVERYWHERE
 
-WAITING_SHARE = 0.1  # share of a predicted time in which ports wait, from which it is reported
-TINY = 1e-300  # avoids division by 0
+MIN_REPORTED_WAITING = 0.1  # share of a predicted time in which ports wait, from which it is reported
+MIN_DIVISOR = 1e-300  # avoids division by 0
 
 
 def fit(observed: Observed) -> Fitted:
@@ -74,9 +74,9 @@ def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
     with_held_ports, with_free_ports = (
         np.ravel(schedule.cost(predict(schedule, values, port_held))) for port_held in (True, False)
     )
-    waiting = (1 - with_free_ports / np.maximum(with_held_ports, TINY)).tolist()
+    waiting = (1 - with_free_ports / np.maximum(with_held_ports, MIN_DIVISOR)).tolist()
     return [
-        f"overlap not modelled: ports wait for α in up to {share:.0%} of it" if share >= WAITING_SHARE else ""
+        f"overlap not modelled: ports wait for α in up to {share:.0%} of it" if share >= MIN_REPORTED_WAITING else ""
         for share in waiting
     ]
 

@@ -26,7 +26,9 @@ from commodel.models.fitting.round_trips import NEVER, collect_round_trips, find
 from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
 
-PROTOCOL_DROP = 0.8  # share of the highest overhead of smaller sizes, below which an overhead is of another protocol
+MAX_PROTOCOL_DROP = (
+    0.8  # share of the highest overhead of smaller sizes, below which an overhead is of another protocol
+)
 
 
 def fit(observed: Observed) -> Fitted:
@@ -42,7 +44,9 @@ def fit(observed: Observed) -> Fitted:
     S = find_last_before_jump(size, trips.one_way, least)
     eager = size <= min(S, find_last_before_jump(size, trips.overheads, least))
     highest = np.maximum.accumulate(trips.overheads[0])
-    eager &= np.minimum.accumulate(trips.overheads[0] > PROTOCOL_DROP * highest)  # other protocols have other overheads
+    eager &= np.minimum.accumulate(
+        trips.overheads[0] > MAX_PROTOCOL_DROP * highest
+    )  # other protocols have other overheads
     o, O = fit_line(body[eager], trips.overheads[:, eager] / 2, 1 / trips.overheads[0, eager] ** 2)
     busy = o[:, None] + O[:, None] * body
     rendezvous = np.where(size > S, 2 * (fit_mean(travel[:, trips.short & eager]) + o)[:, None], 0)

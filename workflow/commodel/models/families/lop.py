@@ -39,17 +39,19 @@ from commodel.models.fitting.round_trips import describe_shared_nodes
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Groups
 
-FUNCTIONS = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
+FUNCTIONS_OF_WAY = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
 PROBED_SIZES = (0, 1)  # bytes: probed with 1, and the same for an empty message
-TERMS = {"constant": 1, "pipeline": 3, "saturating": 5}  # identifiable coefficients
+COEFFICIENTS_OF_FORM = {"constant": 1, "pipeline": 3, "saturating": 5}  # identifiable coefficients
 
 Fit = tuple[CountFunction, np.ndarray, Array]  # a function, and the counts and times that it was fitted to
 
 
 def fit(observed: Observed) -> Fitted:
-    posts = {how: _fit_posting(observed, o, how) for how, (_, o) in FUNCTIONS.items() if _is_measured(observed, how)}
+    posts = {
+        how: _fit_posting(observed, o, how) for how, (_, o) in FUNCTIONS_OF_WAY.items() if _is_measured(observed, how)
+    }
     fits = list(posts.values())
-    fits += [_fit_round_trips(observed, FUNCTIONS[how][0], how, post) for how, (post, _, _) in posts.items()]
+    fits += [_fit_round_trips(observed, FUNCTIONS_OF_WAY[how][0], how, post) for how, (post, _, _) in posts.items()]
     for statistic in ("min", "mean"):
         fits.append(_fit_round_trips(observed, f"rtt_{statistic}", "isend", posts["isend"][0], statistic))
     if "irecv" in _list_posting_modes(observed, "post"):
@@ -62,10 +64,12 @@ def fit(observed: Observed) -> Fitted:
         unknown |= function.unknown
         title = f"{function.name}: " + ("round trip per message" if function.name.startswith("rtt") else "overhead")
         fitted, labels = function.at(n)[0], ("partners", "time / s")
-        curves.append(make_curve(title, n, times[0], fitted, function.form, TERMS[function.form], labels))
+        curves.append(
+            make_curve(title, n, times[0], fitted, function.form, COEFFICIENTS_OF_FORM[function.form], labels)
+        )
     notes |= _describe_lists(fits, notes)
     if shared := describe_shared_nodes(observed.cases("round")):
-        for name, _ in FUNCTIONS.values():
+        for name, _ in FUNCTIONS_OF_WAY.values():
             notes[f"{name}.a"] = "; ".join(filter(None, (notes.get(f"{name}.a"), shared)))
     forms = {function.name: function.form for function, _, _ in fits}
     settings = {"posting": "isend", "partners": max(int(n.max()) for _, n, _ in fits)}
@@ -125,7 +129,7 @@ def time_rounds(values: Values, n: np.ndarray) -> RoundTimes:
     """Return the times of rounds with n messages of a rank."""
     posting, printed = values.settings.get("posting", "isend"), values.settings.get("latency") == "printed"
     statistic = values.settings.get("statistic", "median")
-    rtt, o = FUNCTIONS[posting]
+    rtt, o = FUNCTIONS_OF_WAY[posting]
     rtt += "" if statistic == "median" else f"_{statistic}"
     if rtt not in values.functions or not np.any(values.at(rtt, np.array([1.0]))):
         raise UserError(f"family lop, posting {posting}: no {rtt} in this set, wanted {rtt}.a and so on")
@@ -219,8 +223,8 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
     return ""
 
 
-FUNCTION = partial(Parameter, unit="s", argument="p", default=0.0)
-RTT, OVERHEAD = partial(FUNCTION, form="saturating"), partial(FUNCTION, form="pipeline")
+FUNCTION_OF_P = partial(Parameter, unit="s", argument="p", default=0.0)
+RTT_FUNCTION, OVERHEAD_FUNCTION = partial(FUNCTION_OF_P, form="saturating"), partial(FUNCTION_OF_P, form="pipeline")
 
 FAMILY = Family(
     name="lop",
@@ -229,15 +233,17 @@ FAMILY = Family(
     "PARS 2005",
     equation="T_1:n = o(n) + n·L(n), L(n) = (rtt(n) − o(1) − o(n))/2, as printed rtt(n)/2 − o(1) − o(n)",
     parameters=(
-        RTT("rtt", meaning="round trip to p partners and back, per message"),
-        OVERHEAD("o_s", meaning="time to post one of p sends"),
-        OVERHEAD("o_r", meaning="time to post one of p receives; they are posted in advance, so that it costs nothing"),
-        RTT("rtt_list", meaning="round trip per message, sends posted as a list"),
-        OVERHEAD("o_list", meaning="time to post one of a list of p sends"),
-        RTT("rtt_put", meaning="round trip per message, put into the partner's memory"),
-        OVERHEAD("o_put", meaning="time to post one of p puts"),
-        RTT("rtt_min", meaning="smallest round trip per message"),
-        RTT("rtt_mean", meaning="average round trip per message"),
+        RTT_FUNCTION("rtt", meaning="round trip to p partners and back, per message"),
+        OVERHEAD_FUNCTION("o_s", meaning="time to post one of p sends"),
+        OVERHEAD_FUNCTION(
+            "o_r", meaning="time to post one of p receives; they are posted in advance, so that it costs nothing"
+        ),
+        RTT_FUNCTION("rtt_list", meaning="round trip per message, sends posted as a list"),
+        OVERHEAD_FUNCTION("o_list", meaning="time to post one of a list of p sends"),
+        RTT_FUNCTION("rtt_put", meaning="round trip per message, put into the partner's memory"),
+        OVERHEAD_FUNCTION("o_put", meaning="time to post one of p puts"),
+        RTT_FUNCTION("rtt_min", meaning="smallest round trip per message"),
+        RTT_FUNCTION("rtt_mean", meaning="average round trip per message"),
         GAMMA,
     ),
     probes=("round", "post", "work"),
@@ -246,7 +252,7 @@ FAMILY = Family(
     ignores="the size of a message; contention between ranks that share nothing; more than one message to a partner",
     uses_bytes=False,
     settings={
-        "posting": tuple(FUNCTIONS),
+        "posting": tuple(FUNCTIONS_OF_WAY),
         "statistic": ("median", "min", "mean"),
         "latency": ("halved", "printed"),
     },

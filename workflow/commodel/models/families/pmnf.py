@@ -22,15 +22,15 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.observed import DRAWS
+from commodel.models.fitting.observed import DEFAULT_DRAWS
 from commodel.models.fitting.regression import add_misfit_draws, make_curve
 
 RANK_POWERS, LOG_POWERS, SIZE_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)  # i, j, k
 TERMS = [(i, j, k) for k, i, j in product(SIZE_POWERS, RANK_POWERS, LOG_POWERS) if (i, j, k) != (0.0, 0.0, 0.0)]
 TERMS.sort(key=lambda term: any(term[:2]) and term[2] > 0)  # of terms that data cannot distinguish, the first is chosen
-TERM_NUMBERS = range(1, 3)  # of the terms besides the constant
-COLLINEAR = 1e-7  # relative residual of a column on the others, below which these data cannot separate them
-ROUNDING = 1e-24  # mean squared relative error that is rounding
+NUMBERS_OF_TERMS = range(1, 3)  # of the terms besides the constant
+COLLINEAR_RESIDUAL = 1e-7  # relative residual of a column on the others, below which these data cannot separate them
+ROUNDING_ERROR = 1e-24  # mean squared relative error that is rounding
 
 Term = tuple[float, float, float]  # the powers i, j, k
 
@@ -46,7 +46,7 @@ def fit_points(schedules: Sequence[Schedule], seconds: Array) -> Fitted:
     """Fit measured collectives; draws differ by the misfit only, since each has one time."""
     ranks = np.array([pattern.ranks for pattern in schedules])
     size = np.array([pattern.largest for pattern in schedules])
-    return _fit_hypothesis(ranks, size, np.tile(seconds, (1 + DRAWS, 1)))
+    return _fit_hypothesis(ranks, size, np.tile(seconds, (1 + DEFAULT_DRAWS, 1)))
 
 
 def _fit_hypothesis(ranks: np.ndarray, size: np.ndarray, y: Array) -> Fitted:
@@ -57,10 +57,10 @@ def _fit_hypothesis(ranks: np.ndarray, size: np.ndarray, y: Array) -> Fitted:
     columns = _make_columns(chosen, ranks, size)
     coefficients = _solve_coefficients(columns, y)
     text = " + ".join(["c0", *(_format_term(number, term) for number, term in enumerate(chosen, 1))])
-    values = {f"c{number}": np.zeros(len(y)) for number in (0, *TERM_NUMBERS)}
+    values = {f"c{number}": np.zeros(len(y)) for number in (0, *NUMBERS_OF_TERMS)}
     values |= {f"c{number}": draws for number, draws in enumerate(coefficients.T)}
     notes = {"c0": f"chosen by leave-one-out: {text}, relative error {100 * error:.2g} %"}
-    for number, powers in zip_longest(TERM_NUMBERS, chosen, fillvalue=(0.0, 0.0, 0.0)):
+    for number, powers in zip_longest(NUMBERS_OF_TERMS, chosen, fillvalue=(0.0, 0.0, 0.0)):
         values |= {f"{letter}{number}": np.full(len(y), power) for letter, power in zip("ijk", powers, strict=True)}
         remarks = [f"its unit is s/B^{powers[2]:g}"] if powers[2] else []
         if any(powers) and equal_hypotheses > 1:
@@ -92,7 +92,7 @@ def _choose_terms(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequen
     columns = _make_columns(TERMS, ranks, size)
     columns = columns / np.maximum(columns.max(axis=0), 1.0) / y[:, None]
     best_sets = []  # of every number of terms
-    for count in (0, *TERM_NUMBERS):
+    for count in (0, *NUMBERS_OF_TERMS):
         if len(y) < count + 3:  # constant, terms, the left-out observation, and one degree of freedom
             continue
         sets = list(combinations(range(len(TERMS)), count))
@@ -105,12 +105,12 @@ def _choose_terms(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequen
             np.isfinite(trials[0][:, :1]), trials[0], trials[-1]
         )  # without the constant if it would be < 0
         means = np.mean(errors, axis=1)
-        equal = np.flatnonzero(means <= means.min() * (1 + COLLINEAR) + ROUNDING)
+        equal = np.flatnonzero(means <= means.min() * (1 + COLLINEAR_RESIDUAL) + ROUNDING_ERROR)
         if np.isfinite(means[equal[0]]):
             best_sets.append(([TERMS[number] for number in sets[equal[0]]], errors[equal[0]], len(equal)))
     means = np.array([np.mean(errors) for _, errors, _ in best_sets])
     best = best_sets[means.argmin()][1]
-    limit = means.min() + max(np.std(best) / np.sqrt(len(best)), ROUNDING)
+    limit = means.min() + max(np.std(best) / np.sqrt(len(best)), ROUNDING_ERROR)
     terms, errors, equal = best_sets[int(np.flatnonzero(means <= limit)[0])]
     return terms, float(np.sqrt(np.mean(errors))), equal
 
@@ -123,16 +123,16 @@ def _leave_one_out(columns: Array) -> Array:
     """
     q, r = np.linalg.qr(columns)
     scale = np.linalg.norm(columns, axis=1)
-    is_valid = np.all(np.abs(np.diagonal(r, axis1=1, axis2=2)) > COLLINEAR * scale, axis=1)
+    is_valid = np.all(np.abs(np.diagonal(r, axis1=1, axis2=2)) > COLLINEAR_RESIDUAL * scale, axis=1)
     unit_target = np.ones(columns.shape[1])
     projected = np.swapaxes(q, 1, 2) @ unit_target
     coefficients = np.linalg.solve(np.where(is_valid[:, None, None], r, np.eye(r.shape[-1])), projected[..., None])[
         ..., 0
     ]
     leverage_rest = 1 - np.sum(q**2, axis=-1)
-    is_valid &= np.all(coefficients >= 0, axis=1) & np.all(leverage_rest > COLLINEAR, axis=1)
+    is_valid &= np.all(coefficients >= 0, axis=1) & np.all(leverage_rest > COLLINEAR_RESIDUAL, axis=1)
     residual = 1 - (q @ projected[..., None])[..., 0]
-    return np.where(is_valid[:, None], (residual / np.maximum(leverage_rest, COLLINEAR)) ** 2, np.inf)
+    return np.where(is_valid[:, None], (residual / np.maximum(leverage_rest, COLLINEAR_RESIDUAL)) ** 2, np.inf)
 
 
 def _solve_coefficients(columns: Array, y: Array) -> Array:
@@ -163,7 +163,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     size = np.asarray(schedule.largest, dtype=float)[..., None]
     ranks = float(schedule.ranks)
     total = values["c0"] + 0.0 * size
-    for number in TERM_NUMBERS:
+    for number in NUMBERS_OF_TERMS:
         i, j, k = (values[f"{letter}{number}"] for letter in "ijk")
         total = total + values[f"c{number}"] * ranks**i * np.log2(ranks) ** j * size**k
     return np.broadcast_to(total, (*total.shape[:-1], schedule.ranks))
@@ -177,10 +177,13 @@ FAMILY = Family(
     equation="T(p, m) = c0 + c1·p^i1·log2(p)^j1·m^k1 + c2·p^i2·log2(p)^j2·m^k2",
     parameters=(
         Parameter("c0", "s", "time of every pattern", recalibrated=False),
-        *(Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0, recalibrated=False) for n in TERM_NUMBERS),
-        *(Parameter(f"i{n}", "1", f"power of the ranks in term {n}", default=0.0) for n in TERM_NUMBERS),
-        *(Parameter(f"j{n}", "1", f"power of their logarithm in term {n}", default=0.0) for n in TERM_NUMBERS),
-        *(Parameter(f"k{n}", "1", f"power of the message in term {n}", default=0.0) for n in TERM_NUMBERS),
+        *(
+            Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0, recalibrated=False)
+            for n in NUMBERS_OF_TERMS
+        ),
+        *(Parameter(f"i{n}", "1", f"power of the ranks in term {n}", default=0.0) for n in NUMBERS_OF_TERMS),
+        *(Parameter(f"j{n}", "1", f"power of their logarithm in term {n}", default=0.0) for n in NUMBERS_OF_TERMS),
+        *(Parameter(f"k{n}", "1", f"power of the message in term {n}", default=0.0) for n in NUMBERS_OF_TERMS),
     ),
     probes=("fan", "pingpong", "chain"),
     fit=fit,

@@ -40,7 +40,7 @@ from commodel.models.evaluation.link_sharing import (
     get_levels,
     predict,
 )
-from commodel.models.evaluation.shared_lines import BY_LATENCY, EQUAL, LINK_FACTORS, PAIR_LATENCY
+from commodel.models.evaluation.shared_lines import EQUAL_SHARING, LINK_FACTORS, PAIR_LATENCY, SHARING_BY_LATENCY
 from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.channels import fit_local_work
@@ -66,10 +66,10 @@ from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
 from commodel.units import format_bytes
 
-SETTINGS = {"order": (SHARED, ONE_AT_A_TIME), "sharing": (EQUAL, BY_LATENCY)}
+SETTINGS = {"order": (SHARED, ONE_AT_A_TIME), "sharing": (EQUAL_SHARING, SHARING_BY_LATENCY)}
 MAX_PIECES = 8  # of half a round trip as a function of the size
 MIN_NETWORK_SHARE = 0.01  # of half a round trip that is not copying
-PROTOCOL_JUMP = 0.3  # relative change of overheads from one size to the next that is another protocol
+MIN_PROTOCOL_JUMP = 0.3  # relative change of overheads from one size to the next that is another protocol
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ def fit(observed: Observed) -> Fitted:
     if distinguished := distinguish_ways(observed, "order", orders, predict):
         partial.settings["order"] = distinguished[0][1]
     if shares_by_latency(observed, trips_by_class, sent_estimate, predict):
-        partial.settings["sharing"] = BY_LATENCY
+        partial.settings["sharing"] = SHARING_BY_LATENCY
     if links := find_links_by_destination(observed, sent_estimate, _count_links(trips_by_class, shared), predict):
         partial.settings["links"] = links
     if copy_tables := fit_growing_overheads(trips, E):
@@ -218,7 +218,7 @@ def find_protocol_change(size: Array, overheads: Array) -> float:
     """Return the last size before overheads jump to another protocol: up, as a late receiver delays the sender, or
     down, as copying ends."""
     steps = np.diff(overheads) / np.maximum(overheads[:-1], overheads[1:])
-    jumps = np.abs(steps) > PROTOCOL_JUMP
+    jumps = np.abs(steps) > MIN_PROTOCOL_JUMP
     return float(size[:-1][jumps][0]) if jumps.any() else NEVER
 
 

@@ -12,7 +12,7 @@ from commodel.models.evaluation.values import PIECEWISE, TABLE
 from commodel.models.fitting.observed import Cases, Observed, select_common
 from commodel.models.fitting.regression import make_sample_values
 from commodel.models.fitting.round_trips import (
-    SHORT,
+    MAX_SHORT_BYTES,
     find_last_before_jump,
     list_pair_probes,
     measure_half_trip,
@@ -57,7 +57,9 @@ def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str,
         type_or_pair = memory_or_pair if observed.types else ""
         late_receives = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
         busy = (
-            late_receives.seconds[:, late_receives["bytes"] <= max(SHORT, late_receives["bytes"].min())].mean(axis=1)
+            late_receives.seconds[:, late_receives["bytes"] <= max(MAX_SHORT_BYTES, late_receives["bytes"].min())].mean(
+                axis=1
+            )
             / 2
         )
         empty = values.get(make_key(f"o_{channel}", type_or_pair, "a"), np.inf)  # ∞ without rings

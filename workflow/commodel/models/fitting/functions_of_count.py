@@ -28,16 +28,18 @@ from numpy.typing import ArrayLike
 
 from commodel.models import Array
 from commodel.models.evaluation.values import evaluate
-from commodel.models.fitting.numerics import SMALL, exp, expm1, log, minimize_rows, multiply_columns
+from commodel.models.fitting.numerics import MIN_DIVISOR, exp, expm1, log, minimize_rows, multiply_columns
 from commodel.models.fitting.regression import MIN_AICC_GAIN, add_misfit_draws, compute_aicc, fit_mean
 from commodel.models.keys import make_key
 
 MIN_COUNTS = {"saturating": 7, "pipeline": 4}  # different x: more than identifiable coefficients
 NOT_SEPARABLE = "only a + d and d·exp(−e·f) are determined: f is set to the smallest number measured"
 GRID_STARTS = 15  # points of the grid of starts, in each direction
-STEEPEST = 20.0  # |e|·(x_max − x_min), above which the exponential is a step
-FLATTEST = 0.1  # |e|·(x_max − x_min), below which the exponential is a line, and only the product of e and d matters
-ITERATIONS = 40
+MAX_STEEPNESS = 20.0  # |e|·(x_max − x_min), above which the exponential is a step
+MIN_STEEPNESS = (
+    0.1  # |e|·(x_max − x_min), below which the exponential is a line, and only the product of e and d matters
+)
+MAX_ITERATIONS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ class _Search:
         self.weights = weights / weights.sum()
         least = max(self.low, 1.0) - 0.98  # c > −0.98: predictions need f(1) whatever was measured
         bend = log(np.array([least, 3 * x.max()]))
-        self.bounds = np.array([bend, (-STEEPEST, STEEPEST)][: 2 if has_rise else 1]).T
+        self.bounds = np.array([bend, (-MAX_STEEPNESS, MAX_STEEPNESS)][: 2 if has_rise else 1]).T
 
     def features(self, theta: Array) -> Array:
         """Return the two features (…, 2, cases): 1 at x_min and falling, and 0 at x_min and rising to 1."""
@@ -111,17 +113,19 @@ class _Search:
     def fit(self, y: Array) -> Array:
         """Return θ of every row: the best of the grid, then the nearest minimum."""
         start = self.start(y)
-        theta, _ = minimize_rows(lambda rows, theta: self.residuals(y[rows], theta), start, self.bounds, ITERATIONS)
+        theta, _ = minimize_rows(lambda rows, theta: self.residuals(y[rows], theta), start, self.bounds, MAX_ITERATIONS)
         if self.has_rise:
             steep = theta[:, 1]
-            theta[:, 1] = np.where(np.abs(steep) < FLATTEST, np.where(steep < 0, -FLATTEST, FLATTEST), steep)
+            theta[:, 1] = np.where(
+                np.abs(steep) < MIN_STEEPNESS, np.where(steep < 0, -MIN_STEEPNESS, MIN_STEEPNESS), steep
+            )
         return theta
 
     def start(self, y: Array) -> Array:
         """Return the best point of a grid of θ for every row."""
         grid = np.linspace(*self.bounds[:, 0], GRID_STARTS)[:, None]
         if self.has_rise:
-            reach = np.arcsinh(2 * STEEPEST)
+            reach = np.arcsinh(2 * MAX_STEEPNESS)
             steep = np.round(
                 np.sinh(np.linspace(-reach, reach, GRID_STARTS)) / 2, 10
             )  # identical bits on all processors
@@ -180,7 +184,7 @@ def _solve_two_nonnegative(gram: Array, target: Array) -> Array:
     safe = np.where(determinant > 1e-14 * one * other, determinant, np.inf)
     free = np.stack([other * first - both * second, one * second - both * first], axis=-2) / safe[..., None, :]
     allowed = np.isfinite(safe) & np.all(free >= 0, axis=-2)
-    single = np.stack([first / np.maximum(one, SMALL), second / np.maximum(other, SMALL)], axis=-2)
+    single = np.stack([first / np.maximum(one, MIN_DIVISOR), second / np.maximum(other, MIN_DIVISOR)], axis=-2)
     single = np.maximum(single, 0.0)
     gains = np.stack([single[..., 0, :] * first, single[..., 1, :] * second], axis=-2)
     chosen = gains == gains.max(axis=-2, keepdims=True)
@@ -189,7 +193,7 @@ def _solve_two_nonnegative(gram: Array, target: Array) -> Array:
 
 
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
-FLATTEST_SHAPE = 1e-3  # of c·x in an exponential, at the largest x; STEEPEST bounds it from above
+MIN_SHAPE_STEEPNESS = 1e-3  # of c·x in an exponential, at the largest x; MAX_STEEPNESS bounds it from above
 GRID_CANDIDATES = 60  # candidate values of c for the draws
 TIE_TOLERANCE = 1e-9  # relative difference of two sums of squares that counts as rounding
 
@@ -260,7 +264,7 @@ class _ShapeFit:
         from scipy.optimize import minimize_scalar  # imported here since it loads slowly
 
         max_leaves = self.leaves.max() + 1.0
-        self.bounds = FLATTEST_SHAPE / max_leaves, STEEPEST / max_leaves
+        self.bounds = MIN_SHAPE_STEEPNESS / max_leaves, MAX_STEEPNESS / max_leaves
         best = minimize_scalar(
             lambda power: self._loss(float(np.exp(power)), self.y[:1])[0],
             bounds=tuple(np.log(self.bounds)),

@@ -17,10 +17,10 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import BEYOND, NODE, Hierarchy
 from commodel.models import Array
-from commodel.models.evaluation.shared_lines import BY_LATENCY, EQUAL
+from commodel.models.evaluation.shared_lines import EQUAL_SHARING, SHARING_BY_LATENCY
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, Observed
-from commodel.models.fitting.regression import COLLINEAR, fit_least_squares, fit_mean
+from commodel.models.fitting.regression import COLLINEAR_SHARE, fit_least_squares, fit_mean
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
 from commodel.models.keys import make_key, make_sample_key, parse_key
 from commodel.models.probes.capacity import FIRST_RECEIVED_BYTES, TINY_BYTES, make_pattern
@@ -35,9 +35,9 @@ SPREAD, MIN_PAIR_RATIO = (
     (5, 95),
     1.3,
 )  # percentiles of a class's small messages, and their ratio from which pairs differ
-DEVIATIONS = 3  # standard deviations of noise within which samples count as equal
+EQUAL_DEVIATIONS = 3  # standard deviations of noise within which samples count as equal
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
-HALF_DUPLEX = 1.5  # slowdown by opposite traffic, from which a link counts as half duplex
+MIN_HALF_DUPLEX_SLOWDOWN = 1.5  # slowdown by opposite traffic, from which a link counts as half duplex
 BACK_BOUNDS = 0.01, 0.5  # bounds of the parameter `back`
 
 TripsByClass = Mapping[str, HalfTrip]  # half a round trip of every class
@@ -77,7 +77,7 @@ def fit_capacities(observed: Observed, trips: TripsByClass, send: Array) -> tupl
         ):
             values |= _thin_samples(make_key("c_pair", level), pair_capacity)
         slowdown = _measure_opposite_slowdown(cases, level)
-        if slowdown is not None and slowdown[0] > HALF_DUPLEX:
+        if slowdown is not None and slowdown[0] > MIN_HALF_DUPLEX_SLOWDOWN:
             half_duplex.append(level)
         directions = 2 if level in half_duplex else 1  # each group receives as much as it sends
         explained = {
@@ -261,7 +261,7 @@ def _thin_samples(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
     size = np.array(sorted(shares))
     draws = np.stack([shares[chosen_size] for chosen_size in size.tolist()], axis=-1)
     estimates = np.maximum(draws[0], 1e-30)
-    noise = DEVIATIONS * draws.std(axis=0) / estimates
+    noise = EQUAL_DEVIATIONS * draws.std(axis=0) / estimates
     if (np.abs(np.log(estimates / estimates[-1])) < np.maximum(np.log(CLEAR_EXCESS), noise)).all():
         return {make_sample_key(name, size[-1]): shares[int(size[-1])]}
     chosen = {0, len(size) - 1}
@@ -476,10 +476,11 @@ def shares_by_latency(observed: Observed, trips: TripsByClass, values: Values, p
     if len(between) < 2 or between[-1].parts(size)[1][0, 0] > CLEAR_EXCESS * between[0].parts(size)[1][0, 0]:
         return False
     behaviours = {
-        sharing: replace(values, settings={**values.settings, "sharing": sharing}) for sharing in (EQUAL, BY_LATENCY)
+        sharing: replace(values, settings={**values.settings, "sharing": sharing})
+        for sharing in (EQUAL_SHARING, SHARING_BY_LATENCY)
     }
     nearest = [sharing for _, sharing in distinguish_ways(observed, "unequal", behaviours, predict)]
-    return nearest.count(BY_LATENCY) > len(nearest) / 2
+    return nearest.count(SHARING_BY_LATENCY) > len(nearest) / 2
 
 
 def find_links_by_destination(
@@ -517,7 +518,7 @@ def fit_shared_latency(
         for candidate in candidates:
             columns = np.stack(terms(candidate), axis=-1) * root[:, None]
             scale = np.abs(columns).max(axis=0)
-            solver = np.linalg.pinv(columns / scale, rcond=COLLINEAR)
+            solver = np.linalg.pinv(columns / scale, rcond=COLLINEAR_SHARE)
             misfit = latencies[rows] * root - latencies[rows] * root @ solver.T @ (columns / scale).T
             sums.append(np.sum(misfit**2, axis=-1))
         return np.array(sums)

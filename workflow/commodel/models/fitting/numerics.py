@@ -16,12 +16,12 @@ from commodel.models import Array
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
 EXP_TERMS, LOG_TERMS = 16, 11  # of the series: the next term is below half of the last bit
-LARGEST = 700.0  # largest argument; its exponential is finite
+MAX_EXP_ARGUMENT = 700.0  # largest argument; its exponential is finite
 
 
 def exp(x: Array) -> Array:
     """Return e^x = 2^n·e^r with |r| ≤ ln 2/2, e^r by its Taylor series."""
-    x = np.clip(x, -LARGEST, LARGEST)
+    x = np.clip(x, -MAX_EXP_ARGUMENT, MAX_EXP_ARGUMENT)
     n = np.rint(x / (LN2_HIGH + LN2_LOW))
     r = (x - n * LN2_HIGH) - n * LN2_LOW
     return np.ldexp(1 + r * _sum_series(r), n.astype(int))
@@ -87,7 +87,7 @@ def solve(matrix: Array, target: Array) -> Array:
 
 MAX_DAMPING = 1e3  # above this damping the search of a row ends
 MIN_DAMPING = 1e-14  # larger than rounding errors, so that values with equal effect remain determined
-SMALL = 1e-300  # avoids division by 0
+MIN_DIVISOR = 1e-300  # avoids division by 0
 
 Residuals = Callable[[np.ndarray, Array], Array]
 
@@ -117,7 +117,7 @@ def minimize_rows(
         step = _gauss_newton_step(residuals, active, theta[active], residual[active], damping[active], move)
         tried = np.clip(theta[active] + np.clip(step, -longest, longest), *bounds)
         trial = residuals(active, tried)
-        gain = (loss[active] - np.sum(trial**2, axis=-1)) / np.maximum(loss[active], SMALL)
+        gain = (loss[active] - np.sum(trial**2, axis=-1)) / np.maximum(loss[active], MIN_DIVISOR)
         better = gain > 0
         improved = active[better]
         theta[improved], residual[improved] = tried[better], trial[better]
@@ -137,6 +137,6 @@ def _gauss_newton_step(
     slope = (shifted_residual - residual[:, None, :]) / move  # (rows, values, cases)
     normal = multiply_columns(slope)
     ridge = damping[:, None] * np.diagonal(normal, axis1=1, axis2=2)
-    ridge = ridge + (1e-12 * np.sum(residual**2, axis=-1) + SMALL)[:, None]  # for directions without effect
+    ridge = ridge + (1e-12 * np.sum(residual**2, axis=-1) + MIN_DIVISOR)[:, None]  # for directions without effect
     target = np.sum(slope * residual[:, None, :], axis=-1)
     return -solve(normal + ridge[..., None] * np.eye(count), target)

@@ -13,7 +13,7 @@ from commodel.models import Array
 from commodel.parameters import Curve, Errors, Estimate
 from commodel.stats import resample_statistic
 
-DRAWS = 200
+DEFAULT_DRAWS = 200
 MEAN_COUNT, MEDIAN_COUNT = "counted", "typical count"  # statistics: mean and median of a probe's counts
 
 
@@ -104,9 +104,9 @@ class Observed:
             rng, cases = np.random.default_rng([self.seed, sum(probe.encode())]), self.probes[probe]
             if statistic in (MEAN_COUNT, MEDIAN_COUNT):
                 counted = "mean" if statistic == MEAN_COUNT else "median"
-                rows = [resample_statistic(case.counts, case.passes, counted, DRAWS, rng) for case in cases]
+                rows = [resample_statistic(case.counts, case.passes, counted, DEFAULT_DRAWS, rng) for case in cases]
             else:
-                rows = [resample_statistic(case.seconds, case.passes, statistic, DRAWS, rng) for case in cases]
+                rows = [resample_statistic(case.seconds, case.passes, statistic, DEFAULT_DRAWS, rng) for case in cases]
             self._resampled[probe, statistic] = np.array(rows)
         return self._resampled[probe, statistic]
 

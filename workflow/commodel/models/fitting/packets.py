@@ -13,8 +13,11 @@ from commodel.stats import resample_statistic
 from commodel.units import format_bytes
 
 COMPLETED_SHARE = 0.01  # share of the longest receive, up to which a receive had completed in the background
-LATE_TIMES, LATE_SECONDS = 5, 5e-3  # multiple of the median, and seconds, above which a stream has waited for a timeout
-EQUAL_WAITS = 1.2  # ratio of the longest to the shortest wait that count as equal
+MIN_LATE_RATIO, MIN_LATE_SECONDS = (
+    5,
+    5e-3,
+)  # multiple of the median, and seconds, above which a stream has waited for a timeout
+MAX_EQUAL_WAITS_RATIO = 1.2  # ratio of the longest to the shortest wait that count as equal
 MIN_EQUAL_WAITS = 3  # equal waits that determine the timeout
 LOSSY_SHARE, OVERFULL_SHARE = (
     0.001,
@@ -139,9 +142,11 @@ def fit_timeout(observed: Observed, rows: int) -> Array | None:
     for case in observed.probes.get("stream", ()):
         median = np.median(case.seconds)
         excess = case.seconds - median
-        late_times += excess[excess > max(LATE_TIMES * median, LATE_SECONDS)].tolist()
+        late_times += excess[excess > max(MIN_LATE_RATIO * median, MIN_LATE_SECONDS)].tolist()
     late_times = np.sort(late_times)
-    equal_waits = [late_times[(late_times >= first) & (late_times <= EQUAL_WAITS * first)] for first in late_times]
+    equal_waits = [
+        late_times[(late_times >= first) & (late_times <= MAX_EQUAL_WAITS_RATIO * first)] for first in late_times
+    ]
     waits = max(equal_waits, key=len, default=late_times)
     if len(waits) < MIN_EQUAL_WAITS:
         return None

@@ -21,7 +21,7 @@ from commodel.stats import NEGLIGIBLE_DIFFERENCE, compute_r_squared
 from commodel.units import format_seconds
 
 CHANCE_PROBABILITY = 0.1  # probability of a misfit by noise alone, above which the misfit counts as noise
-COLLINEAR = 1e-10  # share of the largest singular value, below which features count as equal
+COLLINEAR_SHARE = 1e-10  # share of the largest singular value, below which features count as equal
 MIN_AICC_GAIN = 1e-6  # reduction of AICc from which a later form or cut is chosen, so that rounding does not decide
 MISFIT_SEED = 20_261  # constant, so that a fit is reproducible
 
@@ -71,7 +71,7 @@ def fit_least_squares(features: Sequence[Array], y: Array, weights: Array) -> Ar
     scale = np.abs(columns).max(axis=0)
     scale[scale == 0] = 1.0
     root = np.sqrt(weights / np.max(weights))
-    solver = np.linalg.pinv(columns / scale * root[:, None], rcond=COLLINEAR)
+    solver = np.linalg.pinv(columns / scale * root[:, None], rcond=COLLINEAR_SHARE)
     misfit = y[0] - columns / scale @ (solver @ (y[0] * root))
     return (add_misfit_draws(y, misfit, weights, columns.shape[1]) * root) @ solver.T / scale
 
@@ -200,7 +200,7 @@ def compute_aicc(misfit: float, count: int, terms: int, signal: float) -> float:
 
 
 SIZE_AXES = ("message / B", "time / s")  # default labels of the axes
-ROUNDING = 1e-15  # seconds: rounding errors of exact simulations
+ROUNDING_SECONDS = 1e-15  # seconds: rounding errors of exact simulations
 
 
 def make_curve(
@@ -219,7 +219,7 @@ def make_curve(
     samples.
     """
     x, measured, fitted = (np.asarray(column, dtype=float) for column in (x, measured, fitted))
-    measured, fitted = (np.where(np.abs(column) < ROUNDING, 0.0, column) for column in (measured, fitted))
+    measured, fitted = (np.where(np.abs(column) < ROUNDING_SECONDS, 0.0, column) for column in (measured, fitted))
     scale = np.where(measured == 0, 1.0, measured)
     relative = (fitted - measured) / scale
     aic = compute_aicc(float(np.mean(relative**2)), len(x), terms + 1, 1.0)
@@ -253,7 +253,7 @@ def make_sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> 
     The error at a held-out sample is that of interpolation between its neighbours.
     """
     x = np.asarray(x, dtype=float)
-    predicted = np.where(np.isclose(predicted, y[0], rtol=1e-12, atol=ROUNDING), y[0], predicted)
+    predicted = np.where(np.isclose(predicted, y[0], rtol=1e-12, atol=ROUNDING_SECONDS), y[0], predicted)
     return make_curve(
         title,
         x,

@@ -31,9 +31,11 @@ TRIP_KINDS = (
     (1, 0, 1),
 )  # n, delay, late: the round trips of each size
 NO_LATENCY = "not distinguishable from 0: the overheads alone take longer than half a round trip"
-SHORT = 256  # bytes: overheads and latency are those of messages up to this size, in which copying is negligible
+MAX_SHORT_BYTES = (
+    256  # bytes: overheads and latency are those of messages up to this size, in which copying is negligible
+)
 NEVER = np.inf  # bytes: no message uses rendezvous
-MAX_ERROR = 0.1  # of a one-way time, above which the fit has a note
+MAX_TRIP_ERROR = 0.1  # of a one-way time, above which the fit has a note
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class RoundTrips:
     @property
     def short(self) -> Array:
         """Whether each size is short."""
-        return self.size <= max(SHORT, self.size.min())
+        return self.size <= max(MAX_SHORT_BYTES, self.size.min())
 
     @property
     def short_overheads(self) -> tuple[Array, Array]:
@@ -68,7 +70,7 @@ class RoundTrips:
         worst = np.abs(errors).argmax()
         size_text = format_bytes(int(self.size[worst]))
         share = f"{100 * errors[worst]:+.0f} %"
-        return f"half a round trip is missed by {share} at {size_text}" if abs(errors[worst]) > MAX_ERROR else ""
+        return f"half a round trip is missed by {share} at {size_text}" if abs(errors[worst]) > MAX_TRIP_ERROR else ""
 
 
 def list_pair_probes(observed: Observed) -> dict[Pair, str]:

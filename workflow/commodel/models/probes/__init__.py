@@ -13,7 +13,7 @@ import numpy as np
 
 from commodel.errors import UserError, suggest_name
 from commodel.hierarchy import Hierarchy
-from commodel.models.keys import SAME, Pair
+from commodel.models.keys import SAME_NODE, Pair
 from commodel.patterns.schedule import Schedule
 from commodel.records import Case
 
@@ -80,7 +80,7 @@ ProbePlan = Iterable[tuple[CasePlacement, Settings]]  # the cases of a probe
 
 def place_spread(site: Site, ranks: int) -> CasePlacement:
     """Return ranks in blocks over all nodes. If there are two ranks, the placement names their node types as a pair."""
-    pair = str(Pair(site.find_type(0), SAME if site.nodes == 1 else site.find_type(1))) if ranks == 2 else ""
+    pair = str(Pair(site.find_type(0), SAME_NODE if site.nodes == 1 else site.find_type(1))) if ranks == 2 else ""
     return CasePlacement(ranks, f"block:{-(-ranks // site.nodes)}", pair=pair)
 
 
@@ -102,7 +102,7 @@ def place_one_per_node(site: Site, max_ranks: int) -> CasePlacement:
 def place_on_one_node(site: Site, ranks: int) -> list[CasePlacement]:
     """Return all ranks on one node, once for each type of node with enough cores."""
     return [
-        CasePlacement(ranks, f"block:{ranks}", (nodes[0],), str(Pair(name, SAME)))
+        CasePlacement(ranks, f"block:{ranks}", (nodes[0],), str(Pair(name, SAME_NODE)))
         for name, nodes in site.members().items()
         if ranks <= site.count_cores(name)
     ]

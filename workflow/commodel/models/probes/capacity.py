@@ -50,9 +50,9 @@ SUCCESSIVE_BYTES, SUCCESSIVE_MESSAGES = 4096, 32  # size and number of messages 
 OPPOSITE_MESSAGES = 8  # messages in the opposite direction of one
 TINY_BYTES = 1  # bytes: its time does not depend on the link
 MIN_CAPACITY_BYTES = 1024  # smallest message for which capacities are measured
-STRIDES = 4, 6, 8, 12  # multiples of usual numbers of parallel links
+STRIDE_FACTORS = 4, 6, 8, 12  # multiples of usual numbers of parallel links
 MAX_PORT_FLOWS = 8  # nodes with which the rank of a node communicates at a time
-MAX_DISTANT = 3  # distant nodes of cases `unequal`
+MAX_DISTANT_NODES = 3  # distant nodes of cases `unequal`
 COMPUTE_SECONDS = 2e-3  # before a rank takes a message
 MIN_START_BYTES = 256  # smallest message of case `start`
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, rank distance of each, and the nodes of the ranks
@@ -100,7 +100,7 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
             yield from cases(NODE, "out", largest, placement, directions=(1,), bytes=length)
         for length in (*medium, size) if site.levels.groups else ():
             yield from cases(NODE, "far", count, far, directions=(1,), bytes=length)
-        for distant in far.where[1 : 1 + MAX_DISTANT] if site.levels.groups else ():
+        for distant in far.where[1 : 1 + MAX_DISTANT_NODES] if site.levels.groups else ():
             three_nodes = CasePlacement(3, "block:1", (*ports[1], distant))
             yield from cases(NODE, "unequal", 1, three_nodes, directions=(1,))
     if 1 in ports and (ranks := min(map(site.count_cores, map(site.find_type, ports[1])))) > 1:
@@ -231,7 +231,7 @@ def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
     for parent in _list_sibling_groups(site, distance)[:1]:
         senders = parent[len(parent) // 2]
         other_nodes = np.concatenate([group for number, group in enumerate(parent) if number != len(parent) // 2])
-        for stride in STRIDES:
+        for stride in STRIDE_FACTORS:
             same_remainder = other_nodes[other_nodes % stride == other_nodes[0] % stride][: min(len(senders), 8)]
             if len(same_remainder) > 2:
                 yield len(same_remainder), stride, (*senders[: len(same_remainder)].tolist(), *same_remainder.tolist())

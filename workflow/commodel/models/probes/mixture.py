@@ -22,12 +22,12 @@ from commodel.models.probes import PLAYER, SIZE_RATIO, CasePlacement, Probe, Pro
 from commodel.models.probes.node_pairs import MIN_NODES
 
 MAX_RANKS = 128
-SMALLEST_SIZE = 64  # bytes; shorter messages never saturate a link
+MIN_BYTES = 64  # bytes; shorter messages never saturate a link
 TURN_AROUND = 3  # the turn in which messages are passed on; turns 1 and 2 are shuffled
 TURN_STREAM, TURN_WITHIN, TURN_FAN = 4, 5, 6  # turns: stream, within a node, one to others
 REPEATED_MESSAGES = 8
 FAN_RECEIVERS = 8  # receivers of one node
-SHORT_BYTES = 64 << 10  # a single trip of a longer message is long enough to be timed
+MAX_SHORT_BYTES = 64 << 10  # a single trip of a longer message is long enough to be timed
 
 
 def plan(site: Site, sizes: list[int]) -> ProbePlan:
@@ -69,7 +69,7 @@ def _place_between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:
 
 def _list_sizes(size: int, thinning: int) -> Iterator[int]:
     """Yield sizes from the largest down."""
-    while size >= SMALLEST_SIZE:
+    while size >= MIN_BYTES:
         yield size
         size //= SIZE_RATIO**thinning
 
@@ -80,7 +80,7 @@ def make_pattern(case: Settings) -> Schedule:
     if case["turn"] == TURN_STREAM:
         return Schedule.of(2, np.arange(REPEATED_MESSAGES), 0, 1, case["bytes"])
     if case["turn"] in (TURN_WITHIN, TURN_FAN):
-        steps = np.arange(2 * REPEATED_MESSAGES if case["bytes"] <= SHORT_BYTES else 2).repeat(len(ranks) - 1)
+        steps = np.arange(2 * REPEATED_MESSAGES if case["bytes"] <= MAX_SHORT_BYTES else 2).repeat(len(ranks) - 1)
         partners = np.resize(ranks[1:], len(steps))
         ends = np.where(steps % 2, partners, 0), np.where(steps % 2, 0, partners)
         return Schedule.of(len(ranks), steps, *ends, case["bytes"], root=0)

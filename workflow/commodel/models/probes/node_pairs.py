@@ -24,13 +24,13 @@ from commodel.models.probes import (
 from commodel.patterns.schedule import Schedule
 
 PAIRS_PER_CLASS = 3  # of a distance class, or of a distance in nodes
-DENSE_FROM = 64  # bytes, above which one pair has each power of two, 1.5 times that, and just below the next
+MIN_DENSE_BYTES = 64  # bytes, above which one pair has each power of two, 1.5 times that, and just below the next
 MIN_NODES = 4
 TYPE_PAIRS_STEP = 0  # distance of the pairs that compare node types
-SMALL_SIZE = 8  # bytes
+SMALL_BYTES = 8  # bytes
 LARGE_BYTES = 256 << 10  # minimum of the large message
-TRIPS = 8  # successive round trips of the small message, so that skew is negligible
-PAIRS_PER_NODE = 8  # of the large message, maximum
+SMALL_TRIPS = 8  # successive round trips of the small message, so that skew is negligible
+MAX_LARGE_PAIRS_PER_NODE = 8  # of the large message, maximum
 MAX_PAIRS = 4096  # of the small message: all pairs of 90 nodes
 MAX_LARGE_PAIRS = 1024  # of the large message; one pair is measured after another
 
@@ -50,7 +50,7 @@ def list_dense_sizes(largest: int) -> list[int]:
     return [
         *(
             size
-            for power in list_powers_of_two(DENSE_FROM, largest)
+            for power in list_powers_of_two(MIN_DENSE_BYTES, largest)
             for size in (power, 3 * power // 2)
             if size <= largest
         ),
@@ -97,7 +97,7 @@ def plan_evenness(site: Site, sizes: list[int]) -> ProbePlan:
     )
     for step, one, two in pairs:
         common = {"one": one, "two": two, "nodes": site.nodes, "step": step}
-        for size, trips in dict.fromkeys(((SMALL_SIZE, TRIPS), (max(sizes), 1))):
+        for size, trips in dict.fromkeys(((SMALL_BYTES, SMALL_TRIPS), (max(sizes), 1))):
             yield CasePlacement(site.nodes, "block:1"), {**common, "trips": trips, "bytes": size}
 
 
@@ -117,8 +117,8 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
     order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
     large = max(LARGE_BYTES, *sizes)
     small_pairs = sample_pairs(site.nodes, site.nodes, MAX_PAIRS) if site.nodes > 1 else []
-    large_pairs = sample_pairs(site.nodes, PAIRS_PER_NODE, MAX_LARGE_PAIRS) if site.nodes > 1 else []
-    for bytes, trips, pairs in ((SMALL_SIZE, TRIPS, small_pairs), (large, 1, large_pairs)):
+    large_pairs = sample_pairs(site.nodes, MAX_LARGE_PAIRS_PER_NODE, MAX_LARGE_PAIRS) if site.nodes > 1 else []
+    for bytes, trips, pairs in ((SMALL_BYTES, SMALL_TRIPS, small_pairs), (large, 1, large_pairs)):
         for one, two in pairs:
             ends = {"one": order[one], "two": order[two], "nodes": site.nodes}
             yield placement, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
@@ -142,7 +142,7 @@ def build_round_trips(case: Settings) -> Schedule:
     return Schedule.of(case["nodes"], step, src, dst, case["bytes"], root=one)
 
 
-DISTANCE = Probe(
+DISTANCE_PROBE = Probe(
     "distance",
     "round trips at each distance class",
     ("apart", "bytes"),
@@ -150,7 +150,7 @@ DISTANCE = Probe(
     program=PLAYER,
     pattern=lambda case: make_round_trip(case["bytes"], case["bytes"]),
 )
-EVENNESS = Probe(
+EVENNESS_PROBE = Probe(
     "evenness",
     "round trips between nodes across the machine, to check uniformity",
     ("one", "two", "nodes", "step", "trips", "bytes"),
@@ -159,7 +159,7 @@ EVENNESS = Probe(
     optional=True,
     pattern=build_round_trips,
 )
-NODE_PAIRS = Probe(
+NODE_PAIRS_PROBE = Probe(
     "nodepairs",
     "round trips between pairs of nodes",
     ("one", "two", "nodes", "trips", "bytes", "alone"),

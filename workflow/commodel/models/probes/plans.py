@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from commodel.models.fitting.round_trips import TRIP_KINDS
-from commodel.models.keys import SAME, Pair
+from commodel.models.keys import SAME_NODE, Pair
 from commodel.models.probes import (
     BETWEEN,
     EVERYWHERE,
@@ -39,7 +39,7 @@ from commodel.models.probes import (
 )
 from commodel.patterns.schedule import Schedule
 
-MTU = 1500  # bytes
+MTU_BYTES = 1500  # bytes
 MAX_CHAIN_HEIGHT = 32
 MAX_SENDERS = 8  # senders to one rank, in streams and floods
 MAX_FAN_RANKS = 129
@@ -48,7 +48,7 @@ ROUND_WAYS = ("isend", "list", "put")
 STREAM_LENGTHS = (4, 12)  # messages of each sender
 FRAME_BYTES = 1472  # plus headers one Ethernet frame
 DATAGRAM_COUNTS = (64, 256, 1024, 4096)
-SUPERSTEP_MESSAGES, MOST_SUPERSTEP_RANKS = (0, 1, 2, 4, 8), 64
+SUPERSTEP_MESSAGES, MAX_SUPERSTEP_RANKS = (0, 1, 2, 4, 8), 64
 REUSED_BUFFER, NEW_BUFFER = "ctc", "anew"  # paths of copies: into the same buffer every time, into a new one
 MMAP_BYTES = 32 << 20  # bytes: glibc returns larger buffers to the system when freed
 OVERLAPPING_MESSAGES = 16  # messages
@@ -62,7 +62,7 @@ def list_combinations(placement: CasePlacement, **settings: object) -> ProbePlan
 
 def list_packet_sizes(sizes: list[int]) -> list[int]:
     """Return sizes of messages that fit into one packet."""
-    return sorted({*(size for size in sizes if size < MTU), MTU})
+    return sorted({*(size for size in sizes if size < MTU_BYTES), MTU_BYTES})
 
 
 def plan_pingpong(site: Site, sizes: list[int]) -> ProbePlan:
@@ -164,7 +164,7 @@ def place_triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
     if len(nodes) >= 3:
         return [CasePlacement(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
     if site.cores >= 3:
-        return [CasePlacement(3, "block:3", (nodes[0],), str(Pair(first, SAME)))]
+        return [CasePlacement(3, "block:3", (nodes[0],), str(Pair(first, SAME_NODE)))]
     other_nodes = [node for node in range(site.nodes) if node not in nodes][:2]
     if len(other_nodes) == 2 and place_on_node_pairs(site):
         return [CasePlacement(3, "block:1", (nodes[0], *other_nodes), str(Pair(first, site.find_type(other_nodes[0]))))]
@@ -280,7 +280,7 @@ def plan_flood(site: Site, sizes: list[int]) -> ProbePlan:
 
 def plan_hrelation(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield supersteps of several h, on several numbers of ranks."""
-    max_ranks = min(site.ranks, MOST_SUPERSTEP_RANKS)
+    max_ranks = min(site.ranks, MAX_SUPERSTEP_RANKS)
     for procs in sorted({1 << power for power in range(1, max_ranks.bit_length())} | {max_ranks}):
         yield from list_combinations(place_spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET)
 
@@ -315,8 +315,11 @@ def plan_memcopy(site: Site, sizes: list[int]) -> ProbePlan:
     return [(place_spread(site, 2), {"path": path, "bytes": size}) for path, size in cases]
 
 
-PRTT, FAN = ("n", "delay", "late", "bytes"), ("direction", "how", "n", "bytes", "answer")  # columns of programs
-TABLE = (
+PRTT_COLUMNS, FAN_COLUMNS = (
+    ("n", "delay", "late", "bytes"),
+    ("direction", "how", "n", "bytes", "answer"),
+)  # columns of programs
+PROBE_LIST = (
     Probe(
         "pingpong",
         "round trip of one message",
@@ -329,7 +332,7 @@ TABLE = (
     Probe(
         "prtt",
         "round trip of a burst, with delays: LogGP value by value",
-        PRTT,
+        PRTT_COLUMNS,
         plan_prtt,
         classes=EVERYWHERE,
         pattern=make_plain_round_trip,
@@ -337,7 +340,7 @@ TABLE = (
     Probe(
         "pairprtt",
         "parametrised round trips by pair of types",
-        PRTT,
+        PRTT_COLUMNS,
         plan_pairprtt,
         program="prtt",
         optional=True,
@@ -351,22 +354,22 @@ TABLE = (
         pattern=make_chain,
         on_overlay=lambda case: OnOverlay(f"chain:{case['height']}"),
     ),
-    Probe("fan", "N-to-1 and 1-to-N", FAN, plan_fan, pattern=make_fan, on_overlay=make_overlay_fan),
+    Probe("fan", "N-to-1 and 1-to-N", FAN_COLUMNS, plan_fan, pattern=make_fan, on_overlay=make_overlay_fan),
     Probe(
         "wave",
         "round trip of a wave from the root",
-        FAN,
+        FAN_COLUMNS,
         plan_wave,
         program="fan",
         pattern=make_fan,
         on_overlay=lambda case: OnOverlay(f"flat:{case['n']}"),
     ),
-    Probe("round", "1-to-n and n-to-1 round trip", FAN, plan_round, program="fan", pattern=make_fan),
+    Probe("round", "1-to-n and n-to-1 round trip", FAN_COLUMNS, plan_round, program="fan", pattern=make_fan),
     Probe("post", "posting n operations", ("how", "n", "bytes"), plan_post),
     Probe(
         "triplet",
         "one-to-two round trips",
-        FAN,
+        FAN_COLUMNS,
         plan_triplet,
         program="fan",
         optional=True,
@@ -401,10 +404,10 @@ TABLE = (
     Probe("work", "local reduction", ("bytes",), plan_work),
     Probe("memcopy", "memory copies", ("path", "bytes"), plan_memcopy),
     capacity.PROBE,
-    node_pairs.DISTANCE,
-    node_pairs.EVENNESS,
-    node_pairs.NODE_PAIRS,
+    node_pairs.DISTANCE_PROBE,
+    node_pairs.EVENNESS_PROBE,
+    node_pairs.NODE_PAIRS_PROBE,
     mixture.PROBE,
     verify.PROBE,
 )
-PROBES = {entry.name: entry for entry in sorted(TABLE, key=lambda entry: entry.name)}
+PROBES = {entry.name: entry for entry in sorted(PROBE_LIST, key=lambda entry: entry.name)}

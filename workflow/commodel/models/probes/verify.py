@@ -24,12 +24,14 @@ INPUTS = {  # names in the program
 }
 INPUTS_OF_FIXED_LENGTH = ("empty", "few")  # inputs that determine the length of the message
 MAX_RANKS = 9  # one more than a power of two
-SIZE = 4096  # bytes
+VERIFIED_BYTES = 4096  # bytes
 
 
 def plan(site: Site, sizes: list[int]) -> ProbePlan:
     placement = place_spread(site, min(site.ranks, MAX_RANKS))
-    return [(placement, settings) for name in INPUTS for settings in list_cases(name, placement.ranks, [SIZE])]
+    return [
+        (placement, settings) for name in INPUTS for settings in list_cases(name, placement.ranks, [VERIFIED_BYTES])
+    ]
 
 
 def list_cases(operation: str, ranks: int, sizes: Collection[int], also: Collection[int] = ()) -> Iterator[Settings]:

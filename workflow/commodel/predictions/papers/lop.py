@@ -12,7 +12,7 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.evaluation.values import TABLE
-from commodel.models.families.lop import FUNCTIONS, time_rounds
+from commodel.models.families.lop import FUNCTIONS_OF_WAY, time_rounds
 from commodel.models.fitting.regression import fit_line
 from commodel.models.keys import make_sample_key
 from commodel.models.parameter_sets import read_published
@@ -66,14 +66,14 @@ def list_partners(*times: Mapping[int, float]) -> Array:
 def compute_overlapping_overheads(parameters: ParameterSet, how: str, partners: Array) -> Array:
     """Return each message's share of the overheads of n − 1 messages, which a prediction includes and a round trip does
     not."""
-    overhead = FUNCTIONS[how][1]
+    overhead = FUNCTIONS_OF_WAY[how][1]
     both = evaluate_at(parameters, overhead, np.array([1.0])) + evaluate_at(parameters, overhead, partners)
     return (partners - 1) / partners * both
 
 
 def compute_fitted_trip(parameters: ParameterSet | None, how: str, partners: Array) -> Array:
     """Return the fitted round trip over n; NaN without measurements."""
-    rtt = FUNCTIONS[how][0]
+    rtt = FUNCTIONS_OF_WAY[how][0]
     if parameters is None or f"{rtt}.a" not in parameters.values:
         return np.full(len(partners), nan)
     return evaluate_at(parameters, rtt, partners) - compute_overlapping_overheads(parameters, how, partners)
@@ -90,7 +90,7 @@ def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, 
         "fitted": compute_fitted_trip(fitted, how, partners),
     }
     lines = (
-        Line("paper, fitted to the least", SMOOTH, evaluate_at(paper, FUNCTIONS[how][0], SMOOTH), "dashed", -1),
+        Line("paper, fitted to the least", SMOOTH, evaluate_at(paper, FUNCTIONS_OF_WAY[how][0], SMOOTH), "dashed", -1),
         Line(f"{word}, least", tuple(least), tuple(least.values()), "dots"),
         Line(f"{word}, average", tuple(mean), tuple(mean.values()), "dots", 1),
         Line("fitted to medians", SMOOTH, compute_fitted_trip(fitted, how, SMOOTH)),
@@ -107,7 +107,7 @@ def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, 
                 {"partners": partners},
                 ours,
                 "by the function printed in section 4.7, which was fitted to the smallest times",
-                evaluate_at(paper, FUNCTIONS[how][0], partners),
+                evaluate_at(paper, FUNCTIONS_OF_WAY[how][0], partners),
             ),
         ),
         (Panel("round trip per message", "partners", MESSAGE, lines, "x"),),

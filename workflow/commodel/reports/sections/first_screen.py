@@ -17,7 +17,7 @@ from commodel.compare import combined_prediction
 from commodel.compare.alternatives import find_fastest
 from commodel.compare.comparison import summarize_choices, summarize_errors
 from commodel.compare.model_ranking import (
-    FAIR,
+    MAX_MU_FAIR,
     drop_equal_models,
     find_base_operations,
     find_best_model,
@@ -399,7 +399,8 @@ def summarize_best_model(held_out: pd.DataFrame, best: pd.Series) -> Tile:
     poor = [
         name
         for name, part in group_by_operation(held_out)
-        if (own := part.loc[(part["family"] == best["family"]) & part["mu"].notna(), "mu"]).size and own.mean() > FAIR
+        if (own := part.loc[(part["family"] == best["family"]) & part["mu"].notna(), "mu"]).size
+        and own.mean() > MAX_MU_FAIR
     ]
     line += f" Poor for {shorten_list(poor, 3)}." if poor else ""
     return Tile(question, f"{best['family']}, error {format_error(best['mu_mean'])}", line)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 
 from commodel.compare.comparison import (
-    STEADY_RATIO,
+    MAX_STEADY_RATIO,
     Measurement,
     compute_spreads,
     has_schedule,
@@ -21,7 +21,7 @@ from commodel.compare.comparison import (
     select_measured_points,
 )
 from commodel.compare.model_ranking import rank_models
-from commodel.compare.recalibration import CALIBRATED, differs_from_one
+from commodel.compare.recalibration import BASIS_SAME_POINTS, differs_from_one
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.validity import Validity, ValidityKind, are_of
@@ -124,21 +124,21 @@ def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mappi
     """Return remarks on measured points. Simulated machines have no caches and no other users."""
     real = comparison.loc[comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED_COLUMNS]
     real = real.assign(spread=compute_spreads(real))
-    steady = real[real["spread"] <= STEADY_RATIO]
+    steady = real[real["spread"] <= MAX_STEADY_RATIO]
     return [*_find_unsteady_medians(real), *_find_slow_kernels(steady), *_find_busy_machines(real, provenance)]
 
 
 def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     lines = []
     for platform, points in real.drop_duplicates("point").groupby("platform"):
-        if wild := int((points["spread"] > STEADY_RATIO).sum()):
+        if wild := int((points["spread"] > MAX_STEADY_RATIO).sum()):
             verb = "is" if wild == 1 else "are"
             sentence = f"{wild} of {format_count(len(points), 'median')} {verb} uncertain by a factor of"
             worst = round_to_two_digits(points["spread"].max())
             lines.append(
                 Remark(
                     platform,
-                    f"{sentence} {STEADY_RATIO:g} or more ({worst} at worst). Measure again on an idle machine.",
+                    f"{sentence} {MAX_STEADY_RATIO:g} or more ({worst} at worst). Measure again on an idle machine.",
                 )
             )
     return lines
@@ -186,7 +186,7 @@ MAX_ALLOCATIONS = 3  # on the first screen
 
 def describe_settings(drift: pd.DataFrame) -> list[Remark]:
     """Return remarks on allocations that differ significantly at the same points, the largest difference first."""
-    calibrated = drift[drift["against"] == CALIBRATED]
+    calibrated = drift[drift["against"] == BASIS_SAME_POINTS]
     lines = []
     for row in calibrated.to_dict("records"):
         parts = [

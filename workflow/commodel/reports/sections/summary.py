@@ -12,7 +12,7 @@ import pandas as pd
 from commodel.compare.alternatives import find_fastest, join_sizes
 from commodel.compare.comparison import select_measured_points, summarize_choices
 from commodel.compare.model_ranking import (
-    FAIR,
+    MAX_MU_FAIR,
     drop_equal_models,
     find_best_model,
     find_equal_models,
@@ -176,7 +176,7 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
         first = find_best_model(some_rows)
         if first is None:
             poor.append(f"{operation} (no comparable point)")
-        elif first["mu_mean"] > FAIR:
+        elif first["mu_mean"] > MAX_MU_FAIR:
             poor.append(f"{operation} (best: {first['family']}, {first['mu_mean']:.2f})")
     return [*lines, f"No model predicts {join_words(poor)} well."] if poor else lines
 

@@ -16,7 +16,7 @@ from commodel.models.families import find_family
 from commodel.models.keys import parse_key
 from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
-from commodel.predictions.validity import SHORT_MESSAGE
+from commodel.predictions.validity import MIN_COUNTED_BYTES
 from commodel.reports.charts import PALETTE
 from commodel.reports.elements import Axis, choose_number_format, to_plain_value
 from commodel.reports.xlsx.calculator.cells import (
@@ -365,7 +365,7 @@ def _describe_limits(entry: Calculable) -> tuple[str, str]:
         return f'"{always}"', always
     low, high = (int(end) for end in probed)
     ends = f"{format_bytes(low)} to {format_bytes(high)}"
-    least = low if low > SHORT_MESSAGE or not entry.values.entry.uses_bytes else 0
+    least = low if low > MIN_COUNTED_BYTES or not entry.values.entry.uses_bytes else 0
     wanted = "beyond what was probed" if entry.values.entry.uses_bytes else "size not modelled, valid for"
     extrapolated = "; ".join(filter(None, (f"{wanted}: {ends}", always)))
     inside = least <= START["bytes"] <= high
