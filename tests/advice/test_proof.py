@@ -116,23 +116,23 @@ def test_intervals_reach_as_far_as_cases_without_a_rule_want_them():
     """One case of twenty may miss 1 by chance, the next may not."""
     holding = [_same(0.9, 1.1)] * 18
     by_chance = compute_control([*holding, _same(0.9, 1.1), _same(1.5, 1.6)])
-    assert (by_chance.cases, by_chance.differ, by_chance.wider) == (20, 1, 0.0)
+    assert (by_chance.cases, by_chance.excluding_one, by_chance.log_margin) == (20, 1, 0.0)
     changed = compute_control([*holding, _same(0.8, 0.9), _same(1.5, 1.6)])
-    assert (changed.differ, np.exp(changed.wider)) == (2, pytest.approx(1 / 0.9))
-    assert _same(1.05, 1.2).widened(changed.wider).low == pytest.approx(1.05 * 0.9)
-    assert not _same(1.05, 1.2).widened(changed.wider).pays
-    assert _same(1.2, 1.3).widened(changed.wider).pays
-    assert average_gains([compute_gain([1, 1, 1], [2, 2, 2])], changed.wider) == pytest.approx((2, 1.8, 2 / 0.9))
-    assert compute_control([]).wider == 0
+    assert (changed.excluding_one, np.exp(changed.log_margin)) == (2, pytest.approx(1 / 0.9))
+    assert _same(1.05, 1.2).widened(changed.log_margin).low == pytest.approx(1.05 * 0.9)
+    assert not _same(1.05, 1.2).widened(changed.log_margin).pays
+    assert _same(1.2, 1.3).widened(changed.log_margin).pays
+    assert average_gains([compute_gain([1, 1, 1], [2, 2, 2])], changed.log_margin) == pytest.approx((2, 1.8, 2 / 0.9))
+    assert compute_control([]).log_margin == 0
 
 
 def test_the_control_widens_no_honest_intervals_by_much():
     random = np.random.default_rng(5)
     pairs = random.lognormal(0, 0.1, (200, 40, 4))
-    wider = [compute_control(compute_gain([1.0] * 4, row) for row in cases).wider for cases in pairs]
+    wider = [compute_control(compute_gain([1.0] * 4, row) for row in cases).log_margin for cases in pairs]
     assert np.median(wider) < 0.02
     drifting = compute_control(compute_gain([1.0] * 4, row * 1.3) for row in pairs[0])
-    assert drifting.wider > 0.15
+    assert drifting.log_margin > 0.15
 
 
 WORKLOADS = [PlacedWorkload("reduce", 8, "block", size) for size in (64, 4096)]

@@ -207,7 +207,7 @@ def test_workloads_that_are_left_alone_together_by_hand():
     )
     logs = np.log([arm.prediction for arm in arms.arms])
     assert arms.groups.tolist() == [0, 2]
-    assert np.exp(arms.least(logs)) == pytest.approx([6, 4])
+    assert np.exp(arms.minimum_times(logs)) == pytest.approx([6, 4])
     assert [arms.arms[arm].algorithm for arm in arms.choose_fastest(logs)] == [
         "ring",
         DEFAULT_BESIDE_RULES,

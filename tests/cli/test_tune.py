@@ -261,9 +261,9 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
         prove_rules(replace(machine(tmp_path / str(turn)), turn=turn), "trial", choices, 3, lambda text: None)
         for turn in (1.0, 1.2)
     )
-    assert (quiet.control.cases, quiet.control.differ, quiet.control.wider) == (4, 0, 0)
-    assert (turning.control.cases, turning.control.differ) == (4, 4)
-    assert turning.control.wider == pytest.approx(log(1.2), rel=2e-3)
+    assert (quiet.control.cases, quiet.control.excluding_one, quiet.control.log_margin) == (4, 0, 0)
+    assert (turning.control.cases, turning.control.excluding_one) == (4, 4)
+    assert turning.control.log_margin == pytest.approx(log(1.2), rel=2e-3)
     rows = {row.workload: row for row in turning.rows}
     assert rows[CASES[0]].gain.times == pytest.approx(1.2)
     real = {row.workload: row.gain.times for row in quiet.rows}[CASES[2]]
@@ -283,7 +283,7 @@ def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_pat
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[2]: "scatter-allgather"}
     place = replace(machine(tmp_path), device={"bcast": 1.04})
     trial = prove_rules(place, "trial", choices, 3, lambda text: None, spread=True)
-    assert (trial.control.cases, trial.control.differ) == (3, 0)
+    assert (trial.control.cases, trial.control.excluding_one) == (3, 0)
     assert select_for_proof(trial)[CASES[2]] == "scatter-allgather"
     noisy = [
         compute_gain([2, 1, 4], [1, 1, 1]),

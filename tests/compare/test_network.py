@@ -38,7 +38,7 @@ def test_one_switch_is_one_class():
     pairs = all_pairs(8)
     distances = learn_distances(pairs, *measured(pairs, Hierarchy.of({"leaf": [0] * 8})), 8)
     assert distances.classes == 1
-    assert not distances.of.any()
+    assert not distances.class_of_pair.any()
     assert not distances.hierarchy.groups
     assert distances.slow == distances.slow_pairs == ()
 
@@ -48,7 +48,7 @@ def test_two_levels_come_back_however_nodes_are_numbered(column):
     pairs, hierarchy = all_pairs(8), Hierarchy.of({"leaf": column})
     distances = learn_distances(pairs, *measured(pairs, hierarchy), 8)
     assert distances.classes == 2
-    assert (distances.of == hierarchy.distance(*pairs.T) - 1).all()
+    assert (distances.class_of_pair == hierarchy.distance(*pairs.T) - 1).all()
     assert distances.hierarchy.settings == {"leaf": column}
 
 
@@ -57,7 +57,7 @@ def test_three_classes_are_two_levels():
     pairs = all_pairs(12)
     distances = learn_distances(pairs, *measured(pairs, hierarchy), 12)
     assert distances.hierarchy.settings == hierarchy.settings
-    assert (distances.of == hierarchy.distance(*pairs.T) - 1).all()
+    assert (distances.class_of_pair == hierarchy.distance(*pairs.T) - 1).all()
 
 
 @pytest.mark.parametrize("factors", [(1.0, 10.0), (1.5, 1.0), (3.0, 3.0)])
@@ -70,7 +70,7 @@ def test_a_slow_cable_is_named_and_makes_no_class(factors, column):
     assert distances.classes == len(set(column))
     if len(set(column)) > 1:
         assert distances.hierarchy.settings == {"leaf": column}
-    assert ((distances.of == -1) == (pairs == 5).any(axis=1)).all()
+    assert ((distances.class_of_pair == -1) == (pairs == 5).any(axis=1)).all()
 
 
 def test_two_slow_nodes_of_sixteen_are_both_named():
@@ -202,7 +202,7 @@ def test_levels_that_are_not_separated_are_said():
     assert distances.hierarchy.settings == found
     entry, _ = distances.mixed_classes
     assert entry.number == 1
-    low, high = np.percentile(times[distances.of == 1], [5, 95], axis=0)
+    low, high = np.percentile(times[distances.class_of_pair == 1], [5, 95], axis=0)
     assert entry.spread == pytest.approx(tuple(high / low))
     assert entry.noise == pytest.approx((np.exp(0.02),) * 2)
     assert entry.widest == 0

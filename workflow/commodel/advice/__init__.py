@@ -168,7 +168,7 @@ def advise(
             **{name: getattr(combined, name) for name in ("regret", "behind", "as_good", "support")},
             "period": period,
             "front": find_pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
-            "doubt": panel.doubts,
+            "doubt": panel.validity_texts,
         }
     )
     choices = rows["alternative"].tolist()

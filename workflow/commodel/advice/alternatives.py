@@ -37,10 +37,10 @@ from commodel.records import Point
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
-MAX_TREES_OF_KIND = 400  # of a kind; of more, as many as that, evenly spread
+MAX_TREES_OF_KIND = 400  # trees of a kind; if there are more, this number of them, evenly spread
 RADICES = range(2, 9)
-PREFERRED_NAMES = ("linear", "binomial")  # of names for the same messages, those to go by
-MAX_SEGMENTS = 256  # with more, only the constant cost of a message counts
+PREFERRED_NAMES = ("linear", "binomial")  # preferred names of algorithms with the same messages
+MAX_SEGMENTS = 256  # segments; with more, the constant time of a message dominates
 SEGMENT_BYTES = tuple(1 << power for power in range(8, 21, 2))  # 256 B to 1 MiB
 WINDOW_SIZES = tuple(1 << power for power in range(12))
 
@@ -95,20 +95,20 @@ def find_growing_trees(kind: str, leaves: int) -> list[str]:
     """Return the smallest and the largest tree of a kind with this number of leaves, if each further node adds a leaf
     or none. None if no tree of this size exists."""
 
-    def first_with(wanted: int) -> int:
-        low, high = wanted + 1, 2 * wanted
-        while make_tree(f"{kind}{high}").leaves < wanted:
+    def first_with(leaf_count: int) -> int:
+        low, high = leaf_count + 1, 2 * leaf_count
+        while make_tree(f"{kind}{high}").leaves < leaf_count:
             low, high = high + 1, 2 * high
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if make_tree(f"{kind}{middle}").leaves >= wanted else (middle + 1, high)
+            low, high = (low, middle) if make_tree(f"{kind}{middle}").leaves >= leaf_count else (middle + 1, high)
         return low
 
     try:
-        ends = sorted({first_with(leaves), first_with(leaves + 1) - 1})
+        sizes = sorted({first_with(leaves), first_with(leaves + 1) - 1})
     except UserError:
         return []
-    return [f"{kind}{nodes}" for nodes in ends]
+    return [f"{kind}{nodes}" for nodes in sizes]
 
 
 def list_algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
@@ -135,8 +135,8 @@ def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]
             {count for count in RADICES if count < ranks}
             | set(list_radices(ranks) if entry.operation == "barrier" else ())
         )
-    plain = [] if entry.needs_argument else [entry.short_name]
-    return plain + [f"{entry.short_name}:{value}" for value in values]
+    without_argument = [] if entry.needs_argument else [entry.short_name]
+    return without_argument + [f"{entry.short_name}:{value}" for value in values]
 
 
 NEAR_LAYOUT = "near"
@@ -168,10 +168,10 @@ def make_combination_point(setting: Setting, combination: Mapping[str, object], 
 def count_crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
     """Return the bytes between ranks times the levels that they cross."""
     pairs = weights.tocoo()
-    ends = node[pairs.row], node[pairs.col]
-    crossed = (ends[0] != ends[1]).astype(float)
+    nodes_of_pair = node[pairs.row], node[pairs.col]
+    crossed = (nodes_of_pair[0] != nodes_of_pair[1]).astype(float)
     for column in columns:
-        crossed += column[ends[0]] != column[ends[1]]
+        crossed += column[nodes_of_pair[0]] != column[nodes_of_pair[1]]
     return float((pairs.data * crossed).sum())
 
 
@@ -181,15 +181,15 @@ MAX_NAMED_ALTERNATIVES = 4  # alternatives that a sentence names
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """What one model predicts for one alternative."""
+    """The prediction of one model for one alternative."""
 
     seconds: np.ndarray  # the estimate, then a value for each draw of the parameters
     period: float  # between waves; NaN where the model predicts no stream
     widening: float  # beyond the probed range, as a standard deviation of a logarithm
     single_message_ratio: float
     validity: Validity
-    of_stream: Validity
-    through: float | None  # the share of packets that arrives; None if the model has no buffers
+    stream_validity: Validity
+    delivered_share: float | None  # of the packets; None if the model has no buffers
 
     @classmethod
     def of(cls, model: Model, parameters: ParameterSet, pattern: Schedule, stream: Stream | None) -> "Assessment":
@@ -200,25 +200,25 @@ class Assessment:
         seconds = np.broadcast_to(model.cost(pattern), model.rows)
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
             raise UserError("it predicts a time of 0, or no number")
-        period, of_stream = np.nan, validity
+        period, stream_validity = np.nan, validity
         if stream and predicts_streams(model.entry):
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
-            (of_stream,) = assess_validity(model.estimate, parameters, one_size, ENDLESS)
-        through = model.entry.delivered and model.entry.delivered(one_size, model.estimate.values)
+            (stream_validity,) = assess_validity(model.estimate, parameters, one_size, ENDLESS)
+        delivered_share = model.entry.delivered and model.entry.delivered(one_size, model.estimate.values)
         return cls(
             np.maximum(seconds, seconds[0] * 1e-6),
             float(np.ravel(period)[0]),
             float(np.log(find_widening_factor(model.entry, parameters, one_size)[0]) / NORMAL_QUANTILE),
             float(compute_single_message_ratios(parameters, one_size)[0]),
             validity,
-            of_stream,
-            None if through is None else float(through[0]),
+            stream_validity,
+            None if delivered_share is None else float(delivered_share[0]),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Predictions of all models that can predict all alternatives, and why the others cannot."""
+    """Predictions of the models that can predict all alternatives. `missing` has the reason of each other model."""
 
     models: Mapping[str, Sequence[Assessment]]
     missing: Mapping[str, str]
@@ -231,7 +231,7 @@ class Panel:
         }
 
     @property
-    def doubts(self) -> list[str]:
+    def validity_texts(self) -> list[str]:
         """Return the models that are not valid for an alternative, and why; empty if all are."""
         return ["; ".join(self._name_models(number)) for number in range(len(next(iter(self.models.values()))))]
 
@@ -260,37 +260,39 @@ class Panel:
     def losses(self, choices: Sequence[str]) -> list[str]:
         """Return a sentence on the alternatives that lose packets, and on the models that do not predict losses; none
         without losses."""
-        through = {
-            name: [assessment.through for assessment in assessments]
+        delivered_shares = {
+            name: [assessment.delivered_share for assessment in assessments]
             for name, assessments in self.models.items()
-            if all(assessment.through is not None for assessment in assessments)
+            if all(assessment.delivered_share is not None for assessment in assessments)
         }
         lossy = {
             choice: share
-            for shares in through.values()
+            for shares in delivered_shares.values()
             for choice, share in sorted(zip(choices, shares, strict=True), key=lambda pair: pair[1])
             if share < 1
         }
         if not lossy:
             return []
-        named = ", ".join(
+        named_losses = ", ".join(
             f"{choice} {100 * (1 - share):.0f} %" for choice, share in list(lossy.items())[:MAX_NAMED_ALTERNATIVES]
         )
         more_text = f" and {len(lossy) - MAX_NAMED_ALTERNATIVES} more" if len(lossy) > MAX_NAMED_ALTERNATIVES else ""
-        unaware = [name for name in self.models if name not in through]
-        unaware_note = (
-            f"; {', '.join(unaware)} {'does' if len(unaware) == 1 else 'do'} not model losses" if unaware else ""
+        without_losses = [name for name in self.models if name not in delivered_shares]
+        without_losses_note = (
+            f"; {', '.join(without_losses)} {'does' if len(without_losses) == 1 else 'do'} not model losses"
+            if without_losses
+            else ""
         )
-        losing = f"by {', '.join(through)} a buffer overflows and packets have to be sent again"
-        return [f"{losing}: {named}{more_text}{unaware_note}"]
+        cause = f"by {', '.join(delivered_shares)} a buffer overflows and packets have to be sent again"
+        return [f"{cause}: {named_losses}{more_text}{without_losses_note}"]
 
     @cached_property
     def find_limited_streams(self) -> dict[str, str]:
         """Models that are less valid for a stream of some alternative than for one wave, and why."""
         return {
-            name: changed[0].of_stream.text
+            name: changed[0].stream_validity.text
             for name, assessments in self.models.items()
-            if (changed := [entry for entry in assessments if entry.of_stream != entry.validity])
+            if (changed := [entry for entry in assessments if entry.stream_validity != entry.validity])
         }
 
     @cached_property

@@ -29,8 +29,8 @@ from commodel.records import Point
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
-MIN_REPORTED_DOUBLINGS = 0.05  # doublings
-HELD_OUT_COLUMNS = select_fields(  # the columns that models are judged by
+MIN_REPORTED_DOUBLINGS = 0.05  # doublings; less extrapolation is not reported
+HELD_OUT_COLUMNS = select_fields(  # columns from which weights and intervals of models are computed
     COMPARISON,
     "point platform operation algorithm choice layout ranks leaves bytes nodes levels_crossed waves batch workload"
     " simulated family predicted validity measured measured_low measured_high mu held_out",
@@ -92,17 +92,21 @@ def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFr
 
 def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
     """Return the rows that decide on weights: those of the operation if there are enough points, else all."""
-    same = of_operation(held_out, operation)
-    return same if len(same) and same.groupby("family").size().max() >= MIN_POINTS_OF_OPERATION else held_out
+    of_same_operation = of_operation(held_out, operation)
+    return (
+        of_same_operation
+        if len(of_same_operation) and of_same_operation.groupby("family").size().max() >= MIN_POINTS_OF_OPERATION
+        else held_out
+    )
 
 
 def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
     """Return how many times the ranks or the bytes of each point double, or halve, outside of the measured range."""
     times = np.zeros(len(points))
     for name in ("ranks", "bytes") if len(deciding) else ():
-        wanted = np.array([max(getattr(point, name), 1) for point in points], dtype=float)
+        values = np.array([max(getattr(point, name), 1) for point in points], dtype=float)
         low, high = max(deciding[name].min(), 1), max(deciding[name].max(), 1)
-        times += np.maximum(np.log2(wanted / high), 0) + np.maximum(np.log2(low / wanted), 0)
+        times += np.maximum(np.log2(values / high), 0) + np.maximum(np.log2(low / values), 0)
     return times
 
 
@@ -114,12 +118,16 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         notes.append(
             f"{unweighted}: all weights are equal, and intervals contain no model error unless the sets have residuals"
         )
-    elif other := sorted(set(deciding["operation"].map(find_base_name)) - {find_base_name(operation)}):
-        notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
+    elif other_operations := sorted(set(deciding["operation"].map(find_base_name)) - {find_base_name(operation)}):
+        notes.append(
+            f"too little of {operation} was measured here: the weights come from {', '.join(other_operations)}"
+        )
     if doublings > MIN_REPORTED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
-        reach = f"{_find_span(*ranks)} ranks and {_find_span(*map(format_bytes, sizes))}"
-        notes.append(f"EXTRAPOLATED by {doublings:.1f} doublings: measured were {reach}; intervals are wider for that")
+        measured_range = f"{_find_span(*ranks)} ranks and {_find_span(*map(format_bytes, sizes))}"
+        notes.append(
+            f"EXTRAPOLATED by {doublings:.1f} doublings: measured were {measured_range}; intervals are wider for that"
+        )
     if changed := describe_manual_values(evidence):
         weights_note = "" if deciding.empty else "; weights come from the errors of the fitted sets"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{weights_note}")
@@ -147,7 +155,7 @@ def describe_manual_values(evidence: Evidence) -> str:
     return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
 
-INTERPOLATION_ERROR = 0.5  # of the difference of two logarithms, times the shares of both: none where measured
+INTERPOLATION_ERROR = 0.5  # times the difference of the two logarithms and both shares; 0 at measured points
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,20 +187,22 @@ def find_library_default(
     """Return the time of the MPI default with its fastest layout; None outside of the measured sizes and ranks.
     Logarithms of times are interpolated over the logarithms of the size and of the number of ranks."""
     rows = held_out[is_library_default(held_out) & (held_out["operation"] == operation)]
-    axis, wanted = ("leaves", leaves) if leaves else ("ranks", ranks)
+    axis, count_wanted = ("leaves", leaves) if leaves else ("ranks", ranks)
     rows = rows[(rows["leaves"] > 0) == bool(leaves)]
     default_of_count = {int(count): _interpolate_sizes(part, size) for count, part in rows.groupby(axis)}
     counts = [count for count, default in default_of_count.items() if default is not None]
-    below, above = [n for n in counts if n <= wanted], [n for n in counts if n >= wanted]
+    below, above = [n for n in counts if n <= count_wanted], [n for n in counts if n >= count_wanted]
     if not below or not above:
         return None
-    ends = tuple(sorted({max(below), min(above)}))
-    if len(ends) == 1:
-        return default_of_count[ends[0]]
-    share = float(np.log(wanted / ends[0]) / np.log(ends[1] / ends[0]))
-    one, other = (default_of_count[count] for count in ends)
-    sizes = max(one.sizes, other.sizes, key=len)
-    return LibraryDefault(*_interpolate(*(((e.seconds, e.low, e.high)) for e in (one, other)), share), sizes, ends)
+    neighbours = tuple(sorted({max(below), min(above)}))
+    if len(neighbours) == 1:
+        return default_of_count[neighbours[0]]
+    share = float(np.log(count_wanted / neighbours[0]) / np.log(neighbours[1] / neighbours[0]))
+    lower, upper = (default_of_count[count] for count in neighbours)
+    sizes = max(lower.sizes, upper.sizes, key=len)
+    return LibraryDefault(
+        *_interpolate(*(((e.seconds, e.low, e.high)) for e in (lower, upper)), share), sizes, neighbours
+    )
 
 
 def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
@@ -202,13 +212,13 @@ def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
     below, above = rows[rows["bytes"] <= size].iloc[-1], rows[rows["bytes"] >= size].iloc[0]
     sizes = tuple(sorted({int(below["bytes"]), int(above["bytes"])}))
     share = np.log((1 + size) / (1 + sizes[0])) / np.log((1 + sizes[-1]) / (1 + sizes[0])) if len(sizes) > 1 else 0.0
-    ends = ([float(row[name]) for name in MEASURED_COLUMNS] for row in (below, above))
-    return LibraryDefault(*_interpolate(*ends, float(share)), sizes)
+    times = ([float(row[name]) for name in MEASURED_COLUMNS] for row in (below, above))
+    return LibraryDefault(*_interpolate(*times, float(share)), sizes)
 
 
 def _interpolate(below: Sequence[float], above: Sequence[float], share: float) -> tuple[float, float, float]:
     """Return time, low and high at this share of the distance. The interval is wider if the two times differ more."""
-    seconds, low, high = (one ** (1 - share) * other**share for one, other in zip(below, above, strict=True))
+    seconds, low, high = (lower ** (1 - share) * upper**share for lower, upper in zip(below, above, strict=True))
     widening = np.exp(INTERPOLATION_ERROR * share * (1 - share) * abs(np.log(above[0] / below[0])))
     return seconds, low / widening, high * widening
 
@@ -226,7 +236,7 @@ def _find_span(low: object, high: object) -> str:
 
 def read_evidence(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
     """Return the evidence of parameter sets in files, or in folders of files."""
-    return combine_sets([read_set(path) for named in files for path in list_sets(named)], setting)
+    return combine_sets([read_set(path) for argument in files for path in list_sets(argument)], setting)
 
 
 def combine_sets(sets: Sequence[ParameterSet], setting: Setting | None = None) -> Evidence:
@@ -246,15 +256,17 @@ def find_platform_evidence(setting: Setting, results: Path, experiment: str | No
     fitted = [folder for folder in paths if platform in folder.platforms()]
     folders = [folder for folder in fitted if experiment in (None, folder.folder.name)]
     if not folders:
-        ran = [entry.folder.name for entry in fitted]
-        hint = f"these have: {', '.join(ran)}" if ran else "run an experiment there (`commodel run`), or give --params"
-        of = f" of experiment '{experiment}'" if experiment else ""
-        raise UserError(f"found no fitted values{of} on platform '{platform}'; {hint}")
+        names = [entry.folder.name for entry in fitted]
+        hint = (
+            f"these have: {', '.join(names)}" if names else "run an experiment there (`commodel run`), or give --params"
+        )
+        of_experiment = f" of experiment '{experiment}'" if experiment else ""
+        raise UserError(f"found no fitted values{of_experiment} on platform '{platform}'; {hint}")
     tables = [folder.table("comparison") for folder in folders]
     times = [table.stat().st_mtime if table.exists() else 0.0 for table in tables]
-    last = max(range(len(times)), key=lambda number: (times[number], number))
-    sets = [read_set(folders[last].find_set(platform, path.stem)) for path in folders[last].sets(platform)]
-    return Evidence(sets, setting, read_held_out(folders[last], platform)), folders[last].folder.root
+    newest = max(range(len(times)), key=lambda number: (times[number], number))
+    sets = [read_set(folders[newest].find_set(platform, path.stem)) for path in folders[newest].sets(platform)]
+    return Evidence(sets, setting, read_held_out(folders[newest], platform)), folders[newest].folder.root
 
 
 def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:

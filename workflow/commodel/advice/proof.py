@@ -19,9 +19,9 @@ from commodel.advice.tuning import Place, list_rule_choices
 from commodel.records import LIBRARY, Choice, PlacedWorkload
 
 CONFIDENCE = 0.95  # probability that an interval contains the true gain
-MIN_ALLOWED_GAIN = 0.95  # of a gain: no rule may make anything slower by more
+MIN_ALLOWED_GAIN = 0.95  # smallest gain that a rule may have in a workload
 MIN_GAIN_TO_PROVE = 1.05  # smallest gain that is worth a proof
-MIN_POOLED_WORKLOADS = 5  # workloads, from which on the scatter of their variances is estimated
+MIN_POOLED_WORKLOADS = 5  # workloads; with fewer, the scatter of their variances is not estimated
 MIN_VARIANCE = 1e-8  # lower limit of a variance: differences below 0.01 % do not count
 MIN_FREEDOM, MAX_FREEDOM = 0.1, 50.0  # degrees of freedom of the usual variance
 
@@ -43,7 +43,7 @@ class Gain:
 
     @property
     def harms(self) -> bool:
-        """Whether the gain is below WORST, and the whole interval below 1."""
+        """Whether the gain is below MIN_ALLOWED_GAIN, and the whole interval below 1."""
         return self.times < MIN_ALLOWED_GAIN and self.high < 1
 
     def widened(self, log_margin: float) -> "Gain":
@@ -52,11 +52,11 @@ class Gain:
 
 @dataclass(frozen=True)
 class Control:
-    """The result of the control workloads, which rules do not change: a gain there is no effect of rules."""
+    """The result of the control workloads, which rules do not change: their gains are effects of the machine."""
 
     cases: int
-    differ: int  # those whose intervals exclude 1
-    wider: float  # a logarithm: widening on both sides, after which 95 % of the intervals contain 1
+    excluding_one: int  # workloads whose intervals exclude 1
+    log_margin: float  # widening on both sides, as a logarithm, after which 95 % of the intervals contain 1
 
 
 def compute_control(gains: Iterable[Gain]) -> Control:
@@ -67,9 +67,9 @@ def compute_control(gains: Iterable[Gain]) -> Control:
     the machine between all of them. Intervals are therefore widened until those of the control workloads contain 1,
     except for as many as exclude it by chance.
     """
-    short = sorted((max(log(gain.low), -log(gain.high), 0.0) for gain in gains), reverse=True)
-    by_chance = round((1 - CONFIDENCE) * len(short))
-    return Control(len(short), sum(missing > 0 for missing in short), short[by_chance] if short else 0.0)
+    margins = sorted((max(log(gain.low), -log(gain.high), 0.0) for gain in gains), reverse=True)
+    by_chance = round((1 - CONFIDENCE) * len(margins))
+    return Control(len(margins), sum(margin > 0 for margin in margins), margins[by_chance] if margins else 0.0)
 
 
 def compute_gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
@@ -108,7 +108,7 @@ def _estimate_usual_variance(variances: Sequence[float], freedoms: Sequence[int]
         return NO_USUAL_VARIANCE
     half = np.array(freedoms) / 2
     logs = np.log(np.maximum(variances, MIN_VARIANCE)) - polygamma(0, half) + np.log(half)
-    excess_variance = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # what chance does not explain
+    excess_variance = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # variance that chance does not explain
     if excess_variance >= polygamma(1, MIN_FREEDOM / 2):
         return NO_USUAL_VARIANCE
     freedom = 2 * brentq(
@@ -137,13 +137,13 @@ def join_gains(first: Gain, second: Gain) -> Gain:
     return replace(second, pairs=(*first.pairs, *second.pairs))
 
 
-def average_gains(gains: Iterable[Gain], wider: float = 0.0) -> tuple[float, float, float]:
+def average_gains(gains: Iterable[Gain], log_margin: float = 0.0) -> tuple[float, float, float]:
     """Return the geometric mean of the gains of several workloads, and its interval. All workloads are timed in the
     same starts, and a slow start slows all of them. The interval therefore rests on the mean of each pair of starts,
     not on the number of workloads."""
     by_pair = zip(*(gain.pairs for gain in gains), strict=False)  # a workload may lack a pair
     middle, low, high = _compute_interval([mean(logs) for logs in by_pair])
-    return middle, low * exp(-wider), high * exp(wider)
+    return middle, low * exp(-log_margin), high * exp(log_margin)
 
 
 def choose_unmeasured_sizes(sizes: Sequence[int]) -> dict[int, int]:
@@ -203,7 +203,7 @@ class Stage:
     def of(self, operation: str | None = None) -> tuple[float, float, float]:
         """Return the mean gain of all workloads, or of those of an operation, and its interval."""
         rows = [row for row in self.rows if operation in (None, row.workload.operation)]
-        return average_gains((row.gain for row in rows), self.control.wider)
+        return average_gains((row.gain for row in rows), self.control.log_margin)
 
 
 def prove_rules(
@@ -215,8 +215,8 @@ def prove_rules(
     spread: bool = False,
 ) -> Stage:
     """Measure the MPI library's own collectives with these rules and without any, in alternation, at sizes between
-    those that were measured. Each operation with rules has starts of its own. Operations without rules share their
-    starts, because nothing differs there. A workload without enough pairs of valid samples has no row."""
+    those that were measured. Each operation with rules is timed in separate starts. Operations without rules
+    share starts, because rules do not change them. A workload without enough pairs of valid samples has no row."""
     if not list_rule_choices(choices.items()):
         return Stage()
     timer = timer.with_seconds(PROOF_SECONDS)
@@ -244,13 +244,13 @@ def prove_rules(
 def _apply_control(stage: Stage) -> Stage:
     """Return the stage with its control, and with intervals widened by it. Control workloads have no rule, and no rule
     of another workload changes their library default."""
-    same = [
+    control_rows = [
         row
         for row in stage.rows
         if row.algorithm == LIBRARY and not (stage.spread and row.workload.operation in stage.ruled)
     ]
-    controls = compute_control(row.gain for row in same)
-    rows = [replace(row, gain=row.gain.widened(controls.wider)) for row in stage.rows]
+    controls = compute_control(row.gain for row in control_rows)
+    rows = [replace(row, gain=row.gain.widened(controls.log_margin)) for row in stage.rows]
     return replace(stage, rows=rows, control=controls)
 
 
@@ -328,7 +328,9 @@ def select_for_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False
 def select_for_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
     """Return the choices to prove: rules whose gain in the trial exceeds WORTH by more than the machine changed, the
     library default elsewhere."""
-    faster = {row.workload for row in trial.rows if log(row.gain.times) > trial.control.wider + log(MIN_GAIN_TO_PROVE)}
+    faster = {
+        row.workload for row in trial.rows if log(row.gain.times) > trial.control.log_margin + log(MIN_GAIN_TO_PROVE)
+    }
     return _keep_rules(trial, faster, one_for_all_sizes)
 
 
@@ -340,10 +342,10 @@ def confirm_rules(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str]
     tried = {row.workload: row.gain for row in trial.rows}
     both = [row for row in proof.rows if row.workload in tried]
     gains = pool_variances([join_gains(tried[row.workload], row.gain) for row in both])
-    sure = {row.workload for row, gain in zip(both, gains, strict=True) if gain.widened(proof.control.wider).pays}
+    sure = {row.workload for row, gain in zip(both, gains, strict=True) if gain.widened(proof.control.log_margin).pays}
     before = {row.workload for row in find_slowed_workloads(trial.rows)}
     spoilt = {row.workload.operation for row in find_slowed_workloads(proof.rows) if row.workload in before}
-    faster = {row.workload for row in proof.rows if log(row.gain.times) > proof.control.wider} & sure
+    faster = {row.workload for row in proof.rows if log(row.gain.times) > proof.control.log_margin} & sure
     return _keep_rules(proof, faster, one_for_all_sizes, spoilt)
 
 

@@ -5,8 +5,8 @@
 `Belief.regret` the expected regret of the present choices.
 
 - Alternatives: the library default without any rules is the alternative LIBRARY. In some MPI libraries a rule for one
-  size of an operation changes the library default at all other sizes. That default is the alternative REST, and either
-  all workloads of the operation have rules, or none.
+  size of an operation changes the library default at all other sizes. That default is the alternative
+  DEFAULT_BESIDE_RULES, and either all workloads of the operation have rules, or none.
 - Mean: the predictions, if there are any.
 - Covariance: errors of predictions are correlated over all alternatives of a workload, over one operation at similar
   sizes, and over one algorithm at similar sizes, numbers of ranks and segments. Predictions may also exaggerate or
@@ -45,8 +45,10 @@ OPERATION_DEVIATION, SIZE_DEVIATION, DEFAULT_DEVIATION = (
     0.5,
     0.3,
     0.4,
-)  # of an operation, of it at a size, of the library default
-SLOPE_DEVIATION = 0.3  # of an operation at a size: how many times as far apart its predictions are as its times
+)  # of errors that an operation, an operation at a size, and a library default share
+SLOPE_DEVIATION = (
+    0.3  # of the factor by which predictions exaggerate differences of alternatives, of an operation at a size
+)
 DEFAULTS_CORRELATION = 0.5  # correlation of the library default beside rules with that without rules
 BYTES_CORRELATION_DOUBLINGS, RANKS_CORRELATION_DOUBLINGS = 4.0, 3.0  # doublings over which errors are correlated
 
@@ -92,36 +94,40 @@ class Arms:
         middle = [_compute_mean(logs[self.workload == number]) for number in range(len(self.workloads))]
         return np.where(np.isnan(logs), np.array(middle)[self.workload], logs)
 
-    def prior(self, algorithm: float, peculiar: float, arms: np.ndarray | None = None) -> np.ndarray:
+    def prior(self, algorithm: float, alternative: float, arms: np.ndarray | None = None) -> np.ndarray:
         """Return the prior covariances of the logarithms of the times of some arms, or of all."""
         arms = np.arange(len(self.arms)) if arms is None else arms
-        shared, choosing = (part[np.ix_(arms, arms)] for part in self._alike)
-        return shared + algorithm**2 * choosing + peculiar**2 * (arms[:, None] == arms)
+        shared, of_algorithm = (covariance[np.ix_(arms, arms)] for covariance in self._prior_parts)
+        return shared + algorithm**2 * of_algorithm + alternative**2 * (arms[:, None] == arms)
 
     @cached_property
-    def _alike(self) -> tuple[np.ndarray, np.ndarray]:
+    def _prior_parts(self) -> tuple[np.ndarray, np.ndarray]:
         """The covariances of the errors that arms of a workload or an operation share; and, up to a scale, of those of
         an algorithm."""
-        same = {name: column[:, None] == column for name, column in self._words.items()}
+        same = {name: column[:, None] == column for name, column in self._labels.items()}
         sizes = compute_matern(self._bytes[:, None] - self._bytes, BYTES_CORRELATION_DOUBLINGS)
-        near = sizes * compute_matern(self._ranks[:, None] - self._ranks, RANKS_CORRELATION_DOUBLINGS)
+        similar = sizes * compute_matern(self._ranks[:, None] - self._ranks, RANKS_CORRELATION_DOUBLINGS)
         predicted = self._predicted[:, None] & self._predicted
         operation_variance = np.where(predicted, OPERATION_DEVIATION, UNPREDICTED_DEVIATION) ** 2 * np.where(
             predicted, 1, sizes
         )
-        steepness = SLOPE_DEVIATION**2 * np.outer(self._above, self._above)
+        exaggeration = SLOPE_DEVIATION**2 * np.outer(self._relative_predictions, self._relative_predictions)
         shared = (
-            same["operation"] * (operation_variance + near * (SIZE_DEVIATION**2 + steepness))
+            same["operation"] * (operation_variance + similar * (SIZE_DEVIATION**2 + exaggeration))
             + SIZE_DEVIATION**2 * same["workload"]
         )
-        library = (self.alone | self._rest)[:, None] & (self.alone | self._rest) & same["workload"]
-        chosen = np.where(np.eye(len(self.arms), dtype=bool), 1.0, DEFAULTS_CORRELATION) * library
+        library = (
+            (self.is_library_default | self._is_default_beside_rules)[:, None]
+            & (self.is_library_default | self._is_default_beside_rules)
+            & same["workload"]
+        )
+        of_default = np.where(np.eye(len(self.arms), dtype=bool), 1.0, DEFAULTS_CORRELATION) * library
         segments = compute_matern(self._segment[:, None] - self._segment, BYTES_CORRELATION_DOUBLINGS)
-        choosing = near * segments * (same["name"] + same["algorithm"]) / 2
-        return shared + DEFAULT_DEVIATION**2 * chosen, choosing
+        of_algorithm = similar * segments * (same["name"] + same["algorithm"]) / 2
+        return shared + DEFAULT_DEVIATION**2 * of_default, of_algorithm
 
     @cached_property
-    def _above(self) -> np.ndarray:
+    def _relative_predictions(self) -> np.ndarray:
         """The logarithm of each arm's prediction over the mean of its workload."""
         middle = np.bincount(self.workload, self.prior_mean) / np.bincount(self.workload)
         return self.prior_mean - middle[self.workload]
@@ -129,18 +135,18 @@ class Arms:
     @cached_property
     def _segment(self) -> np.ndarray:
         """The logarithm to base 2 of the bytes that an algorithm sends at once."""
-        return np.log2([size for size, _ in self._cuts])
+        return np.log2([size for size, _ in self._segments])
 
     @cached_property
-    def _cuts(self) -> list[tuple[int, str]]:
+    def _segments(self) -> list[tuple[int, str]]:
         return [_find_segment(arm) for arm in self.arms]
 
     @cached_property
-    def _words(self) -> dict[str, np.ndarray]:
-        """What arms may share: operation, workload, algorithm by name, and algorithm with its argument, but without a
-        segment size, whose effect is gradual."""
+    def _labels(self) -> dict[str, np.ndarray]:
+        """Labels by which errors of arms are correlated: operation, workload, name of the algorithm, and algorithm with
+        its argument. Segment sizes are excluded, since their effect is gradual."""
         operations = [arm.workload.operation for arm in self.arms]
-        names = [f"{arm.workload.operation} {name}" for arm, (_, name) in zip(self.arms, self._cuts, strict=True)]
+        names = [f"{arm.workload.operation} {name}" for arm, (_, name) in zip(self.arms, self._segments, strict=True)]
         columns = {"operation": operations, "name": [name.partition(":")[0] for name in names], "algorithm": names}
         return {name: np.unique(column, return_inverse=True)[1] for name, column in columns.items()} | {
             "workload": self.workload
@@ -149,7 +155,7 @@ class Arms:
     @property
     def operation(self) -> np.ndarray:
         """The number of each arm's operation."""
-        return self._words["operation"]
+        return self._labels["operation"]
 
     @cached_property
     def _bytes(self) -> np.ndarray:
@@ -168,62 +174,65 @@ class Arms:
         ]
 
     @cached_property
-    def alone(self) -> np.ndarray:
+    def is_library_default(self) -> np.ndarray:
         """Which arms are the library default without any rules."""
         return np.array([arm.algorithm == LIBRARY for arm in self.arms])
 
     @cached_property
-    def _rest(self) -> np.ndarray:
+    def _is_default_beside_rules(self) -> np.ndarray:
         return np.array([arm.algorithm == DEFAULT_BESIDE_RULES for arm in self.arms])
 
     @cached_property
     def groups(self) -> np.ndarray:
         """The first of the workloads that are decided together; most workloads are decided separately."""
-        bound = {self.arms[arm].workload.operation for arm in np.flatnonzero(self._rest)}
-        new = [
-            workload.operation not in bound or before is None or workload.operation != before.operation
-            for before, workload in pairwise([None, *self.workloads])
+        joint_operations = {self.arms[arm].workload.operation for arm in np.flatnonzero(self._is_default_beside_rules)}
+        starts_group = [
+            workload.operation not in joint_operations or previous is None or workload.operation != previous.operation
+            for previous, workload in pairwise([None, *self.workloads])
         ]
-        return np.flatnonzero(new)
+        return np.flatnonzero(starts_group)
 
-    def least(self, logs: np.ndarray) -> np.ndarray:
-        """Return the least sum of each group and each column of logarithms of seconds: without rules, or with the best
-        of them for each workload."""
+    def minimum_times(self, logs: np.ndarray) -> np.ndarray:
+        """Return the smallest sum of logarithms of seconds for each group and column: without rules, or with the
+        fastest alternative of each workload."""
         if len(self.groups) == len(self.workloads):
             return np.minimum.reduceat(logs, self.first, axis=0)
-        return np.minimum(*(np.add.reduceat(totals, self.groups, axis=0) for totals in self._both(logs)))
+        return np.minimum(
+            *(np.add.reduceat(totals, self.groups, axis=0) for totals in self._sum_without_and_with_rules(logs))
+        )
 
-    def _both(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _sum_without_and_with_rules(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the time of each workload without rules, and with the best one; infinite without such an
         alternative."""
-        bare = np.full((len(self.workloads), *logs.shape[1:]), np.inf)
-        bare[self.workload[self.alone]] = logs[self.alone]
-        ruled = logs.copy()
-        ruled[self.alone] = np.inf
-        return bare, np.minimum.reduceat(ruled, self.first, axis=0)
+        without_rules = np.full((len(self.workloads), *logs.shape[1:]), np.inf)
+        without_rules[self.workload[self.is_library_default]] = logs[self.is_library_default]
+        with_rules = logs.copy()
+        with_rules[self.is_library_default] = np.inf
+        return without_rules, np.minimum.reduceat(with_rules, self.first, axis=0)
 
     def choose_fastest(self, logs: np.ndarray) -> np.ndarray:
-        """Return the arm to choose for each workload, so that each group takes least; the first of several."""
-        sums = [np.add.reduceat(totals, self.groups) for totals in self._both(logs)]
+        """Return the arm to choose for each workload, so that each group takes the shortest time; of equal arms
+        the first."""
+        sums = [np.add.reduceat(totals, self.groups) for totals in self._sum_without_and_with_rules(logs)]
         sizes = np.diff([*self.groups, len(self.workloads)])
-        allowed = self.alone == np.repeat(sums[0] <= sums[1], sizes)[self.workload]
+        allowed = self.is_library_default == np.repeat(sums[0] <= sums[1], sizes)[self.workload]
         seconds = np.where(allowed, logs, np.inf)
         ends = [*self.first[1:], len(self.arms)]
         return np.array([at + int(np.argmin(seconds[at:end])) for at, end in zip(self.first, ends, strict=True)])
 
 
 def _find_segment(arm: Arm) -> tuple[int, str]:
-    """Return the number of bytes that an algorithm sends at once, and the algorithm's name without that size."""
+    """Return the segment size of an algorithm in bytes, and the algorithm's name without it."""
     operation, full_size = arm.workload.operation, max(arm.workload.bytes, 1)
     try:
         entry, text = find_algorithm(operation, arm.algorithm)
-    except UserError:  # the library default is none of our algorithms
+    except UserError:  # the library default, which is no algorithm of this project
         return full_size, arm.algorithm
     if entry.argument is None or not entry.argument.is_size:
         return full_size, arm.algorithm
     (size,) = entry.parse_argument(text)
-    uncut = size is None or (entry.argument.kind is Kind.FIRST_PART and not text)
-    return full_size if uncut else min(size, full_size), entry.short_name
+    is_unsegmented = size is None or (entry.argument.kind is Kind.FIRST_PART and not text)
+    return full_size if is_unsegmented else min(size, full_size), entry.short_name
 
 
 def _compute_mean(logs: np.ndarray) -> float:
@@ -231,7 +240,7 @@ def _compute_mean(logs: np.ndarray) -> float:
     return float(finite.mean()) if len(finite) else 0.0
 
 
-SCALE_PENALTY = 1.0  # of what is usual, against what was measured
+SCALE_PENALTY = 1.0  # factor of the squared logarithms by which scales differ from the usual ones
 SEARCH_SWEEPS = 2
 
 
@@ -242,17 +251,17 @@ class Measured:
     arm: int
     seconds: float
     noise: float = MIN_NOISE  # of the logarithm, from its samples
-    start: int = -1  # below 0: of none, and known but for that noise
+    start: int = -1  # number of the start; -1: unknown, then `noise` is the only error
 
 
 @dataclass(frozen=True, slots=True)
 class Scales:
     """Standard deviations of logarithms."""
 
-    algorithm: float = 0.6  # of predictions of an algorithm, against those of others
-    peculiar: float = 0.1  # of one prediction
-    again: float = 0.1  # of one measurement in another start, in addition to the noise of its samples
-    start: float = 0.05  # of all measurements of a start
+    algorithm: float = 0.6  # of the error that all predictions of an algorithm share
+    alternative: float = 0.1  # of the error of a single prediction
+    restart: float = 0.1  # of a measurement repeated in another start, in addition to the noise of its samples
+    start: float = 0.05  # of the error that all measurements of a start share
 
     def errors(self, measured: Sequence[Measured]) -> np.ndarray:
         """Return the covariances of the errors of measurements."""
@@ -260,16 +269,16 @@ class Scales:
         starts = np.array([row.start for row in measured])
         timed = starts >= 0
         same_start = (starts[:, None] == starts) & timed
-        return np.diag(noise**2 + self.again**2 * timed) + self.start**2 * same_start
+        return np.diag(noise**2 + self.restart**2 * timed) + self.start**2 * same_start
 
     def noise(self, samples: float = MIN_NOISE) -> float:
         """Return the noise of the logarithm of a measurement in a new start."""
-        return float(np.sqrt(samples**2 + self.again**2 + self.start**2))
+        return float(np.sqrt(samples**2 + self.restart**2 + self.start**2))
 
 
 USUAL_SCALES = Scales()
-PREDICTION_SCALES = {"algorithm": (0.15, 0.4, 1.0, 2.0), "peculiar": (0.03, 0.1, 0.3)}
-START_SCALES = {"again": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
+PREDICTION_SCALES = {"algorithm": (0.15, 0.4, 1.0, 2.0), "alternative": (0.03, 0.1, 0.3)}
+START_SCALES = {"restart": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
 
 
 def compute_residuals(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
@@ -286,16 +295,16 @@ def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
 
     def likelihood(scales: Scales) -> float:
         if scales not in likelihoods:
-            covariance = arms.prior(scales.algorithm, scales.peculiar, measured_arms) + scales.errors(measured)
+            covariance = arms.prior(scales.algorithm, scales.alternative, measured_arms) + scales.errors(measured)
             likelihoods[scales] = _compute_likelihood(covariance, residuals) - _penalize_scales(scales)
         return likelihoods[scales]
 
     for _ in range(SEARCH_SWEEPS):
-        for tried in (
+        for grid in (
             (PREDICTION_SCALES, START_SCALES) if any(row.start >= 0 for row in measured) else (PREDICTION_SCALES,)
         ):
-            values = (dict(zip(tried, choice, strict=True)) for choice in product(*tried.values()))
-            scales = max((replace(scales, **choice) for choice in values), key=likelihood)
+            values = (dict(zip(grid, candidate, strict=True)) for candidate in product(*grid.values()))
+            scales = max((replace(scales, **candidate) for candidate in values), key=likelihood)
     return scales
 
 
@@ -311,7 +320,7 @@ def _penalize_scales(scales: Scales) -> float:
     )
 
 
-MAX_SETTLED_NOISE = 0.1  # of one that may be worth measuring again
+MAX_SETTLED_NOISE = 0.1  # standard deviation of a logarithm; arms with more may be measured again
 PRIOR_WEIGHT = 8.0  # prior weight of the expected errors of a belief, in measurements
 QUADRATURE_NODES, QUADRATURE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
 QUADRATURE_WEIGHTS = QUADRATURE_WEIGHTS / QUADRATURE_WEIGHTS.sum()
@@ -350,22 +359,22 @@ class Belief:
         return noise
 
     def choices(self) -> np.ndarray:
-        """Return the arm to choose for each workload: that of the least expected seconds, which favours well-known
-        ones."""
+        """Return the arm to choose for each workload: the one with the smallest expected seconds, which favours arms
+        with small variance."""
         return self.arms.choose_fastest(self.mean + np.diag(self.covariance) / 2)
 
-    def worth(self, wanted: Sequence[int] | None = None) -> np.ndarray:
+    def worth(self, selected: Sequence[int] | None = None) -> np.ndarray:
         """Return the value of measuring each wanted arm: the decrease of the time of all workloads, in logarithms of
         seconds, if the choice were made again with the outcome."""
-        wanted = np.arange(len(self.mean)) if wanted is None else np.asarray(wanted, dtype=int)
-        spread = np.sqrt(np.diag(self.covariance)[wanted] + self.noise[wanted] ** 2)
-        moves = self.covariance[:, wanted] / spread  # by each of these
-        present_total = self.arms.least(self.mean).sum()
-        then = sum(
-            weight * self.arms.least(self.mean[:, None] + node * moves).sum(axis=0)
+        selected = np.arange(len(self.mean)) if selected is None else np.asarray(selected, dtype=int)
+        spread = np.sqrt(np.diag(self.covariance)[selected] + self.noise[selected] ** 2)
+        mean_shifts = self.covariance[:, selected] / spread  # by each of these
+        present_total = self.arms.minimum_times(self.mean).sum()
+        expected_total = sum(
+            weight * self.arms.minimum_times(self.mean[:, None] + node * mean_shifts).sum(axis=0)
             for node, weight in zip(QUADRATURE_NODES, QUADRATURE_WEIGHTS, strict=True)
         )
-        return np.maximum(present_total - then, 0.0)
+        return np.maximum(present_total - expected_total, 0.0)
 
     def regret(self, draws: int = 400, seed: int = 0) -> np.ndarray:
         """Return the expected regret of each workload's choice, as a share; the same for all that are decided
@@ -377,8 +386,8 @@ class Belief:
         groups = self.arms.groups
         chosen = np.add.reduceat(logs[:, self.choices()].T, groups, axis=0)
         sizes = np.diff([*groups, len(self.arms.workloads)])
-        over = (chosen - self.arms.least(logs.T)) / sizes[:, None]
-        return np.repeat(np.exp(np.minimum(over, 5)).mean(axis=1) - 1, sizes)
+        excess = (chosen - self.arms.minimum_times(logs.T)) / sizes[:, None]
+        return np.repeat(np.exp(np.minimum(excess, 5)).mean(axis=1) - 1, sizes)
 
     def assume_measured(self, arm: int) -> "Belief":
         """Return the belief after an arm is measured at its expected time: means stay, and covariances shrink."""
@@ -419,29 +428,31 @@ class Belief:
 def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     """Return the belief after these measurements."""
     if not measured:
-        return Belief(arms, arms.prior_mean, arms.prior(USUAL_SCALES.algorithm, USUAL_SCALES.peculiar))
+        return Belief(arms, arms.prior_mean, arms.prior(USUAL_SCALES.algorithm, USUAL_SCALES.alternative))
     measured_arms, residuals = compute_residuals(arms, measured)
     scales = fit_scales(arms, measured)
-    prior = arms.prior(scales.algorithm, scales.peculiar)
+    prior = arms.prior(scales.algorithm, scales.alternative)
     covariance_with_measured = prior[:, measured_arms]
     inverse = np.linalg.inv(covariance_with_measured[measured_arms] + scales.errors(measured))
     mean = arms.prior_mean + covariance_with_measured @ inverse @ residuals
     covariance = prior - covariance_with_measured @ inverse @ covariance_with_measured.T
-    missed = (inverse @ residuals) / np.sqrt(np.diag(inverse))
-    doubts = np.sqrt(_compute_variance_factors(missed, arms.operation[measured_arms], arms.operation))
-    return Belief(arms, mean, covariance * np.outer(doubts, doubts), tuple(measured), scales)
+    standardized_errors = (inverse @ residuals) / np.sqrt(np.diag(inverse))
+    inflation = np.sqrt(_compute_variance_factors(standardized_errors, arms.operation[measured_arms], arms.operation))
+    return Belief(arms, mean, covariance * np.outer(inflation, inflation), tuple(measured), scales)
 
 
-def _compute_variance_factors(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _compute_variance_factors(
+    standardized_errors: np.ndarray, operations: np.ndarray, operation_of_arm: np.ndarray
+) -> np.ndarray:
     """Return the factors by which the variances of operations grow. `missed` are the errors of measurements predicted
     from the others, in standard deviations. A factor is at least 1. With few measurements it is near that of all
     operations."""
-    overall = max((PRIOR_WEIGHT + (missed**2).sum()) / (PRIOR_WEIGHT + len(missed)), 1.0)
-    count = wanted.max() + 1
-    squares = np.bincount(operations, missed**2, count)
+    overall = max((PRIOR_WEIGHT + (standardized_errors**2).sum()) / (PRIOR_WEIGHT + len(standardized_errors)), 1.0)
+    count = operation_of_arm.max() + 1
+    squares = np.bincount(operations, standardized_errors**2, count)
     return np.maximum(
         (PRIOR_WEIGHT * overall + squares) / (PRIOR_WEIGHT + np.bincount(operations, minlength=count)), 1.0
-    )[wanted]
+    )[operation_of_arm]
 
 
 def pool_measurements(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
@@ -451,7 +462,7 @@ def pool_measurements(first: tuple[float, float], second: tuple[float, float]) -
     return float(np.exp(logs)), float(sum(weights) ** -0.5)
 
 
-SECONDS_PER_POINT = 0.02  # seconds in addition to those of samples
+SECONDS_PER_POINT = 0.02  # overhead of a point, in addition to its samples
 
 
 def estimate_seconds(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:

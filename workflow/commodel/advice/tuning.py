@@ -78,7 +78,7 @@ def list_arms(
     workloads: Iterable[PlacedWorkload],
     evidence: Evidence | None,
     setting: Setting,
-    names: CanName,
+    can_name: CanName,
     progress: Callable[[str], None],
     spread: bool = False,
 ) -> Arms:
@@ -89,7 +89,7 @@ def list_arms(
     for workload in workloads:
         operation, ranks, layout, size = workload
         specs = [
-            spec for spec in list_algorithms(operation, ranks, size) if _can_express(names, setting, workload, spec)
+            spec for spec in list_algorithms(operation, ranks, size) if _can_express(can_name, setting, workload, spec)
         ]
         predictions = dict.fromkeys(specs, 0.0)
         if evidence and specs:
@@ -99,19 +99,19 @@ def list_arms(
             except UserError as error:
                 progress(f"{operation} of {size} B has no predictions: {error.message}")
         arms += [Arm(workload, spec, prediction) for spec, prediction in predictions.items()]
-        own = (LIBRARY, DEFAULT_BESIDE_RULES) if spread else (LIBRARY,)
-        arms += [Arm(workload, name, min(predictions.values(), default=0.0)) for name in own]
+        default_arms = (LIBRARY, DEFAULT_BESIDE_RULES) if spread else (LIBRARY,)
+        arms += [Arm(workload, name, min(predictions.values(), default=0.0)) for name in default_arms]
     return Arms.of(arms)
 
 
-def _can_express(names: CanName, setting: Setting, workload: PlacedWorkload, spec: str) -> bool:
+def _can_express(can_name: CanName, setting: Setting, workload: PlacedWorkload, spec: str) -> bool:
     """Return whether a rule can name the algorithm and the algorithm can run the workload."""
     operation, ranks, layout, size = workload
-    if not names(operation, spec, ranks):
+    if not can_name(operation, spec, ranks):
         return False
     with suppress(UserError):
-        where = {"ranks": ranks, "layout": layout, "bytes": size}
-        make_point(setting, {"operation": operation, "algorithm": spec, **where})
+        placement = {"ranks": ranks, "layout": layout, "bytes": size}
+        make_point(setting, {"operation": operation, "algorithm": spec, **placement})
         return True
     return False
 
@@ -155,7 +155,7 @@ def _choose_next_start(
 ) -> list[int]:
     """Return the points of the next start, with rules or without any: the one with more expected gain for its seconds.
     The library default can only be measured without rules."""
-    separate, worth = belief.arms.alone, belief.worth()
+    separate, worth = belief.arms.is_library_default, belief.worth()
     kinds = [separate] if first else [~separate, separate]
     worth[list(failed)] = 0
     least = MIN_VALUE_SHARE * worth.max()

@@ -166,7 +166,8 @@ def measure_witnesses(
     )
     if len(used) < calibrating.MIN_POINTS_OF_FACTORS:
         raise UserError(
-            f"only {len(used)} of {len(informative)} points could be measured, wanted {calibrating.MIN_POINTS_OF_FACTORS}"
+            f"only {len(used)} of {len(informative)} points could be measured, "
+            f"wanted {calibrating.MIN_POINTS_OF_FACTORS}"
         )
     return used, check_times
 

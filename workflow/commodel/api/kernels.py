@@ -61,7 +61,7 @@ from commodel.results.raw_samples import read_marker, read_samples
 from commodel.units import format_bytes, format_seconds
 
 MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the paper's rule
-MAX_SHOWN_ITERATIONS = 5  # of the slowest iterations
+MAX_SHOWN_ITERATIONS = 5  # slowest kinds of iterations that are shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,11 @@ class KernelPredictions:
 
     @classmethod
     def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPredictions:
-        parts = list_parts(point)
-        named = fill_parameters(point.operation, point.ranks)
-        overlapped = named.get("overlapped", False)
+        kinds_of_iteration = list_parts(point)
+        arguments = fill_parameters(point.operation, point.ranks)
+        overlapped = arguments.get("overlapped", False)
         overlapped_computation = (
-            float(find_operation(point.operation).tiles(point.ranks, **named).seconds.max()) if overlapped else None
+            float(find_operation(point.operation).tiles(point.ranks, **arguments).seconds.max()) if overlapped else None
         )
         rows, columns = [], {}
         for fitted in sets:
@@ -97,14 +97,16 @@ class KernelPredictions:
                 by_hand = {BY_HAND_KEY: describe_changes(fitted)} if any(map(describe_changes, sets)) else {}
                 times = {name: _replace_nan(getattr(total, name)) for name in ("seconds", "low", "high")}
                 rows.append({"family": total.family, "rule": rule, **by_hand, **times, "validity": total.validity_text})
-                if len(parts) > 1:
-                    predictions = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
+                if len(kinds_of_iteration) > 1:
+                    predictions = predict(
+                        fitted, [part for part, _ in kinds_of_iteration], strict=False, draws=0, cost=cost
+                    )
                     columns[total.family, rule] = [_replace_nan(prediction.seconds) for prediction in predictions]
         by_name = {_make_column_name(*names): column for names, column in columns.items()}
         iterations = [
             {"iteration": _find_first_iteration(part), "count": count}
             | {name: column[number] for name, column in by_name.items()}
-            for number, (part, count) in enumerate(parts)
+            for number, (part, count) in enumerate(kinds_of_iteration)
             if by_name
         ]
         return cls(point, any(entry.simulated for entry in sets), rows, iterations, overlapped_computation)
@@ -147,14 +149,14 @@ class KernelPredictions:
     @property
     def sentences(self) -> list[str]:
         properties = self.properties
-        where = (
+        platform_text = (
             f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
             if properties["platform"]
             else ""
         )
         nodes = "1 node" if properties["nodes"] == 1 else f"{properties['nodes']} nodes"
         text = f"{properties['operation']}, {format_bytes(properties['bytes'])} a unit, {properties['ranks']} processes"
-        text += f" on {nodes}{where}"
+        text += f" on {nodes}{platform_text}"
         if properties["iterations"] > 1:
             text += f": {properties['iterations']} iterations, {properties['different']} of them different"
         lines = [f"{text}; communication alone, predicted."]
@@ -215,7 +217,7 @@ def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[
 
 
 def _list_spelled_parameters(text: str) -> list[tuple[str, str]]:
-    """Return the parameters of an operation as it spells them."""
+    """Return the given parameters of an operation, as text in its canonical form."""
     written = {parameter.name: parameter.write for parameter in find_operation(text).parameters}
     return [(name, written[name](value)) for name, value in parse_parameters(text).items()]
 
@@ -230,7 +232,7 @@ class Processes:
     """Processes with their nodes, kinds, and speeds if known."""
 
     platform: Platform
-    layout: str  # with everything filled in
+    layout: str  # with all arguments
     node: np.ndarray
     kinds: list[str]
     curves: Sequence[Speed] = ()
@@ -256,7 +258,7 @@ def read_process_speeds(processes: Processes, speeds: Path, kernel: str, form: s
 
 def balance_partition(processes: Processes, side: int, method: str, within: float) -> tuple[Rectangles, str]:
     """Return the rectangles in whole blocks, and how they were computed."""
-    curves, total, how = processes.curves, side * side, method
+    curves, total, method_used = processes.curves, side * side, method
     if method == "dynamic":
 
         def measure(shares: np.ndarray) -> np.ndarray:
@@ -264,14 +266,14 @@ def balance_partition(processes: Processes, side: int, method: str, within: floa
 
         balanced = partition_dynamic(len(curves), total, measure, Speed.of, within)
         rounds = f"{balanced.rounds} rounds that take their times from the file of speeds"
-        shares, how = balanced.shares, f"dynamic, {rounds}, {_describe_convergence(balanced)}"
+        shares, method_used = balanced.shares, f"dynamic, {rounds}, {_describe_convergence(balanced)}"
     elif method == "constant":
         # The baseline uses only these speeds, also for rounding to whole blocks.
         even_share, shares = total / len(curves), partition_constant(curves, total)
         curves = [Speed.of(((even_share, float(curve.at(even_share))),)) for curve in curves]
     else:
         shares = partition_geometric(curves, total)
-    return even_out_times(arrange_in_columns(shares, side), curves), how
+    return even_out_times(arrange_in_columns(shares, side), curves), method_used
 
 
 def balance_measuring(

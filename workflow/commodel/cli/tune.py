@@ -185,13 +185,13 @@ def _describe_control(name: str, stage: Stage) -> list[str]:
         return []
     if not controls.cases:
         return [f"The {name} has no case without a rule, so a change of the machine's speed would go unnoticed."]
-    line = f"In the {name}, times of {controls.differ} of {controls.cases} cases without a rule changed"
-    if controls.wider:
+    line = f"In the {name}, times of {controls.excluding_one} of {controls.cases} cases without a rule changed"
+    if controls.log_margin:
         line += (
-            f": the machine's speed changed. All intervals are widened by {100 * expm1(controls.wider):.2g} %,"
+            f": the machine's speed changed. All intervals are widened by {100 * expm1(controls.log_margin):.2g} %,"
             " and rules are accepted by the wider intervals"
         )
-    return [f"{line}." if controls.wider else f"{line}, no more than by chance."]
+    return [f"{line}." if controls.log_margin else f"{line}, no more than by chance."]
 
 
 def _format_gain(middle: float, low: float, high: float) -> str:

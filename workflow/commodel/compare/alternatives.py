@@ -22,7 +22,7 @@ from commodel.predictions.predictions import Waits, attribute_time
 from commodel.records import Plan, Point
 
 WORKLOAD = ["platform", "operation", "place", "size"]  # a workload over all message sizes
-ORDER_COLUMNS = ["platform", "operation", "place", "count", "size"]  # those of few ranks, or leaves, before larger ones
+ORDER_COLUMNS = ["platform", "operation", "place", "count", "size"]  # workloads with few ranks, or leaves, come first
 COLUMNS = [
     *ORDER_COLUMNS,
     "bytes",
@@ -65,9 +65,15 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
         if slower:
             ties = tuple(dict.fromkeys(other["way"] for other in slower if not is_clearly_faster(first, other)))
             times = [row["measured"] / first["measured"] for row in (slower[0], slower[-1])]
-            own = first["point"], first["way"], first["own"], first["measured"]
-            after = slower[0]["way"], slower[0]["own"], times[0], first["library_default"] / first["measured"], times[1]
-            rows.append((*key, *own, *after, is_clearly_faster(first, slower[0]), ties))
+            fields_of_first = first["point"], first["way"], first["own"], first["measured"]
+            fields_of_others = (
+                slower[0]["way"],
+                slower[0]["own"],
+                times[0],
+                first["library_default"] / first["measured"],
+                times[1],
+            )
+            rows.append((*key, *fields_of_first, *fields_of_others, is_clearly_faster(first, slower[0]), ties))
     return pd.DataFrame(rows, columns=[*COLUMNS, "ties"])
 
 
@@ -129,23 +135,27 @@ def find_fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Para
     points = {point.id: point for point in plan.points}
     rows = comparison[(comparison["topology"] != "") & comparison["measured"].notna() & comparison["held_out"]]
     trees = []
-    for platform, part in rows.groupby("platform"):
+    for platform, rows_of_platform in rows.groupby("platform"):
         by_family = {parameters.family: parameters for parameters in sets if parameters.platform == platform}
-        families = [by_family[name] for name in rank_models(part)["family"] if name in by_family]
-        winners = [(points[row.point], row.measured) for row in _find_fastest_rows(part) if row.point in points]
+        families = [by_family[name] for name in rank_models(rows_of_platform)["family"] if name in by_family]
+        winners = [
+            (points[row.point], row.measured) for row in _find_fastest_rows(rows_of_platform) if row.point in points
+        ]
         drawn = (tree for winner in winners for tree in _predict_tree(*winner, families))
         trees += islice(drawn, MAX_DRAWN_TREES)
     return trees
 
 
-def _find_fastest_rows(part: pd.DataFrame) -> list:
+def _find_fastest_rows(points: pd.DataFrame) -> list:
     """Return the rows of the fastest trees of each operation over the most leaves: at the smallest and at the largest
     message."""
     rows = []
-    for _, same in part.drop_duplicates("point").groupby("operation"):
-        largest = same[same["leaves"] == same["leaves"].max()].sort_values(["bytes", "measured"], kind="stable")
-        ends = largest[largest["bytes"].isin([largest["bytes"].min(), largest["bytes"].max()])]
-        rows += ends.drop_duplicates("bytes").drop_duplicates("topology").itertuples()
+    for _, rows_of_operation in points.drop_duplicates("point").groupby("operation"):
+        largest = rows_of_operation[rows_of_operation["leaves"] == rows_of_operation["leaves"].max()].sort_values(
+            ["bytes", "measured"], kind="stable"
+        )
+        smallest_and_largest = largest[largest["bytes"].isin([largest["bytes"].min(), largest["bytes"].max()])]
+        rows += smallest_and_largest.drop_duplicates("bytes").drop_duplicates("topology").itertuples()
     return rows
 
 

@@ -20,7 +20,7 @@ from commodel.predictions.validity import have_weight
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE
 
 MIN_POINTS_OF_OPERATION = 6  # held-out points of one operation, from which on they alone decide on a model's weight
-MIN_MODEL_ERROR = 0.01  # no model is taken to be better than 1 %: the held-out points are not all that it will predict
+MIN_MODEL_ERROR = 0.01  # smallest error assumed of a model, since it predicts more than the held-out points
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,19 @@ class ModelWeight:
 
 
 def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: str) -> dict[str, ModelWeight]:
-    """Return the weight of each model. `held_out` are rows of a comparison on one platform. If this operation has
-    enough of them, its own decide."""
-    finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
+    """Return the weight of each model. `held_out` are rows of a comparison on one platform. If the
+    operation has enough points, only these are used."""
+    finite = np.isfinite(held_out["mu"].astype(float))  # the conversion is for an empty column, which has no type
     rows = held_out[finite & have_weight(held_out["validity"])].reset_index(drop=True)
     residuals = {}
     for name in families:
         of_model = rows[rows["family"] == name]
-        same = of_operation(of_model, operation)
+        of_same_operation = of_operation(of_model, operation)
         if len(of_model):
-            residuals[name] = same if len(same) >= MIN_POINTS_OF_OPERATION else of_model
+            residuals[name] = of_same_operation if len(of_same_operation) >= MIN_POINTS_OF_OPERATION else of_model
     if not residuals:
         return _make_equal_weights(families, families)
-    ratios = {name: np.log(part["predicted"] / part["measured"]) for name, part in residuals.items()}
+    ratios = {name: np.log(points["predicted"] / points["measured"]) for name, points in residuals.items()}
     errors = {name: float(np.sqrt(np.mean(ratio**2))) for name, ratio in ratios.items()}
     precision = {name: 1 / max(error, MIN_MODEL_ERROR) ** 2 for name, error in errors.items()}
     total = sum(precision.values())
@@ -59,7 +59,7 @@ def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: s
             len(ratios[name]),
         )
         if name in residuals
-        else ModelWeight(0.0)  # without a held-out point here, while others have some
+        else ModelWeight(0.0)  # other models have held-out points here, this one has none
         for name in families
     }
 
@@ -103,15 +103,15 @@ def _compute_contrast(ratio: pd.Series, group: pd.Series) -> float:
 
 @dataclass(frozen=True, eq=False)
 class CombinedPrediction:
-    """One entry an alternative: the predicted time with its interval, the share of the weights whose models put the
-    alternative first, and how its time compares with that of the best one."""
+    """Arrays with an entry for each alternative: predicted time in seconds with its interval, comparison with the best
+    alternative, and `support`, the total weight of the models that predict it to be the fastest."""
 
     seconds: np.ndarray
     low: np.ndarray
     high: np.ndarray
     support: np.ndarray
     regret: np.ndarray  # expected, of choosing this alternative
-    behind: np.ndarray  # time over that of the best, minus 1; below 0 for one that is faster and less certain
+    behind: np.ndarray  # predicted time relative to the best alternative, minus 1; negative if faster, but less certain
     as_good: np.ndarray  # statistically tied with the best
     deviation: np.ndarray  # standard deviation of the logarithm
     covariance: np.ndarray  # of the logarithms
@@ -153,8 +153,8 @@ def combine_predictions(
             np.maximum(np.broadcast_to(extra_deviation, shape) ** 2 / np.maximum(np.diag(covariance), 1e-12), 1.0)
         )
         covariance = covariance * np.outer(widening_factor, widening_factor)
-    away = logs[1:] - logs[1:].mean(axis=0) if draws > 1 else np.zeros((0, *shape))
-    covariance = covariance + (away.T @ away / len(away) if len(away) else 0.0)
+    deviations = logs[1:] - logs[1:].mean(axis=0) if draws > 1 else np.zeros((0, *shape))
+    covariance = covariance + (deviations.T @ deviations / len(deviations) if len(deviations) else 0.0)
     regret = compute_expected_regret(logs[0], covariance)
     best, spread = int(np.lexsort((logs[0], regret))[0]), np.sqrt(np.diag(covariance))
     support = np.zeros(shape)
@@ -164,18 +164,18 @@ def combine_predictions(
     excess = logs[0] - logs[0][best]
     difference = np.diag(covariance) + covariance[best, best] - 2 * covariance[best]
     tied = excess <= np.maximum(NORMAL_QUANTILE * np.sqrt(np.maximum(difference, 0)), np.log1p(NEGLIGIBLE_DIFFERENCE))
-    seconds, reach = np.exp(logs[0]), np.exp(NORMAL_QUANTILE * spread)
-    ends = seconds / reach, seconds * reach
-    return CombinedPrediction(seconds, *ends, support, regret, np.expm1(excess), tied, spread, covariance)
+    seconds, ratio = np.exp(logs[0]), np.exp(NORMAL_QUANTILE * spread)
+    interval = seconds / ratio, seconds * ratio
+    return CombinedPrediction(seconds, *interval, support, regret, np.expm1(excess), tied, spread, covariance)
 
 
 def _compute_covariance(error: np.ndarray, contrast: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return the covariance of errors of which ratios have the error `contrast`. No error is common to alternatives
-    with other weights: they are at another place."""
-    own = np.minimum(contrast**2 / 2, error**2)
-    common = np.sqrt(error**2 - own)
+    """Return the covariance of errors, whose differences have the standard deviation `contrast`. Alternatives with
+    different weights are at different placements and share no error."""
+    independent = np.minimum(contrast**2 / 2, error**2)
+    common = np.sqrt(error**2 - independent)
     equal = (shares[:, :, None] == shares[:, None]).all(axis=0)
-    return np.diag(own) + np.outer(common, common) * equal
+    return np.diag(independent) + np.outer(common, common) * equal
 
 
 ERROR_DRAWS = 2000  # of joint errors, for the expected regret
@@ -184,7 +184,7 @@ VARIANCE_JITTER = 1e-8  # of variances: keeps a Cholesky factor real
 
 def compute_expected_regret(logs: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Return the expected regret of choosing each alternative, whose times have these means and covariances of their
-    logarithms. Rounded to 0.1 %: less is noise of the draws."""
+    logarithms. It is rounded to 0.1 %, since smaller differences are noise of the draws."""
     factor = np.linalg.cholesky(covariance + VARIANCE_JITTER * np.eye(len(logs)))
     errors = np.random.default_rng(0).standard_normal((ERROR_DRAWS // 2, len(logs))) @ factor.T
     drawn = logs + np.concatenate([errors, -errors])
@@ -199,15 +199,15 @@ def _resample(logs: np.ndarray, draws: int) -> np.ndarray:
 
 
 def find_pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
-    """Return which alternatives none beats in both time and time between waves; equals together. Times that differ
-    by rounding are equal."""
+    """Return flags of the alternatives that no other one beats in both time and time between waves. Of equal
+    alternatives all are flagged. Times that differ by rounding are equal."""
     seconds, period = (np.array([float(f"{value:.12g}") for value in column]) for column in (seconds, period))
     order = np.lexsort((period, seconds))
     efficient = np.zeros(len(seconds), dtype=bool)
     last = None
     for index in order:
-        twin = last is not None and (seconds[index], period[index]) == (seconds[last], period[last])
-        if last is None or twin or period[index] < period[last]:
+        is_equal = last is not None and (seconds[index], period[index]) == (seconds[last], period[last])
+        if last is None or is_equal or period[index] < period[last]:
             efficient[index], last = True, index
     return efficient
 
@@ -229,29 +229,31 @@ def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None
     rows = evaluate_recommended(comparison) if recommended is None else recommended
     if rows.empty:
         return pd.DataFrame(columns=[*CHOICE_COLUMNS, "fastest", "library_default", "regret", "right"])
-    own = comparison[is_library_default(comparison) & comparison["measured"].notna()]
-    own = own.sort_values("measured", kind="stable").drop_duplicates("workload").set_index("workload", drop=False)
+    defaults = comparison[is_library_default(comparison) & comparison["measured"].notna()]
+    defaults = (
+        defaults.sort_values("measured", kind="stable").drop_duplicates("workload").set_index("workload", drop=False)
+    )
     rows = rows[rows.groupby("workload")["point"].transform("nunique") > 1].reset_index(drop=True)
     choices = rows.loc[rows.groupby("workload", sort=False)["predicted"].idxmin()].set_index("workload", drop=False)
     fastest = (
         rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload", drop=False).loc[choices.index]
     )
-    default = choices["workload"].map(own["measured"]).astype(float)
+    default = choices["workload"].map(defaults["measured"]).astype(float)
     deviation = np.log(choices["predicted_high"] / choices["predicted_low"]).fillna(0.0) / (2 * NORMAL_QUANTILE)
     keeps_default = is_default_kept(default, choices["predicted"], deviation)
     columns = [*CHOICE_COLUMNS, "measured_low", "measured_high"]
     choices, fastest = choices[columns], fastest[columns]
-    library = own.reindex(choices.index)[columns]
+    library = defaults.reindex(choices.index)[columns]
     choices = library.where(keeps_default, choices, axis=0).astype(choices.dtypes)
     fastest = library.where(default < fastest["measured"], fastest, axis=0).astype(fastest.dtypes)
-    both = zip(fastest.to_dict("records"), choices.to_dict("records"), strict=True)
+    compared_rows = zip(fastest.to_dict("records"), choices.to_dict("records"), strict=True)
     return (
         choices[CHOICE_COLUMNS]
         .assign(
             fastest=fastest["measured"],
             library_default=default,
             regret=choices["measured"] / fastest["measured"] - 1,
-            right=[not is_clearly_faster(first, choice) for first, choice in both],
+            right=[not is_clearly_faster(first, choice) for first, choice in compared_rows],
         )
         .reset_index(drop=True)
     )

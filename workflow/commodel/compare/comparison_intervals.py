@@ -21,24 +21,26 @@ from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, find_operation_class
 from commodel.predictions.validity import Validity, have_weight
 
-MIN_TOTAL_WEIGHT = 0.5  # of the weights: models with less of them make no combined prediction
+MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with less of it give no combined prediction
 
 
 def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison with the interval of each prediction from the residuals at other points, never at its own,
-    and the prediction corrected by their median, which the interval contains. The parameter interval has columns of its
-    own."""
+    """Return the comparison with the interval of each prediction, from residuals at other points, and with the
+    prediction corrected by their median, which the interval contains. The parameter interval has separate columns."""
     frame = frame.reset_index(drop=True).assign(
         interval_basis=np.where(frame["predicted"].notna(), PARAMETERS_ONLY_TEXT, ""),
         parameters_low=frame["predicted_low"],
         parameters_high=frame["predicted_high"],
         corrected=frame["predicted"],
     )
-    # Predictions that ignore message size are groups of their own: their residuals do not inform others.
+    # Predictions that ignore message size form separate groups, whose residuals are not used for others.
     rows = frame[frame["family"] != ""]
-    for _, part in rows.groupby(["platform", "family", have_weight(rows["validity"])], sort=False):
-        has_residual = _has_residual(part)
-        measured, unmeasured = part[has_residual], part[~has_residual & part["predicted"].gt(0) & part["held_out"]]
+    for _, rows_of_model in rows.groupby(["platform", "family", have_weight(rows["validity"])], sort=False):
+        has_residual = _has_residual(rows_of_model)
+        measured, unmeasured = (
+            rows_of_model[has_residual],
+            rows_of_model[~has_residual & rows_of_model["predicted"].gt(0) & rows_of_model["held_out"]],
+        )
         if measured.empty:
             continue
         residuals, center = collect_residuals(measured), scale_predictions(measured)
@@ -80,7 +82,7 @@ def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Res
     axes = {RANKS: rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]), BYTES: rows["bytes"], NODES: rows["nodes"]}
     return Residuals(
         np.log(rows["measured"] / scale_predictions(rows)).to_numpy(float) if logs is None else logs,
-        np.array([find_operation_class(*named) for named in zip(rows["operation"], rows["waves"], strict=True)]),
+        np.array([find_operation_class(*fields) for fields in zip(rows["operation"], rows["waves"], strict=True)]),
         rows["workload"].to_numpy(str),
         (rows["batch"] + " " + rows["setting"]).to_numpy(str),  # a batch is measured in one allocation and setting
         {name: column.to_numpy(float) for name, column in axes.items() if column.notna().all()},
@@ -119,13 +121,13 @@ def combine_intervals(
     bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], workload: PointSeries
 ) -> Interval:
     """Return the interval of a combined prediction of models whose sets keep residuals. The models' intervals are
-    averaged by weight, because their errors are correlated. If the set of one model keeps none, the interval is that of
-    its parameters only."""
+    averaged by weight, because their errors are correlated. If one set has no residuals, the
+    interval is its parameter interval."""
     intervals = {name: find_residual_interval(bands[name], workload) for name, share in shares.items() if share > 0}
-    if missing := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
-        return missing[0]
+    if without_residuals := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
+        return without_residuals[0]
     logs = (
-        sum(shares[name] * getattr(interval, end) for name, interval in intervals.items())
-        for end in ("low", "high", "corrected")
+        sum(shares[name] * getattr(interval, bound) for name, interval in intervals.items())
+        for bound in ("low", "high", "corrected")
     )
     return Interval(*logs, intervals[max(intervals, key=shares.__getitem__)].bases)

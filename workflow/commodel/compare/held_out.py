@@ -25,23 +25,30 @@ POINT_FIELDS = ("operation", "algorithm", "topology", "kind", "alternative", "la
 
 @dataclass(frozen=True)
 class Split:
-    """Which points are fitted and which are held out, with the expression that is true for the latter."""
+    """The fitted points and the held-out points, with the expression that is true for held-out points."""
 
-    where: str
+    expression: str
     fitted: Measured
     held_out: Measured
 
 
-def split_points(measured: Measured, where: str) -> Split:
+def split_points(measured: Measured, expression: str) -> Split:
     with locate_mistakes(key="--hold-out"):
-        held_out = expressions.parse_expression(where, (*AXES, "setting"))
-        both = zip(measured.points, list_settings(measured), strict=True)
-        flags = [bool(held_out(_name_values(point) | {"setting": setting})) for point, setting in both]
-    if all(flags) or not any(flags):
-        problem = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
+        held_out = expressions.parse_expression(expression, (*AXES, "setting"))
+        points_with_settings = zip(measured.points, list_settings(measured), strict=True)
+        is_held_out = [
+            bool(held_out(_name_values(point) | {"setting": setting})) for point, setting in points_with_settings
+        ]
+    if all(is_held_out) or not any(is_held_out):
+        problem = (
+            f"all {len(is_held_out)} points, wanted some to fit"
+            if all(is_held_out)
+            else f"none of the {len(is_held_out)} points"
+        )
         raise UserError(f"'{held_out.text}' holds out {problem}", key="--hold-out")
     fitted_points, held_out_points = (
-        select_points(measured, [flag is wanted for flag in flags]) for wanted in (False, True)
+        select_points(measured, [flagged is held_out_wanted for flagged in is_held_out])
+        for held_out_wanted in (False, True)
     )
     return Split(held_out.text, fitted_points, held_out_points)
 
@@ -51,13 +58,13 @@ def _name_values(point: Point) -> dict[str, str | int]:
     return names | {"ranks_per_node": point.per_node}
 
 
-def fit_without_held_out(parts: Split, family: str, table: str, setting: str | None = None) -> ParameterSet:
+def fit_without_held_out(split: Split, family: str, table: str, setting: str | None = None) -> ParameterSet:
     """Fit a model to the points that are not held out. The provenance of the set names the expression."""
-    parameters, count = fit_in_settings(parts.fitted, family, table, setting), len(parts.held_out.points)
+    parameters, count = fit_in_settings(split.fitted, family, table, setting), len(split.held_out.points)
     return replace(
         parameters,
-        source=f"{parameters.source}; the other {count}, where {parts.where}, are",
-        provenance=parameters.provenance | {"held_out_where": parts.where, "held_out_points": count},
+        source=f"{parameters.source}; the other {count}, where {split.expression}, are",
+        provenance=parameters.provenance | {"held_out_where": split.expression, "held_out_points": count},
     )
 
 
@@ -81,19 +88,19 @@ def predict_held_out(parameters: ParameterSet, held_out: Measured) -> pd.DataFra
     return add_errors(list_points(held_out).assign(family=parameters.family, **values))
 
 
-def recommend_held_out(sets: Sequence[ParameterSet], parts: Split) -> pd.DataFrame:
-    """Return a row for each held-out point with the recommended prediction. Its residuals are those of the points that
-    the models were fitted to; no row if there are too few."""
+def recommend_held_out(sets: Sequence[ParameterSet], split: Split) -> pd.DataFrame:
+    """Return a row for each held-out point with the recommended prediction. It is
+    fitted to residuals at the points of the models' own fits; no row if there are too few."""
     fitted, held_out = (
-        pd.concat([_describe_places(predict_held_out(parameters, part), part) for parameters in sets])
-        for part in (parts.fitted, parts.held_out)
+        pd.concat([_describe_places(predict_held_out(parameters, points), points) for parameters in sets])
+        for points in (split.fitted, split.held_out)
     )
     recommender = Recommender.fit(fitted)
     return fitted.iloc[:0] if recommender is None else add_errors(recommend_rows(recommender, held_out))
 
 
 def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
-    """Return the rows with further columns that the recommended prediction needs."""
+    """Return the rows with the additional columns that the recommended prediction needs."""
     points = measured.points
     columns = {"leaves": [point.leaves for point in points], "nodes": [point.nodes for point in points]}
     names = rows["workload"] + " " + rows["kind"] + " " + rows["alternative"] + " " + rows["layout"]
@@ -107,8 +114,12 @@ def tabulate_errors(rows: pd.DataFrame, group_columns: list[str]) -> pd.DataFram
     groups = rows.groupby(group_columns, sort=False)["mu"]
     worst = rows.loc[groups.idxmax()].set_index(group_columns, drop=False)
     summary = summarize_errors(rows, group_columns).set_index(group_columns)
-    named = worst.assign(alternative=worst["kind"].map({"topology": "topology "}).fillna("") + worst["alternative"])
-    called = named[[name for name in ("operation", "alternative") if name not in group_columns]].agg(" ".join, axis=1)
-    size = worst["ranks"].map("{} ranks, ".format) + worst["bytes"].map(format_bytes)
-    points = (called + " " + size).str.strip()
+    worst_with_kind = worst.assign(
+        alternative=worst["kind"].map({"topology": "topology "}).fillna("") + worst["alternative"]
+    )
+    patterns = worst_with_kind[[name for name in ("operation", "alternative") if name not in group_columns]].agg(
+        " ".join, axis=1
+    )
+    extents = worst["ranks"].map("{} ranks, ".format) + worst["bytes"].map(format_bytes)
+    points = (patterns + " " + extents).str.strip()
     return summary.assign(mu_median=groups.median(), mu_worst=worst["mu"], worst=points).reset_index()

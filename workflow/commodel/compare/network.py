@@ -1,9 +1,10 @@
 """The network of an allocation, learned from probe `nodepairs`: levels, distance classes and slow nodes.
 
 `learn_distances` chooses the nested groups of nodes that describe the times of pairs best, by minimum description
-length: a pair costs the logarithm of the spread of its class, a level costs what it takes to name its groups.
-Candidates are blocks of consecutive nodes and the branches of hierarchical clusterings. `make_networks` returns what a
-summary of raw samples holds of each platform.
+length: each pair adds the logarithm of the spread of its class, each level the nats that
+describe its groups.
+Candidates are blocks of consecutive nodes and the branches of hierarchical clusterings. `make_networks` returns the
+network of each platform in a summary of raw samples.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,21 +22,23 @@ from commodel.plan.planning import load_plan
 from commodel.records import Plan
 from commodel.units import format_ranges
 
-MIN_LOG_DIFFERENCE = float(np.log(1.1))  # times that differ by less are equal, even without noise
+MIN_LOG_DIFFERENCE = float(
+    np.log(1.1)
+)  # difference of logarithms of times; smaller ones count as equal, even without noise
 EQUALITY_HALF_INTERVALS = 3.0  # half confidence intervals, within which times are equal
 MIN_GAIN_PER_PAIR = 0.05  # description length that a level saves, in nats a pair
 PERMUTATIONS = 39  # of times: a level that gains more than in all of them is due to chance in 2.5 % of networks
-FIRST_PERMUTATIONS = 9  # they suffice if the level gains twice as much as in any of them
-CHANCE_MARGIN = 1.25  # permutations do not include the choice of slow nodes
-MIN_PERMUTED_NODES = 6  # too few permutations of the times of fewer nodes differ
-MIN_TESTED_NODES = 4  # fewer nodes show no level unless the classes explain all but noise
+FIRST_PERMUTATIONS = 9  # the test ends after these if the level gains twice as much as in each of them
+CHANCE_MARGIN = 1.25  # factor on permuted gains, since permutations do not include the choice of slow nodes
+MIN_PERMUTED_NODES = 6  # nodes; the times of fewer nodes have too few different permutations
+MIN_TESTED_NODES = 4  # nodes; with fewer, a level is kept only if the classes explain all but noise
 MAX_UNEXPLAINED = 0.04  # share of the variance of latencies or bandwidths that a level of few nodes leaves
-NODE_EFFECT_NATS = 3.0  # nats that a constant of a node costs
-NODE_EFFECT_ITERATIONS = 12  # of the iteration that finds these constants
-MAX_CUTS = 12  # cuts of a clustering that are candidates
-MAX_CLUSTERED_NODES = 512  # nodes; of more only consecutive blocks are candidates
-MAX_SLOW_SHARE = 0.25  # of the nodes: slow ones are no more than that
-MIN_SLOW_LOG_GAP = 1.5 * MIN_LOG_DIFFERENCE  # between a slow node and all others
+NODE_EFFECT_NATS = 3.0  # description length of a constant of one node
+NODE_EFFECT_ITERATIONS = 12  # iterations that estimate these constants
+MAX_CUTS = 12  # candidate cuts of a clustering
+MAX_CLUSTERED_NODES = 512  # nodes; with more, only consecutive blocks are candidates
+MAX_SLOW_SHARE = 0.25  # of the nodes
+MIN_SLOW_LOG_GAP = 1.5 * MIN_LOG_DIFFERENCE  # of logarithms of times, between a slow node and all others
 MIN_NODES_TO_FIND_SLOW = 4  # nodes: among three, the slow one cannot be determined
 SPREAD_PERCENTILES = (5, 95)  # percentiles of a class's times, between which they may differ
 INNER_LEVEL_NAMES = ("leaf", "group")  # of the two innermost levels
@@ -43,20 +46,22 @@ INNER_LEVEL_NAMES = ("leaf", "group")  # of the two innermost levels
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Distance classes of pairs: `of[pair]` is the class, 0 the nearest; -1 if a node or only this pair is slow."""
+    """Distance classes of pairs: `class_of_pair` is 0 for
+    the nearest class; -1 if a node or only this pair is slow."""
 
-    of: np.ndarray
+    class_of_pair: np.ndarray
     classes: int
-    hierarchy: Hierarchy  # groups of nodes that the classes are of, innermost first
+    hierarchy: Hierarchy  # groups of nodes from which the classes follow, innermost first
     slow: tuple[int, ...]  # nodes all of whose pairs are slower than those of other nodes
-    slow_pairs: tuple[int, ...]  # pairs that alone are so slow
-    mixed_classes: tuple["MixedClass", ...] = ()  # whose pairs differ by more than repeated measurements
+    slow_pairs: tuple[int, ...]  # slow pairs of nodes that are not slow
+    mixed_classes: tuple["MixedClass", ...] = ()  # their pairs differ by more than repeated measurements
 
 
 @dataclass(frozen=True)
 class MixedClass:
-    """A distance class that may hold further levels. The factors are between the percentiles SPREAD_PERCENTILES of its pairs'
-    times, of a small message and of a large one, and between the ends of a median's confidence interval."""
+    """A distance class that may consist of several levels. `spread` is the ratio of the SPREAD_PERCENTILES of its
+    pairs' times, `noise` the ratio of the ends of a median's confidence interval; both for a small and a large
+    message."""
 
     number: int
     spread: tuple[float, float]
@@ -85,24 +90,24 @@ def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nod
             column[node] = column[nearest[nearest != node][0]]
     names = (*INNER_LEVEL_NAMES, *(f"level-{number}" for number in range(len(INNER_LEVEL_NAMES), MAX_LEVELS)))
     hierarchy = Hierarchy.of({name: column.tolist() for name, column in zip(names, levels, strict=False)})
-    of = np.where(fast, hierarchy.distance(*pairs.T) - 1, -1)
-    slow_pairs = _find_single_pairs(of, logs, equality_limits, nodes)
-    of[slow_pairs] = -1
-    mixed = _find_mixed_classes(logs, equality_limits, noise, of, len(levels) + 1)
-    return Distances(of, len(levels) + 1, hierarchy, tuple(slow), tuple(slow_pairs.tolist()), mixed)
+    class_of_pair = np.where(fast, hierarchy.distance(*pairs.T) - 1, -1)
+    slow_pairs = _find_single_pairs(class_of_pair, logs, equality_limits, nodes)
+    class_of_pair[slow_pairs] = -1
+    mixed = _find_mixed_classes(logs, equality_limits, noise, class_of_pair, len(levels) + 1)
+    return Distances(class_of_pair, len(levels) + 1, hierarchy, tuple(slow), tuple(slow_pairs.tolist()), mixed)
 
 
 def _find_mixed_classes(
-    logs: np.ndarray, equality_limits: np.ndarray, noise: np.ndarray, of: np.ndarray, classes: int
+    logs: np.ndarray, equality_limits: np.ndarray, noise: np.ndarray, class_of_pair: np.ndarray, classes: int
 ) -> tuple[MixedClass, ...]:
-    """Return the classes whose times spread by more than noise. Within one level all pairs take the same time but for
-    noise, so such a class holds several levels, or paths that differ from pair to pair, as on a torus."""
+    """Return the classes whose times spread by more than noise. Within one level, times differ only by
+    noise. Such a class therefore consists of several levels, or has paths of several lengths, as on a torus."""
     mixed, repeated = [], np.exp(2 * np.nanmedian(noise, axis=0)).tolist()
     for number in range(classes):
-        own = logs[of == number]
-        if len(own) < MIN_NODES_TO_FIND_SLOW or np.isnan(own).all(axis=0).any():
+        logs_of_class = logs[class_of_pair == number]
+        if len(logs_of_class) < MIN_NODES_TO_FIND_SLOW or np.isnan(logs_of_class).all(axis=0).any():
             continue
-        low, high = np.nanpercentile(own, SPREAD_PERCENTILES, axis=0)
+        low, high = np.nanpercentile(logs_of_class, SPREAD_PERCENTILES, axis=0)
         if (high - low > equality_limits).any():
             mixed.append(MixedClass(number, tuple(np.exp(high - low).tolist()), tuple(repeated)))
     return tuple(mixed)
@@ -151,13 +156,15 @@ def _remove_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.n
     return np.stack([logs[:, 0], logs[:, 1] - slower[pairs].max(axis=1)], axis=1)
 
 
-def _find_single_pairs(of: np.ndarray, logs: np.ndarray, equality_limits: np.ndarray, nodes: int) -> np.ndarray:
+def _find_single_pairs(
+    class_of_pair: np.ndarray, logs: np.ndarray, equality_limits: np.ndarray, nodes: int
+) -> np.ndarray:
     """Return the few pairs of a class that are clearly slower than all others of it."""
-    single = np.zeros(len(of), dtype=bool)
-    for number in range(int(of.max(initial=-1)) + 1):
+    single = np.zeros(len(class_of_pair), dtype=bool)
+    for number in range(int(class_of_pair.max(initial=-1)) + 1):
         for values, limit in zip(logs.T, equality_limits, strict=True):
-            own = np.flatnonzero((of == number) & ~np.isnan(values))
-            order = own[np.argsort(values[own], kind="stable")]
+            pairs_of_class = np.flatnonzero((class_of_pair == number) & ~np.isnan(values))
+            order = pairs_of_class[np.argsort(values[pairs_of_class], kind="stable")]
             most_slow = min(max(1, int(MAX_SLOW_SHARE * nodes) - 1), len(order) - MIN_NODES_TO_FIND_SLOW)
             if most_slow < 1:
                 continue
@@ -191,17 +198,18 @@ class PairTimes:
 
 def _choose_levels(times: PairTimes) -> list[np.ndarray]:
     """Return a group number of every node for each level, innermost first. The candidates that shorten the description
-    of the times most are added one after the other, as long as each saves MIN_GAIN_PER_PAIR for every pair. Unless the classes
-    explain all but noise, each level has to save more than any does in permuted times."""
+    of the times most are added one after the other, as long as each saves MIN_GAIN_PER_PAIR
+    for every pair. Unless the classes explain all but noise, a level is kept only if it saves more than in permuted
+    times."""
     if len(times.pairs) < 2:
         return []
     chosen: list[list[np.ndarray]] = [[]]
     gains: list[float] = []
     while len(gains) < MAX_LEVELS:
-        gain, further = _find_level(chosen[-1], times)
+        gain, extended = _find_level(chosen[-1], times)
         if not gain > MIN_GAIN_PER_PAIR * len(times.pairs):
             break
-        chosen.append(further)
+        chosen.append(extended)
         gains.append(gain)
     residuals = _describe_times(chosen[-1], times, times.logs)[1]
     if (np.nanmean(np.abs(residuals), axis=0) > times.floors / 2).any():
@@ -213,12 +221,12 @@ def _choose_levels(times: PairTimes) -> list[np.ndarray]:
 def _find_level(levels: list[np.ndarray], times: PairTimes) -> tuple[float, list[np.ndarray]]:
     """Return by how much one more level shortens the description of the times, and the levels with it."""
     tried = [
-        (_describe_times(further, times, times.logs)[0] + cost, number, further)
+        (_describe_times(extended, times, times.logs)[0] + cost, number, extended)
         for number, (column, cost) in enumerate(times.candidates)
-        if (further := _insert_level(levels, column)) is not None
+        if (extended := _insert_level(levels, column)) is not None
     ]
-    best, _, further = min(tried, default=(np.inf, 0, []), key=lambda entry: entry[:2])
-    return _describe_times(levels, times, times.logs)[0] - best, further
+    best, _, extended = min(tried, default=(np.inf, 0, []), key=lambda entry: entry[:2])
+    return _describe_times(levels, times, times.logs)[0] - best, extended
 
 
 def _occurs_by_chance(gain: float, levels: list[np.ndarray], times: PairTimes) -> bool:
@@ -230,16 +238,18 @@ def _occurs_by_chance(gain: float, levels: list[np.ndarray], times: PairTimes) -
         unexplained = _describe_times(_find_level(levels, times)[1], times, times.measured)[1]
         shares = np.nanmean(unexplained**2, axis=0) / np.maximum(np.nanmean(residuals**2, axis=0), 1e-12)
         return nodes < MIN_TESTED_NODES or bool((shares > MAX_UNEXPLAINED).all())
-    of, rng = _classify(levels, times.pairs), np.random.default_rng(1)
+    class_of_pair, rng = _classify(levels, times.pairs), np.random.default_rng(1)
     spreads = np.ones_like(residuals)
-    for number in np.unique(of):
-        spreads[of == number] = np.maximum(np.sqrt(np.nanmean(residuals[of == number] ** 2, axis=0)), 1e-9)
-    kinds = [np.flatnonzero(np.isnan(residuals[:, 1]) == missing) for missing in (False, True)]
+    for number in np.unique(class_of_pair):
+        spreads[class_of_pair == number] = np.maximum(
+            np.sqrt(np.nanmean(residuals[class_of_pair == number] ** 2, axis=0)), 1e-9
+        )
+    exchangeable = [np.flatnonzero(np.isnan(residuals[:, 1]) == missing) for missing in (False, True)]
     largest_gain = 0.0
     for number in range(PERMUTATIONS):
-        order = np.arange(len(of))
-        for kind in kinds:
-            order[kind] = rng.permutation(kind)
+        order = np.arange(len(class_of_pair))
+        for pairs in exchangeable:
+            order[pairs] = rng.permutation(pairs)
         exchanged = times.measured - residuals + (residuals / spreads)[order] * spreads
         largest_gain = max(largest_gain, _find_level(levels, replace(times, measured=exchanged))[0])
         if CHANCE_MARGIN * largest_gain >= gain or (number >= FIRST_PERMUTATIONS and 2 * largest_gain < gain):
@@ -272,19 +282,21 @@ def _describe_times(levels: list[np.ndarray], times: PairTimes, logs: np.ndarray
     2). The length is infinite unless the classes get slower from level to level. Small and large messages have equal
     weight, however many of each were measured. If nodes differ, a constant of each node is part of the description,
     provided that this is shorter."""
-    pairs, of = times.pairs, _classify(levels, times.pairs)
+    pairs, class_of_pair = times.pairs, _classify(levels, times.pairs)
     length, medians = 0.0, np.full((2, len(levels) + 1), np.nan)
     described = np.full_like(logs, np.nan)
-    for size, (own_medians, values, floor) in enumerate(zip(medians, logs.T, times.floors, strict=True)):
+    for size, (medians_of_size, values, floor) in enumerate(zip(medians, logs.T, times.floors, strict=True)):
         measured = np.flatnonzero(~np.isnan(values))
         residuals = values[measured].copy()
-        for number in range(len(own_medians)):
-            if (own := of[measured] == number).any():
-                own_medians[number] = np.median(residuals[own])
-                residuals[own] -= own_medians[number]
+        for number in range(len(medians_of_size)):
+            if (in_class := class_of_pair[measured] == number).any():
+                medians_of_size[number] = np.median(residuals[in_class])
+                residuals[in_class] -= medians_of_size[number]
         without_effects = _remove_node_effects(pairs[measured], residuals)
         cost = NODE_EFFECT_NATS * (pairs.max() + 1)
-        lengths = [_spread_length(remainders, of[measured], floor) for remainders in (residuals, without_effects)]
+        lengths = [
+            _spread_length(remainders, class_of_pair[measured], floor) for remainders in (residuals, without_effects)
+        ]
         length += min(lengths[0], lengths[1] + cost) * len(pairs) / len(measured)
         described[measured, size] = residuals if lengths[0] <= lengths[1] + cost else without_effects
     steps = np.diff(medians, axis=1)
@@ -292,9 +304,9 @@ def _describe_times(levels: list[np.ndarray], times: PairTimes, logs: np.ndarray
     return length if slower.all() and not (steps < -times.floors[:, None]).any() else np.inf, described
 
 
-def _spread_length(residuals: np.ndarray, of: np.ndarray, floor: float) -> float:
-    counts = np.bincount(of)
-    spreads = np.bincount(of, np.abs(residuals)) / np.maximum(counts, 1)
+def _spread_length(residuals: np.ndarray, class_of_pair: np.ndarray, floor: float) -> float:
+    counts = np.bincount(class_of_pair)
+    spreads = np.bincount(class_of_pair, np.abs(residuals)) / np.maximum(counts, 1)
     return float((counts * np.log1p(spreads / floor)).sum())
 
 
@@ -325,9 +337,9 @@ def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[
         tree = linkage(squareform(distance, checks=False), method)
         heights = tree[:, 2]
         for cut in np.argsort(-np.diff(heights), kind="stable")[:MAX_CUTS]:
-            part = fcluster(tree, heights[cut : cut + 2].mean(), "distance")
+            clusters = fcluster(tree, heights[cut : cut + 2].mean(), "distance")
             column = np.zeros(nodes, dtype=int)
-            column[fast] = np.unique(part, return_inverse=True)[1]
+            column[fast] = np.unique(clusters, return_inverse=True)[1]
             count = int(column.max()) + 1
             if 1 < count < len(fast) and column.tobytes() not in distinct:
                 distinct.add(column.tobytes())
@@ -341,8 +353,8 @@ def _complete(matrix: np.ndarray) -> np.ndarray:
     missing = np.argwhere(np.isnan(matrix) & ~np.eye(len(matrix), dtype=bool))
     completed = matrix.copy()
     for one, two in missing:
-        over = np.fmax(matrix[one], matrix[two])
-        distances = np.sort(over[~(np.isnan(matrix[one]) | np.isnan(matrix[two]))])
+        bounds = np.fmax(matrix[one], matrix[two])
+        distances = np.sort(bounds[~(np.isnan(matrix[one]) | np.isnan(matrix[two]))])
         completed[one, two] = (
             np.median(distances[: max(3, len(distances) // 4)]) if len(distances) else np.nanmax(matrix)
         )
@@ -397,12 +409,12 @@ class Network:
         """Return the ratios of latency and transfer time of a node's pairs to those of pairs at equal distance without
         slow nodes."""
         at_node = (self.pairs == node).any(axis=1)
-        like = ~np.isin(self.pairs, self.distances.slow).any(axis=1)
+        without_slow = ~np.isin(self.pairs, self.distances.slow).any(axis=1)
         distances = self.distances.hierarchy.distance(*self.pairs.T)
         factors = []
         for distance in np.unique(distances[at_node]):
-            reference = like & (distances == distance)
-            reference = reference if reference.any() else like
+            reference = without_slow & (distances == distance)
+            reference = reference if reference.any() else without_slow
             at_distance = at_node & (distances == distance)
             latency = self.latency[at_distance] / np.nanmedian(self.latency[reference])
             factors.append(np.stack([latency, np.nanmedian(self.bandwidth[reference]) / self.bandwidth[at_distance]]))
@@ -415,7 +427,8 @@ def make_networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, object]])
     `levels` of each platform, if known."""
     rows = raw[(raw["kind"] == "probe") & (raw["name"] == PROBE) & (raw["median"] > 0)]
     learned = (
-        _make_network(str(name), own, places.get(str(name), {})) for name, own in rows.groupby("platform", sort=False)
+        _make_network(str(name), rows_of_platform, places.get(str(name), {}))
+        for name, rows_of_platform in rows.groupby("platform", sort=False)
     )
     return [network for network in learned if network is not None]
 
@@ -436,34 +449,34 @@ def read_networks(results: Results) -> list[Network]:
     return make_networks(read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, notes))
 
 
-def _make_network(platform: str, rows: pd.DataFrame, stated: Mapping[str, object]) -> Network | None:
+def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, object]) -> Network | None:
     settings = [dict(word.split("=", 1) for word in text.split() if "=" in word) for text in rows["settings"]]
     columns = pd.DataFrame(settings, index=rows.index)[list(SETTINGS)].astype(int)
     rows = columns.join(rows[["median", "low", "high", "simulated"]])
     rows["low"] = rows["low"].where(rows["low"] > 0, rows["median"])
     rows["seconds"] = rows["median"] / (2 * rows["trips"])
     small, large = int(rows["bytes"].min()), int(rows["bytes"].max())
-    sides = [rows[rows["bytes"] == size].drop_duplicates(["one", "two"]) for size in (small, large)]
-    both = sides[0].merge(sides[1], on=["one", "two"], suffixes=("", "_large"), how="left")
-    if both["seconds_large"].isna().all() or large == small:
+    rows_by_size = [rows[rows["bytes"] == size].drop_duplicates(["one", "two"]) for size in (small, large)]
+    joined = rows_by_size[0].merge(rows_by_size[1], on=["one", "two"], suffixes=("", "_large"), how="left")
+    if joined["seconds_large"].isna().all() or large == small:
         return None
-    pairs, nodes = both[["one", "two"]].to_numpy(), int(both["nodes"].max())
-    noise = np.log(both[["high", "high_large"]].to_numpy() / both[["low", "low_large"]].to_numpy()) / 2
-    times = both[["seconds", "seconds_large"]].to_numpy()
-    names = stated.get("nodes")
-    named = isinstance(names, Sequence) and len(names) >= nodes
+    pairs, nodes = joined[["one", "two"]].to_numpy(), int(joined["nodes"].max())
+    noise = np.log(joined[["high", "high_large"]].to_numpy() / joined[["low", "low_large"]].to_numpy()) / 2
+    times = joined[["seconds", "seconds_large"]].to_numpy()
+    names = record.get("nodes")
+    has_names = isinstance(names, Sequence) and len(names) >= nodes
     return Network(
         platform,
-        bool(both["simulated"].iloc[0]),
-        tuple(str(name) for name in names[:nodes]) if named else tuple(map(str, range(nodes))),
+        bool(joined["simulated"].iloc[0]),
+        tuple(str(name) for name in names[:nodes]) if has_names else tuple(map(str, range(nodes))),
         pairs,
         times[:, 0],
         large / times[:, 1],
         small,
         large,
         learn_distances(pairs, times, noise, nodes),
-        _read_levels(stated.get("levels") or {}, nodes),
-        stated.get("levels_from") == "slurm",
+        _read_levels(record.get("levels") or {}, nodes),
+        record.get("levels_from") == "slurm",
     )
 
 
@@ -483,7 +496,7 @@ def tabulate_distance_classes(network: Network) -> pd.DataFrame:
     """Return a row for each distance class: its pairs, and the median and extremes of their latency and bandwidth."""
     rows = []
     for number in range(network.distances.classes):
-        of_class = network.distances.of == number
+        of_class = network.distances.class_of_pair == number
         row: dict[str, object] = {"class": number + 1, "pairs": int(of_class.sum())}
         for name, values in (("latency", network.latency[of_class]), ("bandwidth", network.bandwidth[of_class])):
             row |= {name: np.nanmedian(values)}

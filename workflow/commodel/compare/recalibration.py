@@ -36,14 +36,14 @@ from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, RecordedFactors
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE, compute_median_interval, select_evenly
 
-MIN_POINTS_OF_FACTORS = 2  # that factors are taken from
+MIN_POINTS_OF_FACTORS = 2  # points; fewer do not determine two factors
 SINGLE_MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
 MESSAGE_SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most informative first
 CHECK_PATTERNS = (("bcast", "binomial"), ("allgather", "ring"))  # check points without a campaign
-MAX_CHECK_RANKS, CHECK_SIZES = 8, (1 << 10, 1 << 16)  # its ranks, at most, and its bytes
-MAX_CANDIDATE_POINTS = 400  # points of a campaign
+MAX_CHECK_RANKS, CHECK_SIZES = 8, (1 << 10, 1 << 16)  # ranks and bytes of check points
+MAX_CANDIDATE_POINTS = 400  # points of a campaign from which witnesses are selected
 MAX_WITNESS_SECONDS = 0.1  # seconds: slower points are not measured again
-MIN_RELATIVE_SHARE = 0.9  # of the largest share that a point's prediction has of latency, or of time per byte: as good
+MIN_RELATIVE_SHARE = 0.9  # of the largest share of latency, or of time per byte; points above it count as equally good
 MAX_UNSCALED_SHARE = 0.02  # share of a prediction that no factor scales: points with more are less informative
 
 
@@ -63,7 +63,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class WitnessTime:
-    """The time of a witness in the new allocation."""
+    """The time of a witness in the new allocation, in seconds, and the noise of its logarithm."""
 
     witness: Witness
     seconds: float
@@ -72,8 +72,8 @@ class WitnessTime:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A model with the factors of the new allocation; before and after are its μ at the check points that it
-    predicts."""
+    """A model with the factors of the new allocation. `before` and `after` are its mean μ at the check points, without
+    and with the factors; `checked` is their number."""
 
     moved: ParameterSet
     factors: RecalibrationFactors
@@ -123,9 +123,9 @@ def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]
 def select_witnesses(
     witnesses: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, check_count: int
 ) -> tuple[list[Witness], list[Witness]]:
-    """Return the points that determine the factors, by the predictions of the first set with a latency and a time per
-    byte; and the check points, spread over operations and sizes. A few check points remain even if there are few
-    points."""
+    """Return the points from which factors are fitted, and the check points, spread over operations and sizes. Points
+    are selected by the predictions of the first set with a latency and a time per byte. Some check points remain even
+    if there are few points."""
     count = min(count, max(len(witnesses) - check_count, MIN_POINTS_OF_FACTORS, len(witnesses) // 2))
     parameters = next((entry for entry in sets if entry.values and has_latency_and_bandwidth(entry)), None)
     if parameters is None:
@@ -139,23 +139,26 @@ def select_witnesses(
 def select_informative(
     witnesses: Sequence[Witness], parameters: ParameterSet, levels: Hierarchy, count: int
 ) -> list[Witness]:
-    """Return the points that determine the factors best: of every distance one whose prediction is latency, and one
-    whose prediction is time per byte, the fastest of equally good ones; then the next best, until there are enough."""
+    """Return the points that determine the factors best: for every distance class, one whose predicted time is mostly
+    latency and one whose predicted time is mostly time per byte. Of equally good points the fastest is selected. This
+    repeats until there are `count` points."""
     shares = Effect(parameters, [entry.point for entry in witnesses]).slopes(np.zeros(2))
-    plain = shares.sum(axis=1) > 1 - MAX_UNSCALED_SHARE
-    free = list(np.flatnonzero(plain) if np.count_nonzero(plain) >= count else range(len(witnesses)))
+    is_scaled = shares.sum(axis=1) > 1 - MAX_UNSCALED_SHARE
+    remaining = list(np.flatnonzero(is_scaled) if np.count_nonzero(is_scaled) >= count else range(len(witnesses)))
     distance = [max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks))) for entry in witnesses]
     selected: list[int] = []
-    while free and len(selected) < count:
+    while remaining and len(selected) < count:
         for distance_class, factor in (
             (distance_class, factor) for distance_class in sorted(set(distance)) for factor in (0, 1)
         ):
-            near = [number for number in free if distance[number] == distance_class]
-            if near and len(selected) < count:
-                largest_share = max(shares[number, factor] for number in near)
-                good = [number for number in near if shares[number, factor] >= MIN_RELATIVE_SHARE * largest_share]
-                selected.append(min(good, key=lambda number: witnesses[number].seconds))
-                free.remove(selected[-1])
+            in_class = [number for number in remaining if distance[number] == distance_class]
+            if in_class and len(selected) < count:
+                largest_share = max(shares[number, factor] for number in in_class)
+                nearly_largest = [
+                    number for number in in_class if shares[number, factor] >= MIN_RELATIVE_SHARE * largest_share
+                ]
+                selected.append(min(nearly_largest, key=lambda number: witnesses[number].seconds))
+                remaining.remove(selected[-1])
     return [witnesses[number] for number in selected]
 
 
@@ -189,9 +192,9 @@ def recalibrate_set(
     ]
     noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in predicted]
     separate_factors = len(predicted) > MIN_POINTS_OF_FACTORS and all(entry.witness.known for entry, _ in predicted)
-    form = 0.0 if separate_factors else _compute_model_error(errors, [prediction for _, prediction in predicted])
+    model_error = 0.0 if separate_factors else _compute_model_error(errors, [prediction for _, prediction in predicted])
     factors = estimate_factors(
-        parameters, [entry.witness.point for entry, _ in predicted], np.array(logs), np.array(noise), form
+        parameters, [entry.witness.point for entry, _ in predicted], np.array(logs), np.array(noise), model_error
     )
     moved = scale_set(replace(parameters, errors=errors), factors, setting, f"{setting} by {len(predicted)} points")
     before, after = (
@@ -208,20 +211,20 @@ def recalibrate_set(
 def _pair_with_predictions(
     parameters: ParameterSet, times: Sequence[WitnessTime]
 ) -> list[tuple[WitnessTime, Prediction]]:
-    """Return the points that the model predicts and does not ignore the size of."""
+    """Return the measured times with their predictions, without points whose prediction has no weight."""
     predictions = predict(parameters, [entry.witness.point for entry in times], strict=False, draws=0)
-    both = zip(times, predictions, strict=True)
-    return [(entry, row) for entry, row in both if row.seconds > 0 and row.validity.has_weight]
+    times_with_predictions = zip(times, predictions, strict=True)
+    return [(entry, row) for entry, row in times_with_predictions if row.seconds > 0 and row.validity.has_weight]
 
 
 def _compute_model_error(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> float:
-    """Return the standard deviation of the residuals of such predictions: smaller differences are no evidence of
-    another setting."""
+    """Return the standard deviation of the residuals of these predictions. Smaller differences do not show that the
+    settings differ."""
     halves = []
     for prediction in predictions:
         interval = find_residual_interval(errors, PointSeries.of(prediction.point))
-        ends = np.log(prediction.single_message_ratio) + np.array([interval.low[0], interval.high[0]])
-        halves += [float(np.abs(ends).max())] if interval.bases[0].of_residuals else []
+        deviations = np.log(prediction.single_message_ratio) + np.array([interval.low[0], interval.high[0]])
+        halves += [float(np.abs(deviations).max())] if interval.bases[0].of_residuals else []
     return float(np.median(halves)) / NORMAL_QUANTILE if halves else 0.0
 
 
@@ -288,19 +291,21 @@ def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[Parame
     comparison = add_default_columns(comparison, COMPARISON)
     usable = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["predicted"] > 0)]
     usable = usable[have_weight(usable["validity"]) & (usable["waves"] == 1)]
-    for platform, own in usable.groupby("platform"):
-        best = own.groupby("family")["mu"].mean().idxmin()
-        rows = own.assign(allocation=_name_allocations(own))[own["family"] == best]
+    for platform, rows_of_platform in usable.groupby("platform"):
+        best = rows_of_platform.groupby("family")["mu"].mean().idxmin()
+        rows = rows_of_platform.assign(allocation=_name_allocations(rows_of_platform))[
+            rows_of_platform["family"] == best
+        ]
         counts = rows.groupby("allocation").size()
-        enough = counts.index[counts >= MIN_POINTS_FOR_DRIFT]
+        allocations = counts.index[counts >= MIN_POINTS_FOR_DRIFT]
         parameters = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
-        if len(enough) < 2 or parameters is None:
+        if len(allocations) < 2 or parameters is None:
             continue
         rows = rows.iloc[:: max(-(-len(rows) // MAX_DRIFT_POINTS), 1)]
-        for name in enough:
+        for name in allocations:
             rows_of_allocation = rows[rows["allocation"] == name]
             logs = np.log(rows_of_allocation["measured"] / rows_of_allocation["predicted"]).to_numpy(float)
-            with suppress(UserError):  # it has no factors, or the points determine none
+            with suppress(UserError):  # the model has no factors, or the points do not determine them
                 factors = estimate_factors(parameters, [points[case] for case in rows_of_allocation["point"]], logs)
                 row = {
                     "platform": platform,

@@ -40,8 +40,8 @@ Key = tuple[str, str, str]  # kind, platform, name
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its 95 % interval. `identity` is that of a point's messages on its platform, `messages` that on any
-    platform, if known. `known`: the data determine the number."""
+    """A number with its 95 % interval. `identity` is the digest of a point's messages with the platform, `messages` the
+    digest without it, if known. `known`: the data determine the number."""
 
     value: float
     low: float
@@ -56,7 +56,7 @@ class Quantity:
 class Snapshot:
     name: str
     quantities: dict[Key, Quantity]
-    texts: dict[tuple[str, str], str] = field(default_factory=dict)  # by platform and what it is
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)  # provenance, by platform and field
     simulated: frozenset[str] = frozenset()  # platforms
 
     @property
@@ -76,15 +76,15 @@ def read_results_snapshot(path: Path) -> Snapshot:
     if path.suffix in (".yaml", ".yml"):
         parameters = read_parameters(safe)
         return Snapshot(name, dict(values_of(parameters)), {}, _find_simulated([parameters]))
-    wanted = "a folder of results, a report (.xlsx), a comparison (.csv) or a parameter set (.yaml)"
-    raise UserError(f"wanted {wanted}", file=path)
+    accepted = "a folder of results, a report (.xlsx), a comparison (.csv) or a parameter set (.yaml)"
+    raise UserError(f"wanted {accepted}", file=path)
 
 
 def _read_results(path: Path, name: str) -> Snapshot:
     results = Results.of(path)
     plan = load_plan(results.plan)
-    anywhere = {point.id: replace(point, platform="").id for point in plan.points}
-    quantities, simulated = _read_points(results.table("comparison"), anywhere)
+    digests = {point.id: replace(point, platform="").id for point in plan.points}
+    quantities, simulated = _read_points(results.table("comparison"), digests)
     sets = [read_parameters(file) for platform in plan.platforms for file in results.sets(platform)]
     for parameters in sets:
         quantities |= dict(values_of(parameters))
@@ -154,8 +154,8 @@ def _find_simulated(sets: list[ParameterSet]) -> frozenset[str]:
 
 SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
 OTHER_MESSAGES, NOT_DETERMINED = "other messages", "not determined by the data"
-MAX_EQUAL_DEVIATION = 0.5e-3  # a ratio that is written as 1.000 is no change, however narrow its interval
-MAX_NAMED_QUANTITIES = 4  # numbers of only one snapshot that are named
+MAX_EQUAL_DEVIATION = 0.5e-3  # of a ratio from 1: it is written as 1.000 and counts as no change
+MAX_NAMED_QUANTITIES = 4  # quantities of only one snapshot that a sentence names
 ONLY_IN_OLD, ONLY_IN_NEW = "only in the old one", "only in the new one"
 CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
 
@@ -189,13 +189,15 @@ def list_changes(old: Snapshot, new: Snapshot) -> list[Change]:
     platform, these are compared whatever their names."""
     renamed = _find_renamed_platform(old, new)
     new_values = {
-        (kind, renamed.get(where, where), name): value for (kind, where, name), value in new.quantities.items()
+        (kind, renamed.get(platform, platform), name): value for (kind, platform, name), value in new.quantities.items()
     }
     if not set(old.quantities) & set(new_values):
         raise UserError(f"{old.name} and {new.name} have no point and no parameter in common")
-    called = {former: name for name, former in renamed.items()}  # what only the new one has is not of the old platform
+    new_names = {
+        old_name: name for name, old_name in renamed.items()
+    }  # quantities of the new snapshot only keep their platform
     return [
-        _make_change(key, old.quantities.get(key), new_values.get(key), called.get(key[1], key[1]))
+        _make_change(key, old.quantities.get(key), new_values.get(key), new_names.get(key[1], key[1]))
         for key in dict.fromkeys([*old.quantities, *new_values])
     ]
 
@@ -209,12 +211,12 @@ def _find_renamed_platform(old: Snapshot, new: Snapshot) -> dict[str, str]:
 
 def _make_change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | None, platform: str) -> Change:
     """Return one change; `platform` is the new snapshot's name of it."""
-    nan, (kind, where, name) = math.nan, key
+    nan, (kind, old_platform, name) = math.nan, key
     if old is None or new is None:
         unit, values = (new or old).unit, (old.value if old else nan, new.value if new else nan)
         return Change(
             kind,
-            where if old else platform,
+            old_platform if old else platform,
             name,
             unit,
             *values,
@@ -226,7 +228,7 @@ def _make_change(key: tuple[str, str, str], old: Quantity | None, new: Quantity 
     if old.unit != new.unit:
         raise UserError(f"{name}: found the units {old.unit} and {new.unit}, wanted the same")
     ratio, low, high = _compute_ratio(old, new)
-    if _have_other_messages(old, new, renamed=where != platform):
+    if _have_other_messages(old, new, renamed=old_platform != platform):
         verdict = OTHER_MESSAGES
     elif not (old.known and new.known):
         verdict = NOT_DETERMINED
@@ -250,7 +252,7 @@ def _have_other_messages(old: Quantity, new: Quantity, renamed: bool) -> bool:
 
 
 def _compute_ratio(old: Quantity, new: Quantity) -> tuple[float, float, float]:
-    """Return the ratio and its interval; errors of the logarithms add up as independent ones."""
+    """Return the ratio and its interval; errors of the logarithms are assumed to be independent."""
     if old.value == new.value:
         return (1.0, 1.0, 1.0) if old.value == 0 else (1.0, *_format_ends(1.0, old, new))
     if min(old.value, new.value, old.low, new.low) <= 0:
@@ -272,7 +274,7 @@ def compare_provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str
     if not (old.texts and new.texts):
         return []
     renamed = _find_renamed_platform(old, new)
-    new_texts = {(renamed.get(where, where), subject): text for (where, subject), text in new.texts.items()}
+    new_texts = {(renamed.get(platform, platform), subject): text for (platform, subject), text in new.texts.items()}
     keys = dict.fromkeys([*old.texts, *new_texts])
     rows = [(*key, old.texts.get(key, ""), new_texts.get(key, "")) for key in keys]
     return [row for row in rows if row[2] != row[3]]
@@ -285,11 +287,11 @@ def describe_changes(old: Snapshot, new: Snapshot, changed: Sequence[Change]) ->
         yield f"simulated, not measured on hardware: {', '.join(simulated)}"
     for kind in dict.fromkeys(change.kind for change in changed):
         of_kind = [change for change in changed if change.kind == kind]
-        both = [change for change in of_kind if change.ratio > 0 and change.verdict in (SAME, *CHANGED)]
+        with_ratio = [change for change in of_kind if change.ratio > 0 and change.verdict in (SAME, *CHANGED)]
         counts = {verdict: sum(change.verdict == verdict for change in of_kind) for verdict in dict.fromkeys(VERDICTS)}
         text = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if number)
-        if both and kind == POINT:
-            mean = math.exp(sum(math.log(change.ratio) for change in both) / len(both))
+        if with_ratio and kind == POINT:
+            mean = math.exp(sum(math.log(change.ratio) for change in with_ratio) / len(with_ratio))
             text += f"; new / old {mean:.3f} on average"
         yield f"{len(of_kind)} {kind}s: {text}"
     for verdict in (ONLY_IN_OLD, ONLY_IN_NEW):
@@ -312,7 +314,7 @@ class Line(NamedTuple):
 
     @property
     def change(self) -> float:
-        """How far the ratios are from 1."""
+        """The largest logarithm of a ratio, without its sign."""
         return max(abs(math.log(ratio)) for ratio in self.ratios if not math.isnan(ratio))
 
 

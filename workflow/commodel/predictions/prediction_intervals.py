@@ -292,8 +292,8 @@ def _measure_distance(log_values: Array, cut: float, latency_shares: Array | Non
 
 
 def _find_worst_growth(rates: Array, labels: np.ndarray, default: float) -> float:
-    """Return the growth that covers 95 % of the points beyond all cuts, and beyond each of the CUTS_CHECKED_SEPARATELY last
-    ones."""
+    """Return the growth that covers 95 % of the points beyond all cuts, and of those beyond each of the
+    last CUTS_CHECKED_SEPARATELY cuts."""
     last = [rates[labels == label] for label in np.unique(labels)[-CUTS_CHECKED_SEPARATELY:]]
     cuts = [_find_growth(part, np.zeros(len(part), dtype=int), default) for part in last]
     return max([_find_growth(rates, labels, default), *cuts])
@@ -531,8 +531,8 @@ def is_informative(low: float, high: float) -> bool:
 
 
 def cross_validate(residuals: Residuals) -> Interval:
-    """Return for each point the residual interval from all other groups. Operations with more than MAX_FOLDS groups leave
-    out one of MAX_FOLDS parts in turn."""
+    """Return for each point the residual interval from all other groups. In operations with more than
+    MAX_FOLDS groups, these are divided into MAX_FOLDS parts, each of which is left out once."""
     low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
     corrected = np.zeros(len(residuals.logs))
     bases = [PARAMETERS_ONLY] * len(low)

@@ -10,8 +10,8 @@ heterogeneous nodes, range of the fit).
   model predicts one time for all;
 - range: beyond the probed sizes and ranks the residual is modelled as a random walk. Each doubling of the message above
   the range (or of what is combined or copied at once), each halving below it, and each doubling of the ranks if the
-  model counts them, adds the error at probe cases that were left out of the fit. Messages of up to MIN_COUNTED_BYTES bytes
-  count as one size.
+  model counts them, adds the error at probe cases that were left out of the fit. Messages of up to MIN_COUNTED_BYTES
+  bytes count as one size.
 
 A `Validity` is a kind and a reason. Tables have its text, which `Validity.parse` reads back.
 """

@@ -3,14 +3,14 @@
     T(m) = O_s(m) + L(m, p) + O_r(m) + U_r for a packet of m bytes, section 3 of the paper
     L(m, p) = L_0 + L_p·p + L_m·m·max(1, p·m/(capacity·g_s(m)))
 
-A packet takes O_s(m) of its sender, and the next may follow g_s(m) later. The network takes L(m, p) if p ranks exchange
-messages at once. The receiver spends O_r(m) to receive it and U_r to deliver it; packets arrive at least g_r(m) apart.
-Receiving keeps a rank from sending (equation 2). A long message is a train of packets. L is half a round trip minus all
-overheads.
+A packet occupies its sender for O_s(m); the next packet follows at least g_s(m) later. Its latency is L(m, p) if p
+ranks exchange messages at once. The receiver is busy for O_r(m) to receive it and U_r to deliver it; packets arrive at
+least g_r(m) apart. Receiving keeps a rank from sending (equation 2). A long message is a train of packets. L is half a
+round trip minus all overheads.
 
 A receiver's buffer holds B_L packets. A packet that arrives at a full buffer is sent again (equations 3 and 4). The
-setting `recovery` states when. In the paper this is one timeout later, without a number for the timeout. A fit to a
-network that loses packets has `tcp`: the pattern is simulated packet by packet, with the fast retransmissions and
+setting `recovery` selects when. In the paper this is one timeout later, without a number for the timeout. A fit to a
+network that loses packets has `tcp`: the pattern is simulated packet by packet, with fast retransmissions and
 timeouts of TCP (`evaluation/tcp.py`). The prediction is then the median of repeats, and the interval is their 95 %
 range. If streams to one rank are longer than the buffer, g_r is fitted to the fastest ones, which lost none.
 """
@@ -49,14 +49,14 @@ from commodel.patterns.schedule import KINDS
 from commodel.units import format_seconds
 
 PACKET_BYTES = 1500.0
-RTO_SECONDS = 0.2  # s: TCP_RTO_MIN of Linux; RFC 6298 would have a second
+RTO_SECONDS = 0.2  # TCP_RTO_MIN of Linux; RFC 6298 has 1 s
 COPY_OF_PARAMETER = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
 LATENCY_PARAMETERS = ("L_0", "L_p", "L_m")
 RECOVERY_SETTING = {"recovery": ("timeout", "tcp")}
 MEDIAN_CHANCE = 0.5  # value of the parameter `chance` for the estimate: the median of repeats
 MEDIAN_RUNS, RUN_REPEATS = 31, 3  # simulations whose median is predicted, and repeats of each
 MIN_RUNS, MAX_PACKETS = 20, 2_000_000  # minimum of simulations for an interval; limit of packets in all of them
-MAX_SEED = 1 << 20
+SEED_RANGE = 1 << 20
 EAGER_BYTES, HEADER_BYTES = 65536.0, 64  # B: of Open MPI over TCP
 
 
@@ -65,7 +65,7 @@ def fit(observed: Observed) -> Fitted:
     trips = collect_round_trips(observed)
     short = trips.size <= PACKET_BYTES
     values, forms, curves = {}, {}, []
-    missing = {"T_s": "not observable: the paper does not define it"}
+    missing_reasons = {"T_s": "not observable: the paper does not define it"}
 
     def line(name: str, size: Array, seconds: Array, title: str, scale: Array | None = None) -> None:
         """Fit a line over sizes. `scale`: the scale of a case's error, if it is not the value itself."""
@@ -84,8 +84,8 @@ def fit(observed: Observed) -> Fitted:
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", *fit_gap(observed, "deal", "n", "gap between sends"))
     buffer, reason, buffer_note = fit_buffer(observed)
-    lossy = "" if reason else describe_overflow(observed, buffer)
-    line("g_r", *fit_gap(observed, "stream", "senders", "gap between receptions", "min" if lossy else "median"))
+    loss_note = "" if reason else describe_overflow(observed, buffer)
+    line("g_r", *fit_gap(observed, "stream", "senders", "gap between receptions", "min" if loss_note else "median"))
     line("O_r", *fit_background_cost(observed, "a reception in the background"))
     values["U_r"] = fit_receive_cost(observed)
     overheads = Values({name: draws[:, None] for name, draws in values.items()}, forms)
@@ -98,32 +98,32 @@ def fit(observed: Observed) -> Fitted:
         if not values[name][0]
     }
     if "capacity" not in values:
-        missing["capacity"] = "not observable: no pair slowed another down"
+        missing_reasons["capacity"] = "not observable: no pair slowed another down"
     if reason:
-        missing["B_L"] = reason
+        missing_reasons["B_L"] = reason
     else:
         values["B_L"] = buffer
         values["chance"] = np.append(MEDIAN_CHANCE, _spread_chances(len(buffer) - 1, observed.seed))
-    waits = None if reason else fit_timeout(observed, len(values["U_r"]))
+    timeouts = None if reason else fit_timeout(observed, len(values["U_r"]))
     common = select_common("bytes", *(observed.cases("memcopy", path=path) for path in COPY_OF_PARAMETER.values()))
     for (name, path), copies in zip(COPY_OF_PARAMETER.items(), common, strict=True):
         if copies.seconds[0].max() > 0:
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
         else:
-            missing[name] = "not observable: a copy takes no time on this platform"
+            missing_reasons[name] = "not observable: a copy takes no time on this platform"
     values["gamma"] = fit_local_work(observed)
     values["packet"] = np.full(len(values["U_r"]), PACKET_BYTES)
-    values["timeout"] = np.full(len(values["U_r"]), RTO_SECONDS) if waits is None else waits
+    values["timeout"] = np.full(len(values["U_r"]), RTO_SECONDS) if timeouts is None else timeouts
     source = (
-        "the value of Linux, not measured" if waits is None else "from streams to one rank that were sometimes late"
+        "the value of Linux, not measured" if timeouts is None else "from streams to one rank that were sometimes late"
     )
     notes = {"packet": "the value of Ethernet, not measured", "timeout": source}
-    notes |= {name: note for name, note in (("B_L", buffer_note), ("g_r", lossy)) if note}
+    notes |= {name: note for name, note in (("B_L", buffer_note), ("g_r", loss_note)) if note}
     notes |= {"g_s": "measured with one receiver, which may limit it"} if observed.cases("deal")["n"].max() == 1 else {}
     sizes = (trips.size[0], trips.size[-1])
     settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
     settings |= {} if reason else {"recovery": "tcp"}
-    return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing)
+    return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing_reasons)
 
 
 def _fit_latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curve]:
@@ -192,11 +192,13 @@ def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless
                 order = np.argsort(schedule.cost(repeats.finish), kind="stable")
                 finish[(*size, draw)] = repeats.finish[order[len(order) // 2]]
             elif chance != MEDIAN_CHANCE and len(simulated) < runs:
-                finish[(*size, draw)] = network.run(draw, 1, MAX_SEED + int(chance * MAX_SEED)).finish[0]
+                finish[(*size, draw)] = network.run(draw, 1, SEED_RANGE + int(chance * SEED_RANGE)).finish[0]
             else:
-                other = simulated[draw % len(simulated)]
-                longer = schedule.cost(finish[(*size, other)]) / schedule.cost(lossless[(*size, other)])
-                finish[(*size, draw)] = lossless[(*size, draw)] * longer
+                simulated_draw = simulated[draw % len(simulated)]
+                ratio = schedule.cost(finish[(*size, simulated_draw)]) / schedule.cost(
+                    lossless[(*size, simulated_draw)]
+                )
+                finish[(*size, draw)] = lossless[(*size, draw)] * ratio
                 continue
             simulated.append(draw)
     return finish
@@ -224,23 +226,25 @@ class Network:
     schedule: Schedule
     eager: Array  # packets of each message, without those that its receiver grants
     counts: Array  # all packets of each message
-    gaps: tuple[Array, Array]  # s: of each last packet at both ports, (draws, messages)
-    numbers: tuple[Array, ...]  # of `Port`, each (draws, 1)
+    gaps: tuple[Array, Array]  # s: gap of each last packet at the sending and the receiving port, (draws, messages)
+    numbers: tuple[Array, ...]  # the fields of `Port`, each (draws, 1)
     receive: Array  # s: time of a receiver for its last packet, (draws, 1)
 
     @classmethod
     def of(cls, schedule: Schedule, values: Values) -> "Network":
-        packet, empty = values["packet"], np.zeros((1, 1))
-        full, limit, size = float(packet[0, 0]), float(values["eager"][0, 0]), np.maximum(schedule.bytes, 0)
+        packet, empty_message = values["packet"], np.zeros((1, 1))
+        packet_bytes, limit, size = float(packet[0, 0]), float(values["eager"][0, 0]), np.maximum(schedule.bytes, 0)
         eager_bytes, granted_bytes = (
             np.where(size < limit, size, limit),
             np.where(size < limit, 0, size - limit + HEADER_BYTES),
         )
-        eager, granted = np.maximum(np.ceil(eager_bytes / full), 1), np.ceil(granted_bytes / full)
-        last = np.where(granted > 0, granted_bytes - (granted - 1) * full, eager_bytes - (eager - 1) * full)
+        eager, granted = np.maximum(np.ceil(eager_bytes / packet_bytes), 1), np.ceil(granted_bytes / packet_bytes)
+        last = np.where(
+            granted > 0, granted_bytes - (granted - 1) * packet_bytes, eager_bytes - (eager - 1) * packet_bytes
+        )
         gap_out, receive = values.at("g_s", packet), values.at("O_r", packet) + values["U_r"]
         path_latency = values.at("O_s", packet) + compute_latency(values, packet, 2, gap_out)
-        return_latency = values.at("O_s", empty) + compute_latency(values, empty, 2, gap_out)
+        return_latency = values.at("O_s", empty_message) + compute_latency(values, empty_message, 2, gap_out)
         numbers = (
             gap_out,
             np.maximum(values.at("g_r", packet), receive),
@@ -272,34 +276,36 @@ class Network:
     def repeat(self, draw: int) -> Repeats:
         """Return enough repeats for a median. The buffer's size is known within one packet, so it is varied by one
         packet."""
-        parts = np.linspace(-0.5, 0.5, MEDIAN_RUNS).tolist()
-        runs = [self.run(draw, RUN_REPEATS, 1 + seed, part) for seed, part in enumerate(parts)]
+        buffer_changes = np.linspace(-0.5, 0.5, MEDIAN_RUNS).tolist()
+        runs = [self.run(draw, RUN_REPEATS, 1 + seed, change) for seed, change in enumerate(buffer_changes)]
         columns = (np.concatenate([getattr(run, name) for run in runs]) for name in ("finish", "timeouts", "drops"))
         return Repeats(*columns)
 
 
 def _compute_costs(schedule: Schedule, values: Values) -> Costs:
     """Return the costs of all messages, without losses."""
-    packet, (last_packet, full) = values["packet"], _count_packets(schedule, values)
+    packet, (last_packet, full_packets) = values["packet"], _count_packets(schedule, values)
 
-    def both(name: str) -> tuple[Array, Array]:
+    def evaluate_last_and_full(name: str) -> tuple[Array, Array]:
         return values.at(name, last_packet), values.at(name, packet)
 
-    (O_s, O_s_full), (g_s, g_s_full), (g_r, g_r_full), (O_r, O_r_full) = map(both, ("O_s", "g_s", "g_r", "O_r"))
+    (O_s, O_s_full), (g_s, g_s_full), (g_r, g_r_full), (O_r, O_r_full) = map(
+        evaluate_last_and_full, ("O_s", "g_s", "g_r", "O_r")
+    )
     U_r = values["U_r"]
-    busy = full * g_s_full + g_s
+    busy = full_packets * g_s_full + g_s
     ranks = count_ranks_in_flight(schedule, compute_latency(values, last_packet, 2, g_s), busy)
     receive_full = O_r_full + U_r
-    last = full * g_s_full + O_s + compute_latency(values, last_packet, ranks, g_s)
+    last = full_packets * g_s_full + O_s + compute_latency(values, last_packet, ranks, g_s)
     full_before = O_s_full + compute_latency(values, packet, ranks, g_s_full) + receive_full
-    full_before = full_before + (full - 1) * np.maximum(g_s_full, receive_full)
-    arrival = np.where(full > 0, np.maximum(last, full_before), last)
+    full_before = full_before + (full_packets - 1) * np.maximum(g_s_full, receive_full)
+    arrival = np.where(full_packets > 0, np.maximum(last, full_before), last)
     return Costs(
         send=busy,
         receive=O_r + U_r,
         wire=arrival - busy,
         gap_out=busy,
-        gap_in=full * np.maximum(g_r_full, receive_full) + g_r,
+        gap_in=full_packets * np.maximum(g_r_full, receive_full) + g_r,
     )
 
 
@@ -315,15 +321,15 @@ def _find_dropped(schedule: Schedule, values: Values, costs: Costs, work: Array)
     unknown."""
     if "B_L" not in values or not len(schedule.src):
         return None
-    last_packet, full = _count_packets(schedule, values)
-    packets = full + 1
-    service = (full * values.at("g_r", values["packet"]) + values.at("g_r", last_packet)) / packets
+    last_packet, full_packets = _count_packets(schedule, values)
+    packets = full_packets + 1
+    service = (full_packets * values.at("g_r", values["packet"]) + values.at("g_r", last_packet)) / packets
     rows = find_overflow_candidates(schedule.dst, costs.gap_out, packets, service, values["B_L"])
     if not len(rows):
         return None
-    leaves = find_departures(schedule, costs, work, rows)
+    departures = find_departures(schedule, costs, work, rows)
     columns = (column[..., rows] for column in (costs.gap_out, packets, service))
-    return rows, find_overflow(schedule.dst[rows], leaves, *columns, values["B_L"])
+    return rows, find_overflow(schedule.dst[rows], departures, *columns, values["B_L"])
 
 
 def compute_latency(values: Values, size: Array, ranks: Array | int, g_s: Array) -> Array:

@@ -40,13 +40,15 @@ def fit(observed: Observed) -> Fitted:
     trips = collect_round_trips(observed)
     size, body = trips.size, trips.body
     travel = trips.one_way - trips.overheads
-    least = fit_mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o: half of the rendezvous
-    S = find_last_before_jump(size, trips.one_way, least)
-    eager = size <= min(S, find_last_before_jump(size, trips.overheads, least))
+    half_rendezvous = fit_mean((trips.one_way - trips.overheads / 2)[:, trips.short])[
+        0
+    ]  # L + o: half of the rendezvous
+    S = find_last_before_jump(size, trips.one_way, half_rendezvous)
+    eager = size <= min(S, find_last_before_jump(size, trips.overheads, half_rendezvous))
     highest = np.maximum.accumulate(trips.overheads[0])
     eager &= np.minimum.accumulate(
         trips.overheads[0] > MAX_PROTOCOL_DROP * highest
-    )  # other protocols have other overheads
+    )  # smaller overheads are of another protocol
     o, O = fit_line(body[eager], trips.overheads[:, eager] / 2, 1 / trips.overheads[0, eager] ** 2)
     busy = o[:, None] + O[:, None] * body
     rendezvous = np.where(size > S, 2 * (fit_mean(travel[:, trips.short & eager]) + o)[:, None], 0)
@@ -54,11 +56,11 @@ def fit(observed: Observed) -> Fitted:
     in_network = fit_network(trips, busy[0], travel)
     L, g, G = in_network.L, in_network.g, in_network.G
     if not eager.all():  # copies of small messages do not continue if round trips of large ones take less per byte
-        total_slope = fit_line(
+        slope_per_byte = fit_line(
             body[~eager], (trips.one_way - rendezvous)[:, ~eager], 1 / trips.one_way[0, ~eager] ** 2
         )[1]
-        G = np.minimum(G, total_slope)
-        O = np.minimum(O, (total_slope - G) / 2)
+        G = np.minimum(G, slope_per_byte)
+        O = np.minimum(O, (slope_per_byte - G) / 2)
         busy = o[:, None] + O[:, None] * body
 
     has_rendezvous = S < NEVER
@@ -71,15 +73,17 @@ def fit(observed: Observed) -> Fitted:
         make_curve("overhead of both ends", size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
     )
     values = {"L": L, "o": o, "g": g, "G": G, "O": O, "gamma": fit_local_work(observed)}
-    notes, missing = dict(in_network.notes), {}
+    notes, missing_reasons = dict(in_network.notes), {}
     if has_rendezvous:
         values["S"] = np.full(len(L), S)
         notes["S"] = "found in the data; the change lies between this size and the next one probed"
     else:
-        missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
-    if missed := trips.describe_error(one_way):
-        notes["O"] = f"one number for all sizes: with G and O {missed}"
-    return Fitted(values, (size[0], size[-1]), notes=notes, unknown=in_network.unknown, curves=curves, missing=missing)
+        missing_reasons["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
+    if error_text := trips.describe_error(one_way):
+        notes["O"] = f"one number for all sizes: with G and O {error_text}"
+    return Fitted(
+        values, (size[0], size[-1]), notes=notes, unknown=in_network.unknown, curves=curves, missing=missing_reasons
+    )
 
 
 def predict(schedule: Schedule, values: Values) -> Array:

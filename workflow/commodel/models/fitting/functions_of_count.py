@@ -62,11 +62,11 @@ def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "sat
     """Fit the function `name` to y (draws, cases) at x. If there are too few different x for `form`, a simpler form is
     used."""
     distinct = len(np.unique(x))
-    wanted, notes, unknown = form, {}, {}
+    requested, notes, unknown = form, {}, {}
     while form != "constant" and distinct < MIN_COUNTS[form]:
         form = "pipeline" if form == "saturating" else "constant"
-    if form != wanted:
-        notes[name] = f"{form}, not {wanted}: measured at {distinct} number(s) only"
+    if form != requested:
+        notes[name] = f"{form}, not {requested}: measured at {distinct} number(s) only"
     if form == "constant":
         return CountFunction(name, form, {make_key(name, "a"): fit_mean(y, weights)}, notes, unknown)
     search = _Search(np.asarray(x, dtype=float), weights, form == "saturating")
@@ -125,15 +125,15 @@ class _Search:
         """Return the best point of a grid of θ for every row."""
         grid = np.linspace(*self.bounds[:, 0], GRID_STARTS)[:, None]
         if self.has_rise:
-            reach = np.arcsinh(2 * MAX_STEEPNESS)
+            max_asinh = np.arcsinh(2 * MAX_STEEPNESS)
             steep = np.round(
-                np.sinh(np.linspace(-reach, reach, GRID_STARTS)) / 2, 10
+                np.sinh(np.linspace(-max_asinh, max_asinh, GRID_STARTS)) / 2, 10
             )  # identical bits on all processors
             grid = np.array([(bend, slope) for bend in grid[:, 0] for slope in steep])
         features = self.subtract_average(self.features(grid))
         gram = multiply_columns(features * np.sqrt(self.weights))
-        right = self.weights * self.subtract_average(y)
-        target = np.sum(features[:, :, None] * right, axis=-1)  # (grid, 2, rows)
+        weighted_y = self.weights * self.subtract_average(y)
+        target = np.sum(features[:, :, None] * weighted_y, axis=-1)  # (grid, 2, rows)
         pair = _solve_two_nonnegative(gram[..., None], target)
         explained = np.sum(pair * target, axis=1)
         return grid[np.argmax(explained, axis=0)]
@@ -173,23 +173,25 @@ def _sum_features(pair: Array, features: Array) -> Array:
 
 
 def _solve_two_nonnegative(gram: Array, target: Array) -> Array:
-    """Return the least-squares solution of two coefficients ≥ 0: both free if that is allowed, else the better single
-    one.
+    """Return the least-squares solution of two coefficients ≥ 0: the unconstrained one if it is nonnegative, else the
+    better one of those with a single coefficient.
 
     The normal matrix has the shape (…, 2, 2, rows), right-hand sides (…, 2, rows).
     """
-    one, both, other = gram[..., 0, 0, :], gram[..., 0, 1, :], gram[..., 1, 1, :]
+    gram_11, gram_12, gram_22 = gram[..., 0, 0, :], gram[..., 0, 1, :], gram[..., 1, 1, :]
     first, second = target[..., 0, :], target[..., 1, :]
-    determinant = one * other - both**2
-    safe = np.where(determinant > 1e-14 * one * other, determinant, np.inf)
-    free = np.stack([other * first - both * second, one * second - both * first], axis=-2) / safe[..., None, :]
-    allowed = np.isfinite(safe) & np.all(free >= 0, axis=-2)
-    single = np.stack([first / np.maximum(one, MIN_DIVISOR), second / np.maximum(other, MIN_DIVISOR)], axis=-2)
+    determinant = gram_11 * gram_22 - gram_12**2
+    safe = np.where(determinant > 1e-14 * gram_11 * gram_22, determinant, np.inf)
+    unconstrained = (
+        np.stack([gram_22 * first - gram_12 * second, gram_11 * second - gram_12 * first], axis=-2) / safe[..., None, :]
+    )
+    allowed = np.isfinite(safe) & np.all(unconstrained >= 0, axis=-2)
+    single = np.stack([first / np.maximum(gram_11, MIN_DIVISOR), second / np.maximum(gram_22, MIN_DIVISOR)], axis=-2)
     single = np.maximum(single, 0.0)
     gains = np.stack([single[..., 0, :] * first, single[..., 1, :] * second], axis=-2)
     chosen = gains == gains.max(axis=-2, keepdims=True)
     chosen[..., 1, :] &= ~chosen[..., 0, :]
-    return np.where(allowed[..., None, :], free, np.where(chosen, single, 0.0))
+    return np.where(allowed[..., None, :], unconstrained, np.where(chosen, single, 0.0))
 
 
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
@@ -207,9 +209,9 @@ class Trees:
     C: Array
     level: Array  # L + o(2)
     shape: Array
-    below: Array  # shape(2): o's constant is level − L − below
+    below: Array  # shape(2); the constant of o is level − L − below
     chain: Array  # prediction of row 0 at every height
-    fan: Array  # and at every number of leaves
+    fan: Array  # prediction of row 0 at every number of leaves
     growth_observed: bool  # whether the data determine the growth with leaves
 
 
@@ -252,9 +254,9 @@ class _ShapeFit:
         messages, two_messages = self.leaves + 1.0, np.array([2.0])
         pairs = zip(self.basis(messages, c), self.basis(two_messages, c), strict=True)
         zeros = np.zeros(len(self.height))
-        parts = [np.concatenate([zeros, at_handled - at_two]) for at_handled, at_two in pairs]
+        shape_columns = [np.concatenate([zeros, at_handled - at_two]) for at_handled, at_two in pairs]
         level = np.concatenate([self.height, np.ones(len(self.leaves))])
-        return np.stack([np.ones(len(level)), level, *parts], axis=-1)
+        return np.stack([np.ones(len(level)), level, *shape_columns], axis=-1)
 
     def _loss(self, c: float, y: Array) -> Array:
         columns = self.columns(c)
@@ -317,17 +319,17 @@ def _solve_nonnegative(columns: Array, y: Array, weights: Array) -> Array:
     scale[scale == 0] = 1.0
     scaled, target = columns / scale * root[:, None], y * root
     best = np.zeros((len(y), columns.shape[1]))
-    least = np.sum(target**2, axis=-1)
-    rounding = 1e-20 * least  # residual of exact simulations
+    smallest_loss = np.sum(target**2, axis=-1)
+    rounding = 1e-20 * smallest_loss  # residual of exact simulations
     for subset in sorted(product((False, True), repeat=columns.shape[1]), key=sum):
         chosen = np.array(subset)
         if not chosen.any():
             continue
-        part = scaled[:, chosen]
-        solved = target @ np.linalg.pinv(part).T
-        loss = np.sum((target - solved @ part.T) ** 2, axis=-1)
-        better = (solved >= 0).all(axis=-1) & (loss < least * (1 - TIE_TOLERANCE) - rounding)
-        least = np.where(better, loss, least)
-        best[better] = 0.0
-        best[np.ix_(better, chosen)] = solved[better]
+        features = scaled[:, chosen]
+        solved = target @ np.linalg.pinv(features).T
+        loss = np.sum((target - solved @ features.T) ** 2, axis=-1)
+        is_better = (solved >= 0).all(axis=-1) & (loss < smallest_loss * (1 - TIE_TOLERANCE) - rounding)
+        smallest_loss = np.where(is_better, loss, smallest_loss)
+        best[is_better] = 0.0
+        best[np.ix_(is_better, chosen)] = solved[is_better]
     return best / scale

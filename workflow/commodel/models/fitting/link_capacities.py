@@ -107,20 +107,20 @@ def fit_link_factors(
     each_group = _select_cases(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
     names = list(trips)
     for level, column in observed.levels.items() if each_group is not None else ():
-        cases, outside = (
+        cases, outer_classes = (
             _select_cases(each_group, level=level),
             names[names.index(level) + 1 :] if level in names else [],
         )
-        if not len(cases) or not outside:
+        if not len(cases) or not outer_classes:
             continue
-        where = [list(parse_nodes(str(text))) for text in cases["where"].tolist()]
-        latency, single = (column[0] for column in trips[outside[0]].parts(cases["bytes"].astype(float)))
-        slowest_port = np.array([ports[nodes].max() for nodes in where]) if len(ports) else 1.0
+        nodes_of_case = [list(parse_nodes(str(text))) for text in cases["where"].tolist()]
+        latency, single = (column[0] for column in trips[outer_classes[0]].parts(cases["bytes"].astype(float)))
+        slowest_port = np.array([ports[nodes].max() for nodes in nodes_of_case]) if len(ports) else 1.0
         byte_time = cases.seconds[0] - latency
         slowed = byte_time > MIN_SLOWDOWN * single * slowest_port
         if not slowed.any():
             continue
-        volume, groups = cases["flows"] * cases["bytes"], np.array([column[nodes[0]] for nodes in where])
+        volume, groups = cases["flows"] * cases["bytes"], np.array([column[nodes[0]] for nodes in nodes_of_case])
         # A link without slowdown is at least as fast as that many single messages.
         byte_seconds = (
             np.where(slowed, byte_time, np.minimum(single, (byte_time / volume)[slowed].min() * volume)) / volume
@@ -247,10 +247,14 @@ def fit_opposite_share(observed: Observed) -> Array | None:
     return None if slowdown is None else np.clip(slowdown - 1, *BACK_BOUNDS)
 
 
-def _take_faster(near: dict[int, Array], distant: dict[int, Array]) -> dict[int, Array]:
+def _take_faster(near_nodes: dict[int, Array], distant_nodes: dict[int, Array]) -> dict[int, Array]:
     """Return the capacities of the messages that leave a node faster, if near and distant ones clearly differ."""
-    common = near.keys() & distant.keys()
-    return distant if common and near[max(common)][0] > CLEAR_EXCESS * distant[max(common)][0] else near
+    common = near_nodes.keys() & distant_nodes.keys()
+    return (
+        distant_nodes
+        if common and near_nodes[max(common)][0] > CLEAR_EXCESS * distant_nodes[max(common)][0]
+        else near_nodes
+    )
 
 
 def _thin_samples(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
@@ -285,13 +289,13 @@ def find_largest_eager(observed: Observed, trips: TripsByClass) -> float | None:
     """
     if not observed.probes.get("capacity"):
         return None
-    cases, near = (
+    cases, nearest_class = (
         _select_cases(observed.cases("capacity"), how="eager"),
         next((name for name in trips if name != NODE), ""),
     )
-    if not len(cases) or not near:
+    if not len(cases) or not nearest_class:
         return None
-    waits = cases.seconds[0] > trips[near].at(np.array([float(FIRST_RECEIVED_BYTES)]))[0, 0] / 2
+    waits = cases.seconds[0] > trips[nearest_class].at(np.array([float(FIRST_RECEIVED_BYTES)]))[0, 0] / 2
     if not waits.any():
         return NEVER
     return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
@@ -299,8 +303,8 @@ def find_largest_eager(observed: Observed, trips: TripsByClass) -> float | None:
 
 def _select_cases(cases: Cases, **where: object) -> Cases:
     chosen = np.ones(len(cases), dtype=bool)
-    for name, wanted in where.items():
-        chosen &= cases[name] == wanted
+    for name, value in where.items():
+        chosen &= cases[name] == value
     return cases.pick(chosen)
 
 
@@ -329,15 +333,19 @@ def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
     """Return the capacities also at sizes between those measured at which G is known: relative to G, they are
     interpolated. A protocol that changes between two measured sizes is thus taken into account."""
     size = np.array(sorted(shares))
-    between = [length for length in trip.byte_sizes if size[0] < length < size[-1] and length not in shares]
-    if not between:
+    added_sizes = [length for length in trip.byte_sizes if size[0] < length < size[-1] and length not in shares]
+    if not added_sizes:
         return shares
-    G, places = trip.parts(size.astype(float))[1] / size, np.array(between, dtype=float)
+    G, added_bytes = trip.parts(size.astype(float))[1] / size, np.array(added_sizes, dtype=float)
     if not (G > 0).all():
         return shares
-    ratio = np.stack([shares[one] for one in size.tolist()], axis=-1) / G
-    added = np.stack([np.interp(places, size, own) for own in ratio]) * trip.parts(places)[1] / places
-    return shares | dict(zip(between, added.T, strict=True))
+    ratio = np.stack([shares[measured_size] for measured_size in size.tolist()], axis=-1) / G
+    added = (
+        np.stack([np.interp(added_bytes, size, ratio_of_draw) for ratio_of_draw in ratio])
+        * trip.parts(added_bytes)[1]
+        / added_bytes
+    )
+    return shares | dict(zip(added_sizes, added.T, strict=True))
 
 
 def _subtract_tiny_excess(cases: Cases, trips: TripsByClass, distance: str, busy: float = 0.0) -> Cases:

@@ -97,10 +97,10 @@ def collect_pair_trips(observed: Observed) -> dict[Pair, RoundTrips]:
 
 def collect_round_trips(observed: Observed, pair: Pair | None = None) -> RoundTrips:
     """Return the four kinds of round trip, of one pair of node types or of all, at the sizes that all kinds have."""
-    probe, where = (list_pair_probes(observed)[pair], {"pair": str(pair)}) if pair else ("prtt", {})
-    cases = [observed.cases(probe, **where, n=n, delay=delay, late=late) for n, delay, late in TRIP_KINDS]
-    single, burst, spread, late = select_common("bytes", *cases)
-    o_s = np.maximum((spread.seconds - single.seconds) / (BURST_MESSAGES - 1), 0)
+    probe, settings = (list_pair_probes(observed)[pair], {"pair": str(pair)}) if pair else ("prtt", {})
+    cases = [observed.cases(probe, **settings, n=n, delay=delay, late=late) for n, delay, late in TRIP_KINDS]
+    single, burst, delayed, late = select_common("bytes", *cases)
+    o_s = np.maximum((delayed.seconds - single.seconds) / (BURST_MESSAGES - 1), 0)
     return RoundTrips(
         size=single["bytes"].astype(float),
         one_way=single.seconds / 2,
@@ -146,7 +146,7 @@ def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Ne
     return Network(L, g, G, notes, unknown)
 
 
-def find_last_before_jump(size: Array, time: Array, least: float) -> float:
+def find_last_before_jump(size: Array, time: Array, min_jump: float) -> float:
     """Return the last size before the time jumps by `least`, at that size and at the next one; NEVER if it does not.
 
     A change of slope is no jump, since it is small at one of the two sizes.
@@ -156,7 +156,7 @@ def find_last_before_jump(size: Array, time: Array, least: float) -> float:
     lines = [(size[piece], *fit_line(size[piece], time[:1, piece], weights[piece])) for piece in pieces]
     for (below, a, b), (above, a_next, b_next) in pairwise(lines):
         jump = min(a_next[0] - a[0] + (b_next[0] - b[0]) * edge for edge in (below[-1], above[0]))
-        if jump >= least:
+        if jump >= min_jump:
             return below[-1]
     return NEVER
 
@@ -167,7 +167,7 @@ def measure_jump(size: Array, time: Array, last: float) -> Array:
     It is the smallest distance of two lines there, at most the difference of the two measured times.
     """
     below, above = size <= last, size > last
-    lines = [fit_line(size[side], time[:, side], 1 / time[0, side] ** 2) for side in (below, above)]
+    lines = [fit_line(size[rows], time[:, rows], 1 / time[0, rows] ** 2) for rows in (below, above)]
     (a, b), (a_next, b_next) = lines
     edges = size[below][-1], size[above][0]
     distances = np.minimum(*(a_next - a + (b_next - b) * edge for edge in edges))
@@ -270,12 +270,12 @@ def _compute_interpolation_errors(sizes: Array, times: Array) -> Array:
 MIN_GROWTH = 0.02  # of overheads, relative to a one-way time
 
 
-def fit_growing_overheads(trips: RoundTrips, longest: float) -> dict[str, Array]:
+def fit_growing_overheads(trips: RoundTrips, largest_eager: float) -> dict[str, Array]:
     """Return tables of `O_s` and `O_r` up to the largest eager message; empty if overheads do not grow."""
-    eager = trips.size <= longest
+    eager = trips.size <= largest_eager
     growth = {
-        name: np.maximum(own[:, eager] - short[:, None], 0)
-        for name, own, short in zip(("O_s", "O_r"), (trips.o_s, trips.o_r), trips.short_overheads, strict=True)
+        name: np.maximum(overheads[:, eager] - short[:, None], 0)
+        for name, overheads, short in zip(("O_s", "O_r"), (trips.o_s, trips.o_r), trips.short_overheads, strict=True)
     }
     if not (sum(growth.values())[0] > MIN_GROWTH * trips.one_way[0, eager]).any():
         return {}

@@ -42,18 +42,18 @@ from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.schedule import Work
 from commodel.stats import select_evenly
 
-MAX_GROUPS = 128  # of a level, of which each is compared with the others
+MAX_GROUPS = 128  # groups of a level; with more, single groups are not compared
 MAX_FLOWS = 64  # concurrent messages
 FIRST_RECEIVED_BYTES = 1 << 20  # bytes of the message that a receiver takes first
 EAGER_RANGE = 1 << 10, 1 << 18  # bytes: range of the limits of eager messages
 SUCCESSIVE_BYTES, SUCCESSIVE_MESSAGES = 4096, 32  # size and number of messages in a row
-OPPOSITE_MESSAGES = 8  # messages in the opposite direction of one
+OPPOSITE_MESSAGES = 8  # messages in the direction opposite to a single message
 TINY_BYTES = 1  # bytes: its time does not depend on the link
 MIN_CAPACITY_BYTES = 1024  # smallest message for which capacities are measured
 STRIDE_FACTORS = 4, 6, 8, 12  # multiples of usual numbers of parallel links
 MAX_PORT_FLOWS = 8  # nodes with which the rank of a node communicates at a time
 MAX_DISTANT_NODES = 3  # distant nodes of cases `unequal`
-COMPUTE_SECONDS = 2e-3  # before a rank takes a message
+COMPUTE_SECONDS = 2e-3  # computation of a rank before it receives a message
 MIN_START_BYTES = 256  # smallest message of case `start`
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, rank distance of each, and the nodes of the ranks
 
@@ -81,8 +81,8 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
             for length in (size, *(shorter if ranks == site.cores else ())):
                 yield from cases(NODE, "inside", ranks, placement, directions=(1,), bytes=length)
     ports = dict(_choose_port_nodes(site))
-    for flows, where in ports.items():
-        yield from cases(NODE, "out", flows, CasePlacement(len(where), "block:1", where))
+    for flows, placed_nodes in ports.items():
+        yield from cases(NODE, "out", flows, CasePlacement(len(placed_nodes), "block:1", placed_nodes))
     medium = [
         length
         for power in list_powers_of_two(MIN_CAPACITY_BYTES, size)[:: site.thinning]
@@ -93,14 +93,14 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
     if (largest := max(ports, default=1)) > 1:
         placement = CasePlacement(len(ports[largest]), "block:1", ports[largest])
         count = min(MAX_PORT_FLOWS, site.nodes - 1)
-        far = CasePlacement(count + 1, "block:1", _pair_farthest(site, count))
+        farthest = CasePlacement(count + 1, "block:1", _pair_farthest(site, count))
         for length in (*medium, size):
-            yield from cases(NODE, "in", count, far, directions=(1,), bytes=length)
+            yield from cases(NODE, "in", count, farthest, directions=(1,), bytes=length)
         for length in medium:
             yield from cases(NODE, "out", largest, placement, directions=(1,), bytes=length)
         for length in (*medium, size) if site.levels.groups else ():
-            yield from cases(NODE, "far", count, far, directions=(1,), bytes=length)
-        for distant in far.where[1 : 1 + MAX_DISTANT_NODES] if site.levels.groups else ():
+            yield from cases(NODE, "far", count, farthest, directions=(1,), bytes=length)
+        for distant in farthest.where[1 : 1 + MAX_DISTANT_NODES] if site.levels.groups else ():
             three_nodes = CasePlacement(3, "block:1", (*ports[1], distant))
             yield from cases(NODE, "unequal", 1, three_nodes, directions=(1,))
     if 1 in ports and (ranks := min(map(site.count_cores, map(site.find_type, ports[1])))) > 1:
@@ -114,9 +114,11 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
     if 1 in ports:
         for limit in sorted({min(size, MIN_START_BYTES), *_list_eager_limits(size)}):
             yield from cases(NODE, "start", 1, CasePlacement(2, "block:1", ports[1]), directions=(1,), bytes=limit)
-    for flows, step, where in _pair_all_groups(site, 1):
+    for flows, step, placed_nodes in _pair_all_groups(site, 1):
         if flows > 2:
-            yield from cases(NODE, "all", flows, CasePlacement(len(where), "block:1", where), step, directions=(1,))
+            yield from cases(
+                NODE, "all", flows, CasePlacement(len(placed_nodes), "block:1", placed_nodes), step, directions=(1,)
+            )
     if 1 in ports and size >= SUCCESSIVE_BYTES:
         yield from cases(
             NODE,
@@ -127,19 +129,28 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
             bytes=SUCCESSIVE_BYTES,
         )
     for distance, name in enumerate(site.levels.groups, 2):
-        for flows, stride, where in _pair_same_remainder(site, distance):
+        for flows, stride, placed_nodes in _pair_same_remainder(site, distance):
             yield from cases(
-                name, "stride", flows, CasePlacement(len(where), "block:1", where), stride, directions=(1,)
+                name,
+                "stride",
+                flows,
+                CasePlacement(len(placed_nodes), "block:1", placed_nodes),
+                stride,
+                directions=(1,),
             )
-        for flows, step, where in _pair_each_group(site, distance):
-            yield from cases(name, "each", flows, CasePlacement(len(where), "block:1", where), step, directions=(1,))
+        for flows, step, placed_nodes in _pair_each_group(site, distance):
+            yield from cases(
+                name, "each", flows, CasePlacement(len(placed_nodes), "block:1", placed_nodes), step, directions=(1,)
+            )
         for how, list_crossings in (("pair", _pair_two_groups), ("out", _pair_one_group), ("all", _pair_all_groups)):
             crossings = list(list_crossings(site, distance))
-            for flows, step, where in crossings:
-                yield from cases(name, how, flows, CasePlacement(len(where), "block:1", where), step)
-            for flows, step, where in crossings[-1:] if crossings and crossings[-1][0] > 1 else ():
+            for flows, step, placed_nodes in crossings:
+                yield from cases(name, how, flows, CasePlacement(len(placed_nodes), "block:1", placed_nodes), step)
+            for flows, step, placed_nodes in crossings[-1:] if crossings and crossings[-1][0] > 1 else ():
                 for length in medium:
-                    yield from cases(name, how, flows, CasePlacement(len(where), "block:1", where), step, (1,), length)
+                    yield from cases(
+                        name, how, flows, CasePlacement(len(placed_nodes), "block:1", placed_nodes), step, (1,), length
+                    )
 
 
 def _list_eager_limits(largest: int) -> Iterator[int]:
@@ -153,11 +164,11 @@ def _choose_port_nodes(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield a node in the middle, and several at the smallest distance; if there is only one, the nearest ones."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     distances = site.levels.distance(node, nodes)
-    near = nodes[np.argsort(distances, kind="stable")][1 : 1 + MAX_PORT_FLOWS]
-    nearest = near[distances[near] == distances[near].min()] if len(near) else near
-    near = nearest if len(nearest) > 1 else near
-    for flows in _list_powers(len(near)):
-        yield flows, (node, *near[:flows].tolist())
+    neighbours = nodes[np.argsort(distances, kind="stable")][1 : 1 + MAX_PORT_FLOWS]
+    nearest = neighbours[distances[neighbours] == distances[neighbours].min()] if len(neighbours) else neighbours
+    neighbours = nearest if len(nearest) > 1 else neighbours
+    for flows in _list_powers(len(neighbours)):
+        yield flows, (node, *neighbours[:flows].tolist())
 
 
 def _pair_farthest(site: Site, count: int) -> tuple[int, ...]:
@@ -166,8 +177,10 @@ def _pair_farthest(site: Site, count: int) -> tuple[int, ...]:
     distances = site.levels.distance(node, nodes)
     farthest = nodes[(nodes != node) & (distances == distances.max())]
     chosen = farthest[select_evenly(len(farthest), count)]
-    near = [int(other) for other in nodes if other != node and other not in chosen]  # if too few are as far
-    return (node, *chosen.tolist(), *near[: count - len(chosen)])
+    nearer = [
+        int(other) for other in nodes if other != node and other not in chosen
+    ]  # used if too few nodes are at the largest distance
+    return (node, *chosen.tolist(), *nearer[: count - len(chosen)])
 
 
 def _list_powers(largest: int) -> list[int]:
@@ -187,8 +200,8 @@ def _list_sibling_groups(site: Site, distance: int) -> list[list[np.ndarray]]:
 def _pair_two_groups(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield two groups, near the beginning of the machine and near its end."""
     parents = _list_sibling_groups(site, distance)
-    places = {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)} if parents else ()
-    for number, first, second in sorted(places):
+    group_pairs = {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)} if parents else ()
+    for number, first, second in sorted(group_pairs):
         senders, receivers = parents[number][first], parents[number][second]
         for flows in _list_powers(min(len(senders), len(receivers), MAX_FLOWS)):
             yield flows, 1, (*senders[:flows].tolist(), *receivers[:flows].tolist())
@@ -256,10 +269,10 @@ def make_pattern(case: Settings) -> Schedule:
         work = Work.compute(0, np.array([1]), np.array([0.0, COMPUTE_SECONDS]))
         return make_rank_local_schedule(2, 0, 1, case["bytes"], 0, 0, 1, 1, work=work, root=1)
     if case["how"] == "order":
-        sent, second_ends = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
-        src, dst, bytes = ([*column, last] for column, last in ((sent, 1), (sent + 1, 0), (sent + case["bytes"], 0)))
-        ends = [*sent, 1], [*sent + 1, 1], [*sent, 1], [*second_ends, 1]
-        return make_rank_local_schedule(2, src, dst, bytes, *ends, root=0)
+        zeros, second_ends = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
+        src, dst, bytes = ([*column, last] for column, last in ((zeros, 1), (zeros + 1, 0), (zeros + case["bytes"], 0)))
+        steps = [*zeros, 1], [*zeros + 1, 1], [*zeros, 1], [*second_ends, 1]
+        return make_rank_local_schedule(2, src, dst, bytes, *steps, root=0)
     if case["how"] == "unequal":
         return Schedule.of(3, 0, [0, 0], [1, 2], case["bytes"], root=1)
     if case["how"] == "against":

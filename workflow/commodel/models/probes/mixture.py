@@ -3,7 +3,7 @@ effects of the network it does not model.
 
 The patterns, by `turn`:
 
-- Every rank sends to the one half of the machine further, as in the widest step of many algorithms.
+- Every rank sends to the rank half the machine away, as in the widest step of many algorithms.
 - Shuffled destinations, always the same ones.
 - Messages are passed on from node to node in several rounds. With rendezvous, each round takes as long as its slowest
   message; else only few ranks are delayed by it.
@@ -54,17 +54,19 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def _place_between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:
-    """Yield the fans and rows whose ends are not both of the first type."""
+    """Yield the cases of streams and fans between every two node types, except within the first type."""
     members = site.members()
-    for hub, other in product(members, repeat=2):
-        if hub == other == site.find_type(0):
+    for sender_type, receiver_type in product(members, repeat=2):
+        if sender_type == receiver_type == site.find_type(0):
             continue
-        receivers = [node for node in members[other] if hub != other or node != members[hub][0]][:FAN_RECEIVERS]
-        pair = str(Pair(hub, other))
+        receivers = [
+            node for node in members[receiver_type] if sender_type != receiver_type or node != members[sender_type][0]
+        ][:FAN_RECEIVERS]
+        pair = str(Pair(sender_type, receiver_type))
         if receivers:
-            yield TURN_STREAM, CasePlacement(2, "block:1", (members[hub][0], receivers[0]), pair)
+            yield TURN_STREAM, CasePlacement(2, "block:1", (members[sender_type][0], receivers[0]), pair)
         if len(receivers) > 1:
-            yield TURN_FAN, CasePlacement(1 + len(receivers), "block:1", (members[hub][0], *receivers), pair)
+            yield TURN_FAN, CasePlacement(1 + len(receivers), "block:1", (members[sender_type][0], *receivers), pair)
 
 
 def _list_sizes(size: int, thinning: int) -> Iterator[int]:

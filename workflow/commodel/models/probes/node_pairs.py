@@ -23,7 +23,7 @@ from commodel.models.probes import (
 )
 from commodel.patterns.schedule import Schedule
 
-PAIRS_PER_CLASS = 3  # of a distance class, or of a distance in nodes
+PAIRS_PER_CLASS = 3  # pairs of each distance class, or of each distance in nodes
 MIN_DENSE_BYTES = 64  # bytes, above which one pair has each power of two, 1.5 times that, and just below the next
 MIN_NODES = 4
 TYPE_PAIRS_STEP = 0  # distance of the pairs that compare node types
@@ -38,10 +38,10 @@ MAX_LARGE_PAIRS = 1024  # of the large message; one pair is measured after anoth
 def plan_distance(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips at every distance class. One pair has more sizes, to show protocol changes."""
     for distance, name in enumerate(site.levels.names):
-        places = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, distance)
-        for placement in places:
-            densely = list_dense_sizes(max(sizes)) if placement == places[len(places) // 2] else ()
-            yield from ((placement, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *densely}))
+        placements = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, distance)
+        for placement in placements:
+            dense_sizes = list_dense_sizes(max(sizes)) if placement == placements[len(placements) // 2] else ()
+            yield from ((placement, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *dense_sizes}))
 
 
 def list_dense_sizes(largest: int) -> list[int]:
@@ -66,14 +66,14 @@ def place_pairs_within_nodes(site: Site) -> list[CasePlacement]:
 
 def place_pairs_at_distance(site: Site, distance: int) -> list[CasePlacement]:
     """Return a few pairs of nodes at a distance, spread over the machine."""
-    nodes, places = np.arange(site.nodes), []
+    nodes, placements = np.arange(site.nodes), []
     for index, number in enumerate(sorted(set(find_middles(site.nodes)))):
         at_distance = nodes[site.levels.distance(number, nodes) == distance]
         if len(at_distance):
-            places.append(
+            placements.append(
                 CasePlacement(2, "block:1", (number, int(at_distance[find_middles(len(at_distance))[index]])))
             )
-    return list(dict.fromkeys(places))
+    return list(dict.fromkeys(placements))
 
 
 def find_middles(count: int) -> list[int]:
@@ -105,8 +105,8 @@ def list_pairs_by_step(count: int) -> list[tuple[int, int, int]]:
     """Yield the distance and the two nodes of each pair; the first two nodes, on which most probes run, are
     included."""
     distances = {1 << power for power in range((count // 2).bit_length())} | {count // 2}
-    ends = {(step, begin, (begin + step) % count) for step in distances for begin in find_middles(count)} | {(1, 0, 1)}
-    return sorted({(step, min(one, two), max(one, two)) for step, one, two in ends})
+    pairs = {(step, begin, (begin + step) % count) for step in distances for begin in find_middles(count)} | {(1, 0, 1)}
+    return sorted({(step, min(one, two), max(one, two)) for step, one, two in pairs})
 
 
 def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
@@ -120,17 +120,19 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
     large_pairs = sample_pairs(site.nodes, MAX_LARGE_PAIRS_PER_NODE, MAX_LARGE_PAIRS) if site.nodes > 1 else []
     for bytes, trips, pairs in ((SMALL_BYTES, SMALL_TRIPS, small_pairs), (large, 1, large_pairs)):
         for one, two in pairs:
-            ends = {"one": order[one], "two": order[two], "nodes": site.nodes}
-            yield placement, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
+            settings = {"one": order[one], "two": order[two], "nodes": site.nodes}
+            yield placement, {**settings, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
 
 
 def sample_pairs(nodes: int, per_node: int, max_pairs: int) -> list[tuple[int, int]]:
     """Return all pairs of a few nodes; of more, each node with those 1, …, nodes / 2 places after it, at growing
-    distances. A node is in about `each` pairs; there are at most `max_pairs`, or one pair a node."""
+    distances. A node is in about `per_node` pairs; there are at most `max_pairs`, or one pair a node."""
     if nodes <= per_node + 1 and nodes * (nodes - 1) // 2 <= max_pairs:
         return list(combinations(range(nodes), 2))
-    kinds = max(min(per_node // 2, max_pairs // nodes), 1)
-    distances = np.unique(np.geomspace(1, nodes // 2, kinds).round().astype(int)) if kinds > 1 else [1]
+    distance_count = max(min(per_node // 2, max_pairs // nodes), 1)
+    distances = (
+        np.unique(np.geomspace(1, nodes // 2, distance_count).round().astype(int)) if distance_count > 1 else [1]
+    )
     return sorted({tuple(sorted((node, (node + int(step)) % nodes))) for step in distances for node in range(nodes)})
 
 
