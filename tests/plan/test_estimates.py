@@ -120,7 +120,7 @@ def test_of_rounds_that_repeat_nothing_is_written_out():
 def test_where_there_are_too_many_segments_to_be_built_it_is_not_less(monkeypatch):
     chain = point("reduce", "binary:8KiB", ranks=8, bytes=MIB)
     (exact,) = message_lengths.find_longest_lengths([chain], 1000, ["reduce"]).values()
-    monkeypatch.setattr(message_lengths, "MAX_MESSAGES", 100)
+    monkeypatch.setattr(message_lengths, "MAX_BUILT_MESSAGES", 100)
     assert exact == 8192 <= message_lengths.find_longest_lengths([chain], 1000, ["reduce"])["reduce"] <= MIB
 
 

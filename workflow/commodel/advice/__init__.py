@@ -116,10 +116,10 @@ class Advice:
 def advise(
     workload: Workload, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
 ) -> Advice:
-    """Rank the alternatives of a workload; `only` names those to consider; `streams`: times between waves too."""
+    """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times between waves."""
     sets = evidence.by_family()
     ranks = workload.ranks or workload.leaves + 1
-    points, missing = _list_points(workload, evidence.setting.extended(ranks), sets, layouts, only)
+    points, omitted = _list_points(workload, evidence.setting.extended(ranks), sets, layouts, only)
     points, patterns = _drop_duplicates(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
@@ -131,7 +131,7 @@ def advise(
     weights, notes = {}, describe_origins(evidence.sets, evidence.setting.name)  # first: never left out
     notes += evidence.setting.describe_extension(ranks)
     notes += (
-        [f"left out: {missing} alternatives that need more nodes or cores than the platform has"] if missing else []
+        [f"left out: {omitted} alternatives that need more nodes or cores than the platform has"] if omitted else []
     )
     notes += [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
     recommenders = {placement: evidence.find_recommender(models, placement) for placement in dict.fromkeys(placements)}
@@ -140,10 +140,12 @@ def advise(
         measured = weigh_models(models, select_placement(held_out, [placement]), workload.operation)
         weights[placement] = weigh_probed_models(measured, unprobed)
         if recommender is not None:
-            stacked = recommender.weights
-            weights[placement] = {n: replace(own, weight=stacked.get(n, 0.0)) for n, own in weights[placement].items()}
-        without = {name: why for name, why in unprobed.items() if not weights[placement][name].weight}
-        notes += [f"{name} has weight 0 {placement}: {why}" for name, why in without.items()]
+            weight_of_model = recommender.weights
+            weights[placement] = {
+                n: replace(own, weight=weight_of_model.get(n, 0.0)) for n, own in weights[placement].items()
+            }
+        unweighted = {name: why for name, why in unprobed.items() if not weights[placement][name].weight}
+        notes += [f"{name} has weight 0 {placement}: {why}" for name, why in unweighted.items()]
     doublings, of_points = count_doublings(points, deciding), arrange_weights(weights, placements)
     predictions = panel.values("seconds")
     fitted = _compute_corrections(
@@ -152,7 +154,7 @@ def advise(
     corrected = {name: seconds * fitted.factors for name, seconds in predictions.items()}
     combined = combine_predictions(corrected, of_points, doublings, panel.values("widening"), fitted.covariance)
     own = PredictedTimes(
-        combined.seconds / fitted.factors, combined.low, combined.high, fitted.factors / np.exp(fitted.moved), []
+        combined.seconds / fitted.factors, combined.low, combined.high, fitted.factors / np.exp(fitted.log_shift), []
     )
     interval = apply_residuals(own, fitted.residuals)
     streamed = select_placement(evidence.predicted_points(streams=True), placements)
@@ -179,8 +181,8 @@ def advise(
         times = dict(zip(choices, predictions["lop"][0].tolist(), strict=True))
         notes.append(describe_barrier_bound(sets["lop"], workload.ranks, times))
     if len(streamed):
-        counting = sorted((-of_streams[name].weight, name) for name in models if of_streams[name].weight > 0)
-        shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in counting)
+        weighted_models = sorted((-of_streams[name].weight, name) for name in models if of_streams[name].weight > 0)
+        shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in weighted_models)
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
     notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(doublings)))
     notes += describe_missing_intervals(rows["interval_basis"])
@@ -190,11 +192,11 @@ def advise(
     first = rows.iloc[0]
     notes += describe_library_default(default, first["seconds"])
     deviation = float(combined.deviation[order[0]])
-    keeps = default is not None and bool(
+    keeps_default = default is not None and bool(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviation, default.deviation))
     )
-    settling = () if keeps else _find_informative_points(combined, rows, order)
-    return Advice(workload, rows, weights, notes, first["interval_basis"], default, keeps, deviation, settling)
+    settling = () if keeps_default else _find_informative_points(combined, rows, order)
+    return Advice(workload, rows, weights, notes, first["interval_basis"], default, keeps_default, deviation, settling)
 
 
 def _find_informative_points(
@@ -205,22 +207,24 @@ def _find_informative_points(
     if rows["regret"].iloc[0] <= MIN_REPORTED_REGRET or rows["as_good"].sum() < 2:
         return ()
     numbers = choose_settling_points(np.log(combined.seconds), combined.covariance, SETTLING_POINTS)
-    places = {int(number): row for row, number in zip(rows.itertuples(), order, strict=True)}
+    row_of_number = {int(number): row for row, number in zip(rows.itertuples(), order, strict=True)}
     seconds = estimate_seconds(combined.seconds[numbers], SAMPLING_SECONDS, MIN_SAMPLES)
     return tuple(
-        SettlingPoint(places[number].alternative, places[number].layout, float(time))
+        SettlingPoint(row_of_number[number].alternative, row_of_number[number].layout, float(time))
         for number, time in zip(numbers, seconds, strict=True)
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Corrections:
-    """Corrections of the combined prediction of each alternative: `factors`; `moved`, the part of their logarithms that
-    the interval of residuals requires; the range of the remaining residuals; and their covariance, or None for that of
-    the weights only."""
+    """Corrections of the combined prediction of each alternative.
+
+    `factors` multiply it. `log_shift` is the part of their logarithms that the interval of residuals requires.
+    `residuals` is the range of the remaining residuals. If `covariance` is None, that of the weights is used.
+    """
 
     factors: np.ndarray
-    moved: np.ndarray
+    log_shift: np.ndarray
     residuals: Interval
     covariance: np.ndarray | None
 

@@ -26,7 +26,11 @@ from commodel.predictions.kernel_times import count_iterations, predict_computat
 from commodel.predictions.predictions import make_predictor
 from commodel.records import Point
 
-COLUMN_COSTS = (1.0, 0.5, 2.0)  # 1: the best number of columns by half perimeters; lower: more columns; higher: fewer
+COLUMN_COSTS = (
+    1.0,
+    0.5,
+    2.0,
+)  # weight of columns; 1: minimal sum of half perimeters; lower: more columns; higher: fewer
 OPERATIONS = {"gemm": "summa", "wave": "wave2d"}
 
 
@@ -34,8 +38,8 @@ OPERATIONS = {"gemm": "summa", "wave": "wave2d"}
 class Problem:
     kernel: str
     side: int
-    bytes: int  # of a block, of a cell
-    steps: int | None = None  # of the wave, else one
+    bytes: int  # of a block (gemm) or a cell (wave)
+    steps: int | None = None  # time steps of kernel wave
     form: str = "piecewise"
 
     def iterations(self, tiling: Rectangles) -> int:
@@ -66,7 +70,7 @@ class Configuration:
     layout: str
     ranks: int
     nodes: int
-    division: str  # its columns with processes of a node near each other, or by rank
+    division: str  # arrangement of the rectangles: number of columns, or `by rank`
     file: Path
     tiling: Rectangles
     computation: float
@@ -98,25 +102,25 @@ def rank_configurations(
     sets = evidence.by_family()
     predictors = {name: make_predictor(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
 
-    def predicted(name: str, tried: Configuration) -> Configuration:
+    def predicted(name: str, candidates: Configuration) -> Configuration:
         """Return the configuration with a model's prediction of its communication."""
-        ((_, pattern),) = stack_points([tried.point(problem, evidence.setting)])
+        ((_, pattern),) = stack_points([candidates.point(problem, evidence.setting)])
         predictions = predictors[name](pattern, 1)
         (validity,) = predictions.validity
         weighted = name == family or validity.has_weight
-        seconds = problem.repeats(tried.tiling) * float(predictions.seconds[0]) if weighted else nan
-        communication = {**tried.communication, name: seconds}
-        return replace(tried, communication=communication, validity={**tried.validity, name: validity.text})
+        seconds = problem.repeats(candidates.tiling) * float(predictions.seconds[0]) if weighted else nan
+        communication = {**candidates.communication, name: seconds}
+        return replace(candidates, communication=communication, validity={**candidates.validity, name: validity.text})
 
     best = []
     for number, layout in enumerate(layouts):
         partitions = _list_partitions(problem, layout, speeds, evidence, folder, number)
-        tried = [predicted(family, partition) for partition in partitions]
-        cheapest = min(tried, key=lambda configuration: configuration.total(family))
+        candidates = [predicted(family, partition) for partition in partitions]
+        fastest = min(candidates, key=lambda configuration: configuration.total(family))
         for name in (name for name in sets if name != family):
-            cheapest = predicted(name, cheapest)
-        best.append(cheapest)
-        progress(cheapest)
+            fastest = predicted(name, fastest)
+        best.append(fastest)
+        progress(fastest)
     return sorted(best, key=lambda configuration: configuration.total(family))
 
 
@@ -138,27 +142,33 @@ def list_process_tables(layout: str) -> list[str]:
 def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str], folder: Path) -> list[str]:
     """Write tables of processes with this number of cores each, as many processes as fit, on the first 1, 2, 4, … and
     on all nodes. A kind without speeds gets no table."""
-    room, types = (
+    defaults, types = (
         Defaults(1, setting.types, (), setting.cores, setting.fewer_cores),
         dict(setting.types),
     )
     counts = sorted({1 << power for power in range(setting.nodes.bit_length())} | {setting.nodes})
     layouts = []
     for core_count in dict.fromkeys(cores):
-        missing: set[str] = set()
-        before = len(layouts)
+        kinds_without_speeds: set[str] = set()
+        previous_count = len(layouts)
         for nodes in counts:
-            where = [node for node in range(nodes) for _ in range(room.cores(node) // core_count)]
-            missing |= {f"{find_node_type(node, types)}/{core_count}" for node in set(where)} - set(kinds)
-            if len(where) < MIN_RANKS or missing:
+            node_of_rank = [node for node in range(nodes) for _ in range(defaults.cores(node) // core_count)]
+            kinds_without_speeds |= {f"{find_node_type(node, types)}/{core_count}" for node in set(node_of_rank)} - set(
+                kinds
+            )
+            if len(node_of_rank) < MIN_RANKS or kinds_without_speeds:
                 continue
             path = folder / f"{core_count}-cores-on-{nodes}.csv"
-            rows = [f"{rank},{node},{core_count},cpu\n" for rank, node in enumerate(where)]
+            rows = [f"{rank},{node},{core_count},cpu\n" for rank, node in enumerate(node_of_rank)]
             write_text(path, "".join(["rank,node,cores,device\n", *rows]))
             layouts.append(f"processes:{path}")
-        if len(layouts) == before:
-            why = f"no speeds of '{min(missing)}'" if missing else f"no node has {core_count} cores"
-            raise UserError(f"no layout of processes with {core_count} cores: {why}")
+        if len(layouts) == previous_count:
+            reason = (
+                f"no speeds of '{min(kinds_without_speeds)}'"
+                if kinds_without_speeds
+                else f"no node has {core_count} cores"
+            )
+            raise UserError(f"no layout of processes with {core_count} cores: {reason}")
     return layouts
 
 
@@ -193,7 +203,7 @@ def choose_ranking_family(evidence: Evidence, family: str | None) -> str:
     families = list(evidence.by_family())
     if family not in (None, *families):
         raise UserError(f"no values of family '{family}'; {suggest_name(family, families)}")
-    seeing = ["taulop"] if "taulop" in families else [name for name in families if find_family(name).uses_bytes]
-    if not (family or seeing):
+    suitable = ["taulop"] if "taulop" in families else [name for name in families if find_family(name).uses_bytes]
+    if not (family or suitable):
         raise UserError(f"found values of {', '.join(families)}, wanted a model of message sizes, or --family")
-    return family or seeing[0]
+    return family or suitable[0]

@@ -39,8 +39,8 @@ def decide(
     both. `only` returns the alternatives to consider, none for all. The operations of `one_for_all_sizes` get, for each
     number of ranks, the alternative that is fastest on average over all sizes."""
     rows, advised = [], {}
-    places = {parameters.platform for parameters in evidence.sets} - {""}
-    platform = evidence.setting.name or ", ".join(sorted(places))
+    platforms = {parameters.platform for parameters in evidence.sets} - {""}
+    platform = evidence.setting.name or ", ".join(sorted(platforms))
     if changed := describe_manual_values(evidence):
         platform = f"{platform or 'no platform'}, by hand: {changed}"
     simulated = any(parameters.simulated for parameters in evidence.sets)
@@ -48,17 +48,20 @@ def decide(
         with report_within(f"workload {number} of {len(workloads)}"):
             advised[workload] = advise(workload, evidence, layouts, only(workload), streams=False)
     common = _find_common_choices(advised, one_for_all_sizes)
-    of_all = {
+    adjusted = {
         workload: _put_first(advice, common.get(_operation_and_ranks(workload))) for workload, advice in advised.items()
     }
     default_is_kept = {
-        where: _keeps_default(a for w, a in of_all.items() if _operation_and_ranks(w) == where) for where in common
+        operation_and_ranks: _keeps_default(
+            a for w, a in adjusted.items() if _operation_and_ranks(w) == operation_and_ranks
+        )
+        for operation_and_ranks in common
     }
-    for workload, advice in of_all.items():
+    for workload, advice in adjusted.items():
         best = advice.rows.iloc[0]
-        keeps = default_is_kept.get(_operation_and_ranks(workload), advice.keeps_default)
-        choice = LIBRARY if keeps else best["alternative"]
-        if keeps and advice.default:
+        keeps_default = default_is_kept.get(_operation_and_ranks(workload), advice.keeps_default)
+        choice = LIBRARY if keeps_default else best["alternative"]
+        if keeps_default and advice.default:
             default = advice.default
             best = best.copy()
             best[["seconds", "low", "high"]] = default.seconds, default.low, default.high
@@ -71,7 +74,7 @@ def decide(
             best["layout"],
         )
         prediction = best["seconds"], best["low"], best["high"], list_tied(advice), best["doubt"]
-        grounds = (
+        basis = (
             platform,
             simulated,
             advice.gain_over_default,
@@ -79,7 +82,7 @@ def decide(
             describe_weights(advice),
             NOTE_SEPARATOR.join(advice.notes),
         )
-        rows.append((*workload_columns, *prediction, *grounds))
+        rows.append((*workload_columns, *prediction, *basis))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -92,11 +95,11 @@ def _find_common_choices(
         if workload.operation in operations:
             groups.setdefault(_operation_and_ranks(workload), []).append(advice)
     common = {}
-    for where, group in groups.items():
+    for operation_and_ranks, group in groups.items():
         times = pd.concat([advice.rows.set_index(["alternative", "layout"])["seconds"] for advice in group], axis=1)
         means = np.log(times.dropna()).mean(axis=1)
         if len(means):
-            common[where] = means.idxmin()
+            common[operation_and_ranks] = means.idxmin()
     return common
 
 
@@ -115,14 +118,14 @@ def _operation_and_ranks(workload: Workload) -> tuple[str, int]:
     return workload.operation, workload.ranks
 
 
-def _put_first(advice: Advice, wanted: tuple[str, str] | None) -> Advice:
+def _put_first(advice: Advice, choice: tuple[str, str] | None) -> Advice:
     rows = advice.rows
-    if wanted is None or tuple(rows.loc[0, ["alternative", "layout"]]) == wanted:
+    if choice is None or tuple(rows.loc[0, ["alternative", "layout"]]) == choice:
         return advice
-    first = (rows["alternative"] == wanted[0]) & (rows["layout"] == wanted[1])
+    first = (rows["alternative"] == choice[0]) & (rows["layout"] == choice[1])
     slower = float(rows.loc[first, "seconds"].iloc[0] / rows["seconds"].iloc[0] - 1)
     gain = f"{100 * slower:.0f} % faster" if slower > 0 else "as fast"
-    note = f"{wanted[0]} for all sizes, as a rule needs; here {rows['alternative'].iloc[0]} is predicted to be {gain}"
+    note = f"{choice[0]} for all sizes, as a rule needs; here {rows['alternative'].iloc[0]} is predicted to be {gain}"
     rows = pd.concat([rows[first], rows[~first]], ignore_index=True)
     return replace(advice, rows=rows, notes=[*advice.notes, note])
 
@@ -146,25 +149,29 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
 def describe_weights(advice: Advice) -> str:
     """Return the weight of each model and the reason, for each placement if alternatives have both and weights
     differ."""
-    of_side = {side: _choose_weights(families) for side, families in advice.weights.items()}
-    first = next(iter(of_side.values()))
-    return first if len(set(of_side.values())) == 1 else "; ".join(f"{side} {text}" for side, text in of_side.items())
-
-
-def _choose_weights(families: Mapping[str, ModelWeight]) -> str:
-    counting = sorted(families.items(), key=lambda entry: -entry[1].weight)
-    return ", ".join(
-        f"{name} {100 * trust.weight:.0f} %{_format_error(trust)}" for name, trust in counting if trust.weight > 0
+    text_of_placement = {placement: _choose_weights(families) for placement, families in advice.weights.items()}
+    first = next(iter(text_of_placement.values()))
+    return (
+        first
+        if len(set(text_of_placement.values())) == 1
+        else "; ".join(f"{placement} {text}" for placement, text in text_of_placement.items())
     )
 
 
-def _format_error(trust: ModelWeight) -> str:
-    return f" (off by a factor of {exp(trust.error):.2f} at {trust.points} points)" if trust.points else ""
+def _choose_weights(families: Mapping[str, ModelWeight]) -> str:
+    by_weight = sorted(families.items(), key=lambda entry: -entry[1].weight)
+    return ", ".join(
+        f"{name} {100 * weight.weight:.0f} %{_format_error(weight)}" for name, weight in by_weight if weight.weight > 0
+    )
+
+
+def _format_error(weight: ModelWeight) -> str:
+    return f" (off by a factor of {exp(weight.error):.2f} at {weight.points} points)" if weight.points else ""
 
 
 def list_tied(advice: Advice) -> str:
     """Return the other alternatives that are statistically tied with the first."""
     rows = advice.rows.iloc[1:]
     layouts = advice.rows["layout"].nunique() > 1
-    close = rows[rows["as_good"]]
-    return ", ".join(f"{row.alternative} {row.layout}" if layouts else row.alternative for row in close.itertuples())
+    tied = rows[rows["as_good"]]
+    return ", ".join(f"{row.alternative} {row.layout}" if layouts else row.alternative for row in tied.itertuples())

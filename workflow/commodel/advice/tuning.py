@@ -46,7 +46,7 @@ class Search:
     arms: Arms
     belief: Belief
     took: float  # seconds
-    full: float  # that the whole matrix would take
+    full: float  # seconds that measuring all points would take
     ignored: list[str] = field(default_factory=list)  # operations whose rules seem to change nothing
 
 
@@ -122,12 +122,12 @@ def search_choices(timer: Place, arms: Arms, budget: float, progress: Callable[[
     measured: list[Measured] = []
     pairs = _choose_check_pairs(arms)
     checks = _choose_checks(pairs)
-    belief, took, least = compute_belief(arms), 0.0, ASSUMED_START_SECONDS
-    failed: set[int] = set()  # points of which no sample was valid
+    belief, took, start_seconds = compute_belief(arms), 0.0, ASSUMED_START_SECONDS
+    failed: set[int] = set()  # points without a valid sample
     for number in count():
         expected = float(np.mean(belief.regret()))
-        going_on = took < budget and expected > SETTLED_REGRET
-        if not going_on and number >= len(checks):
+        continues = took < budget and expected > SETTLED_REGRET
+        if not continues and number >= len(checks):
             break
         if measured:
             progress(
@@ -135,15 +135,15 @@ def search_choices(timer: Place, arms: Arms, budget: float, progress: Callable[[
                 f"take {100 * expected:.1f} % more than the best"
             )
         first = checks[number] if number < len(checks) else []
-        costs = _estimate_costs(timer.measure, belief, least)
+        seconds_of_points = _estimate_costs(timer.measure, belief, start_seconds)
         points = _choose_next_start(
-            belief, costs, least, MAX_POINTS_PER_START if going_on else len(first), first, failed
+            belief, seconds_of_points, start_seconds, MAX_POINTS_PER_START if continues else len(first), first, failed
         )
         if not points:
             break
-        new, seconds = _measure(timer, number, arms, points)
-        took, least = took + seconds, min(least, seconds)
-        measured += new
+        measured_now, seconds = _measure(timer, number, arms, points)
+        took, start_seconds = took + seconds, min(start_seconds, seconds)
+        measured += measured_now
         failed |= set(points) - {row.arm for row in measured}
         belief = compute_belief(arms, measured)
     ignored = [name for name in pairs if _have_same_times(belief, name)]
@@ -156,17 +156,17 @@ def _choose_next_start(
     """Return the points of the next start, with rules or without any: the one with more expected gain for its seconds.
     The library default can only be measured without rules."""
     separate, worth = belief.arms.is_library_default, belief.worth()
-    kinds = [separate] if first else [~separate, separate]
+    excluded = [separate] if first else [~separate, separate]
     worth[list(failed)] = 0
-    least = MIN_VALUE_SHARE * worth.max()
-    closed = [failed | set(np.flatnonzero(kind)) for kind in kinds]
-    sets = [belief.next_points(count, costs, least, first, without) for without in closed]
+    min_worth = MIN_VALUE_SHARE * worth.max()
+    unavailable = [failed | set(np.flatnonzero(excluded_arms)) for excluded_arms in excluded]
+    sets = [belief.next_points(count, costs, min_worth, first, unavailable_arms) for unavailable_arms in unavailable]
     return max(sets, key=lambda points: worth[points].sum() / (start + costs[points].sum()))
 
 
 def _choose_checks(pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
     """Return the slow and the fast algorithm of each operation."""
-    return [list(ends) for ends in zip(*pairs.values(), strict=True)]
+    return [list(algorithms) for algorithms in zip(*pairs.values(), strict=True)]
 
 
 def _estimate_costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
@@ -196,11 +196,13 @@ def _choose_check_pairs(arms: Arms) -> dict[str, tuple[int, int]]:
     cheapest to distinguish."""
     pairs: dict[str, tuple[float, tuple[int, int]]] = {}
     for number, workload in enumerate(arms.workloads):
-        ours = [arm for arm in np.flatnonzero(arms.workload == number) if arms.arms[arm].algorithm not in DEFAULT_ARMS]
-        if len(ours) < 2:
+        arms_of_workload = [
+            arm for arm in np.flatnonzero(arms.workload == number) if arms.arms[arm].algorithm not in DEFAULT_ARMS
+        ]
+        if len(arms_of_workload) < 2:
             continue
-        slow = max(ours, key=lambda arm: arms.arms[arm].prediction)
-        fast = min(ours, key=lambda arm: arms.arms[arm].prediction)
+        slow = max(arms_of_workload, key=lambda arm: arms.arms[arm].prediction)
+        fast = min(arms_of_workload, key=lambda arm: arms.arms[arm].prediction)
         predictions = arms.arms[slow].prediction, arms.arms[fast].prediction
         ratio = predictions[0] / predictions[1] if predictions[1] else 1.0
         if slow != fast and ratio > MIN_PREDICTED_RATIO:
@@ -224,8 +226,8 @@ def _have_same_times(belief: Belief, operation: str) -> bool:
 
 
 def _differ_significantly(times: Sequence[tuple[float, float]]) -> bool:
-    """Return whether the extremes of some times, logarithms with noise, differ by more than equal times would in so
-    many starts."""
+    """Return whether the extremes of some times, logarithms with noise, differ by more than equal times would by
+    chance, given their number."""
     (smallest, first), (largest, second) = min(times), max(times)
     by_chance = norm.isf(0.025 / comb(len(times), 2)) * hypot(first, second)
     return largest - smallest > max(log(MIN_DISTINCT_RATIO), by_chance)
@@ -246,8 +248,8 @@ def list_rule_choices(choices: Iterable[tuple[PlacedWorkload, str]]) -> list[Cho
     """Return the rows of a rules file; none if all workloads keep the library default."""
     rows = [Choice(workload.operation, workload.ranks, workload.bytes, algorithm) for workload, algorithm in choices]
     ruled = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
-    own = [replace(row, algorithm=LIBRARY) if row.algorithm == DEFAULT_BESIDE_RULES else row for row in rows]
-    return [row for row in own if (row.operation, row.ranks) in ruled]
+    named_rows = [replace(row, algorithm=LIBRARY) if row.algorithm == DEFAULT_BESIDE_RULES else row for row in rows]
+    return [row for row in named_rows if (row.operation, row.ranks) in ruled]
 
 
 def choose_algorithms(
@@ -257,31 +259,31 @@ def choose_algorithms(
     operations whose rules the MPI library ignores. The operations of `one_for_all_sizes` get the algorithm that is
     fastest over all sizes of a number of ranks."""
     arms, seconds = search.arms.arms, np.exp(search.belief.mean)
-    own = {
-        arm.workload: seconds[at] for name in DEFAULT_ARMS for at, arm in enumerate(arms) if arm.algorithm == name
+    default_seconds = {
+        arm.workload: seconds[index] for name in DEFAULT_ARMS for index, arm in enumerate(arms) if arm.algorithm == name
     }  # the default beside rules, if any
-    picks = {arms[arm].workload: arm for arm in search.belief.choices()}
+    chosen_arms = {arms[arm].workload: arm for arm in search.belief.choices()}
     ruled = {
         workload
-        for workload, arm in picks.items()
-        if arms[arm].algorithm not in DEFAULT_ARMS and own[workload] >= worth * seconds[arm]
+        for workload, arm in chosen_arms.items()
+        if arms[arm].algorithm not in DEFAULT_ARMS and default_seconds[workload] >= worth * seconds[arm]
     }
     choices = {
         workload: arms[arm].algorithm if workload in ruled and workload.operation not in search.ignored else LIBRARY
-        for workload, arm in picks.items()
+        for workload, arm in chosen_arms.items()
     }
     times: dict[tuple, dict[str, dict[PlacedWorkload, float]]] = {}
     for arm, of_arm in zip(arms, seconds, strict=True):
         if arm.workload.operation in one_for_all_sizes and arm.algorithm not in DEFAULT_ARMS:
             times.setdefault(arm.workload.without_size, {}).setdefault(arm.algorithm, {})[arm.workload] = float(of_arm)
-    for where in {workload.without_size for workload in choices if workload.operation in one_for_all_sizes}:
-        workloads = [workload for workload in choices if workload.without_size == where]
+    for all_sizes in {workload.without_size for workload in choices if workload.operation in one_for_all_sizes}:
+        workloads = [workload for workload in choices if workload.without_size == all_sizes]
         ratios = {
-            name: exp(fmean(log(of_workload[workload] / own[workload]) for workload in workloads))
-            for name, of_workload in times.get(where, {}).items()
+            name: exp(fmean(log(of_workload[workload] / default_seconds[workload]) for workload in workloads))
+            for name, of_workload in times.get(all_sizes, {}).items()
             if all(workload in of_workload for workload in workloads)
         }
         best = min(ratios, key=ratios.__getitem__, default=LIBRARY)
-        pays = best != LIBRARY and ratios[best] * worth <= 1 and where[0] not in search.ignored
+        pays = best != LIBRARY and ratios[best] * worth <= 1 and all_sizes[0] not in search.ignored
         choices |= dict.fromkeys(workloads, best if pays else LIBRARY)
     return choices

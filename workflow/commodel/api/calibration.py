@@ -42,10 +42,10 @@ from commodel.results.recalibrations import (
     write_calibration,
 )
 
-QUICK_MEASURE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
+QUICK_MEASURE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # at most 0.5 s for each point
 UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
 NODE_COUNT_VARIABLES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
-MAX_NAME_LENGTH = 60  # characters of a folder
+MAX_NAME_LENGTH = 60  # characters of a folder's name
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class RecalibrationSource:
     """The sets to scale, and the campaign of their origin if there is one."""
 
     sets: Sequence[ParameterSet]
-    platform: str = ""  # that they are of
+    platform: str = ""  # platform of the sets
     results: Results | None = None
     plan: Plan | None = None
     comparison: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -87,19 +87,21 @@ class RecalibrationRequest:
         loaded = load_platform(find_config_file("platform", platform or source.platform))
         if loaded.overlay:
             raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")
-        job = os.environ.get("SLURM_JOB_ID", "")
-        called = find_setting(setting) or loaded.setting or (parse_setting(f"job={job}") if job else "")
-        offered = next(
+        slurm_job = os.environ.get("SLURM_JOB_ID", "")
+        setting_name = (
+            find_setting(setting) or loaded.setting or (parse_setting(f"job={slurm_job}") if slurm_job else "")
+        )
+        allocated = next(
             (int(text) for name in NODE_COUNT_VARIABLES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes
         )
-        room = min(loaded.nodes, nodes or (offered if loaded.slurm else loaded.nodes))
+        node_count = min(loaded.nodes, nodes or (allocated if loaded.slurm else loaded.nodes))
         site = make_setting(loaded)
         return cls(
             site,
             loaded.hierarchy,
             loaded.simulated,
-            called or f"{read_clock():%Y-%m-%d %H.%M}",
-            room,
+            setting_name or f"{read_clock():%Y-%m-%d %H.%M}",
+            node_count,
             count,
             check_count,
         )
@@ -120,8 +122,8 @@ def read_source(
         return RecalibrationSource(sets, next((entry.platform for entry in sets if entry.platform), ""))
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
-    own = experiment and platform not in Results.of(results / experiment).platforms()
-    source_platform = find_only_platform(experiment, results) if own else platform
+    is_other_platform = experiment and platform not in Results.of(results / experiment).platforms()
+    source_platform = find_only_platform(experiment, results) if is_other_platform else platform
     evidence, folder = find_platform_evidence(load_setting(source_platform), results, experiment)
     results = Results.of(folder)
     comparison = read_table(results.table("comparison"), COMPARISON)
@@ -131,14 +133,14 @@ def read_source(
 
 
 def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, out: Path | None) -> AnyPath:
-    """Return the folder of the scaled sets. In a campaign's folder each setting has its own."""
-    called = UNSAFE_CHARACTERS.sub("-", requested.setting).strip("-.")[:MAX_NAME_LENGTH] or "job"
+    """Return the folder of the scaled sets. A campaign has one folder for each setting."""
+    folder_name = UNSAFE_CHARACTERS.sub("-", requested.setting).strip("-.")[:MAX_NAME_LENGTH] or "job"
     if out is None and source.results is None:
-        out = Path(f"calibrated-{called}")
-    folder = source.results.calibrated(called) if out is None else SafePath.of_argument(out, out.parent)
+        out = Path(f"calibrated-{folder_name}")
+    folder = source.results.calibrated(folder_name) if out is None else SafePath.of_argument(out, out.parent)
     if (
         out is None
-        and (recorded := read_calibrations(source.results).get(called))
+        and (recorded := read_calibrations(source.results).get(folder_name))
         and recorded.setting != requested.setting
     ):
         raise UserError(f"found the sets of setting '{recorded.setting}' there; wanted another --setting", file=folder)
@@ -146,7 +148,7 @@ def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, 
 
 
 def measure_witnesses(
-    source: RecalibrationSource, requested: RecalibrationRequest, say: Callable[[str], None]
+    source: RecalibrationSource, requested: RecalibrationRequest, progress: Callable[[str], None]
 ) -> tuple[list[WitnessTime], list[WitnessTime]]:
     """Return the times of the informative points and of the check points in this allocation."""
     kept_files = use_archived_inputs(source.results, source.plan.files) if source.plan else nullcontext()
@@ -156,13 +158,14 @@ def measure_witnesses(
         raw.mkdir()
         on_site = [replace(entry.point, platform=requested.site.name) for entry in (*informative, *check_points)]
         settings = replace(QUICK_MEASURE, sync=source.plan.measure.sync) if source.plan else QUICK_MEASURE
-        samples = measure_now("calibration", on_site, requested.site.name, settings, raw, say)
+        samples = measure_now("calibration", on_site, requested.site.name, settings, raw, progress)
     times = [
-        calibrating.summarize_samples(entry, own)
-        for entry, own in zip((*informative, *check_points), samples, strict=True)
+        calibrating.summarize_samples(entry, samples_of_point)
+        for entry, samples_of_point in zip((*informative, *check_points), samples, strict=True)
     ]
     used, check_times = (
-        [entry for entry in part if entry] for part in (times[: len(informative)], times[len(informative) :])
+        [entry for entry in times_of_kind if entry]
+        for times_of_kind in (times[: len(informative)], times[len(informative) :])
     )
     if len(used) < calibrating.MIN_POINTS_OF_FACTORS:
         raise UserError(
@@ -228,5 +231,5 @@ def write_recalibration(
 
 def _record_point(entry: WitnessTime, used: bool) -> RecordedPoint:
     point, elsewhere = entry.witness.point, entry.witness.seconds
-    where = (point.operation, point.alternative, point.layout, point.ranks, point.bytes)
-    return RecordedPoint(*where, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)
+    fields = (point.operation, point.alternative, point.layout, point.ranks, point.bytes)
+    return RecordedPoint(*fields, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)

@@ -96,8 +96,10 @@ def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     if find_kind(version) == OPEN_MPI:
         return replace(OPEN_MPI_DIALECT, spread=HAN_VERSIONS.search(version) is not None)
     if find_kind(version) == MPICH:
-        own = selection.read_builtin_tree(find_shared_library(program))
-        return replace(MPICH_DIALECT, write=lambda choices, assumptions: selection.format_selection(choices, own))
+        builtin_tree = selection.read_builtin_tree(find_shared_library(program))
+        return replace(
+            MPICH_DIALECT, write=lambda choices, assumptions: selection.format_selection(choices, builtin_tree)
+        )
     raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH")
 
 
@@ -112,8 +114,8 @@ def _open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, st
 def _make_mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
     """Return the environment for MPICH. Collectives of a device would precede the selection, so they are off for
     operations with a rule."""
-    called = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
-    settings = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in called}
+    collectives = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
+    settings = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in collectives}
     return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **settings}
 
 
@@ -157,7 +159,7 @@ class Outcome:
     proof: Stage  # of the rules that paid in the trial
     final: Mapping[PlacedWorkload, str]  # the rules that are left
     dropped: Mapping[PlacedWorkload, str]  # rules that did not pay
-    wrong: Mapping[tuple[str, str], str]  # rules that gave wrong results: why, by operation and algorithm
+    wrong: Mapping[tuple[str, str], str]  # reasons of rules that gave wrong results, by operation and algorithm
 
 
 def tune_library(
@@ -174,23 +176,23 @@ def tune_library(
     assumptions: Assumptions,
     say: Callable[[str], None],
 ) -> Outcome:
-    """Search for rules, verify their results, and keep those that pay; without operations, for all that have rules.
+    """Search for rules, verify their results, and keep those that pay. An empty `operations` means all with rules.
 
     `list_workloads` returns the workloads of operations, which depend on the MPI library.
     """
     loaded = load_platform(
         find_config_file("platform", platform), learned=False
-    )  # so that it runs on any nodes of a Slurm cluster
-    how = LAUNCHERS[loaded.launcher]
-    if how.simulated or loaded.overlay:
+    )  # levels are not loaded, since Slurm may allocate other nodes
+    launcher = LAUNCHERS[loaded.launcher]
+    if launcher.simulated or loaded.overlay:
         raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
     if loaded.image:
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
     require_job(platform, loaded)
     toolchain = get_toolchain(loaded)
     build_toolchain(ROOT, toolchain)
-    settings = [f"{name}={value}" for name, value in how.settings(os.geteuid()).items()]
-    starter = find_starter(toolchain, how.starters)
+    settings = [f"{name}={value}" for name, value in launcher.settings(os.geteuid()).items()]
+    starter = find_starter(toolchain, launcher.starters)
     start = ["env", *settings, starter, "-n", "1"] if starter else []
     program = get_program_folder(find_build_root(), toolchain) / "library"
     dialect = replace(find_dialect(program, start), assumptions=assumptions)

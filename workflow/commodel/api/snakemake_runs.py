@@ -51,35 +51,44 @@ def make_snakemake_command(
     snakefile: str, settings: Mapping[str, object], cores: int | None, profile: str | None
 ) -> list[str]:
     """Return the command that runs one of our workflows in this folder."""
-    words = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / snakefile), "--directory", str(Path.cwd())]
-    words += ["--workflow-profile", str(ROOT / "profiles" / "default")]
-    words += ["--nocolor"] if os.environ.get("NO_COLOR") else []
+    arguments = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(ROOT / snakefile),
+        "--directory",
+        str(Path.cwd()),
+    ]
+    arguments += ["--workflow-profile", str(ROOT / "profiles" / "default")]
+    arguments += ["--nocolor"] if os.environ.get("NO_COLOR") else []
     if profile:
-        words += ["--profile", find_profile(profile)]
+        arguments += ["--profile", find_profile(profile)]
     config_texts = [
         f"{name}={json.dumps(value) if isinstance(value, list) else value}"
         for name, value in settings.items()
         if value is not None
     ]
-    return [*words, "--config", *config_texts, "--cores", str(cores or "all")]
+    return [*arguments, "--config", *config_texts, "--cores", str(cores or "all")]
 
 
 def find_profile(name: str) -> str:
-    """Return the profile to pass to Snakemake: the path of one of the project or of commodel, else the given path or
-    name of one of the user or of the site."""
-    if own := find_project_profile(name):
-        return str(own)
-    theirs = AppDirs("snakemake", "snakemake")
+    """Return the profile to pass to Snakemake: the path of a profile of the project or of commodel,
+    else the given path, or the name of a profile of the user or the site."""
+    if project_profile := find_project_profile(name):
+        return str(project_profile)
+    snakemake_folders = AppDirs("snakemake", "snakemake")
     if any(
-        (Path(directory) / name).exists() for directory in (Path.cwd(), theirs.user_config_dir, theirs.site_config_dir)
+        (Path(directory) / name).exists()
+        for directory in (Path.cwd(), snakemake_folders.user_config_dir, snakemake_folders.site_config_dir)
     ):
         return name
-    brought = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
-    raise UserError(f"unknown profile '{name}'; {suggest_name(name, brought)}")
+    own_profiles = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
+    raise UserError(f"unknown profile '{name}'; {suggest_name(name, own_profiles)}")
 
 
 def find_project_profile(name: str) -> Path | None:
-    """Return the folder of a profile: the project's, else the one that commodel brings."""
+    """Return the folder of a profile: that of the project, else that of commodel."""
     folders = (Path.cwd() / "profiles" / name, ROOT / "profiles" / name)
     return next((folder for folder in folders if (folder / "config.yaml").is_file()), None)
 
@@ -210,24 +219,24 @@ def run_snakemake(
 
 def _read_lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[bytes]:
     """Yield the lines that a process prints until it ends; its children may keep the pipe open for longer."""
-    pipe, unfinished, due = process.stdout, b"", 0.0
+    pipe, unfinished, next_tick = process.stdout, b"", 0.0
     os.set_blocking(pipe.fileno(), False)
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(pipe, selectors.EVENT_READ)
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
         ended = False
         while not ended:
             ended = process.poll() is not None  # before reading: its last output is in the pipe by then
             if not ended:
-                waiting.select(POLL_INTERVAL)
+                selector.select(POLL_INTERVAL)
             while chunk := pipe.read(1 << 16):
                 *lines, unfinished = (unfinished + chunk).splitlines(keepends=True)
                 yield from lines
                 if unfinished.endswith(b"\n"):
                     yield unfinished
                     unfinished = b""
-            if time.monotonic() >= due:
+            if time.monotonic() >= next_tick:
                 tick()
-                due = time.monotonic() + POLL_INTERVAL
+                next_tick = time.monotonic() + POLL_INTERVAL
     if unfinished:
         yield unfinished + b"\n"
 
@@ -239,19 +248,19 @@ def _forward_signals(process: subprocess.Popen, stop_file: AnyPath) -> Iterator[
     A second Ctrl-C within CANCEL_SECONDS is not forwarded: it would end the scancel that the first one started. The
     stop file is written at once: this process may end before its next update, and a submitted job may start later."""
     stopped: list[Stop] = []
-    passed = -math.inf
+    last_forwarded = -math.inf
 
     def stop(number: int, frame: object) -> None:
-        nonlocal passed
+        nonlocal last_forwarded
         stopped.append(Stop(number, time.monotonic()))
-        if time.monotonic() >= passed + CANCEL_SECONDS and process.poll() is None:
-            passed = time.monotonic()
+        if time.monotonic() >= last_forwarded + CANCEL_SECONDS and process.poll() is None:
+            last_forwarded = time.monotonic()
             os.killpg(process.pid, signal.SIGINT)
         with suppress(OSError, UserError):
             stop_file.touch()
 
-    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    forwarded = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    forwarded = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
     for number in forwarded:
         signal.signal(number, stop)
     try:
@@ -291,8 +300,8 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
         for run in slurm_runs:
             if failure := cancel_jobs(run):  # Snakemake has tried as well, but may have been killed meanwhile
                 display.show_message(REMAINING_JOBS_TEXT.format(failure, run))
-        how = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
-        display.show_message(f"commodel: stopped by {how}; measured cases are kept, and the next run continues")
+        signal_text = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
+        display.show_message(f"commodel: stopped by {signal_text}; measured cases are kept, and the next run continues")
         raise RunStoppedError(stopped)
     if code:
         for text in [] if errors.shown else errors.last:

@@ -18,24 +18,26 @@ from commodel.results.collection import collect_samples, summarize_raw
 def learn_network(experiment: str, platform: str, only: str | None = None) -> Path:
     """Return the file of the network of a platform, learned from the survey of a run. The plan of the run is made
     again: its probes are chosen by the levels."""
-    own = Results(find_results(experiment))
-    plan = load_plan(own.plan)
+    results = Results(find_results(experiment))
+    plan = load_plan(results.plan)
     surveys = {batch.platform: batch for batch in plan.batches if is_survey(batch)}
     if platform not in surveys:
-        raise UserError(f"found no survey of '{platform}' in {own.folder}; {suggest_name(platform, surveys)}")
-    path = write_network(find_network(plan, surveys[platform], own))
-    write_text(own.learned(surveys[platform].name), path.read_text(encoding="utf-8"))
+        raise UserError(f"found no survey of '{platform}' in {results.folder}; {suggest_name(platform, surveys)}")
+    path = write_network(find_network(plan, surveys[platform], results))
+    write_text(results.learned(surveys[platform].name), path.read_text(encoding="utf-8"))
     write_plan(make_plan(experiment, Path.cwd(), only), experiment, Path.cwd())
     return path
 
 
-def find_network(plan: Plan, survey: Batch, own: Results) -> LearnedNetwork:
+def find_network(plan: Plan, survey: Batch, results: Results) -> LearnedNetwork:
     """Return the network that the samples of a survey show."""
-    part = replace(plan, batches=(survey,))
-    observations, _ = collect_samples(part, own.all_raw, unfinished=True)
-    note = own.provenance(survey.name)
+    survey_plan = replace(plan, batches=(survey,))
+    observations, _ = collect_samples(survey_plan, results.all_raw, unfinished=True)
+    note = results.provenance(survey.name)
     notes = {survey.name: read_json(note)} if note.exists() else {}
-    learned = make_networks(summarize_raw(observations), find_recorded_nodes(part, notes)) if len(observations) else []
+    learned = (
+        make_networks(summarize_raw(observations), find_recorded_nodes(survey_plan, notes)) if len(observations) else []
+    )
     network = LearnedNetwork(
         platform=survey.platform,
         digest=plan.platforms[survey.platform].digest,
@@ -48,11 +50,11 @@ def find_network(plan: Plan, survey: Batch, own: Results) -> LearnedNetwork:
 
 
 def _describe(learned: LearnedNetwork, network: Network) -> LearnedNetwork:
-    named = network.names != tuple(map(str, range(len(network.names))))
+    has_names = network.names != tuple(map(str, range(len(network.names))))
     return replace(
         learned,
         pairs=len(network.pairs),
-        hosts=network.names if named else (),
+        hosts=network.names if has_names else (),
         levels={level: tuple(column) for level, column in network.distances.hierarchy.settings.items()},
         slow=tuple(network.names[node] for node in network.distances.slow),
         notes=tuple(f"pairs of class {entry.number + 1} differ" for entry in network.distances.mixed_classes),

@@ -52,25 +52,25 @@ from commodel.predictions.validity import VALID, Validity, ValidityKind, have_we
 from commodel.records import RECOMMENDED, Point
 from commodel.stats import NORMAL_QUANTILE
 
-MIN_WORKLOADS = 3  # measured: with fewer nothing can be left out
-MIN_POINTS_OF_OPERATION_BIAS = 6  # points, from which on the bias of an operation is its own
-MAX_FITTED_POINTS = 400  # of a fit; of more, some workloads are left out
-FOLDS = 10  # parts of the workloads that `evaluate_recommended` leaves out in turn
+MIN_WORKLOADS = 3  # measured workloads; with fewer, none can be left out
+MIN_POINTS_OF_OPERATION_BIAS = 6  # points; with fewer, the bias of an operation is that of all operations
+MAX_FITTED_POINTS = 400  # points of a fit; with more, only evenly spread workloads are used
+FOLDS = 10  # parts of the workloads, each left out once by `evaluate_recommended`
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
-BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
+BIAS_SHARE = 0.1  # weight of the squares of uncorrected residuals, since a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
 RANKS_CORRELATION_DOUBLINGS, PER_NODE_CORRELATION_DOUBLINGS = 6.0, 6.0  # doublings over which residuals are correlated
 EXTRAPOLATION_DEVIATIONS = {
     "bytes": 0.1,
     "ranks": 0.1,
     "per_node": 0.5,
-}  # standard deviation of the first doubling beyond all measured
+}  # standard deviation at the first doubling beyond the measured points
 MIN_GAIN_ERRORS = (
     1.5  # standard errors by which the stack, and the local correction, have to lower squared errors of workloads
 )
 RESIDUAL_NOISE = 0.02  # of a residual, in the unit of `Scales`
-MIN_DEVIATION = 1e-3  # of residuals: a smaller one is rounding
-MAX_DISAGREEMENT = 4.0  # of predicted times, between a model and the one with the largest weight
+MIN_DEVIATION = 1e-3  # standard deviation of residuals; a smaller one is rounding
+MAX_DISAGREEMENT = 4.0  # ratio of predicted times, between a model and the one with the largest weight
 # Columns of a comparison that decide about the recommended prediction. All others would be copied with every fold.
 PLACE_COLUMNS = ["point", "workload", "operation", "alternative", "layout", "ranks", "leaves", "bytes", "nodes"]
 PLACE_COLUMNS += ["levels_crossed", "waves", "batch", "setting", "measured", "held_out"]
@@ -84,8 +84,8 @@ class Scales:
     """Standard deviations of the parts of a residual, all logarithms, in units of `unit`."""
 
     operation: float
-    size: float  # of an operation, at near sizes and ranks
-    algorithm: float  # at near sizes and ranks
+    size: float  # of an operation, at similar sizes and ranks
+    algorithm: float  # at similar sizes and ranks
     point: float
     reach: float  # doublings of the size over which residuals are correlated
     everywhere: float = 0.1
@@ -143,20 +143,22 @@ class Places:
 
     def compare_with(self, other: Places, reach: float) -> Correlations:
         """Return the correlations of the residuals of these points with those of other points."""
-        same = {}
+        equal_labels = {}
         for name, column in self._names.items():
             labels = number_labels(np.concatenate([column, other._names[name]]))
-            same[name] = (labels[: len(column), None] == labels[len(column) :]).astype(float)
-        near = np.ones((len(self.ranks), len(other.ranks)))
+            equal_labels[name] = (labels[: len(column), None] == labels[len(column) :]).astype(float)
+        similarity = np.ones((len(self.ranks), len(other.ranks)))
         for name, doublings in (
             (BYTES, reach),
             (RANKS, RANKS_CORRELATION_DOUBLINGS),
             ("per_node", PER_NODE_CORRELATION_DOUBLINGS),
         ):
-            own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, other))
-            near *= compute_matern(own[:, None] - theirs, doublings)
-        of_algorithm = near * (same["stem"] + same["alternative"]) / 2
-        return Correlations(same["operation"], same["operation"] * near, of_algorithm, same["point"])
+            log_values, other_log_values = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, other))
+            similarity *= compute_matern(log_values[:, None] - other_log_values, doublings)
+        of_algorithm = similarity * (equal_labels["stem"] + equal_labels["alternative"]) / 2
+        return Correlations(
+            equal_labels["operation"], equal_labels["operation"] * similarity, of_algorithm, equal_labels["point"]
+        )
 
     def covariance(self, other: Places, scales: Scales) -> Array:
         """Return the prior covariance of the residuals of these and other points."""
@@ -167,11 +169,15 @@ class Places:
         return Places(*(getattr(self, entry.name)[flags] for entry in fields(self)))
 
     def extrapolate(self, measured: Places) -> Array:
-        """Return the variance of the residual of each point for being beyond all known ones."""
+        """Return the variance that extrapolation beyond the measured points adds to the residual of each point."""
         variances = np.zeros(len(self.workload))
         for name, deviation in EXTRAPOLATION_DEVIATIONS.items():
-            own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, measured))
-            doublings = np.maximum(np.maximum(own - theirs.max(), theirs.min() - own), 0.0)
+            log_values, measured_log_values = (
+                np.log2(np.maximum(getattr(places, name), 1)) for places in (self, measured)
+            )
+            doublings = np.maximum(
+                np.maximum(log_values - measured_log_values.max(), measured_log_values.min() - log_values), 0.0
+            )
             variances += deviation**2 * doublings
         return variances
 
@@ -218,8 +224,8 @@ class Recommender:
     residuals: Array
     scales: Scales
     is_local: bool  # whether the local correction is applied
-    factors: Mapping[str, float]  # of standard deviations, that cover 95 % of the points left out in each respect
-    bands: Mapping[str, Errors]  # which measured points an interval rests on, without widths
+    factors: Mapping[str, float]  # number of standard deviations that covers 95 % of the left-out points, by label
+    bands: Mapping[str, Errors]  # measured points of each class, without widths
 
     @classmethod
     def fit(cls, rows: pd.DataFrame, families: Collection[str] | None = None) -> Recommender | None:
@@ -237,8 +243,8 @@ class Recommender:
         places = Places.of_rows(points)
         weights = _fit_weights(logs, places)
         residuals = _combine_logs(logs.to_numpy(), weights)
-        if not (enough := np.isfinite(residuals)).all():
-            points, residuals, places = points[enough], residuals[enough], places.only(enough)
+        if not (has_stack := np.isfinite(residuals)).all():
+            points, residuals, places = points[has_stack], residuals[has_stack], places.only(has_stack)
         if points["workload"].nunique() < MIN_WORKLOADS:
             return None
         from scipy.special import stdtrit  # here, because it is slow to load
@@ -250,11 +256,14 @@ class Recommender:
             float(stdtrit(groups.max(), (1 + COVERAGE) / 2)) / NORMAL_QUANTILE
         )  # a quantile of few workloads is too low
         factors = {
-            name: student * cover_labels(np.abs(e) / deviation, groups) for name, (e, deviation) in left_out.items()
+            name: student * cover_labels(np.abs(errors_of_label) / deviation, groups)
+            for name, (errors_of_label, deviation) in left_out.items()
         }
         bands = outline_bands(collect_residuals(points, residuals))
-        named = {name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0}
-        return cls(named, places, residuals, scales, is_local, factors, bands)
+        weight_of_model = {
+            name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0
+        }
+        return cls(weight_of_model, places, residuals, scales, is_local, factors, bands)
 
     def stack(self, predictions: Mapping[str, Array]) -> Array:
         """Return the weighted geometric mean of predictions, each times its single-message ratio. Where a model has
@@ -269,8 +278,8 @@ class Recommender:
             cross_covariance = places.covariance(self.places, self.scales)
             logs = cross_covariance @ (self._inverse @ self.residuals)
             prior = prior - cross_covariance @ self._inverse @ cross_covariance.T
-        own = places.extrapolate(self.places) + (RESIDUAL_NOISE * self.scales.unit) ** 2
-        covariance = (prior + prior.T) / 2 + np.diag(own)
+        independent = places.extrapolate(self.places) + (RESIDUAL_NOISE * self.scales.unit) ** 2
+        covariance = (prior + prior.T) / 2 + np.diag(independent)
         factors, known_labels = np.full(len(logs), self.factors[WORKLOAD]), self.places.labels()
         for name, label in places.labels().items():
             if name != WORKLOAD:
@@ -317,8 +326,8 @@ def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
 
 
 def _fit_weights(logs: pd.DataFrame, places: Places) -> Array:
-    """Return the weights, by the points that all models predict. If the stack is not clearly better than the best
-    model, that has all the weight."""
+    """Return the weights, fitted to the points that all models predict. If the stack is not clearly better than the
+    best model, the best model has weight 1."""
     from scipy.optimize import nnls  # here, because it is slow to load
 
     complete = logs.notna().all(axis=1).to_numpy()
@@ -366,15 +375,15 @@ def _combine_logs(logs: Array, weights: Array) -> Array:
 
 
 def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> Array:
-    """Return residuals minus the median of those with other labels: of the same operation, if there are enough."""
+    """Return residuals minus the median of the residuals with other labels, of the same operation if it has enough."""
     errors = values.copy()
     for value in np.unique(label):
-        out = label == value
-        for name in np.unique(operation[out]):
-            same = ~out & (operation == name)
-            is_reference = same if same.sum() >= MIN_POINTS_OF_OPERATION_BIAS else ~out
+        left_out = label == value
+        for name in np.unique(operation[left_out]):
+            of_same_operation = ~left_out & (operation == name)
+            is_reference = of_same_operation if of_same_operation.sum() >= MIN_POINTS_OF_OPERATION_BIAS else ~left_out
             if is_reference.any():
-                errors[out & (operation == name)] -= np.median(values[is_reference], axis=0)
+                errors[left_out & (operation == name)] -= np.median(values[is_reference], axis=0)
     return errors
 
 
@@ -416,26 +425,26 @@ def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Arr
     closed form."""
     scaled, errors, variances = inverse @ residuals, residuals.copy(), np.zeros(len(residuals))
     for value in np.unique(label):
-        out = np.flatnonzero(label == value)
-        covariance = np.linalg.inv(inverse[np.ix_(out, out)])
-        errors[out], variances[out] = covariance @ scaled[out], np.diag(covariance)
+        rows = np.flatnonzero(label == value)
+        covariance = np.linalg.inv(inverse[np.ix_(rows, rows)])
+        errors[rows], variances[rows] = covariance @ scaled[rows], np.diag(covariance)
     return errors, variances
 
 
 def _count_left_out_beyond(places: Places, label: np.ndarray) -> Array:
-    """Return the variance of each point for being beyond all points with other labels."""
+    """Return the variance that extrapolation beyond the points with other labels adds at each point."""
     variances = np.zeros(len(label))
     for value in np.unique(label):
-        out = label == value
-        if not out.all():
-            variances[out] = places.only(out).extrapolate(places.only(~out))
+        left_out = label == value
+        if not left_out.all():
+            variances[left_out] = places.only(left_out).extrapolate(places.only(~left_out))
     return variances
 
 
 def _square_errors(left_out: Mapping[str, Array], places: Places) -> Array:
     """Return the mean squared error of each point, over all kinds of labels that have at least two values."""
-    several = [name for name, label in places.labels().items() if len(np.unique(label)) > 1]
-    return np.mean([left_out[name] ** 2 for name in several or [WORKLOAD]], axis=0)
+    varied_labels = [name for name, label in places.labels().items() if len(np.unique(label)) > 1]
+    return np.mean([left_out[name] ** 2 for name in varied_labels or [WORKLOAD]], axis=0)
 
 
 def _improves_errors(corrected: Mapping[str, Array], residuals: Array, places: Places) -> bool:
@@ -452,12 +461,14 @@ def evaluate_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
     rows = add_default_columns(comparison, COMPARISON)
     rows = rows[(rows["waves"] == 1) & rows["measured"].notna()]
     usable = _select_usable(rows)
-    parts = [part for _, part in usable.groupby(["platform", _find_sides(usable)], sort=False)]
-    folds = [_evaluate_folds(part).dropna(subset="predicted") for part in parts]
+    rows_by_placement = [
+        rows_of_placement for _, rows_of_placement in usable.groupby(["platform", _find_sides(usable)], sort=False)
+    ]
+    folds = [_evaluate_folds(rows_of_placement).dropna(subset="predicted") for rows_of_placement in rows_by_placement]
     if not any(map(len, folds)):
         return rows.iloc[:0]
-    library = rows[is_library_default(rows)]
-    evaluated = add_choices(add_errors(pd.concat([*folds, library], ignore_index=True)))
+    defaults = rows[is_library_default(rows)]
+    evaluated = add_choices(add_errors(pd.concat([*folds, defaults], ignore_index=True)))
     return evaluated[~is_library_default(evaluated)].reset_index(drop=True)
 
 
@@ -468,14 +479,20 @@ def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -
     """Return two rows a platform: the recommended prediction, and the model with the lowest mean μ at the same points.
     Errors, regret of choices, the share of medians inside the interval, and its median width (high over low)."""
     rows = []
-    for platform, part in recommended.groupby("platform", sort=False):
-        rows.append({"platform": platform, "prediction": RECOMMENDED} | _summarize_points(part))
+    for platform, rows_of_platform in recommended.groupby("platform", sort=False):
+        rows.append({"platform": platform, "prediction": RECOMMENDED} | _summarize_points(rows_of_platform))
         usable = _select_usable(comparison[comparison["platform"] == platform])
-        models = usable[usable["point"].isin(part["point"])].groupby("family")
-        complete = [(name, own) for name, own in models if own["point"].nunique() >= MIN_SHARE_OF_POINTS * len(part)]
+        models = usable[usable["point"].isin(rows_of_platform["point"])].groupby("family")
+        complete = [
+            (name, rows_of_model)
+            for name, rows_of_model in models
+            if rows_of_model["point"].nunique() >= MIN_SHARE_OF_POINTS * len(rows_of_platform)
+        ]
         if complete:
-            name, own = min(complete, key=lambda entry: (round(entry[1]["mu"].mean(), 9), len(entry[0]), entry[0]))
-            rows.append({"platform": platform, "prediction": name} | _summarize_points(own))
+            name, rows_of_model = min(
+                complete, key=lambda entry: (round(entry[1]["mu"].mean(), 9), len(entry[0]), entry[0])
+            )
+            rows.append({"platform": platform, "prediction": name} | _summarize_points(rows_of_model))
     return pd.DataFrame(rows, columns=["platform", "prediction", *SUMMARY])
 
 
@@ -496,8 +513,8 @@ def _summarize_points(rows: pd.DataFrame) -> dict[str, float]:
 
 def _find_sides(rows: pd.DataFrame) -> pd.Series:
     """Return the placement of each row; empty in older tables."""
-    sides = (rows[NODES] > ABSENT_AT[NODES]).map(PLACEMENT_NAMES)
-    return sides.where(rows[NODES].notna(), "")
+    placements = (rows[NODES] > ABSENT_AT[NODES]).map(PLACEMENT_NAMES)
+    return placements.where(rows[NODES].notna(), "")
 
 
 def _evaluate_folds(rows: pd.DataFrame) -> pd.DataFrame:
@@ -516,7 +533,7 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
 
 
 def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each point that `_recommend` has returned, with all columns."""
+    """Return a row for each point of `recommended`, with all columns."""
     points = rows.drop_duplicates("point").set_index("point", drop=False)
     return points.loc[recommended.index].assign(**recommended, family=RECOMMENDED, held_out=True)
 

@@ -77,26 +77,24 @@ class Watch:
 
     def __init__(self, folder: AnyPath, limit: float, deadline: float, report_alive: Callable[[], None]):
         self.folder, self.limit, self.deadline, self.report_alive = folder, limit, deadline, report_alive
-        self.case, self.began, self.since = "", False, time.monotonic()
+        self.case, self.has_begun, self.last_change = "", False, time.monotonic()
 
     def __call__(self) -> str:
         seconds, case = time.monotonic(), read_current_case(self.folder)
         if case != self.case:
-            self.case, self.began, self.since = case, True, seconds
+            self.case, self.has_begun, self.last_change = case, True, seconds
         check_stop()
         self.report_alive()
         if seconds >= self.deadline:
             return STOPPED_BY_BUDGET
-        if seconds - self.since > (self.limit if self.began else MAX_START_SECONDS):
-            return STOPPED_BY_TIMEOUT if self.began else STOPPED_BEFORE_FIRST_CASE
+        if seconds - self.last_change > (self.limit if self.has_begun else MAX_START_SECONDS):
+            return STOPPED_BY_TIMEOUT if self.has_begun else STOPPED_BEFORE_FIRST_CASE
         return ""
 
 
 USER_ERROR_CODE = 2  # exit code of the programs for a user's mistake, if the launcher returns it
 MAX_FAILURES = 3  # successive failed cases, after which the other cases of the start are given up
-MAX_REFUSAL_SECONDS = (
-    180.0  # seconds for which starts are repeated that Slurm refuses, since it may still count ended steps
-)
+MAX_REFUSAL_SECONDS = 180.0  # seconds for which a refused start is repeated, since Slurm may still count ended steps
 RETRY_SECONDS = 5.0  # seconds between two attempts to start
 
 
@@ -125,7 +123,7 @@ def measure_start(state: SweepState, start: Start, number: int) -> bool:
         case = watch.case if stop_reason == STOPPED_BY_TIMEOUT else read_current_case(folder)
         if (
             stop_reason == STOPPED_BY_TIMEOUT and case in remaining.ids
-        ):  # to end a stopped rank, Open MPI continues it, so it may complete its file
+        ):  # Open MPI resumes a stopped rank to end it; the rank may then complete its file
             (folder / f"{case}.csv").unlink(missing_ok=True)
         unfinished = _select_missing_cases(state.context, start, number).ids
         has_progressed = len(unfinished) < len(remaining.rows)
@@ -248,10 +246,12 @@ def _name_nodes(plan: Plan, batch: Batch, platform: Platform, starter: str) -> t
     hosts = list_hosts(plan, batch)
     names = LAUNCHERS[platform.launcher].names(platform, starter, batch.nodes, hosts)
     if hosts and names != hosts:
-        found, wanted = ",".join(names), ",".join(hosts)
+        found, surveyed = ",".join(names), ",".join(hosts)
         file = find_network_file(batch.platform, platform.digest)
-        advice = f"request them (sbatch --nodelist={wanted}), delete this file to survey again, or run with --no-survey"
-        raise UserError(f"the job runs on {found}, wanted {wanted}, whose network was surveyed: {advice}", file=file)
+        advice = (
+            f"request them (sbatch --nodelist={surveyed}), delete this file to survey again, or run with --no-survey"
+        )
+        raise UserError(f"the job runs on {found}, wanted {surveyed}, whose network was surveyed: {advice}", file=file)
     return names
 
 
@@ -279,13 +279,16 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
         start.without(already_measured | marked)
         for start in list_starts(batch, work, context.platform.substrate, context.launcher.simulated)
     ]
-    missing = [start for start in starts if start.rows]
-    _record_start(context, batch, attempt, bool(missing))
+    starts_with_missing_cases = [start for start in starts if start.rows]
+    _record_start(context, batch, attempt, bool(starts_with_missing_cases))
     in_time = _run_passes(
-        SweepState(context, attempt, _get_case_limit(context), deadline), missing, batch.name, progress
+        SweepState(context, attempt, _get_case_limit(context), deadline),
+        starts_with_missing_cases,
+        batch.name,
+        progress,
     )
     if not in_time:
-        _join_passes(context, [case for start in missing for case in start.ids])
+        _join_passes(context, [case for start in starts_with_missing_cases for case in start.ids])
         _mark_unmeasured(context, ids, attempt)
     _require_samples(folder, ids)
     for number in range(context.passes):
@@ -295,13 +298,13 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
     measured_count, marked_count = len(ids & measured - already_measured), len(ids & marked)
     not_measured = f", {marked_count} not, see {folder}/*{raw_samples.MARKER_SUFFIX} and *{raw_samples.LATE_SUFFIX}"
     text = f"{batch.name}: {measured_count} measured{not_measured if marked_count else ''}"
-    progress(text if missing else f"{text}, nothing was missing")
+    progress(text if starts_with_missing_cases else f"{text}, nothing was missing")
     return measured_count
 
 
 def _set_aside_other_nodes(context: StartContext, attempt: OwnAttempt, progress: Progress) -> None:
-    """Rename the samples of earlier attempts, if one of them ran on other nodes. A survey, and what is predicted with
-    its levels, holds for one set of nodes."""
+    """Rename the samples of earlier attempts, if one of them ran on other nodes. A survey, and predictions with
+    its levels, are valid for one set of nodes."""
     path = context.folder / PROVENANCE
     recorded = read_json(path).get("nodes", []) if path.exists() else list(context.names)
     used = {name for earlier in attempt.earlier for name in earlier.nodes}

@@ -30,9 +30,9 @@ NOISY_SLOWDOWN = 10.0
 # Wall seconds of simulations, fitted to 800 cases on up to 128 ranks, from 8 B to 1 MiB
 SIMULATED_START_SECONDS = 0.07  # of a program
 SIMULATED_CASE_SECONDS = 3e-3  # to write the schedule of a case, and to join its samples
-SIMULATED_PAIR_SECONDS = 5e-4  # the same for two ranks alone, without a schedule
+SIMULATED_PAIR_SECONDS = 5e-4  # the same for a pair of ranks, which needs no schedule
 SECONDS_PER_SIMULATED_RANK = 2e-4  # of a case, not of each sample
-SECONDS_PER_SIMULATED_MESSAGE = 1e-5  # a sample begins with one more message of each rank
+SECONDS_PER_SIMULATED_MESSAGE = 1e-5  # each sample has one additional message of each rank
 SECONDS_PER_SIMULATED_FLOW = 5e-8  # of a message, for each message in flight with it
 MIN_FLOW_BYTES = 512  # bytes: shorter messages have arrived before many others are sent
 SECONDS_PER_CHECKED_BYTE = 1.7e-9  # once in a case: the player makes the data and compares what arrives
@@ -156,8 +156,8 @@ class Durations:
         return max(UNCERTAINTY_FACTOR * estimate, noisy) if upper_bound else estimate
 
     def _estimate_sample(self, point: Point) -> np.ndarray:
-        """Return what one sample of a point takes: its seconds on a machine, and what a simulation of it takes time
-        for. These are its messages, for each message the number in flight with it, and its bytes.
+        """Return what one sample of a point takes: its seconds on a machine, and the counts that determine the
+        time of a simulation: messages, the sum over messages of those in flight with it, and bytes.
 
         Waves are assumed to run one after the other. Ranks are rounded up to a power of two, so that few shapes are
         predicted.
@@ -170,8 +170,8 @@ class Durations:
             shape = Shape.of(remove_layout(point, ranks), SHAPE_SIZES)
             if shape not in self.shape_efforts:
                 self.shape_efforts[shape] = self._predict_shape(shape)
-            empty, full = self.shape_efforts[shape]
-            effort = empty + (full - empty) * (point.bytes / SHAPE_SIZES[1])
+            effort_of_empty, effort_of_full = self.shape_efforts[shape]
+            effort = effort_of_empty + (effort_of_full - effort_of_empty) * (point.bytes / SHAPE_SIZES[1])
             effort *= max(point.ranks / ranks, 1) * point.waves
             effort[0] += self._estimate_computation(point)
             effort[1:] *= SIMULATED_KERNEL_FACTOR if _is_kernel(point) else 1.0
@@ -201,9 +201,9 @@ class Durations:
         has_blocks = point.operation in ("gather", "scatter", "allgather", "alltoall")
         bytes_at_end = point.bytes * (point.ranks if has_blocks else 1)
         latency, bandwidth = self.typical_network
-        at_once = point.operation in ("allgather", "alltoall")
-        messages = point.ranks * (point.ranks if at_once else steps)
-        in_flight = messages if at_once else point.ranks
+        sends_to_all = point.operation in ("allgather", "alltoall")
+        messages = point.ranks * (point.ranks if sends_to_all else steps)
+        in_flight = messages if sends_to_all else point.ranks
         seconds = steps * (latency + bytes_at_end / bandwidth)
         return np.array([seconds, messages, float(messages) * in_flight, float(point.ranks) * bytes_at_end])
 

@@ -19,8 +19,8 @@ from commodel.records import Point
 
 TEST_RANKS, TEST_BYTES = 8, 1024  # ranks and bytes of a schedule that is built to find the kinds of local work
 MAX_COPIES_OF_DATA = 2  # upper limit of a copied vector, relative to all data of a rank
-FIRST_LENGTH = 1 << 16  # bytes of a first, smaller schedule, which shows whether the full one can be built
-MAX_MESSAGES = 2_000_000  # of a schedule that is built; for longer ones, lengths are extrapolated
+MAX_TRIAL_BYTES = 1 << 16  # bytes of a first, smaller schedule, which shows whether the full one can be built
+MAX_BUILT_MESSAGES = 2_000_000  # of a schedule that is built; for longer ones, lengths are extrapolated
 MESSAGE_KIND = "sent"
 MIN_LARGEST_SIZE, MAX_LARGEST_SIZE = 64 << 10, 16 << 20  # bytes; limits of the largest message of probes
 
@@ -103,14 +103,14 @@ def _find_lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
     If its schedule has too many messages to be built, lengths are assumed to be proportional to the size. This is an
     upper limit, since segments do not grow.
     """
-    lengths, built_bytes = dict.fromkeys(kinds, 0.0), min(point.bytes, FIRST_LENGTH)
-    for part, _ in sample_parts(point) if kinds else ():
+    lengths, built_bytes = dict.fromkeys(kinds, 0.0), min(point.bytes, MAX_TRIAL_BYTES)
+    for point_of_part, _ in sample_parts(point) if kinds else ():
         try:
-            pattern, scale = make_builder(part)(built_bytes), point.bytes / max(built_bytes, 1)
+            pattern, scale = make_builder(point_of_part)(built_bytes), point.bytes / max(built_bytes, 1)
         except UserError:  # too many messages at that size, too
             return dict.fromkeys(kinds, int(_bound_length(point)))
-        if isinstance(pattern, CompactSchedule) or pattern.messages * scale <= MAX_MESSAGES:
-            pattern, scale = make_builder(part)(point.bytes), 1.0
+        if isinstance(pattern, CompactSchedule) or pattern.messages * scale <= MAX_BUILT_MESSAGES:
+            pattern, scale = make_builder(point_of_part)(point.bytes), 1.0
         for kind in kinds:
             lengths[kind] = max(lengths[kind], min(scale * _get_longest(pattern, kind), _bound_length(point)))
     return {kind: int(length) for kind, length in lengths.items()}

@@ -6,7 +6,7 @@ left out in turn. If the points have several settings, each setting is left out 
 ranks, number of nodes or operation that was not measured has a wider band. The widening covers 95 % of the points of a
 left-out value. Beyond the measured range the band grows with each doubling. The growth covers 95 % of the points beyond
 a cut, at which larger values are left out. Sizes beyond the range start from the band of the nearest sizes. Operations
-with fewer than FEWEST_GROUPS groups use the band of their kind, or of all operations.
+with fewer than MIN_GROUPS_OF_CLASS groups use the band of their kind, or of all operations.
 
 A conformal quantile would add one group with infinite residuals. It is not used: groups have several points, so it
 would cover 98 to 99 % instead of 95 %.
@@ -76,8 +76,8 @@ def outline_bands(residuals: Residuals) -> dict[str, Errors]:
 
 def _list_bands(residuals: Residuals, make: Callable[[Residuals], Errors | None]) -> dict[str, Errors]:
     bands = {}
-    for name, part in list_classes(residuals, np.unique(residuals.operation).tolist()):
-        if name not in bands and (band := make(part)) is not None:
+    for name, residuals_of_class in list_classes(residuals, np.unique(residuals.operation).tolist()):
+        if name not in bands and (band := make(residuals_of_class)) is not None:
             bands[name] = band
     return bands
 
@@ -105,8 +105,10 @@ def fit_band(part: Residuals) -> Errors | None:
     if (outline := _outline_band(part)) is None:
         return None
     groups = number_labels(part.group)
-    settings = part.setting is not None and len(np.unique(part.setting)) > 1  # the next allocation has another setting
-    setting_excess = _measure_excess(part.logs, part.logs, number_labels(part.setting), groups) if settings else 0.0
+    has_settings = (
+        part.setting is not None and len(np.unique(part.setting)) > 1
+    )  # the next allocation has another setting
+    setting_excess = _measure_excess(part.logs, part.logs, number_labels(part.setting), groups) if has_settings else 0.0
     low, high = _cover_groups(part.logs, groups, setting_excess)
     widening, growth = {}, {}
     for name in part.axes:
@@ -228,7 +230,7 @@ def _extrapolate_sizes(
     )
     if len(np.unique(groups)) < 2:
         return {}
-    sizes, ends = part.axes[BYTES][present], {}
+    sizes, bands = part.axes[BYTES][present], {}
     latency_shares = compute_latency_share(sizes, half_size)
     for name, sign in SIZE_SIDES.items():
         log_sizes = sign * np.log2(sizes)
@@ -241,12 +243,12 @@ def _extrapolate_sizes(
         growth = _find_worst_growth(
             *_collect_growth_rates(log_sizes, logs, left_out_residuals, groups, kinds, latency_shares), (high - low) / 2
         )
-        ends[name] = (float(low), float(high), float(growth))
-    return ends
+        bands[name] = (float(low), float(high), float(growth))
+    return bands
 
 
 def _select_outermost(log_values: Array, groups: np.ndarray) -> np.ndarray:
-    """Return flags of the points with the largest values: as many values as FEWEST_GROUPS groups have."""
+    """Return flags of the points with the largest values: as many values as MIN_GROUPS_OF_CLASS groups have."""
     order = np.argsort(-log_values, kind="stable")
     first = np.sort(np.unique(groups[order], return_index=True)[1])  # where each group begins
     return log_values >= log_values[order[first[:MIN_GROUPS_OF_CLASS][-1]]]
@@ -294,9 +296,11 @@ def _measure_distance(log_values: Array, cut: float, latency_shares: Array | Non
 def _find_worst_growth(rates: Array, labels: np.ndarray, default: float) -> float:
     """Return the growth that covers 95 % of the points beyond all cuts, and of those beyond each of the
     last CUTS_CHECKED_SEPARATELY cuts."""
-    last = [rates[labels == label] for label in np.unique(labels)[-CUTS_CHECKED_SEPARATELY:]]
-    cuts = [_find_growth(part, np.zeros(len(part), dtype=int), default) for part in last]
-    return max([_find_growth(rates, labels, default), *cuts])
+    rates_of_cuts = [rates[labels == label] for label in np.unique(labels)[-CUTS_CHECKED_SEPARATELY:]]
+    growths = [
+        _find_growth(rates_of_cut, np.zeros(len(rates_of_cut), dtype=int), default) for rates_of_cut in rates_of_cuts
+    ]
+    return max([_find_growth(rates, labels, default), *growths])
 
 
 def _find_growth(rates: Array, labels: Array, default: float) -> float:

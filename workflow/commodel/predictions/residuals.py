@@ -18,7 +18,7 @@ from commodel.hierarchy import describe_reach
 from commodel.models import Array
 from commodel.patterns.operations import find_base_name
 
-MIN_GROUPS_OF_CLASS = 9  # groups that a class needs for a band of its own
+MIN_GROUPS_OF_CLASS = 9  # groups of a class; with fewer, it has no band
 ALL, STREAMS = "all", "streams"
 OPERATIONS_OF_KIND = {
     "one to all": ("bcast", "scatter"),
@@ -103,10 +103,10 @@ def list_classes(
     measured = [placement for placement in np.unique(placements).tolist() if placement]
     for placement in measured if wanted is None else [placement for placement in wanted if placement in measured]:
         if len(measured) > 1:
-            part = residuals.only(placements == placement)
+            residuals_of_placement = residuals.only(placements == placement)
             yield from (
                 (name_placed_class(name, placement), rows)
-                for name, rows in _list_pools(part, operations)
+                for name, rows in _list_pools(residuals_of_placement, operations)
                 if _has_enough_groups(rows)
             )
     yield from (
@@ -168,9 +168,9 @@ def compute_latency_share(sizes: Array, half: float) -> Array:
     return half / (half + sizes) if half > 0 else np.zeros(np.shape(sizes))
 
 
-def measure_size_distance(doublings: Array, one: Array, other: Array) -> Array:
+def measure_size_distance(doublings: Array, latency_share: Array, other_latency_share: Array) -> Array:
     """Return the distance of two sizes in doublings, at least one, from their doublings and their latency shares."""
-    return np.maximum(np.maximum(doublings, 1), LATENCY_SHARE_DOUBLINGS * np.abs(one - other))
+    return np.maximum(np.maximum(doublings, 1), LATENCY_SHARE_DOUBLINGS * np.abs(latency_share - other_latency_share))
 
 
 def compute_matern(distances: Array, reach: float) -> Array:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # ratio of measured and predicted time of single messages, or its inverse, above which the validity is `poor fit`
 POOR_FIT_FACTOR = 1.5
-MIN_BYTES = 1  # bytes; an empty message is taken for one of this size
+MIN_BYTES = 1  # bytes; an empty message counts as this size
 MIN_COUNTED_BYTES = 64  # bytes; shorter messages count as this size
 MAX_EVALUATED_ROUNDS = 64  # rounds; of more repeated rounds only the middle one is evaluated
 
@@ -197,22 +197,23 @@ def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 
         return checks
     order = list(CONTENTION_CASES)
     for name in sorted(mispredicted, key=lambda name: (order.index(name.partition(".")[0]), name)):
-        case, *ends = name.split(".")
+        case, *types_of_pair = name.split(".")
         ratio, from_bytes = float(mispredicted[name]["ratio"]), float(mispredicted[name]["from_bytes"])
         size = f", from {format_bytes(int(from_bytes))} on," if from_bytes else ""
-        where = " between {} and {} nodes".format(*ends) if ends else ""
+        types_text = " between {} and {} nodes".format(*types_of_pair) if types_of_pair else ""
         excess = f"up to {describe_ratio(ratio)}" if ratio > 1 else f"as little as {ratio:.2f} of the predicted time"
-        reason = f"messages {CONTENTION_CASES[case]}{where}{size} took {excess}"
+        reason = f"messages {CONTENTION_CASES[case]}{types_text}{size} took {excess}"
         if isinstance(pattern, CompactSchedule):
-            occurring = not ends and _find_in_rounds(pattern, case, from_bytes, waves)
+            occurring = not types_of_pair and _find_in_rounds(pattern, case, from_bytes, waves)
         else:
             occurring = _find_occurrences(
-                pattern, case, from_bytes, waves, ends, parameters.settings.get("types") or {}
+                pattern, case, from_bytes, waves, types_of_pair, parameters.settings.get("types") or {}
             )
         occurring = np.broadcast_to(occurring, pattern.sizes).tolist()
         check = Validity(ValidityKind.CONTENTION, reason)
         checks = [
-            check if occurs and earlier == VALID else earlier for earlier, occurs in zip(checks, occurring, strict=True)
+            check if occurs and previous == VALID else previous
+            for previous, occurs in zip(checks, occurring, strict=True)
         ]
     return checks
 
@@ -436,16 +437,16 @@ def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> 
 
 
 def _check_message_sizes(entry: Family, parameters: ParameterSet, smallest: float, largest: float) -> Validity:
-    ends = [format_bytes(int(end)) for end in parameters.bytes_range]
+    limits = [format_bytes(int(limit)) for limit in parameters.bytes_range]
     low, high = parameters.bytes_range
     if not entry.uses_bytes:
         within = low <= smallest and largest <= high
-        return VALID if within else Validity(ValidityKind.SIZE, f"valid for {' to '.join(dict.fromkeys(ends))}")
+        return VALID if within else Validity(ValidityKind.SIZE, f"valid for {' to '.join(dict.fromkeys(limits))}")
     if largest > high:
-        reason = f"messages of {format_bytes(int(largest))}, probed up to {ends[1]}"
+        reason = f"messages of {format_bytes(int(largest))}, probed up to {limits[1]}"
         return Validity(ValidityKind.EXTRAPOLATED, reason)
     if smallest < low > MIN_COUNTED_BYTES:
-        reason = f"messages of {format_bytes(int(smallest))}, probed from {ends[0]}"
+        reason = f"messages of {format_bytes(int(smallest))}, probed from {limits[0]}"
         return Validity(ValidityKind.EXTRAPOLATED, reason)
     return VALID
 
@@ -482,17 +483,19 @@ def _find_distance_factor(parameters: ParameterSet, pattern: Schedule) -> float:
         return 1.0
     levels, distances = _find_classes(parameters, pattern)
     classes = set(parameters.settings.get("classes", ()))
-    wanted = [
+    ratios_of_pattern = [
         ratios[name]
         for name in (levels.names[distance] for distance in distances)
         if name in ratios and name not in classes
     ]
-    fitted = [ratios[name] for name in parameters.settings["probed_classes"] if name in ratios and name not in classes]
-    if not wanted or not fitted:
+    ratios_of_fit = [
+        ratios[name] for name in parameters.settings["probed_classes"] if name in ratios and name not in classes
+    ]
+    if not ratios_of_pattern or not ratios_of_fit:
         return 1.0
-    longer = max(high for _, high in wanted) / min(low for low, _ in fitted)
-    shorter = max(high for _, high in fitted) / min(low for low, _ in wanted)
-    return float(max(longer, shorter, 1.0))
+    slower = max(high for _, high in ratios_of_pattern) / min(low for low, _ in ratios_of_fit)
+    faster = max(high for _, high in ratios_of_fit) / min(low for low, _ in ratios_of_pattern)
+    return float(max(slower, faster, 1.0))
 
 
 def estimate_typical_error(parameters: ParameterSet) -> float:

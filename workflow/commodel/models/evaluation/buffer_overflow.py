@@ -41,8 +41,8 @@ class Overflow:
 
 
 def find_overflow_candidates(dst: np.ndarray, busy: Array, packets: Array, service: Array, buffer: Array) -> np.ndarray:
-    """Return the rows of messages whose receiver loses packets in the worst case, that all its messages arrive at
-    once."""
+    """Return the rows of messages whose receiver loses packets in the worst case, in which all its messages arrive at
+    the same time."""
     most_packets = packets.max(axis=tuple(range(packets.ndim - 1)))
     if np.bincount(dst, np.broadcast_to(most_packets, len(dst))).max() <= buffer.min():
         return np.empty(0, dtype=int)
@@ -95,7 +95,7 @@ def find_overflow(
     lost_per_rate = np.divide(spilled, arrived, out=np.zeros_like(arrived), where=arrived > 0) * span
     lost_before = np.cumsum(lost_per_rate, axis=-1) - lost_per_rate
     lost = rate * (np.take_along_axis(lost_before, end, axis=-1) - np.take_along_axis(lost_before, begin, axis=-1))
-    # A message that lasts longer than a burst belongs to the bursts in which it begins and ends.
+    # A message that lasts longer than a burst is assigned to the bursts in which it begins and ends.
     bursts = (np.take_along_axis(burst, at, axis=-1) for at in (begin, np.maximum(end - 1, 0)))
     return Overflow(
         lost, (lost > ROUNDING_SHARE * packets) & np.logical_or(*(spills[number] for number in bursts)), delivered
@@ -185,13 +185,15 @@ def count_ranks_in_flight(schedule: Schedule, single_seconds: Array, busy: Array
     """
     if isinstance(schedule, MessageKinds):
         return np.full(len(schedule.src), float(schedule.ranks))
-    senders, ends, messages_of_sender, step_number = np.ones((4, len(schedule.src)))
+    senders, senders_and_receivers, messages_of_sender, step_number = np.ones((4, len(schedule.src)))
     sends = np.zeros(schedule.ranks, dtype=bool)
     for count, step in enumerate(schedule.steps):
         groups, ranks = step.sends, step.sends.ranks
         sends[ranks] = True
         senders[step.posted_sends], step_number[step.posted_sends] = len(ranks), count
-        ends[step.posted_sends] = len(ranks) + np.count_nonzero(~sends[np.unique(schedule.dst[step.posted_sends])])
+        senders_and_receivers[step.posted_sends] = len(ranks) + np.count_nonzero(
+            ~sends[np.unique(schedule.dst[step.posted_sends])]
+        )
         sends[ranks] = False
         if groups.order is not None:
             sent = groups.last - groups.first + 1
@@ -202,7 +204,7 @@ def count_ranks_in_flight(schedule: Schedule, single_seconds: Array, busy: Array
         np.clip(np.ceil(single_seconds / np.maximum(busy, 1e-300)), 1, messages_of_sender) / messages_of_sender
     )
     first, index = np.unique(step_number, return_index=True, return_inverse=True)[1:]
-    return np.minimum(ends, senders + np.add.reduceat(share_in_flight, first, axis=-1)[..., index])
+    return np.minimum(senders_and_receivers, senders + np.add.reduceat(share_in_flight, first, axis=-1)[..., index])
 
 
 def time_to_fill(senders: int, g_s: float, g_r: float, buffer: float) -> float:

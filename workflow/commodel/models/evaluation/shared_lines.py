@@ -79,10 +79,10 @@ class LineGrouping:
         return self._number_between_groups(nodes) if rotation is None else self._number_orbits(nodes, rotation)
 
     def _number_between_groups(self, nodes: tuple[np.ndarray, np.ndarray]) -> NumberedLines:
-        one, other, count = self.one.of(nodes), self.other.of(nodes), self.other.count
+        first_group, second_group, count = self.one.of(nodes), self.other.of(nodes), self.other.count
         if self.half and self._joins:
-            one, other = np.minimum(one, other), np.maximum(one, other)
-        line = one * count + other
+            first_group, second_group = np.minimum(first_group, second_group), np.maximum(first_group, second_group)
+        line = first_group * count + second_group
         total = self.one.count * count
         return NumberedLines(line, None, total, lambda line: line % count * count + line // count)
 
