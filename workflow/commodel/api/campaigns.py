@@ -290,20 +290,20 @@ def _run_workflow(campaign: Campaign, command: Callable[..., list[str]], setting
     if code and any(batch in campaign.unfinished for batch in finished):
         display.show_message("commodel: cases whose damaged files were moved aside are measured again")
         code = run_with_display(campaign, command(settings=settings), "again", display)
-    lost = [batch for batch in campaign.unfinished if is_survey(batch)]
-    if code and lost:
-        names = ", ".join(batch.platform for batch in lost)
+    failed_surveys = [batch for batch in campaign.unfinished if is_survey(batch)]
+    if code and failed_surveys:
+        names = ", ".join(batch.platform for batch in failed_surveys)
         display.show_message(f"commodel: the survey of {names} failed: the levels of platform files are used instead")
         settings |= {"survey": False}
         plan = make_plan(str(settings["experiment"]), Path.cwd(), settings["only"], survey=False)
         campaign = replace(campaign, plan=plan)
         code = run_with_display(campaign, command(settings=settings), "unsurveyed", display)
-    missing, count = len(campaign.unfinished), len(campaign.plan.batches)
-    if code and 0 < missing < count:
+    unfinished_count, count = len(campaign.unfinished), len(campaign.plan.batches)
+    if code and 0 < unfinished_count < count:
         if failed := run_with_display(campaign, command(settings=settings | {"finish": True}), "finish", display):
             raise RunFailedError(failed)
         display.show_message(
-            f"commodel: {missing} of {count} batches did not finish; their points are marked as not measured;"
+            f"commodel: {unfinished_count} of {count} batches did not finish; their points are marked as not measured;"
             " run again to try them again"
         )
     elif code:
@@ -315,8 +315,10 @@ def require_jobs(campaign: Campaign, profile: str | None) -> None:
     """Refuse a platform that is measured inside Slurm jobs, if no profile submits jobs and this process is in no
     job."""
     name = profile or os.environ.get("SNAKEMAKE_PROFILE") or "local"
-    own = find_project_profile(name)  # the content of a site's profile is unknown
-    submits_jobs = "\nexecutor:" in (own / "config.yaml").read_text(encoding="utf-8") if own else True
+    project_profile = find_project_profile(name)  # the content of a site's profile is unknown
+    submits_jobs = (
+        "\nexecutor:" in (project_profile / "config.yaml").read_text(encoding="utf-8") if project_profile else True
+    )
     if submits_jobs or os.environ.get("SLURM_JOB_ID"):
         return
     for batch in campaign.unfinished:
@@ -328,11 +330,14 @@ def require_jobs(campaign: Campaign, profile: str | None) -> None:
 
 
 def require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
-    """Refuse platforms whose compiler is missing; Snakemake would name a file that no rule makes."""
-    missing = {of.platform: find_missing_compiler(plan, of.name) for of in {of.platform: of for of in batches}.values()}
-    for platform, compiler in missing.items():
+    """Refuse platforms whose compiler is missing. Snakemake would only report a missing input file."""
+    missing_compilers = {
+        batch.platform: find_missing_compiler(plan, batch.name)
+        for batch in {batch.platform: batch for batch in batches}.values()
+    }
+    for platform, compiler in missing_compilers.items():
         if compiler:
-            compilable = [name for name in plan.platforms if not missing.get(name)]
+            compilable = [name for name in plan.platforms if not missing_compilers.get(name)]
             instead = f"; without it: commodel run {plan.experiment} --only {compilable[0]}" if compilable else ""
             raise UserError(f"no {compiler} found, which platform '{platform}' needs: see commodel doctor{instead}")
 

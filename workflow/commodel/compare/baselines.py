@@ -101,18 +101,18 @@ def score_choices(rows: pd.DataFrame, fitted: Measured, held_out: Measured) -> p
 def _choose_by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
     points = rows.drop_duplicates(["workload", "alternative", "kind", "layout"])
     fastest = points.groupby("workload")["measured"].min()[points.groupby("workload").size() > 1]
-    for name, own in (
+    for name, rows_of_model in (
         rows[rows["workload"].isin(fastest.index)].dropna(subset=["predicted"]).groupby("family", sort=False)
     ):
-        chosen = own.loc[own.groupby("workload")["predicted"].idxmin()]
+        chosen = rows_of_model.loc[rows_of_model.groupby("workload")["predicted"].idxmin()]
         yield str(name), (chosen["measured"] / chosen["workload"].map(fastest)).tolist()
 
 
 def _choose_by_rule(fitted: Measured, held_out: Measured) -> Iterator[tuple[str, list[float]]]:
-    before = _group_by_workload(fitted)
+    fitted_workloads = _group_by_workload(fitted)
     workloads = {key: times for key, times in _group_by_workload(held_out).items() if len(times) > 1}
     best_on_average = {
-        operation: _find_best_on_average(before, operation) for operation in {key[0] for key in workloads}
+        operation: _find_best_on_average(fitted_workloads, operation) for operation in {key[0] for key in workloads}
     }
     choices = {ALWAYS_SAME: {key: times.get(best_on_average[key[0]]) for key, times in workloads.items()}}
     choices[LIBRARY] = {key: held_out.library.get(key[1:]) for key in workloads}
@@ -121,8 +121,7 @@ def _choose_by_rule(fitted: Measured, held_out: Measured) -> Iterator[tuple[str,
 
 
 def _group_by_workload(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
-    """Return for each operation, workload and setting the time of each alternative, at the layout that suits it
-    best."""
+    """Return for each operation, workload and setting the time of each alternative, with its fastest layout."""
     workloads: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
     for point, seconds, setting in zip(measured.points, measured.seconds, list_settings(measured), strict=True):
         times = workloads.setdefault((point.operation, point.workload, setting), {})
@@ -132,8 +131,8 @@ def _group_by_workload(measured: Measured) -> dict[tuple[str, str, str], dict[tu
 
 
 def _find_best_on_average(workloads: Mapping[tuple, Mapping[tuple, float]], operation: str) -> tuple[str, str] | None:
-    """Return the alternative that was best in the workloads that it has in common with another one, by geometric mean
-    over the fastest."""
+    """Return the alternative with the smallest geometric mean of its times over the fastest ones. Alternatives measured
+    in less than half as many workloads as the most frequent one are ignored."""
     losses: dict[tuple[str, str], list[float]] = {}
     for (name, _, _), times in workloads.items():
         for choice, seconds in times.items() if name == operation and len(times) > 1 else ():

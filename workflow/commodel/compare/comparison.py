@@ -25,10 +25,10 @@ from commodel.results.raw_samples import make_raw_file_path
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 EQUAL_PREDICTIONS_TOLERANCE = (
-    1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
+    1e-9  # relative difference below which predictions are equal; the order of a sum changes them by as much
 )
 ERROR_COLUMNS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize` needs
-MAX_STEADY_RATIO = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
+MAX_STEADY_RATIO = 2.0  # ratio of the ends of a median's interval; above it, samples scatter or passes differ
 NOT_PREDICTED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
 NO_SCHEDULE = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
 WORKLOAD_OF_MODEL = ["family", "workload"]
@@ -36,8 +36,8 @@ WORKLOAD_OF_MODEL = ["family", "workload"]
 
 @dataclass(frozen=True)
 class Measurement:
-    """How completely a point was measured: the reason if it was not, its passes if some lack, and the ratio of the ends
-    of the median's confidence interval. The column `measurement` holds the text."""
+    """The state of a point's measurement: the reason if it was not measured, its passes if some are missing, and the
+    ratio of the ends of the median's confidence interval. The column `measurement` has its text."""
 
     measured: bool
     reason: str = ""  # empty: unknown

@@ -229,16 +229,18 @@ def _find_neighbours(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray,
     bundles_on = GroupedRows.of(bundle, line, len(opposite))
     opposite_line = opposite[line]
     pairs = [(bundle, line), (bundle[opposite_line >= 0], opposite_line[opposite_line >= 0])]
-    own, met_line = (np.concatenate([pair[number] for pair in pairs]) for number in (0, 1))
-    counts = (bundles_on.first[1:] - bundles_on.first[:-1])[met_line]
+    bundles_of_rows, line_of_rows = (np.concatenate([pair[number] for pair in pairs]) for number in (0, 1))
+    counts = (bundles_on.first[1:] - bundles_on.first[:-1])[line_of_rows]
     if counts.sum() > limit:
         return None
-    starts = np.repeat(bundles_on.first[met_line] - np.cumsum(counts) + counts, counts)
-    other = bundles_on.rows[starts + np.arange(counts.sum())]
-    bundles = int(bundle.max()) + 1
-    own, other = np.divmod(np.unique(np.repeat(own, counts) * bundles + other), bundles)
-    different = own != other
-    return GroupedRows.of(other[different], own[different], bundles)
+    starts = np.repeat(bundles_on.first[line_of_rows] - np.cumsum(counts) + counts, counts)
+    neighbours = bundles_on.rows[starts + np.arange(counts.sum())]
+    bundle_count = int(bundle.max()) + 1
+    bundles_of_rows, neighbours = np.divmod(
+        np.unique(np.repeat(bundles_of_rows, counts) * bundle_count + neighbours), bundle_count
+    )
+    different = bundles_of_rows != neighbours
+    return GroupedRows.of(neighbours[different], bundles_of_rows[different], bundle_count)
 
 
 class _NativeProgram(Structure):
