@@ -79,7 +79,9 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     (sets / "logp.yaml").unlink()
     again = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--out", sets)
     assert again.stdout == said.stdout
-    assert [name for name in ("hockney", "logp", "pmnf") if f"{name}: fitted to this table before" in again.stderr] == [
+    assert [
+        name for name in ("hockney", "logp", "pmnf") if f"{name}: the set fitted to this table before" in again.stderr
+    ] == [
         "hockney",
         "pmnf",
     ]

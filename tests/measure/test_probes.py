@@ -61,16 +61,16 @@ def test_no_column_of_a_probe_means_something_else_in_the_table(name):
 
 
 def test_the_program_reads_these_columns(name, mpi_programs):
-    if find_probe(name).runs == PLAYER:
+    if find_probe(name).program_name == PLAYER:
         pytest.skip("the player reads schedules")
-    command = [mpi_programs / find_probe(name).runs, "--describe"]
+    command = [mpi_programs / find_probe(name).program_name, "--describe"]
     description = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert [column["name"] for column in description["columns"]] == list(find_probe(name).columns)
 
 
 def test_the_player_gets_a_schedule_of_every_case(name):
     entry = find_probe(name)
-    if entry.runs != PLAYER:
+    if entry.program_name != PLAYER:
         pytest.skip("it has a program of its own")
     for case in entry.cases("x", SITES["cluster"], SIZES):
         pattern = entry.pattern(case.settings)

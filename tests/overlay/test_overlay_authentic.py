@@ -109,7 +109,7 @@ def test_packets_with_wrong_tags_lose_their_sender_and_no_one_else(joined, how):
     }
     member.socket.sendall(wrong[how])
     assert tool.lost(1) == [0]
-    assert "its tag is wrong" in tool.said()
+    assert "its authentication tag is wrong" in tool.said()
     other.sent = 0
     good = frame(DATA, "%ud", struct.pack(OTHER + "I", 9), source=1, leaves=1, number=1, by=OTHER)
     other.socket.sendall(other.tagged(good))

@@ -20,7 +20,7 @@ from commodel.patterns.partitions.arrangement import (
     find_best_columns,
     tile_square,
 )
-from commodel.patterns.partitions.drawing import HATCHES, SIDE, TINTS, draw_partition
+from commodel.patterns.partitions.drawing import HATCHES, SQUARE_PX, TINTS, draw_partition
 from commodel.patterns.partitions.shares import (
     even_out_times,
     partition_constant,
@@ -316,7 +316,7 @@ def test_every_rectangle_with_work_is_drawn_once_where_it_lies():
     tiling = arrange_in_columns(np.array([5, 0, 7, 1, 3]), 16)
     picture = drawn(tiling, [0, 0, 1, 1, 2])
     shapes = [shape for shape in picture.findall(f"{SVG}rect") if shape.find(f"{SVG}title") is not None]
-    area = [float(shape.get("width")) * float(shape.get("height")) * (16 / SIDE) ** 2 for shape in shapes]
+    area = [float(shape.get("width")) * float(shape.get("height")) * (16 / SQUARE_PX) ** 2 for shape in shapes]
     assert area == pytest.approx(tiling.area[tiling.area > 0])
     assert [shape.find(f"{SVG}title").text for shape in shapes] == ["rank 0", "rank 2", "rank 3", "rank 4"]
 

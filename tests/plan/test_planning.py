@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.measure.program_starts import list_starts
 from commodel.models.parameter_sets import make_given_set
-from commodel.models.probes import Site, find_farther_nodes, find_probe
+from commodel.models.probes import Site, find_nodes_in_other_classes, find_probe
 from commodel.patterns.build import build_schedule
 from commodel.patterns.operations import list_operations
 from commodel.patterns.points import Setting, make_library_points, make_point
@@ -299,7 +299,7 @@ def test_each_class_is_probed_by_all_that_show_them_apart():
 
 def test_where_there_is_one_class_nothing_is_added():
     flat = Site(24, 2)
-    assert find_farther_nodes(flat, 1) == []
+    assert find_nodes_in_other_classes(flat, 1) == []
     assert len(list(find_probe("pingpong").cases("p", flat, PROBE_SIZES))) == len(PROBE_SIZES)
 
 

@@ -73,10 +73,10 @@ def test_a_partition_stands_once_with_the_iterations_of_its_samples(tiles):
     points = [point(tiles), point(f"{tiles}:iteration=3"), point(tiles, "there"), point("wave2d:n=9:grid=1x3", size=8)]
     (summa, wave), unread = read_partitions(plan_of(*points, point("bcast", size=8)))
     assert not unread
-    assert (summa.kernel, summa.divided, summa.platforms) == ("summa", "tiles.csv", ("here", "there"))
+    assert (summa.kernel, summa.division, summa.platforms) == ("summa", "tiles.csv", ("here", "there"))
     assert [count for _, count in summa.points] == [4, 1, 4]
     assert summa.tiling.area.tolist() == [12, 1, 3]
-    assert wave.divided == "n=9:grid=1x3"
+    assert wave.division == "n=9:grid=1x3"
     assert wave.kinds == ["node/1"] * 3
 
 

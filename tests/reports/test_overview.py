@@ -459,7 +459,7 @@ def test_everything_else_is_one_click_away_and_leads_back(pages):
 def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypatch):
     from commodel.reports import build_report
 
-    monkeypatch.setattr(overview, "MOST_ROWS", 2)
+    monkeypatch.setattr(overview, "MAX_MAP_ROWS", 2)
     some = comparison[(comparison["bytes"] == 256) & comparison["family"].isin(["loggp", "hockney"])]
     some = some[some["platform"] == PLATFORM]
     parts = [
@@ -472,4 +472,4 @@ def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypat
     assert names == [f"Overview p{number}" for number in range(6)]
     linked = {link.location.strip("'").partition("!")[0].strip("'") for link in links(after(book, 0)[0][1])}
     assert set(names[1:]) <= linked
-    assert any("rows more: on the sheet Selection" in text for text in texts(book))
+    assert any("rows more on the sheet Selection" in text for text in texts(book))

@@ -22,7 +22,7 @@ from commodel.reports.html import page as html_page
 from commodel.reports.html.page import TermMarkup, format_page, list_terms
 from commodel.reports.pictures import specifications
 from commodel.reports.pictures.specifications import SCHEMA, choose_decade_ticks
-from commodel.reports.report_builder import DOUBLES, list_commands
+from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,8 @@ def test_tables_show_the_report(page, text, report):
     data = iter(data_of(text))
     for (head, *rows), table in zip(page.tables, tables, strict=True):
         assert head == [column.header for column in table.columns]
-        assert rows == texts(table)[: html_page.MOST_ROWS]
-        if len(table.rows) > html_page.MOST_ROWS or table.name == "Comparison":
+        assert rows == texts(table)[: html_page.MAX_MARKUP_ROWS]
+        if len(table.rows) > html_page.MAX_MARKUP_ROWS or table.name == "Comparison":
             assert next(data) == texts(table)
     assert not list(data)
 
@@ -133,9 +133,11 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
     (table,) = report.section("Comparison").tables
     assert len(rows) == len(many) == 3564
     assert rows == texts(table)
-    assert f"First {html_page.MOST_ROWS} of 3,564 rows: the rest needs JavaScript, or the workbook (.xlsx)." in text
+    assert (
+        f"First {html_page.MAX_MARKUP_ROWS} of 3,564 rows: the rest needs JavaScript, or the workbook (.xlsx)." in text
+    )
     page = parse(text)
-    assert max(len(rows) for rows in page.tables) == 1 + html_page.MOST_ROWS
+    assert max(len(rows) for rows in page.tables) == 1 + html_page.MAX_MARKUP_ROWS
     flags = table.column("simulated")
     assert flags == sorted(flags)
     assert {"no", "simulated"} == set(flags)
@@ -143,7 +145,7 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
 
 
 def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(report, parse, monkeypatch):
-    monkeypatch.setattr(html_page, "MOST_DATA", 1000)
+    monkeypatch.setattr(html_page, "MAX_DATA_ROWS", 1000)
     text = format_page(report)
     assert "First 200 of 1,782 rows, which are too many for a page: the workbook (.xlsx) has them." in text
     assert all(len(rows) <= 1000 for rows in data_of(text))
@@ -152,7 +154,7 @@ def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(repor
     for front in report.fronts:
         assert text.count(f'data-platform="{front.platform}"') == 1
         assert all(tile.sentence in "".join(page.text) for tile in front.tiles)
-    assert max(len(rows) for rows in page.tables) == 1 + html_page.MOST_ROWS
+    assert max(len(rows) for rows in page.tables) == 1 + html_page.MAX_MARKUP_ROWS
 
 
 @pytest.mark.parametrize("value", [0.0, 0.7, 1.0, 1.13, 1.25, 1.3, 2.0, 40.0])
@@ -211,7 +213,7 @@ def test_documentation_workbook_and_page_have_the_same_definitions(report):
 
 def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(report, inputs, tmp_path, monkeypatch):
     (front,) = [front for front in report.fronts if front.platform == "ether16"]
-    command = dict(list_commands(report, front))[DOUBLES]
+    command = dict(list_commands(report, front))[LATENCY_QUESTION]
     verb, *words = shlex.split(command.removeprefix("commodel "))
     file = tmp_path / words[words.index("--params") + 1]
     (used,) = [entry for entry in inputs["parameter_sets"] if (entry.platform, entry.family) == ("ether16", file.stem)]
@@ -222,7 +224,7 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     monkeypatch.chdir(tmp_path)
     assert "in place of" in run(verb, *words).stdout
     worst = replace(front.trust, rows=(("", "pmnf"), ("", "pmnf"), ("", file.stem)))
-    assert DOUBLES not in dict(list_commands(report, replace(front, trust=worst)))
+    assert LATENCY_QUESTION not in dict(list_commands(report, replace(front, trust=worst)))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +259,7 @@ def test_page_and_workbook_have_the_commands(report, workbook):
     for sheet, front in zip(sheets, report.fronts, strict=False):
         cells = {cell for row in sheet.iter_rows(values_only=True) for cell in row}
         listed = list_commands(report, front)
-        assert DOUBLES in dict(listed)
+        assert LATENCY_QUESTION in dict(listed)
         for question, command in listed:
             assert command in page
-            assert (command in cells) == (question != DOUBLES)
+            assert (command in cells) == (question != LATENCY_QUESTION)

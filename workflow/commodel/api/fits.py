@@ -2,7 +2,7 @@
 
 `fit` fits one model to a table and predicts the held-out points. `fit_collectives` fits one model after another, writes
 each set as soon as it is fitted, and keeps the sets of an earlier call that was stopped, if table, model and code are
-the same. `read_data_sheet` takes the values that a platform's file has for its network.
+the same. `read_data_sheet` derives the values from the data sheet in a platform file.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ class Fit:
         altair = load_altair()
         axis = {"scale": altair.Scale(type="log"), "axis": altair.Axis(format="~s")}
         measured = altair.X("measured", title="measured / s", **axis)
-        predicted, low, same = (
+        predicted, low, identity = (
             altair.Y(column, title="predicted / s", **axis) for column in ("predicted", "predicted_low", "measured")
         )
         points = altair.Chart(self.held_out, title=f"{self.parameter_set.family}: predicted and measured time")
         details = ["operation", "alternative", "ranks", "bytes", "measured", "predicted", "mu"]
         dots = points.mark_point(filled=True).encode(measured, predicted, color="operation", tooltip=details)
         intervals = points.mark_rule().encode(measured, low, y2="predicted_high", color="operation")
-        identity = points.mark_line(color="grey", strokeDash=[4, 4]).encode(measured, same)
-        return identity + intervals + dots
+        diagonal = points.mark_line(color="grey", strokeDash=[4, 4]).encode(measured, identity)
+        return diagonal + intervals + dots
 
     def __repr__(self) -> str:
         errors = f", mean μ {self.held_out['mu'].mean():.3f} on {len(self.held_out)} held-out points"
@@ -110,7 +110,7 @@ def _read_measured(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:
 
 @dataclass(frozen=True, eq=False)
 class FitEvaluation:
-    """The fitted sets, and the errors at held-out points: of models, of baselines, and of the choices by either."""
+    """The fitted sets, predictions of models and baselines at held-out points, and the regret of their choices."""
 
     sets: list[ParameterSet]
     rows: pd.DataFrame
@@ -118,27 +118,27 @@ class FitEvaluation:
     choices: pd.DataFrame
 
 
-def digest_fit_inputs(table: Path, family: str, *how: str | None) -> str:
+def digest_fit_inputs(table: Path, family: str, *options: str | None) -> str:
     """Return a digest of the table and of everything else that a fit depends on: options, the model's code, and the
     messages of algorithms."""
     hashed = hashlib.sha256(read_bytes(table, MAX_FILE_BYTES, "a smaller table"))
-    for word in how:
-        hashed.update(f"\0{word or ''}".encode())
-    named = {Path(path) for path in sources.list_source_files("fits.settings", f"models.families.{family}")}
+    for option in options:
+        hashed.update(f"\0{option or ''}".encode())
+    source_files = {Path(path) for path in sources.list_source_files("fits.settings", f"models.families.{family}")}
     for path in sorted(
-        named.union((sources.PACKAGE / "patterns").rglob("*.py"))
-    ):  # a registry finds these by the folder
+        source_files.union((sources.PACKAGE / "patterns").rglob("*.py"))
+    ):  # algorithms are found by folder, not imported by name
         hashed.update(b"\0%b\0%b" % (path.relative_to(sources.PACKAGE).as_posix().encode(), path.read_bytes()))
     return hashed.hexdigest()
 
 
 def _read_earlier_fit(path: Path, digest: str) -> ParameterSet | None:
-    """Return the set in a file, if it is of this very fit."""
+    """Return the set in a file if its fit had the same inputs, by their digest; else None."""
     if not path.is_file():
         return None
     try:
         parameters = read_parameters(path)
-    except UserError:  # no parameter set
+    except UserError:  # the file is not a parameter set
         return None
     return parameters if parameters.provenance.get(FIT_DIGEST_KEY) == digest else None
 
@@ -146,13 +146,13 @@ def _read_earlier_fit(path: Path, digest: str) -> ParameterSet | None:
 def fit_collectives(
     table: Path,
     families: Sequence[str],
-    where: str | None,
+    hold_out: str | None,
     setting: str | None,
     out: Path | None,
-    say: Callable[[str], None],
+    print_note: Callable[[str], None],
 ) -> FitEvaluation:
-    """Fit each model and write its set into the file, or into a folder if there are several. `where` selects the points
-    to hold out."""
+    """Fit each model and write its set into the file, or into a folder if there are several. `hold_out` is an
+    expression that selects the held-out points. `print_note` prints a line of progress."""
     names = (
         list_fitted_by_collectives()
         if "all" in families
@@ -163,53 +163,53 @@ def fit_collectives(
         raise UserError(f"found a file, wanted a folder for the sets of {len(names)} families", file=out)
     measured = read_points(table)
     if measured.unpredicted:
-        say(f"left out {measured.unpredicted} rows of algorithm 'library': no prediction")
+        print_note(f"left out {measured.unpredicted} rows of algorithm 'library': no prediction")
     if measured.streams:
-        say(f"left out {measured.streams} rows of several waves: one wave is fitted")
-    parts = split_points(measured, where) if where else None
+        print_note(f"left out {measured.streams} rows of several waves: one wave is fitted")
+    parts = split_points(measured, hold_out) if hold_out else None
     fitted_points = parts.fitted if parts else measured
     reference = choose_reference(fitted_points, setting)
     fit = partial(fit_without_held_out, parts) if parts else partial(fit_in_settings, measured)
     sets, rows = [], []
     for number, name in enumerate(names, 1):
         digest, path = (
-            digest_fit_inputs(table, name, where, reference),
+            digest_fit_inputs(table, name, hold_out, reference),
             out / f"{name}.yaml" if several and out else out,
         )
         with report_within(f"{name}, family {number} of {len(names)}" if several else name):
             try:
                 if several and out and (fitted := _read_earlier_fit(path, digest)):
-                    say(f"{name}: fitted to this table before, kept; remove the set to fit again")
+                    print_note(f"{name}: the set fitted to this table before is kept; remove it to fit again")
                 else:
                     fitted = fit(name, table.name, setting)
             except UserError as error:
                 if not several:
                     raise
-                say(error.message)
+                print_note(error.message)
                 continue
             if out and FIT_DIGEST_KEY not in fitted.provenance:
-                signed = replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest})
-                write_parameters(path, signed)
+                with_digest = replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest})
+                write_parameters(path, with_digest)
             for note in (
                 *describe_factors(fitted),
                 *describe_fit(fitted, select_setting(fitted_points, reference), table.name),
             ):
-                say(f"{name}: {note}")
+                print_note(f"{name}: {note}")
             sets.append(fitted)
             if parts:
                 rows.append(predict_held_out(fitted, parts.held_out))
     if not rows:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
     predicted, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
-    chosen = score_choices(pd.concat([predicted, baselines]), parts.fitted, parts.held_out)
-    return FitEvaluation(sets, predicted, baselines, chosen)
+    choices = score_choices(pd.concat([predicted, baselines]), parts.fitted, parts.held_out)
+    return FitEvaluation(sets, predicted, baselines, choices)
 
 
 def read_data_sheet(family: str, platform_file: Path) -> ParameterSet:
     """Return the data sheet of a platform's network, from its file, as the parameters of a model."""
     platform = load_platform(platform_file)
     if (sheet := platform.data_sheet) is None:
-        raise UserError("found no section data_sheet, wanted the links of its network", file=platform_file)
-    single, shared = sheet.compute_message_costs(platform.hierarchy)
-    times = SheetTimes(platform.hierarchy, single, shared, sheet.overhead or 0.0, sheet.eager)
+        raise UserError("found no section data_sheet, wanted one with the links of the network", file=platform_file)
+    single_message, shared_links = sheet.compute_message_costs(platform.hierarchy)
+    times = SheetTimes(platform.hierarchy, single_message, shared_links, sheet.overhead or 0.0, sheet.eager)
     return make_set_from_sheets(family, platform_file.stem, times)

@@ -1,7 +1,7 @@
 """commodel show: list catalogues, and draw one entry.
 
-Catalogues are operations, algorithms, topologies, layouts and models; drawn are trees, placements of ranks,
-messages of a pattern, and the network of an allocation.
+The catalogues are operations, algorithms, topologies, layouts and models. The drawings are trees, placements of
+ranks, messages of a pattern, and the network of an allocation.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ def operations(name: str | None, style: str) -> None:
     rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in entries]
     if style == "table":
         print_rows(rows, style)
-        named = [(entry.name, field) for entry in entries for field in entry.parameters]
-        rows = [{"of": of, "parameter": f"{field.name}={field.form}", "meaning": field.title} for of, field in named]
+        parameters = [(entry.name, field) for entry in entries for field in entry.parameters]
+        rows = [
+            {"of": of, "parameter": f"{field.name}={field.form}", "meaning": field.title} for of, field in parameters
+        ]
         click.echo(f"\n{format_table(rows)}" if rows else "", nl=bool(rows))
         return
     texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in entries]
@@ -68,9 +70,9 @@ def algorithms(operation: str | None, libraries: bool, style: str) -> None:
     from commodel.patterns.operations import find_operation
     from commodel.registry import discover
 
-    wanted = find_operation(operation).name if operation else None
+    operation_name = find_operation(operation).name if operation else None
     entries = sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
-    entries = [entry for entry in entries if wanted in (None, entry.operation)]
+    entries = [entry for entry in entries if operation_name in (None, entry.operation)]
     print_rows(
         [
             row
@@ -84,13 +86,18 @@ def algorithms(operation: str | None, libraries: bool, style: str) -> None:
 def _list_library_functions(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
     """Return a row for each function of an MPI library that implements the algorithm; without any, one row with
     `none`."""
-    named = _make_algorithm_row(entry)
+    algorithm = _make_algorithm_row(entry)
     counterparts = [
         (routine.library, routine.function, _describe_operand_order(entry, routine), routine.differs)
         for routine in getattr(entry, "mpi_functions", ())
     ]
     return [
-        {"operation": named["operation"], "algorithm": named["algorithm"], "library": library, "function": function}
+        {
+            "operation": algorithm["operation"],
+            "algorithm": algorithm["algorithm"],
+            "library": library,
+            "function": function,
+        }
         | {"operands": order, "differs": differs}
         for library, function, order, differs in counterparts or [("none", "", "", "")]
     ]
@@ -180,15 +187,15 @@ def _format_model(entry: Family) -> str:
         for parameter in entry.parameters
     ]
 
-    room = find_table_width()
+    width = find_table_width()
 
     def wrap(title: str, text: str) -> list[str]:
-        return textwrap.wrap(text, room, initial_indent=f"{title:11}", subsequent_indent=" " * 11)
+        return textwrap.wrap(text, width, initial_indent=f"{title:11}", subsequent_indent=" " * 11)
 
     lines = [
         entry.title,
         "",
-        *textwrap.wrap(entry.citation, room),
+        *textwrap.wrap(entry.citation, width),
         "",
         *wrap("equation", entry.equation),
         *wrap("ignores", entry.ignores),
@@ -199,8 +206,8 @@ def _format_model(entry: Family) -> str:
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.setting_meanings or {}).get(name, '')}")
     lines += ["", format_table(parameters)] if parameters else ["", "no parameters"]
     for path, values in read_published_sets(entry.name).items():
-        ends = values.bytes_range
-        sizes = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""
+        limits = values.bytes_range
+        sizes = f", {format_bytes(int(limits[0]))} to {format_bytes(int(limits[1]))}" if limits else ""
         lines += ["", f"published  {path}", f"           {values.source}{sizes}"]
     return "\n".join(lines)
 
@@ -231,7 +238,7 @@ def _format_model(entry: Family) -> str:
         "csv",
         "dot",
         "svg",
-        help_text="Print figures, a drawing (text, dot, svg), MRNet's file format, or node,parent (csv).",
+        help_text="Print key numbers (summary), a drawing (text, dot, svg), MRNet's file format, or node,parent (csv).",
     ),
 )
 def topology(spec: str, style: str, params: Path | None, operation: str, size: str) -> None:
@@ -244,10 +251,10 @@ def topology(spec: str, style: str, params: Path | None, operation: str, size: s
         click.echo((STYLES | {"svg": draw_tree})[style](make_tree(spec)))
         return
     if style not in ("summary", "svg"):
-        raise UserError(f"--format: found {style} beside --params, wanted svg, or summary for a table")
-    rows, titles, summary = _list_critical_messages(spec, operation, size, params)
+        raise UserError(f"--format: found {style} with --params, wanted svg or summary")
+    rows, tooltips, summary = _list_critical_messages(spec, operation, size, params)
     if style == "svg":
-        click.echo(draw_tree(make_tree(spec), titles, summary))
+        click.echo(draw_tree(make_tree(spec), tooltips, summary))
     else:
         print_answer(f"{summary}.", format_table(rows, ("time",)))
 
@@ -255,8 +262,8 @@ def topology(spec: str, style: str, params: Path | None, operation: str, size: s
 def _list_critical_messages(
     spec: str, operation: str, size: str, params: Path
 ) -> tuple[list[dict], dict[int, str], str]:
-    """Return the messages on the critical path of a tree's prediction: as rows, as a title for the node below each
-    message, and their number in a sentence."""
+    """Return the messages on the critical path of a tree's prediction: as rows, as the tooltip of the node
+    below each message, and a sentence with the predicted time and the number of messages."""
     from commodel.models.parameter_sets import read_set
     from commodel.patterns.points import Setting, make_point
     from commodel.predictions.predictions import attribute_time
@@ -266,15 +273,15 @@ def _list_critical_messages(
     if (critical := attribute_time(point, parameters)) is None:
         reason = "its predictions do not replay single messages, so they have no critical path"
         raise UserError(f"found parameters of family {parameters.family}: {reason}", file=params)
-    rows, titles = [], {}
+    rows, tooltips = [], {}
     for src, dst, seconds in critical.messages:
         share = f"{100 * seconds / critical.prediction:.0f} %"
         rows.append({"from": src, "to": dst, "time": seconds, "share [%]": round(100 * seconds / critical.prediction)})
-        titles[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share}"
-    working = f", {format_seconds(critical.work)} of work" if critical.work else ""
+        tooltips[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share}"
+    work = f", {format_seconds(critical.work)} of work" if critical.work else ""
     prediction = f"{format_seconds(critical.prediction)} by {parameters.family}"
     pattern = f"{operation} over {spec}, {format_bytes(point.bytes)}: {prediction}"
-    return rows, titles, f"{pattern}, which waits for {len(rows)} of {point.ranks - 1} messages{working}"
+    return rows, tooltips, f"{pattern}, which waits for {len(rows)} of {point.ranks - 1} messages{work}"
 
 
 @show.command(
@@ -307,16 +314,16 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     from commodel.patterns.points import Setting
     from commodel.plan.planning import load_setting
 
-    placed, ranks = complete_layout_and_ranks(load_setting(platform) if platform else Setting.unlimited(), spec, ranks)
+    setting, ranks = complete_layout_and_ranks(load_setting(platform) if platform else Setting.unlimited(), spec, ranks)
     nodes, kind, cores = (
-        function(placed.layout, ranks) for function in (place_ranks, list_processor_kinds, list_cores)
+        function(setting.layout, ranks) for function in (place_ranks, list_processor_kinds, list_cores)
     )
     if style == "line":
         click.echo(_format_nodes(nodes, kind, cores))
     elif style == "file":
         click.echo("\n".join(map(str, nodes.tolist())))
     else:
-        with_cores = assigns_cores(placed.layout)
+        with_cores = assigns_cores(setting.layout)
         rows = [{"rank": rank, "node": int(node)} for rank, node in enumerate(nodes)]
         for rank, row in enumerate(rows):
             row |= {} if kind is None else {"kind": str(kind[rank])}
@@ -325,7 +332,8 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
 
 
 def _format_nodes(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -> str:
-    """Return the ranks of each node, such as 0 1:6 | 2 3:accelerator: with cores if several, or the kind."""
+    """Return the ranks of each node, such as 0 1:6 | 2 3:accelerator. A rank has a suffix if it has several cores,
+    or another kind of processor."""
     ranks_of_node: dict[int, list[str]] = {}
     for rank, node in enumerate(nodes):
         on_core = kind is None or kind[rank] == "core"
@@ -372,13 +380,13 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     from commodel.files.results_folder import Results
     from commodel.reports.sections.network import describe_mixed_classes, describe_network, list_node_rows
 
-    with show_waiting("sorting the nodes"):
+    with show_waiting("grouping the nodes by latency"):
         networks = read_networks(Results.of(Path("results") / experiment))
     networks = [entry for entry in networks if platform in (None, entry.platform)]
     if not networks:
         where = f" on platform '{platform}'" if platform else ""
         wanted = "wanted an experiment with `probes: [auto, nodepairs]`"
-        raise UserError(f"found no times of pairs of nodes{where} in results/{experiment}, {wanted}")
+        raise UserError(f"found no measurements of the probe nodepairs{where} in results/{experiment}, {wanted}")
     if not levels and style != "table":
         print_rows([{"platform": entry.platform} | row for entry in networks for row in list_node_rows(entry)], style)
         return

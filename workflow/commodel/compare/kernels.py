@@ -1,4 +1,4 @@
-"""Kernels of a plan: the partitions and nodes of their processes, and iterations that were measured separately."""
+"""Partitions of the kernels in a plan, with the node of each process, and iterations that were measured separately."""
 
 from dataclasses import dataclass
 
@@ -20,9 +20,9 @@ from commodel.patterns.rectangles import Rectangles
 from commodel.plan.planning import list_named_files
 from commodel.records import Plan, Point
 
-COUNTED = ("iteration", "overlapped", "barrier")  # parameters that leave rectangles as they are
+NON_PARTITION_PARAMETERS = ("iteration", "overlapped", "barrier")  # they do not change the rectangles
 ITERATION = "iteration"
-MOST_RANKS = 1 << 20
+MAX_RANKS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +30,13 @@ class Partition:
     """The rectangles of one kernel's processes under one layout, on every platform that has them in the plan."""
 
     kernel: str
-    divided: str  # how the square was: a file, or a grid
+    division: str  # of the square into rectangles: a partition file, or a grid
     layout: str
     platforms: tuple[str, ...]
     tiling: Rectangles
-    node: np.ndarray  # of every rank
-    kinds: list[str]
-    points: tuple[tuple[Point, int], ...]  # each with the iterations that a sample of it is the sum of
+    node: np.ndarray  # by rank
+    kinds: list[str]  # of processor, by rank
+    points: tuple[tuple[Point, int], ...]  # with the number of iterations in one sample
 
 
 def is_kernel(text: str) -> bool:
@@ -44,58 +44,62 @@ def is_kernel(text: str) -> bool:
         return (
             not is_pattern_file(text) and find_operation(text).tiles is not None and parse_parameters(text) is not None
         )
-    except UserError:  # of another version, or unknown
+    except UserError:  # unknown operation, for example of another version
         return False
 
 
 def read_partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
-    """Return the partitions of a plan's points, and a sentence for each that cannot be read; the report is written
-    without these."""
+    """Return the partitions of a plan's points, and a sentence for each that cannot be read. A report is written
+    without the unreadable ones."""
     points: dict[tuple, list[Point]] = {}
     for point in plan.points:
         if is_kernel(point.operation):
             points.setdefault((_find_rectangle_parameters(point.operation), point.layout, point.ranks), []).append(
                 point
             )
-    readable, unread = [], {}
-    for (divided, _, _), same in points.items():
+    readable, unreadable = [], {}
+    for (text, _, _), points_of_partition in points.items():
         try:
-            readable.append(_read_partition(divided, same, plan))
+            readable.append(_read_partition(text, points_of_partition, plan))
         except UserError as error:
-            unread[f"{divided} is not shown: {error.message}."] = None
-    return readable, list(unread)
+            unreadable[f"{text} is not shown: {error.message}."] = None
+    return readable, list(unreadable)
 
 
 def _find_rectangle_parameters(text: str) -> str:
     """Return the parameters of an operation that name its rectangles."""
-    written = [part for part in text.split(":") if part.partition("=")[0].strip() not in COUNTED]
-    return ":".join(written)
+    parts = [part for part in text.split(":") if part.partition("=")[0].strip() not in NON_PARTITION_PARAMETERS]
+    return ":".join(parts)
 
 
-def _read_partition(text: str, same: list[Point], plan: Plan) -> Partition:
+def _read_partition(text: str, points_of_partition: list[Point], plan: Plan) -> Partition:
     """Return the partition of a point. Only files that the plan stores are read, and sizes are limited, because the
     plan may come from an untrusted source."""
-    first = same[0]
-    if unkept := next((path for _, path in list_named_files([first]) if path not in plan.files), None):
-        raise UserError(f"the plan does not keep the file '{unkept}'")
-    if find_required_ranks(text) not in (None, first.ranks) or first.ranks > MOST_RANKS:
-        raise UserError(f"found {first.ranks} ranks, wanted those of the partition, at most {MOST_RANKS}")
+    first = points_of_partition[0]
+    if missing_file := next((path for _, path in list_named_files([first]) if path not in plan.files), None):
+        raise UserError(f"the plan has no copy of the file '{missing_file}'")
+    if find_required_ranks(text) not in (None, first.ranks) or first.ranks > MAX_RANKS:
+        raise UserError(f"found {first.ranks} ranks, wanted as many as the partition has, at most {MAX_RANKS}")
     tiling = find_operation(text).tiles(first.ranks, **fill_parameters(text, first.ranks))
     types = plan.platforms[first.platform].types
     return Partition(
         find_base_name(text),
         text.partition(":")[2].removeprefix("partition=") or "even",
         first.layout,
-        tuple(dict.fromkeys(point.platform for point in same)),
+        tuple(dict.fromkeys(point.platform for point in points_of_partition)),
         tiling,
         place_ranks(first.layout, first.ranks),
         list_process_kinds(first.layout, first.ranks, dict(types)),
-        tuple((point, sum(count for _, count in list_summands(point.operation, point.ranks))) for point in same),
+        tuple(
+            (point, sum(count for _, count in list_summands(point.operation, point.ranks)))
+            for point in points_of_partition
+        ),
     )
 
 
 def select_iterations(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of single iterations, with the number of each and, in `kernel`, the operation without it."""
+    """Return the rows of single iterations, with columns `iteration` (its number) and `kernel` (the operation without
+    that parameter)."""
     texts = comparison["operation"].unique()
     numbers = {
         text: parse_parameters(text)[ITERATION]

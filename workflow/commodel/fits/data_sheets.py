@@ -18,12 +18,12 @@ NOT_IN_DATA_SHEETS = "not in data sheets: assumed to be 0"
 
 @dataclass(frozen=True)
 class SheetTimes:
-    """Times from data sheets. `alone`: seconds of an empty message and seconds per byte, by distance class. `shared`:
-    seconds per byte of all traffic that leaves a group, by level. `overhead`: seconds of software at each end of a
-    message."""
+    """Times from data sheets. `single_message`: seconds of an empty message and seconds per byte, by distance class.
+    `shared`: seconds per byte of all traffic that leaves a group, by level. `overhead`: seconds of
+    software at each end of a message."""
 
     levels: Hierarchy
-    alone: Mapping[str, tuple[float, float]]
+    single_message: Mapping[str, tuple[float, float]]
     shared: Mapping[str, float]
     overhead: float
     eager: float | None
@@ -35,18 +35,18 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
         raise UserError(f"data sheets do not contain the parameters of family {name}; wanted {', '.join(families)}")
     entry, levels = find_family(name), times.levels
     settings: dict[str, object] = (
-        {"levels": levels.settings, "probed_classes": list(times.alone)} if levels.groups else {}
+        {"levels": levels.settings, "probed_classes": list(times.single_message)} if levels.groups else {}
     )
     if name == "shares":
         numbers = _make_shares(times)
     else:
-        nearest, *other_distances = (distance for distance in times.alone if distance != NODE)
-        numbers = MAKERS_BY_FAMILY[name](*times.alone[nearest], times.overhead)
-        other_distances += [NODE] if NODE in times.alone else []
+        nearest, *other_distances = (distance for distance in times.single_message if distance != NODE)
+        numbers = MAKERS_BY_FAMILY[name](*times.single_message[nearest], times.overhead)
+        other_distances += [NODE] if NODE in times.single_message else []
         if levels.groups and other_distances:
             settings["classes"] = other_distances
             for distance in other_distances:
-                of_class = MAKERS_BY_FAMILY[name](*times.alone[distance], times.overhead)
+                of_class = MAKERS_BY_FAMILY[name](*times.single_message[distance], times.overhead)
                 is_function = {text: bool(entry.by_name[text.partition(".")[0]].argument) for text in of_class}
                 numbers |= {add_class(text, distance, is_function[text]): value for text, value in of_class.items()}
     missing = {"gamma": NOT_IN_DATA_SHEETS} | ({} if times.overhead else {"overhead of software": NOT_IN_DATA_SHEETS})
@@ -63,7 +63,7 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
 
 def _make_shares(times: SheetTimes) -> dict[str, float]:
     numbers = {"o_s": times.overhead, "o_r": times.overhead}
-    for name, (latency, byte) in times.alone.items():
+    for name, (latency, byte) in times.single_message.items():
         numbers |= {make_key("L", name, "a"): latency, make_key("G", name, "a"): byte}
     numbers |= {make_key("c_out", level, "a"): byte for level, byte in times.shared.items()}
     return numbers if times.eager is None else numbers | {"S": float(times.eager)}

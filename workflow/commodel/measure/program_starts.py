@@ -216,7 +216,7 @@ def list_starts(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bo
         return
 
     def case_key(case: Case) -> tuple:
-        return find_probe(case.probe).runs, case.ranks, case.layout, case.where
+        return find_probe(case.probe).program_name, case.ranks, case.layout, case.where
 
     def point_key(point: Point) -> tuple:
         return point.ranks, point.layout, _select_program(point)
@@ -246,7 +246,11 @@ def _list_overlay_starts(batch: Batch, program: str) -> Iterator[Start]:
 
 
 def _make_case_row(case: Case, work: AnyPath) -> dict[str, object]:
-    return _make_player_row(case, work) if find_probe(case.probe).runs == PLAYER else {"id": case.id, **case.settings}
+    return (
+        _make_player_row(case, work)
+        if find_probe(case.probe).program_name == PLAYER
+        else {"id": case.id, **case.settings}
+    )
 
 
 def _make_player_row(member: Point | Case, work: AnyPath) -> dict[str, object]:

@@ -100,7 +100,7 @@ class Durations:
     def estimate_batch(self, members: Sequence[Point | Case], upper_bound: bool = False) -> float:
         """Return the same with the starts of programs. One start serves all members with the same ranks and nodes."""
         starts = {
-            (find_probe(member.probe).runs, member.ranks, member.layout, member.where)
+            (find_probe(member.probe).program_name, member.ranks, member.layout, member.where)
             if isinstance(member, Case)
             else (member.predictable, member.ranks, member.layout)
             for member in members

@@ -1,4 +1,4 @@
-"""Kinds of MPI: that of a program (`find_library_version`), that of a starter (`find_kind`), and whether they are
+"""Kinds of MPI, MPICH or Open MPI: that of a program's library, that of a starter such as mpiexec, and whether they are
 compatible (`explain_mismatch`).
 
 Versions of one kind start each other's programs: MPICH 4.0 and 5.0, Open MPI 4.1 and 5.0. With two kinds, every rank
@@ -12,16 +12,16 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.platforms.tools import run_tool
 
-# What appears in the version texts of libraries and starters of each kind.
+# Texts by which the version of a library or starter identifies its kind.
 KINDS = {
     "MPICH": re.compile(r"MPICH|MVAPICH|Intel\(R\) MPI|HYDRA", re.IGNORECASE),
     "Open MPI": re.compile(r"Open MPI|OpenRTE|PRRTE", re.IGNORECASE),
 }
-NEEDS_PMIX = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # older versions may also have been built for PMI-2
+WITHOUT_PMI2 = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # Open MPI 5 and later; earlier versions may be built for PMI-2
 
 
 def find_kind(text: str) -> str:
-    """Return MPICH or Open MPI; '' for starters of either, such as srun, and for unknown ones."""
+    """Return `MPICH` or `Open MPI` from a version text; '' if unknown, or for srun, which starts programs of both."""
     return next((name for name, pattern in KINDS.items() if pattern.search(text)), "")
 
 
@@ -40,21 +40,22 @@ def find_kind_of_starter(starter: str) -> str:
 def explain_mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
     """Return why a starter cannot start programs of a library as one job; '' if no reason is known.
 
-    `slurm_mpi` is srun's protocol. The ranks themselves check that they form one job before they measure.
+    `slurm_mpi` is the protocol by which srun starts MPI programs, such as pmi2. The ranks themselves check
+    that they form one job before they measure.
     """
     program_kind, starter_kind = find_kind(library), find_kind_of_starter(starter)
     if program_kind and starter_kind and program_kind != starter_kind:
         text = f"{program_kind} ({library}), but {starter} is of {starter_kind}"
         return f"{text}: every rank would run as rank 0 of 1"
-    if slurm_mpi == "pmi2" and NEEDS_PMIX.search(library):
+    if slurm_mpi == "pmi2" and WITHOUT_PMI2.search(library):
         return f"Open MPI ({library}), which has no pmi2: every rank would run as rank 0 of 1"
     return ""
 
 
 def _get_output(command: list[str]) -> str:
     """Return the output of a command, or '' if it fails."""
-    reply = run_tool(command, 60)
-    return "" if reply.failure else reply.output
+    result = run_tool(command, 60)
+    return "" if result.failure else result.output
 
 
 def find_shared_library(program: Path) -> Path:

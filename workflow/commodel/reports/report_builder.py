@@ -137,7 +137,7 @@ def build_report(
 
 MAX_NAME_LENGTH = 60  # letters of an experiment's name in a command
 UNUSUAL_SIZE = 3072  # bytes; an example of a size that a matrix does not have
-DOUBLES = "What if L doubles?"
+LATENCY_QUESTION = "What if L doubles?"
 
 
 def list_commands(report: Report, front: Front) -> list[tuple[str, str]]:
@@ -152,7 +152,7 @@ def list_commands(report: Report, front: Front) -> list[tuple[str, str]]:
         family, settings = doubled
         for workload in [workload for over, workload in workloads if over == "ranks"][-1:]:
             file = f"results/{name}/validated/{front.platform}/{family}.yaml"
-            questions.append((DOUBLES, f"commodel predict --params {file} {settings} {workload}"))
+            questions.append((LATENCY_QUESTION, f"commodel predict --params {file} {settings} {workload}"))
     return questions
 
 

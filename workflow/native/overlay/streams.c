@@ -94,7 +94,7 @@ static void send_missed(OverlayStream *stream, Link *link)
 {
   while (!link->gone && link->sent < stream->packets_down && link->credit > 0) {
     uint64_t place = stream->resend_down.count - (stream->packets_down - link->sent);
-    send_on(stream, link, overlay_keep(stream->resend_down.items[(stream->resend_down.head + place) & (stream->resend_down.room - 1)]));
+    send_on(stream, link, overlay_keep(stream->resend_down.items[(stream->resend_down.head + place) & (stream->resend_down.capacity - 1)]));
   }
 }
 
@@ -299,7 +299,7 @@ static void make_wave(OverlayStream *stream)
   stream->state_unsent = stream->filter.save && stream->network->role == INTERNAL;
   stream->waves++, stream->counts.of[WAVES]++;
   for (uint32_t i = first; i < stream->out.count; i++) {
-    OverlayPacket *packet = stream->out.items[(stream->out.head + i) & (stream->out.room - 1)];
+    OverlayPacket *packet = stream->out.items[(stream->out.head + i) & (stream->out.capacity - 1)];
     packet->arrival = stream->network->role == FRONT_END ? ++stream->network->arrivals : stream->waves;
   }
   for (int i = 0; i < count; i++) overlay_release(stream->wave[i]);

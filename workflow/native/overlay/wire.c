@@ -1,4 +1,4 @@
-/* wire.c: bytes of a connection into packets where they lie, and queues of packets into single writes. */
+/* wire.c: split received bytes into packets without copying them, and send several queued packets in one system call. */
 #include "wire.h"
 #include "errors.h"
 
@@ -10,23 +10,23 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { BLOCK_BYTES = 64 << 10, LEAST_ROOM = 4 << 10, MOST_PIECES = 64 };
+enum { BLOCK_BYTES = 64 << 10, MIN_FREE_BYTES = 4 << 10, MAX_PIECES = 64 };
 
 /* ---- queues ---- */
 int queue_push(Queue *queue, OverlayPacket *packet)
 {
-  if (queue->count == queue->room) {
-    uint32_t room = queue->room ? 2 * queue->room : 8;
-    OverlayPacket **items = malloc(room * sizeof *items);
+  if (queue->count == queue->capacity) {
+    uint32_t capacity = queue->capacity ? 2 * queue->capacity : 8;
+    OverlayPacket **items = malloc(capacity * sizeof *items);
     if (!items) {
       overlay_release(packet);
-      return overlay_fail("no memory for a queue of %u packets", room);
+      return overlay_fail("no memory for a queue of %u packets", capacity);
     }
-    for (uint32_t i = 0; i < queue->count; i++) items[i] = queue->items[(queue->head + i) & (queue->room - 1)];
+    for (uint32_t i = 0; i < queue->count; i++) items[i] = queue->items[(queue->head + i) & (queue->capacity - 1)];
     free(queue->items);
-    queue->items = items, queue->head = 0, queue->room = room;
+    queue->items = items, queue->head = 0, queue->capacity = capacity;
   }
-  queue->items[(queue->head + queue->count++) & (queue->room - 1)] = packet;
+  queue->items[(queue->head + queue->count++) & (queue->capacity - 1)] = packet;
   queue->bytes += packet->frame->bytes;
   return OVERLAY_OK;
 }
@@ -35,7 +35,7 @@ OverlayPacket *queue_pop(Queue *queue)
 {
   if (!queue->count) return NULL;
   OverlayPacket *packet = queue->items[queue->head];
-  queue->head = (queue->head + 1) & (queue->room - 1);
+  queue->head = (queue->head + 1) & (queue->capacity - 1);
   queue->count--;
   queue->bytes -= packet->frame->bytes;
   return packet;
@@ -58,32 +58,32 @@ static bool is_authentic(const Peer *peer, const Frame *frame)
   uint32_t bytes = frame_length(frame);
   tag_of(&peer->authentic->receive_key, peer->authentic->received++, frame, bytes, tag);
   if (same_bytes(tag, (const unsigned char *)frame + bytes, TAG_BYTES)) return true;
-  overlay_fail("its tag is wrong");
+  overlay_fail("its authentication tag is wrong");
   return false;
 }
 
-/* Room for what comes next: for the rest of the frame that has begun, or for another LEAST_ROOM bytes. A block that
- * packets still lie in is left to them, and what has arrived of the next frame moves to a new one. */
-static bool make_room(Peer *peer)
+/* Ensure free space in the block: for the rest of the partial frame, or for at least MIN_FREE_BYTES. If packets still
+ * refer to the block, it remains as it is, and the partial frame is copied to a new block. */
+static bool reserve_space(Peer *peer)
 {
-  size_t begun = peer->end - peer->start, wanted = LEAST_ROOM;
-  if (begun >= sizeof(Frame)) {
+  size_t partial = peer->end - peer->start, needed = MIN_FREE_BYTES;
+  if (partial >= sizeof(Frame)) {
     const Frame *frame = (const Frame *)(peer->block->bytes + peer->start);
-    wanted = frame_length(frame) + tag_bytes(peer) - begun;
+    needed = frame_length(frame) + tag_bytes(peer) - partial;
   }
-  if (peer->block && peer->block->references == 1 && !begun) peer->start = peer->end = 0;
-  if (peer->block && peer->block->size - peer->end >= wanted) return true;
-  size_t size = begun + wanted > BLOCK_BYTES ? begun + wanted : BLOCK_BYTES;
+  if (peer->block && peer->block->references == 1 && !partial) peer->start = peer->end = 0;
+  if (peer->block && peer->block->size - peer->end >= needed) return true;
+  size_t size = partial + needed > BLOCK_BYTES ? partial + needed : BLOCK_BYTES;
   Block *block = block_new(size);
   if (!block) return false;
-  if (begun) memcpy(block->bytes, peer->block->bytes + peer->start, begun);
+  if (partial) memcpy(block->bytes, peer->block->bytes + peer->start, partial);
   block_release(peer->block);
-  peer->block = block, peer->start = 0, peer->end = begun;
+  peer->block = block, peer->start = 0, peer->end = partial;
   return true;
 }
 
-/* Hands on all whole frames. False: a malformed one, or the peer was lost meanwhile. */
-static bool take_frames(Peer *peer)
+/* Deliver all complete frames as packets. Returns false if a frame is invalid; a peer lost meanwhile is no error. */
+static bool deliver_frames(Peer *peer)
 {
   size_t tag = tag_bytes(peer);
   while (peer->end - peer->start >= sizeof(Frame)) {
@@ -104,7 +104,7 @@ static bool take_frames(Peer *peer)
 
 bool peer_receive(Peer *peer, int flags)
 {
-  if (!make_room(peer)) return peer_lose(peer, overlay_error()), true;
+  if (!reserve_space(peer)) return peer_lose(peer, overlay_error()), true;
   ssize_t count = recv(peer->watch.fd, peer->block->bytes + peer->end, peer->block->size - peer->end, flags);
   if (count == 0) return peer_lose(peer, "it closed the connection"), true;
   if (count < 0) {
@@ -114,10 +114,10 @@ bool peer_receive(Peer *peer, int flags)
   }
   peer->end += (size_t)count;
   peer->silent_checks = 0;
-  if (!take_frames(peer)) {
-    char why[300];
-    snprintf(why, sizeof why, "it sent what is no packet: %s", overlay_error());
-    peer_lose(peer, why);
+  if (!deliver_frames(peer)) {
+    char reason[300];
+    snprintf(reason, sizeof reason, "it sent an invalid packet: %s", overlay_error());
+    peer_lose(peer, reason);
   }
   return true;
 }
@@ -136,14 +136,14 @@ void peer_send(Peer *peer, OverlayPacket *packet)
   if (queue_push(&peer->queue, packet) != OVERLAY_OK) peer_lose(peer, overlay_error());
 }
 
-/* Tags are made once: a frame may go in many pieces. */
-static unsigned char *tag_at(Authentic *authentic, uint32_t place, const Frame *frame)
+/* The tag of the queued frame `index`, computed once: a frame may need several calls of send(). */
+static unsigned char *get_tag(Authentic *authentic, uint32_t index, const Frame *frame)
 {
-  if (place >= authentic->ready) {
-    tag_of(&authentic->send_key, authentic->sent++, frame, frame->bytes, authentic->tags[place]);
-    authentic->ready = place + 1;
+  if (index >= authentic->ready) {
+    tag_of(&authentic->send_key, authentic->sent++, frame, frame->bytes, authentic->tags[index]);
+    authentic->ready = index + 1;
   }
-  return authentic->tags[place];
+  return authentic->tags[index];
 }
 
 static void drop_tags(Authentic *authentic, uint32_t count)
@@ -155,17 +155,17 @@ static void drop_tags(Authentic *authentic, uint32_t count)
 void peer_flush(Peer *peer)
 {
   while (peer_is_up(peer) && peer->queue.count) {
-    struct iovec pieces[MOST_PIECES];
+    struct iovec pieces[MAX_PIECES];
     struct msghdr message = {.msg_iov = pieces};
     size_t skipped = peer->sent, tag = tag_bytes(peer);
-    for (uint32_t i = 0; i < peer->queue.count && message.msg_iovlen + 2 <= MOST_PIECES; i++, skipped = 0) {
-      Frame *frame = peer->queue.items[(peer->queue.head + i) & (peer->queue.room - 1)]->frame;
-      size_t of_frame = skipped < frame->bytes ? skipped : frame->bytes;
-      if (of_frame < frame->bytes)
-        pieces[message.msg_iovlen++] = (struct iovec){(char *)frame + of_frame, frame->bytes - of_frame};
+    for (uint32_t i = 0; i < peer->queue.count && message.msg_iovlen + 2 <= MAX_PIECES; i++, skipped = 0) {
+      Frame *frame = peer->queue.items[(peer->queue.head + i) & (peer->queue.capacity - 1)]->frame;
+      size_t frame_offset = skipped < frame->bytes ? skipped : frame->bytes;
+      if (frame_offset < frame->bytes)
+        pieces[message.msg_iovlen++] = (struct iovec){(char *)frame + frame_offset, frame->bytes - frame_offset};
       if (tag)
         pieces[message.msg_iovlen++] =
-            (struct iovec){tag_at(peer->authentic, i, frame) + (skipped - of_frame), tag - (skipped - of_frame)};
+            (struct iovec){get_tag(peer->authentic, i, frame) + (skipped - frame_offset), tag - (skipped - frame_offset)};
     }
     ssize_t count = message.msg_iovlen == 1
                         ? send(peer->watch.fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
@@ -175,7 +175,7 @@ void peer_flush(Peer *peer)
       if (loop_watch(peer->loop, &peer->watch, EPOLLIN | EPOLLOUT) != OVERLAY_OK) peer_lose(peer, overlay_error());
       return;
     }
-    /* What it may have sent before it went is still to be read: the reader will find the end. */
+    /* The connection is broken for sending. Received bytes may remain in the socket: peer_receive() reads them, then closes. */
     if (count < 0) {
       peer->sent = 0;
       if (tag) peer->authentic->ready = 0;
@@ -216,11 +216,11 @@ void peer_close(Peer *peer)
   peer->authentic = NULL;
 }
 
-void peer_lose(Peer *peer, const char *why)
+void peer_lose(Peer *peer, const char *reason)
 {
   if (!peer_is_up(peer)) return;
   char text[320];
-  snprintf(text, sizeof text, "%s", why);
+  snprintf(text, sizeof text, "%s", reason);
   peer_close(peer);
   peer->lost(peer, text);
 }

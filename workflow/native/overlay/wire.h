@@ -1,4 +1,4 @@
-/* wire.h: a connection to a neighbour in the tree: frames out of received bytes, packets into few writes. */
+/* wire.h: a connection to a neighbour in the tree: it receives frames, and sends queued packets. */
 #ifndef OVERLAY_WIRE_H
 #define OVERLAY_WIRE_H
 
@@ -30,7 +30,7 @@ int token_new(unsigned char token[static TOKEN_BYTES]);
 
 typedef struct {
   OverlayPacket **items;
-  uint32_t head, count, room;
+  uint32_t head, count, capacity;
   size_t bytes;
 } Queue;
 int queue_push(Queue *queue, OverlayPacket *packet); /* takes the caller's reference, also if it fails */
@@ -42,10 +42,10 @@ struct Peer {
   Watch watch; /* first: a Peer is a Watch */
   Loop *loop;
   void (*received)(Peer *peer, OverlayPacket *packet); /* takes over the reference of the packet */
-  void (*lost)(Peer *peer, const char *why);           /* called once, after the socket was closed */
-  Block *block;                                        /* that bytes are received into: [start, end) wait for more */
+  void (*lost)(Peer *peer, const char *reason);         /* called once, after the socket was closed */
+  Block *block;                                        /* receive buffer: [start, end) is a partial frame */
   size_t start, end;
-  Queue queue; /* to be sent; of the first, `sent` bytes are */
+  Queue queue; /* to be sent; `sent` bytes of the first packet already are */
   size_t sent;
   Authentic *authentic; /* NULL: packets have no tags */
   int silent_checks;     /* checks for silence since the last received packet */
@@ -55,7 +55,7 @@ void peer_open(Peer *peer, Loop *loop, int socket);
 void peer_send(Peer *peer, OverlayPacket *packet); /* takes the reference; to a lost peer it sends nothing */
 void peer_flush(Peer *peer);
 bool peer_receive(Peer *peer, int flags); /* flags of recv(). False: nothing was received in time */
-void peer_lose(Peer *peer, const char *why);
+void peer_lose(Peer *peer, const char *reason);
 void peer_close(Peer *peer); /* without calling `lost` */
 bool peer_is_up(const Peer *peer);
 

@@ -1,6 +1,6 @@
 /* stream: each of ranks 1..senders sends `each` messages to rank 0, all in flight at once, until rank 0 has received all.
  *
- * T = L + o_s + o_r + (s-1) G + (senders each - 1) max(g, o_r) for short messages under LogGP. Fits use the slope over
+ * T = L + o_s + o_r + (bytes-1) G + (senders*each - 1) max(g, o_r) for short messages under LogGP. Fits use the slope over
  * `each`, which depends neither on latency nor on the start. Rank 0 posts its receives before the common start, so that no
  * message is unexpected. Ranks above senders are idle.
  *

@@ -19,10 +19,10 @@ from commodel.records import Case
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 MAX_VECTOR_BYTES = 256 << 20  # bytes: longer vectors take the same time per byte
-SIZE_RATIO = 4  # of successive sizes of probes
-HEADER_BYTES = 128  # bytes: limits of protocols are powers of two, some minus a message's header
-NODES_FOR_GROWTH = 5  # nodes: the shape of a growth needs 4 partners
-EVERYWHERE, BETWEEN = "everywhere", "between"  # distance classes: all, or those between nodes
+SIZE_RATIO = 4  # ratio of two successive sizes in a probe
+HEADER_BYTES = 128  # bytes: a protocol's size limit is a power of two, minus a header in some MPI libraries
+MIN_NODES_FOR_PARTNERS = 5  # nodes: a fit of time over the number of partners needs 4 partners
+EVERYWHERE, BETWEEN = "everywhere", "between"  # a probe's distance classes: all, or all but that within a node
 LOCAL = frozenset({"work", "memcopy"})  # probes without messages
 PLAYER = "player"  # program of a probe whose cases are all schedules
 
@@ -40,8 +40,9 @@ class Site:
     overlay: bool = False  # an overlay network transports messages
     fewer_cores: Mapping[str, int] = field(default_factory=dict)  # cores of node types that have fewer
     levels: Hierarchy = field(default_factory=Hierarchy)  # network levels of the nodes
-    vectors: Mapping[str, int] = field(default_factory=dict)  # bytes of the longest vector that points reduce, and copy
-    thinning: int = 1  # of the sizes of slow probes, every `thinning`-th is left
+    # Bytes of the longest vector that any point reduces (`reduce`), or copies (`copy`).
+    vectors: Mapping[str, int] = field(default_factory=dict)
+    thinning: int = 1  # 2: slow probes use every second size
 
     @property
     def ranks(self) -> int:
@@ -66,11 +67,11 @@ class Site:
 
 @dataclass(frozen=True)
 class CasePlacement:
-    """Placement of the ranks of a case: a layout on the nodes `where` (empty: the platform's first nodes)."""
+    """Placement of the ranks of a case: a layout on `nodes` (empty: the platform's first nodes)."""
 
     ranks: int
     layout: str
-    where: tuple[int, ...] = ()
+    nodes: tuple[int, ...] = ()
     pair: str = ""  # types of the two nodes, or the type and `same`
 
 
@@ -78,22 +79,22 @@ ProbePlan = Iterable[tuple[CasePlacement, Settings]]  # the cases of a probe
 
 
 def place_spread(site: Site, ranks: int) -> CasePlacement:
-    """Return ranks in blocks over as many nodes as there are. Two ranks are a pair."""
+    """Return ranks in blocks over all nodes. If there are two ranks, the placement names their node types as a pair."""
     pair = str(Pair(site.find_type(0), SAME if site.nodes == 1 else site.find_type(1))) if ranks == 2 else ""
     return CasePlacement(ranks, f"block:{-(-ranks // site.nodes)}", pair=pair)
 
 
 def place_cyclically(site: Site, ranks: int) -> CasePlacement:
-    """Return ranks in turn over as many nodes as there are, so that neighbours are on different nodes if possible."""
+    """Return ranks cyclically over all nodes, so that consecutive ranks are on different nodes if possible."""
     return CasePlacement(ranks, f"{'block' if site.nodes == 1 else 'cyclic'}:{-(-ranks // site.nodes)}")
 
 
 def place_one_per_node(site: Site, max_ranks: int) -> CasePlacement:
-    """Return one rank on each node, at most `max_ranks`: models that vary the number of partners vary one channel.
-    If there are too few nodes to observe a growth, several ranks share one, and fits state this."""
+    """Return one rank on each node, at most `max_ranks`, so that all partners use the same channel. If there are
+    fewer than MIN_NODES_FOR_PARTNERS nodes, several ranks share a node, and the fit notes this."""
     return (
         CasePlacement(min(site.nodes, max_ranks), "block:1")
-        if site.nodes >= NODES_FOR_GROWTH
+        if site.nodes >= MIN_NODES_FOR_PARTNERS
         else place_cyclically(site, min(site.ranks, max_ranks))
     )
 
@@ -119,9 +120,9 @@ def place_on_node_pairs(site: Site, per_node: int = 1) -> list[CasePlacement]:
     ]
 
 
-def find_farther_nodes(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
-    """Return, for every distance class that the first two nodes do not have, a node in the middle of the machine and
-    `count` others at that distance. On platforms with types, all are of one type."""
+def find_nodes_in_other_classes(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
+    """Return, for every distance class that the first two nodes do not have, a node near the middle of the machine and
+    `count` others at that distance. On platforms with node types, all are of `type`; empty without it."""
     if not site.levels.groups or site.nodes < 2 or (site.types and not type):
         return []
     nodes = np.array(site.members()[type] if type else range(site.nodes))
@@ -142,10 +143,10 @@ def place_in_other_classes(site: Site) -> list[CasePlacement]:
     """Return two ranks at every distance class that the first two nodes do not have, also within a node; on nodes of
     the first type."""
     first = site.find_type(0)
-    far = find_farther_nodes(site, 1, first if site.types else "")
-    places = [CasePlacement(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
-    inside = place_on_one_node(site, 2) if site.levels.groups and site.nodes > 1 else []
-    return [*(placement for placement in inside if placement.where == (0,)), *places]
+    far = find_nodes_in_other_classes(site, 1, first if site.types else "")
+    other_classes = [CasePlacement(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
+    on_one_node = place_on_one_node(site, 2) if site.levels.groups and site.nodes > 1 else []
+    return [*(placement for placement in on_one_node if placement.nodes == (0,)), *other_classes]
 
 
 @dataclass(frozen=True)
@@ -159,23 +160,24 @@ class OnOverlay:
 
 @dataclass(frozen=True)
 class Probe:
-    """A probe: `cases(site, sizes)` returns places and settings; the columns are the program's input, or that of the
-    pattern."""
+    """A probe: `plan(site, sizes)` returns the placement and the settings of each case. `columns` names the settings:
+    the input of the program, or of `pattern`."""
 
     name: str
     title: str
     columns: tuple[str, ...]
     plan: Callable[[Site, list[int]], ProbePlan]
-    program: str = ""  # another probe's program, or the player, if the probe has none of its own
-    optional: bool = False  # some platforms have no case for it
-    samples: int = 0  # of a case, where that does not depend on a precision: of two ranks alone
-    classes: str = ""  # further distance classes in which it runs: EVERYWHERE or BETWEEN
+    program: str = ""  # if not the probe's own: that of another probe, or PLAYER
+    optional: bool = False  # a platform without a case of it is accepted
+    samples: int = 0  # of each case; 0: as many as the requested precision needs
+    classes: str = ""  # other distance classes in which it also runs: EVERYWHERE or BETWEEN
     pattern: Callable[[Settings], Schedule | None] | None = None  # the schedule of a case, if there is one
-    on_overlay: Callable[[Settings], OnOverlay | None] = lambda settings: None  # its case on an overlay network
+    # The equivalent of a case on an overlay network; None if there is none.
+    on_overlay: Callable[[Settings], OnOverlay | None] = lambda settings: None
 
     @property
-    def runs(self) -> str:
-        """The name of the program."""
+    def program_name(self) -> str:
+        """The name of the program that runs the cases."""
         return self.program or self.name
 
     def cases(self, platform: str, site: Site, sizes: list[int]) -> Iterator[Case]:
@@ -184,17 +186,18 @@ class Probe:
             if site.overlay and self.on_overlay(settings) is None:
                 continue
             yield Case(
-                platform, self.name, placement.ranks, dict(settings), placement.layout, placement.where, placement.pair
+                platform, self.name, placement.ranks, dict(settings), placement.layout, placement.nodes, placement.pair
             )
 
 
 def list_vector_sizes(site: Site, sizes: list[int], *kinds: str) -> list[int]:
-    """Return sizes for local work: those of messages, and larger ones up to the longest vector of any point."""
-    further, length = [], min(max(site.vectors.get(kind, 0) for kind in kinds), MAX_VECTOR_BYTES)
+    """Return sizes for local work of `kinds` (`reduce`, `copy`): those of messages from 64 B, and larger ones up to the
+    longest vector of any point."""
+    larger, length = [], min(max(site.vectors.get(kind, 0) for kind in kinds), MAX_VECTOR_BYTES)
     while length > max(*sizes, PACKET):
-        further.append(length)
+        larger.append(length)
         length //= SIZE_RATIO
-    return sorted({*(size for size in sizes if size >= 64), *further})
+    return sorted({*(size for size in sizes if size >= 64), *larger})
 
 
 def list_powers_of_two(smallest: int, largest: int) -> list[int]:
@@ -208,9 +211,9 @@ def make_round_trip(sent: int, returned: int) -> Schedule:
 
 
 def list_counts(limit: int) -> list[int]:
-    """Return 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, … and the limit itself: dense where curves bend, sparse beyond."""
-    ladder = sorted({base << power for base in (2, 3) for power in range(limit.bit_length())} | {1, limit})
-    return [value for value in ladder if value <= limit]
+    """Return 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, … and the limit itself: dense at small counts, where curves bend."""
+    counts = sorted({base << power for base in (2, 3) for power in range(limit.bit_length())} | {1, limit})
+    return [count for count in counts if count <= limit]
 
 
 def find_probe(name: str) -> Probe:

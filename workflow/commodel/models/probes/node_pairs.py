@@ -93,7 +93,7 @@ def plan_evenness(site: Site, sizes: list[int]) -> ProbePlan:
     if len(nodes) >= MIN_NODES:
         pairs = [(step, nodes[one], nodes[two]) for step, one, two in list_pairs_by_step(len(nodes))]
     pairs += (
-        [(TYPE_PAIRS_STEP, *placement.where) for placement in place_on_node_pairs(site)] if len(site.types) > 1 else []
+        [(TYPE_PAIRS_STEP, *placement.nodes) for placement in place_on_node_pairs(site)] if len(site.types) > 1 else []
     )
     for step, one, two in pairs:
         common = {"one": one, "two": two, "nodes": site.nodes, "step": step}

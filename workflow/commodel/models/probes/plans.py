@@ -23,7 +23,7 @@ from commodel.models.probes import (
     Settings,
     Site,
     capacity,
-    find_farther_nodes,
+    find_nodes_in_other_classes,
     list_counts,
     list_vector_sizes,
     make_round_trip,
@@ -150,7 +150,10 @@ def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield a message from one rank to one or two others with empty answers, from which LMO separates a processor's
     part from the network's."""
     for first, nodes in site.members().items():
-        far = [CasePlacement(3, "block:1", where, str(Pair(first, first))) for where in find_farther_nodes(site, 2)]
+        far = [
+            CasePlacement(3, "block:1", distant_nodes, str(Pair(first, first)))
+            for distant_nodes in find_nodes_in_other_classes(site, 2)
+        ]
         for placement in (*place_triplets(site, first, nodes), *far):
             lengths = sorted({0, *sizes})
             yield from list_combinations(placement, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
@@ -198,7 +201,7 @@ def plan_ring(site: Site, sizes: list[int]) -> ProbePlan:
     rings += [placement for count in counts for placement in place_on_node_pairs(site, count)]
     rings += [
         CasePlacement(2 * count, f"cyclic:{count}", nodes, pair)
-        for nodes in find_farther_nodes(site, 1)
+        for nodes in find_nodes_in_other_classes(site, 1)
         for count in counts
     ]
     for placement in rings:

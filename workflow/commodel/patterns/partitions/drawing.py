@@ -9,12 +9,12 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.patterns.rectangles import Rectangles
 
-SIDE, MARGIN = 640, 8  # pixels
-LEGEND, LINE = 120, 22
-MAX_RECTANGLES, NODES_LISTED = 20_000, 28  # rectangles of a picture, nodes of its legend
-MIN_FONT_SIZE = 7  # pixels of a legible number
+SQUARE_PX, MARGIN_PX = 640, 8  # side of the divided square, and space around it
+LEGEND_WIDTH_PX, LEGEND_LINE_PX = 120, 22
+MAX_RECTANGLES, MAX_LEGEND_NODES = 20_000, 28
+MIN_FONT_PX = 7  # smaller rank numbers are left out
 
-# Strokes in a cell of 10×10. Hatches distinguish 16 nodes, with tints 96; more nodes repeat the fills.
+# SVG paths in a cell of 10×10. 16 hatches in 6 tints distinguish 96 nodes; the fills of further nodes repeat.
 HATCHES = (
     "",
     "M0,10L10,0",
@@ -45,31 +45,31 @@ def draw_partition(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> s
         raise UserError(f"found {tiling.ranks:,} rectangles, too many for a picture; wanted at most {MAX_RECTANGLES:,}")
     nodes = np.unique(node)
     fill = {int(number): f"f{index % DISTINCT_FILLS}" for index, number in enumerate(nodes)}
-    cell = SIDE / tiling.side
+    unit = SQUARE_PX / tiling.side  # pixels
     shapes, numbers = [], []
     for rank in np.flatnonzero(tiling.area):
         x, y, width, height = (
-            float(length[rank]) * cell for length in (tiling.x, tiling.y, tiling.width, tiling.height)
+            float(length[rank]) * unit for length in (tiling.x, tiling.y, tiling.width, tiling.height)
         )
         shapes.append(
-            f'<rect x="{MARGIN + x:g}" y="{MARGIN + y:g}" width="{width:g}" height="{height:g}" '
+            f'<rect x="{MARGIN_PX + x:g}" y="{MARGIN_PX + y:g}" width="{width:g}" height="{height:g}" '
             f'fill="url(#{fill[int(node[rank])]})"><title>{escape(titles[rank])}</title></rect>'
         )
         font_size = min(18.0, 0.7 * height, 1.3 * width / len(str(rank)))
-        if font_size >= MIN_FONT_SIZE:
-            centre = f'x="{MARGIN + x + width / 2:g}" y="{MARGIN + y + height / 2:g}"'
+        if font_size >= MIN_FONT_PX:
+            centre = f'x="{MARGIN_PX + x + width / 2:g}" y="{MARGIN_PX + y + height / 2:g}"'
             numbers.append(f'<text {centre} font-size="{font_size:.3g}" style="{NUMBER_STYLE}">{rank}</text>')
-    listed_nodes = nodes[:NODES_LISTED] if len(nodes) > 1 else []
-    lines = [
-        line
+    listed_nodes = nodes[:MAX_LEGEND_NODES] if len(nodes) > 1 else []
+    legend = [
+        shape
         for row, number in enumerate(listed_nodes)
-        for line in _draw_legend_row(row, int(number), fill[int(number)])
+        for shape in _draw_legend_row(row, int(number), fill[int(number)])
     ]
-    width, height = SIDE + 2 * MARGIN + (LEGEND if len(listed_nodes) else 0), SIDE + 2 * MARGIN
+    width, height = SQUARE_PX + 2 * MARGIN_PX + (LEGEND_WIDTH_PX if len(listed_nodes) else 0), SQUARE_PX + 2 * MARGIN_PX
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style><defs>'
-    patterns = [_define_fill(name) for name in dict.fromkeys(fill.values())]
-    return "\n".join([head, *patterns, "</defs>", *shapes, *numbers, *lines, "</svg>"])
+    fill_patterns = [_define_fill(name) for name in dict.fromkeys(fill.values())]
+    return "\n".join([head, *fill_patterns, "</defs>", *shapes, *numbers, *legend, "</svg>"])
 
 
 def _define_fill(name: str) -> str:
@@ -82,6 +82,6 @@ def _define_fill(name: str) -> str:
 
 
 def _draw_legend_row(row: int, node: int, fill: str) -> list[str]:
-    x, y = SIDE + 3 * MARGIN, MARGIN + row * LINE
+    x, y = SQUARE_PX + 3 * MARGIN_PX, MARGIN_PX + row * LEGEND_LINE_PX
     box = f'<rect x="{x}" y="{y}" width="26" height="16" fill="url(#{fill})"/>'
     return [box, f'<text x="{x + 34}" y="{y + 8}" font-size="12">node {node}</text>']

@@ -27,12 +27,13 @@ def read_pattern(operation: str, root: Path = Path()) -> Schedule:
 
 
 def read_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
-    """Return the tasks of a GOAL file, and its Schedule; `unit` of calc replaces that of the text."""
+    """Return the tasks of a GOAL file, and its Schedule. `unit` is the time unit of its calc lines and
+    replaces the unit that the file states."""
     with open_unpacked(path) as stream:
         binary = goal_binary.is_goal(stream.read(8))
-    read = (goal_binary if binary else goal).read_tasks(path)
-    read = replace(read, per_second=goal.UNITS_PER_SECOND[unit]) if unit else read
-    return read, tasks.make_schedule(read)
+    file_tasks = (goal_binary if binary else goal).read_tasks(path)
+    file_tasks = replace(file_tasks, per_second=goal.UNITS_PER_SECOND[unit]) if unit else file_tasks
+    return file_tasks, tasks.make_schedule(file_tasks)
 
 
 @cache_reads(files=64)
@@ -42,5 +43,5 @@ def _read(path: AnyPath) -> Schedule:
     formats = (entry for entry in (goal, goal_binary) if entry.is_goal(beginning))
     schedule = next(formats, table).read(path)
     if len(schedule.src) == 0:
-        raise UserError("found no message, wanted some", file=path)
+        raise UserError("found no message, wanted at least one", file=path)
     return schedule

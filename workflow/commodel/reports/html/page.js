@@ -1,61 +1,61 @@
-// The page reads without this script, long tables as far as they stand in the markup; with it all rows are there, sort and filter.
+// The page can be read without this script: short tables are markup, of long ones the first rows. The script shows all rows, and sorts and filters them.
 "use strict";
-// A table that stands in the markup as a whole.
-function standing(table) {
+// The view of a table whose rows are all in the markup: it hides, orders and highlights them.
+function makeMarkupView(table) {
   const body = table.tBodies[0], rows = [...body.rows];
   return {
     count: rows.length,
-    text: (row, at) => rows[row].cells[at].textContent,
-    show(order, picked) {
+    text: (row, column) => rows[row].cells[column].textContent,
+    show(order, isHighlighted) {
       for (const row of rows) row.hidden = true;
       for (const row of order) {
         rows[row].hidden = false;
-        rows[row].classList.toggle("picked", picked(row));
+        rows[row].classList.toggle("picked", isHighlighted(row));
       }
       body.append(...order.map(row => rows[row]));
     },
-    keep(lefts) { rows.forEach(row => keep(row, lefts)); },
+    fixColumns(offsets) { rows.forEach(row => fixCells(row, offsets)); },
   };
 }
-// A long table: its rows are data, and those around the reader's place are drawn, between two gaps as high as the rest.
-function drawn(table, columns) {
+// The view of a long table, whose rows are data: only the visible rows and a margin are elements. A gap above and one below have the height of the others.
+function makeDataView(table, columns) {
   const body = table.tBodies[0], box = table.parentElement, margin = 30;
-  const cell = (row, at) => columns[at].cells[columns[at].rows[row]];
-  let order = columns[0].rows.map((_, row) => row), lefts = [], height = 0, first = 0, end = 0, marked = () => false;
-  const line = row => {
-    const element = document.createElement("tr");
-    for (const at of columns.keys()) {
-      const [text, names, target, ground] = cell(row, at), place = element.insertCell();
-      place.className = names || "";
-      if (ground) Object.assign(place.style, {background: ground, color: "#111"});
-      if (text.length > 50) place.title = text;
-      const inner = target ? place.appendChild(document.createElement("a")) : place;
+  const cell = (row, column) => columns[column].cells[columns[column].rows[row]];
+  let order = columns[0].rows.map((_, row) => row), offsets = [], height = 0, first = 0, end = 0, isHighlighted = () => false;
+  const makeRow = row => {
+    const line = document.createElement("tr");
+    for (const column of columns.keys()) {
+      const [text, classes, target, background] = cell(row, column), element = line.insertCell();
+      element.className = classes || "";
+      if (background) Object.assign(element.style, {background, color: "#111"});
+      if (text.length > 50) element.title = text;
+      const inner = target ? element.appendChild(document.createElement("a")) : element;
       if (target) inner.href = target;
       inner.textContent = text;
     }
-    keep(element, lefts);
-    if (marked(row)) element.className = "picked";
-    return element;
+    fixCells(line, offsets);
+    if (isHighlighted(row)) line.className = "picked";
+    return line;
   };
-  const gap = rows => {
-    const element = document.createElement("tr"), place = element.insertCell();
+  const makeGap = rows => {
+    const element = document.createElement("tr"), cell = element.insertCell();
     element.className = "gap";
-    place.colSpan = columns.length;
-    place.style.height = `${rows * height}px`;
+    cell.colSpan = columns.length;
+    cell.style.height = `${rows * height}px`;
     return element;
   };
-  const draw = again => {
-    const top = height && Math.floor(box.scrollTop / height), most = height ? Math.ceil(box.clientHeight / height) : 1;
-    if (!again && (first === 0 || top - first > 5) && (end === order.length || end - top - most > 5)) return;
-    first = Math.max(0, Math.min(top, order.length - most) - margin);
-    end = Math.min(order.length, first + most + 2 * margin);
-    body.replaceChildren(gap(first), ...order.slice(first, end).map(line), gap(order.length - end));
+  const draw = force => {
+    const top = height && Math.floor(box.scrollTop / height), visible = height ? Math.ceil(box.clientHeight / height) : 1;
+    if (!force && (first === 0 || top - first > 5) && (end === order.length || end - top - visible > 5)) return;
+    first = Math.max(0, Math.min(top, order.length - visible) - margin);
+    end = Math.min(order.length, first + visible + 2 * margin);
+    body.replaceChildren(makeGap(first), ...order.slice(first, end).map(makeRow), makeGap(order.length - end));
   };
   table.classList.add("drawn");
   table.setAttribute("aria-rowcount", order.length);
-  columns.forEach((column, at) => {
-    const longest = column.cells.reduce((most, [text]) => Math.max(most, text.length), 0);
-    const head = table.tHead.rows[0].cells[at];
+  columns.forEach((column, index) => {
+    const longest = column.cells.reduce((length, [text]) => Math.max(length, text.length), 0);
+    const head = table.tHead.rows[0].cells[index];
     head.style.minWidth = `calc(${Math.min(longest, 54)}ch + 18px)`;
     head.style.maxWidth = "none";
   });
@@ -64,27 +64,28 @@ function drawn(table, columns) {
   draw(true);
   box.onscroll = () => draw(false);
   addEventListener("resize", () => draw(true));
-  const word = box.previousElementSibling, count = order.length.toLocaleString("en");
-  word.className = "printed";
-  word.textContent = `Printed are the rows in sight; the workbook (.xlsx) has all ${count}.`;
+  const note = box.previousElementSibling, count = order.length.toLocaleString("en");
+  note.className = "printed";
+  note.textContent = `The printout has only the visible rows; the workbook (.xlsx) has all ${count}.`;
   return {
     count: order.length,
-    text: (row, at) => cell(row, at)[0],
-    show(rows, picked) {
-      [order, marked] = [rows, picked];
+    text: (row, column) => cell(row, column)[0],
+    show(rows, highlighted) {
+      [order, isHighlighted] = [rows, highlighted];
       box.scrollTop = 0;
       draw(true);
     },
-    keep(places) {
-      lefts = places;
+    fixColumns(left) {
+      offsets = left;
       draw(true);
     },
   };
 }
-function keep(row, lefts) {
-  lefts.forEach((left, at) => {
-    row.cells[at].classList.add("fixed");
-    row.cells[at].style.left = `${left}px`;
+// Keep the first cells of a row in view, at these distances from the left edge.
+function fixCells(row, offsets) {
+  offsets.forEach((left, column) => {
+    row.cells[column].classList.add("fixed");
+    row.cells[column].style.left = `${left}px`;
   });
 }
 // The full name of a model, as the tooltip of its name in a table.
@@ -97,29 +98,29 @@ const number = text => {
   return Number(digits || "NaN");
 };
 const collator = new Intl.Collator("en", {numeric: true});
-// The table that the first screen filters, if the page has one: `accept` says which of its rows are wanted.
+// The state of the table that the first screen filters, if the page has one: `accept` returns whether a row passes its filters.
 const explored = {};
 for (const table of document.querySelectorAll("table[data-fixed]")) {
   const data = document.getElementById(table.dataset.rows);
-  const view = data ? drawn(table, JSON.parse(data.textContent)) : standing(table);
-  const heads = [...table.tHead.rows[0].cells], all = Array.from({length: view.count}, (_, row) => row), texts = [];
-  const [box, input, found] = ["div", "input", "span"].map(name => document.createElement(name));
-  let order = all;
+  const view = data ? makeDataView(table, JSON.parse(data.textContent)) : makeMarkupView(table);
+  const heads = [...table.tHead.rows[0].cells], allRows = Array.from({length: view.count}, (_, row) => row), rowTexts = [];
+  const [filterBox, input, countText] = ["div", "input", "span"].map(name => document.createElement(name));
+  let order = allRows;
   const refresh = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const whole = row => texts[row] ??= heads.map((_, at) => view.text(row, at)).join(" ").toLowerCase();
-    let kept = words.length ? order.filter(row => words.every(word => whole(row).includes(word))) : order;
-    if (own.accept) kept = kept.filter(own.accept);
-    kept = [...kept.filter(own.picked), ...kept.filter(row => !own.picked(row))];
-    own.kept = kept;
-    view.show(kept, own.picked);
-    const [some, most] = [kept.length, view.count].map(count => count.toLocaleString("en"));
-    found.textContent = kept.length < view.count ? `${some} of ${most} rows` : `${most} rows`;
+    const joinTexts = row => rowTexts[row] ??= heads.map((_, column) => view.text(row, column)).join(" ").toLowerCase();
+    let visibleRows = words.length ? order.filter(row => words.every(word => joinTexts(row).includes(word))) : order;
+    if (tableState.accept) visibleRows = visibleRows.filter(tableState.accept);
+    visibleRows = [...visibleRows.filter(tableState.isHighlighted), ...visibleRows.filter(row => !tableState.isHighlighted(row))];
+    tableState.visibleRows = visibleRows;
+    view.show(visibleRows, tableState.isHighlighted);
+    const [shown, total] = [visibleRows.length, view.count].map(count => count.toLocaleString("en"));
+    countText.textContent = visibleRows.length < view.count ? `${shown} of ${total} rows` : `${total} rows`;
   };
-  const own = table.dataset.explored === undefined ? {} : explored;
-  Object.assign(own, {table, heads, all, kept: all, text: view.text, refresh, input, box, picked: () => false});
-  heads.forEach((head, at) => {
-    head.dataset.sort = at;
+  const tableState = table.dataset.explored === undefined ? {} : explored;
+  Object.assign(tableState, {table, heads, allRows, visibleRows: allRows, text: view.text, refresh, input, filterBox, isHighlighted: () => false});
+  heads.forEach((head, column) => {
+    head.dataset.sort = column;
     head.tabIndex = 0;
     head.onkeydown = event => {
       if (event.key !== "Enter" && event.key !== " ") return;
@@ -127,35 +128,35 @@ for (const table of document.querySelectorAll("table[data-fixed]")) {
       head.onclick();
     };
     head.onclick = () => {
-      const down = head.getAttribute("aria-sort") === "ascending";
+      const isAscending = head.getAttribute("aria-sort") === "ascending";
       const numeric = head.classList.contains("n");
-      const key = all.map(row => numeric ? number(view.text(row, at)) : view.text(row, at));
-      order = [...all].sort((a, b) => {
-        const x = key[a], y = key[b];
-        if (!numeric) return (down ? -1 : 1) * collator.compare(x, y);
+      const keys = allRows.map(row => numeric ? number(view.text(row, column)) : view.text(row, column));
+      order = [...allRows].sort((a, b) => {
+        const x = keys[a], y = keys[b];
+        if (!numeric) return (isAscending ? -1 : 1) * collator.compare(x, y);
         if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y);
-        return down ? y - x : x - y;
+        return isAscending ? y - x : x - y;
       });
       heads.forEach(other => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      head.setAttribute("aria-sort", isAscending ? "descending" : "ascending");
       refresh();
     };
   });
-  // The columns that name a row stay in sight when a wide table is scrolled.
+  // The columns that name a row remain visible when a wide table is scrolled.
   if (table.offsetWidth > table.parentElement.clientWidth) {
     const left = head => head.getBoundingClientRect().left; // not offsetLeft, which is rounded: slits would show
-    const lefts = heads.slice(0, Number(table.dataset.fixed)).map(head => left(head) - left(heads[0]));
-    keep(table.tHead.rows[0], lefts);
-    view.keep(lefts);
+    const offsets = heads.slice(0, Number(table.dataset.fixed)).map(head => left(head) - left(heads[0]));
+    fixCells(table.tHead.rows[0], offsets);
+    view.fixColumns(offsets);
   }
-  if (view.count < 12 && own !== explored) continue;
-  box.className = "filter";
+  if (view.count < 12 && tableState !== explored) continue;
+  filterBox.className = "filter";
   input.type = "search";
   input.placeholder = "filter rows: every word must occur";
   input.setAttribute("aria-label", "filter rows: every word must occur");
-  found.setAttribute("aria-live", "polite");
+  countText.setAttribute("aria-live", "polite");
   input.oninput = refresh;
-  found.textContent = `${view.count.toLocaleString("en")} rows`;
-  box.append(input, found);
-  table.parentElement.before(box);
+  countText.textContent = `${view.count.toLocaleString("en")} rows`;
+  filterBox.append(input, countText);
+  table.parentElement.before(filterBox);
 }

@@ -55,10 +55,10 @@ from commodel.reports.pictures.specifications import (
 )
 from commodel.reports.report_builder import list_commands
 
-MOST_ROWS = 200  # of one table in the markup
-MOST_DATA = 20_000  # of one table in the page: some ten megabytes
-LONG_TEXT = 60  # characters of a text that is broken over lines
-STEPS = 10  # shades to either side of the middle of a colour scale
+MAX_MARKUP_ROWS = 200  # rows of a table in the markup
+MAX_DATA_ROWS = 20_000  # rows of a table as data for the script: about ten megabytes
+MIN_WRAPPED_LENGTH = 60  # characters: longer texts wrap over lines
+SHADES = 10  # shades to either side of the middle of a colour scale
 
 
 def collect_table_data(table: Table, name: str, results: str, explored: bool = False) -> dict:
@@ -67,24 +67,27 @@ def collect_table_data(table: Table, name: str, results: str, explored: bool = F
     them."""
     count = len(table.rows)
     columns = range(len(table.columns))
-    long, too_many = count > MOST_ROWS, count > MOST_DATA
-    capped = f"First {MOST_ROWS:,} of {count:,} rows: the rest needs JavaScript, or the workbook (.xlsx)."
+    long, too_many = count > MAX_MARKUP_ROWS, count > MAX_DATA_ROWS
+    limit_note = f"First {MAX_MARKUP_ROWS:,} of {count:,} rows: the rest needs JavaScript, or the workbook (.xlsx)."
     if too_many:
-        capped = f"First {MOST_ROWS:,} of {count:,} rows, which are too many for a page: the workbook (.xlsx) has them."
+        limit_note = f"First {MAX_MARKUP_ROWS:,} of {count:,} rows, which are too many for a page: "
+        limit_note += "the workbook (.xlsx) has them."
     return {
         "kind": "table",
         "name": name,
         "title": table.title,
         "note": table.note,
         "fixed": table.fixed,
-        "broad": len(table.columns) > 20,
-        "capped": capped if long else "",
+        "many_columns": len(table.columns) > 20,
+        "limit_note": limit_note if long else "",
         "explored": explored and count > 0 and not too_many,
         "heads": [
             {"text": column.header, "number": column.kind not in TEXT_KINDS, "note": column.note, "key": column.key}
             for column in table.columns
         ],
-        "rows": [[make_cell(table, at, index, results) for index in columns] for at in range(min(count, MOST_ROWS))],
+        "rows": [
+            [make_cell(table, at, index, results) for index in columns] for at in range(min(count, MAX_MARKUP_ROWS))
+        ],
         "data": collect_data(table, results) if not too_many and (long or (explored and count)) else "",
     }
 
@@ -92,7 +95,7 @@ def collect_table_data(table: Table, name: str, results: str, explored: bool = F
 def collect_data(table: Table, results: str) -> Markup:
     """Return the data of a table, column by column: its distinct cells, and the number of the cell in each row."""
     columns = (collect_column(table, column, results) for column in range(len(table.columns)))
-    return Markup(f"[{','.join(map(format_json, columns))}]")  # noqa: S704 – as `data` has it
+    return Markup(f"[{','.join(map(format_json, columns))}]")  # noqa: S704 – format_json escapes
 
 
 def collect_column(table: Table, column: int, results: str) -> dict[str, list]:
@@ -104,7 +107,7 @@ def collect_column(table: Table, column: int, results: str) -> dict[str, list]:
 def format_json(value: object) -> Markup:
     """Return a value as JSON for a script element, in which a `<` could close the element, or open a comment."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
-    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 – nothing is left in it that HTML knows
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 – no markup is left
 
 
 def trim_empty(values: tuple[str, ...]) -> list[str]:
@@ -129,7 +132,7 @@ def make_cell(table: Table, at: int, column_index: int, results: str) -> tuple[s
 
 def choose_css_classes(column: Column, value: object, text: str, marked: bool) -> str:
     names = [] if column.kind in TEXT_KINDS else ["n"]
-    if len(text) > LONG_TEXT:
+    if len(text) > MIN_WRAPPED_LENGTH:
         names.append("long")
     if marked:
         names.append("best")
@@ -146,18 +149,18 @@ def choose_shade_class(scale: Scale, value: float) -> list[str]:
     """Return the class of a value between the anchors of a scale: s-10 is bad, s0 the middle, s10 good."""
     if scale.only_bad and value == scale.good:
         return []
-    if math.isinf(value):  # to the end that is on its side
-        return [f"s{STEPS if (value > 0) == (scale.good > scale.bad) else -STEPS}"]
-    toward = scale.good if (value - scale.middle) * (scale.good - scale.middle) > 0 else scale.bad
-    share = min(1.0, (value - scale.middle) / (toward - scale.middle))
-    return [f"s{round(share * STEPS) * (1 if toward == scale.good and not scale.only_bad else -1)}"]
+    if math.isinf(value):  # the last shade on the side of its sign
+        return [f"s{SHADES if (value > 0) == (scale.good > scale.bad) else -SHADES}"]
+    anchor = scale.good if (value - scale.middle) * (scale.good - scale.middle) > 0 else scale.bad
+    share = min(1.0, (value - scale.middle) / (anchor - scale.middle))
+    return [f"s{round(share * SHADES) * (1 if anchor == scale.good and not scale.only_bad else -1)}"]
 
 
 def format_shade_rules() -> str:
     rules = []
-    for step in range(-STEPS, STEPS + 1):
+    for step in range(-SHADES, SHADES + 1):
         end = COLOURS["good" if step > 0 else "bad"]
-        rules.append(f"td.s{step}{{background:{mix_colours(COLOURS['middle'], end, abs(step) / STEPS)}}}")
+        rules.append(f"td.s{step}{{background:{mix_colours(COLOURS['middle'], end, abs(step) / SHADES)}}}")
     return "".join(rules).replace("td.s-", "td.s\\-")
 
 
@@ -166,26 +169,29 @@ def mix_colours(one: str, other: str, share: float) -> str:
     return "#" + "".join(f"{round(low + (high - low) * share):02X}" for low, high in pairs)
 
 
-SIZE = (400, 155)  # of charts on the first screen
-MOST_NUMBERS = 250  # in a table below a chart; of more the table of all rows has them
-# Attributes that Vega writes and that are a browser's defaults.
-IDLE = re.compile(
+FIRST_SCREEN_CHART_PX = (400, 155)  # width and height
+MAX_NUMBERS = 250  # points of a chart with a table of numbers below it
+# Attributes that Vega writes although they have no effect on the page.
+REDUNDANT_ATTRIBUTES = re.compile(
     r' (?:opacity="1"|pointer-events="none"|role="[^"]*"|aria-[a-z]+="[^"]*"|class="[^"]*"|stroke-width="1"|'
     r'font-family="[^"]*"|xmlns(?::xlink)?="[^"]*"|version="1.1"|x2="0"(?= y2)|font-weight="normal")'
 )
-GROUND = re.compile(r'<path class="(?:back|fore)ground"[^>]*/>')
-DIGITS = re.compile(r"(\.\d)\d+")  # more than a tenth of a pixel
+BACKGROUND_PATH = re.compile(r'<path class="(?:back|fore)ground"[^>]*/>')
+EXCESS_DIGITS = re.compile(r"(\.\d)\d+")  # finer than a tenth of a pixel
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberTable:
+    """The numbers of a chart, as texts below it."""
+
     heads: tuple[str, ...]
     rows: list[tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """`place` is its id on the page, by which the script knows its specification."""
+    """A chart with its drawing, description, numbers and specification. The script finds the specification by
+    `element_id`, its id on the page."""
 
     kind: str
     element_id: str
@@ -193,43 +199,43 @@ class Picture:
     notes: tuple[str, ...]
     alt: str
     specification: dict
-    table: Numbers | None
+    table: NumberTable | None
     anchor: str = ""
 
     @property
     def svg(self) -> Markup:
         """Return the static drawing; empty if none can be made. The page's script and the numbers remain."""
         try:
-            return Markup(draw_inline(json.dumps(self.specification), self.element_id))  # noqa: S704 – Vega escapes what is text
+            return Markup(draw_inline(json.dumps(self.specification), self.element_id))  # noqa: S704 – Vega escapes texts
         except DrawingError:
             return Markup("")
 
 
 @lru_cache(maxsize=256)
 def draw_inline(specification: str, element_id: str) -> str:
-    """Return the static drawing for the page: without the background and the default attributes, which the page has
-    already, and with ids that are unique on it."""
-    text = GROUND.sub("", render_svg(json.loads(specification)))
+    """Return the static drawing for the page: without the background and the default attributes, which the page
+    sets itself, and with unique ids."""
+    text = BACKGROUND_PATH.sub("", render_svg(json.loads(specification)))
 
-    def tidied(tag: re.Match) -> str:
-        short = DIGITS.sub(r"\1", IDLE.sub("", tag[0]))
+    def clean_tag(tag: re.Match) -> str:
+        short = EXCESS_DIGITS.sub(r"\1", REDUNDANT_ATTRIBUTES.sub("", tag[0]))
         return re.sub(r'(id="|url\(#)clip', rf"\1{element_id}-clip", short)
 
-    return TAG.sub(tidied, text)
+    return TAG.sub(clean_tag, text)
 
 
 def make_first_picture(chart: Chart, element_id: str, kind: str, platform: str) -> Picture:
-    """Return the picture of a chart on the first screen. Its title lacks the platform's name, which the screen has
-    already."""
-    picture = make_chart_picture(chart, element_id, kind, *SIZE)
+    """Return the picture of a chart on the first screen. Its title omits the platform's name, which is the heading of
+    the screen."""
+    picture = make_chart_picture(chart, element_id, kind, *FIRST_SCREEN_CHART_PX)
     notes = (" ".join(picture.notes),) if picture.notes else ()
     return replace(picture, title=chart.title.replace(f": {platform}", ""), notes=notes)
 
 
-def make_chart_picture(chart: Chart, element_id: str, kind: str = "chart", wide: int = 0, high: int = 0) -> Picture:
+def make_chart_picture(chart: Chart, element_id: str, kind: str = "chart", width: int = 0, height: int = 0) -> Picture:
     step = choose_stride(chart)
     notes = [chart.note, f"One of every {step} points drawn; the workbook's chart has all." if step > 1 else ""]
-    size = (wide, high) if wide else ()
+    size = (width, height) if width else ()
     specification = specify_lines(chart, *size, first=kind != "chart")
     names = ", ".join(series.name for series in chart.series)
     alt = f"{chart.title}: {chart.y.label} over {chart.x.label}. {names}."
@@ -239,16 +245,16 @@ def make_chart_picture(chart: Chart, element_id: str, kind: str = "chart", wide:
     )
 
 
-def tabulate_numbers(chart: Chart) -> Numbers | None:
-    if sum(len(series.x) for series in chart.series) > MOST_NUMBERS:
+def tabulate_numbers(chart: Chart) -> NumberTable | None:
+    if sum(len(series.x) for series in chart.series) > MAX_NUMBERS:
         return None
-    ranges, words = (any(getattr(series, key) for series in chart.series) for key in ("low", "labels"))
+    has_ranges, has_labels = (any(getattr(series, key) for series in chart.series) for key in ("low", "labels"))
     heads = (
         "series",
         chart.x.label,
         chart.y.label,
-        *(("low", "high") if ranges else ()),
-        *(("point",) if words else ()),
+        *(("low", "high") if has_ranges else ()),
+        *(("point",) if has_labels else ()),
     )
     rows = []
     for series in chart.series:
@@ -256,28 +262,28 @@ def tabulate_numbers(chart: Chart) -> Numbers | None:
             category = chart.x.names[int(series.x[at])] if chart.x.names else format_value("number", series.x[at])
             cells = [series.name, category, format_value("number", series.y[at])]
             cells += (
-                [format_value("number", end[at]) if end else "" for end in (series.low, series.high)] if ranges else []
+                [format_value("number", end[at]) if end else "" for end in (series.low, series.high)]
+                if has_ranges
+                else []
             )
-            cells += [series.labels[at] if series.labels else ""] if words else []
+            cells += [series.labels[at] if series.labels else ""] if has_labels else []
             rows.append(tuple(cells))
-    return Numbers(heads, rows)
+    return NumberTable(heads, rows)
 
 
-def make_grid_picture(content: Grid, element_id: str) -> Picture:
-    texts = {(cell.row, cell.column): cell.text for cell in content.cells}
-    grouped, places = any(group for group, _ in content.rows), range(len(content.columns))
-    heads = (*(("operation",) if grouped else ()), content.side, *content.columns)
+def make_grid_picture(grid: Grid, element_id: str) -> Picture:
+    texts = {(cell.row, cell.column): cell.text for cell in grid.cells}
+    grouped = any(group for group, _ in grid.rows)
+    heads = (*(("operation",) if grouped else ()), grid.side, *grid.columns)
     rows = [
-        (*((group,) if grouped else ()), label, *(texts.get((at, element_id), "") for element_id in places))
-        for at, (group, label) in enumerate(content.rows)
+        (*((group,) if grouped else ()), label, *(texts.get((at, column), "") for column in range(len(grid.columns))))
+        for at, (group, label) in enumerate(grid.rows)
     ]
-    alt = f"{content.title}: {content.side} down, {content.corner} across. {content.note}"
-    return Picture(
-        content.name, element_id, content.title, (content.note,), alt, specify_grid(content), Numbers(heads, rows)
-    )
+    alt = f"{grid.title}: {grid.side} down, {grid.corner} across. {grid.note}"
+    return Picture(grid.name, element_id, grid.title, (grid.note,), alt, specify_grid(grid), NumberTable(heads, rows))
 
 
-def make_tiling_picture(content: Tiling, element_id: str) -> Picture:
+def make_tiling_picture(tiling: Tiling, element_id: str) -> Picture:
     rows = [
         (
             rectangle.label,
@@ -286,23 +292,24 @@ def make_tiling_picture(content: Tiling, element_id: str) -> Picture:
                 for length in (rectangle.x, rectangle.y, rectangle.width, rectangle.height)
             ),
         )
-        for rectangle in content.rectangles
+        for rectangle in tiling.rectangles
     ]
-    table = Numbers(("rank", "x", "y", "width", "height"), rows)
-    return Picture("chart", element_id, content.title, (content.note,), content.alt, specify_tiling(content), table)
+    table = NumberTable(("rank", "x", "y", "width", "height"), rows)
+    return Picture("chart", element_id, tiling.title, (tiling.note,), tiling.alt, specify_tiling(tiling), table)
 
 
-SIDE = 480  # of the drawing without labels
-LEAST_SIDE, MOST_SIDE = 2.0, 44.0  # of a cell
-ROOMY = 22.0  # a cell with a number in it
-LABELLED_WIDTH = 11.0  # of a cell with room for a label beside it
-LETTER = 6.4  # of a label
+# Lengths in pixels.
+MATRIX_SIDE = 480  # without labels
+MIN_CELL_SIDE, MAX_CELL_SIDE = 2.0, 44.0
+MIN_NUMBERED_CELL_SIDE = 22.0  # smaller cells show no number
+MIN_LABELLED_CELL_SIDE = 11.0  # rows and columns of smaller cells have no label
+LETTER_WIDTH = 6.4  # of a label
 
 
 def format_matrix(matrix: Matrix) -> str:
     count = len(matrix.labels)
-    side = min(max(SIDE / max(count, 1), LEAST_SIDE), MOST_SIDE)
-    margin = 14 + LETTER * max(map(len, matrix.labels), default=0) if side >= LABELLED_WIDTH else 14
+    side = min(max(MATRIX_SIDE / max(count, 1), MIN_CELL_SIDE), MAX_CELL_SIDE)
+    margin = 14 + LETTER_WIDTH * max(map(len, matrix.labels), default=0) if side >= MIN_LABELLED_CELL_SIDE else 14
     size = margin + side * count
     parts = [
         _format_block(matrix, row, index, margin, side)
@@ -316,18 +323,18 @@ def format_matrix(matrix: Matrix) -> str:
         for index, value in enumerate(values)
         if is_finite_number(value)
     ]
-    if side >= LABELLED_WIDTH:
+    if side >= MIN_LABELLED_CELL_SIDE:
         parts += [_format_labels(matrix, index, margin, side) for index in range(count)]
     for border in matrix.borders:
         at = margin + side * border
         parts.append(f'<path class="border" d="M{margin:.1f} {at:.1f}H{size:.1f}M{at:.1f} {margin:.1f}V{size:.1f}"/>')
     extent = f'width="{side * count:.1f}" height="{side * count:.1f}"'
-    ground = f'<rect class="ground" x="{margin:.1f}" y="{margin:.1f}" {extent}/>'
+    background = f'<rect class="ground" x="{margin:.1f}" y="{margin:.1f}" {extent}/>'
     note = f"<small>{escape(matrix.note)}</small>" if matrix.note else ""
     return (
         f'<figure class="matrix"><figcaption>{escape(matrix.title)}{note}</figcaption>'
         f'<svg role="img" aria-label="{escape(matrix.alt)}" viewBox="0 0 {size + 2:.0f} {size + 2:.0f}" '
-        f'style="max-width:{size + 2:.0f}px">{ground}{"".join(parts)}</svg>{_format_legend(matrix)}</figure>\n'
+        f'style="max-width:{size + 2:.0f}px">{background}{"".join(parts)}</svg>{_format_legend(matrix)}</figure>\n'
     )
 
 
@@ -344,10 +351,10 @@ def _format_cell(matrix: Matrix, row: int, column: int, margin: float, side: flo
     x, y = margin + side * column, margin + side * row
     hover = f"{matrix.labels[row]} – {matrix.labels[column]}: {format_digits(value)} {matrix.unit}"
     text = ""
-    if side >= ROOMY:
-        small = min(11.0, 1.6 * side / max(len(format_digits(value)), 1))
+    if side >= MIN_NUMBERED_CELL_SIDE:
+        font_size = min(11.0, 1.6 * side / max(len(format_digits(value)), 1))
         text = (
-            f'<text x="{x + side / 2:.1f}" y="{y + side / 2 + small / 3:.1f}" font-size="{small:.1f}">'
+            f'<text x="{x + side / 2:.1f}" y="{y + side / 2 + font_size / 3:.1f}" font-size="{font_size:.1f}">'
             f"{format_digits(value)}</text>"
         )
     box = f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:.2f}" height="{side:.2f}" fill="{matrix.colour(value)}">'
@@ -374,12 +381,14 @@ def _format_legend(matrix: Matrix) -> str:
     )
 
 
-ORDINARY = {"cluster", "shares"}  # models whose name is also an ordinary word
+UNEXPLAINED_MODELS = {"cluster", "shares"}  # their names are also ordinary words, which need no tooltip
 
 
 def list_terms(report: Report) -> dict[str, str]:
     """Return the meaning of each term, including the models of the report."""
-    return explain_terms() | {name: text for name, text in list_model_titles(report).items() if name not in ORDINARY}
+    return explain_terms() | {
+        name: text for name, text in list_model_titles(report).items() if name not in UNEXPLAINED_MODELS
+    }
 
 
 def list_model_titles(report: Report) -> dict[str, str]:
@@ -416,32 +425,40 @@ HERE = Path(__file__).parent
 STYLE, *SCRIPTS = (
     (HERE / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js", "charts.js", "explorer.js")
 )
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
-FIRST = ("Network", "Summary", "Standings", "What to use", "Comparison")  # are printed unless one asks for all
-EXPLORED = "Comparison"  # the section whose table the first screen filters
-OPENING = ("Network", EXPLORED)  # sections that come before all others: a network of several levels is seen first
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
+)
+PRINTED_SECTIONS = ("Network", "Summary", "Standings", "What to use", "Comparison")  # the others only on request
+FILTERED_SECTION = "Comparison"  # the filters of the first screen apply to its table
+LEADING_SECTIONS = ("Network", FILTERED_SECTION)  # before all others
 
 
 def write_html(report: Report, path: str | Path) -> None:
-    return_freed_memory()  # the process that draws takes a hundred megabytes
+    return_freed_memory()  # for the process that draws, which needs 100 MB
     write_text(Path(path), format_page(report))
 
 
 def format_page(report: Report) -> str:
     terms = list_terms(report)
-    page = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=False)
-    page.filters["defined"] = TermMarkup(terms)
-    page.globals["terms"] = terms
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=False
+    )
+    environment.filters["defined"] = TermMarkup(terms)
+    environment.globals["terms"] = terms
     fronts = [
-        collect_screen(front, number) | {"asked": list_commands(report, front)}
+        collect_screen(front, number) | {"questions": list_commands(report, front)}
         for number, front in enumerate(report.fronts, 1)
     ]
-    shown = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
-    places = {id(chart): f"chart-{at}" for at, chart in enumerate(report.charts, 1)}
-    places |= {id(table): f"rows-{at}" for at, table in enumerate(report.tables, 1)}
-    places |= {id(tiling): f"tiling-{at}" for at, tiling in enumerate(report.tilings, 1)}
-    sections = [collect_chapter(section, places, shown, report.results) for section in report.sections]
-    sections.sort(key=lambda section: OPENING.index(section["name"]) if section["name"] in OPENING else len(OPENING))
+    front_charts = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
+    element_ids = {id(chart): f"chart-{number}" for number, chart in enumerate(report.charts, 1)}
+    element_ids |= {id(table): f"rows-{number}" for number, table in enumerate(report.tables, 1)}
+    element_ids |= {id(tiling): f"tiling-{number}" for number, tiling in enumerate(report.tilings, 1)}
+    sections = [collect_section(section, element_ids, front_charts, report.results) for section in report.sections]
+    sections.sort(
+        key=lambda section: (
+            LEADING_SECTIONS.index(section["name"]) if section["name"] in LEADING_SECTIONS else len(LEADING_SECTIONS)
+        )
+    )
     pictures = [screen[key] for screen in fronts for key in ("use", "trust", "scatter", "times") if screen[key]]
     pictures += [
         block
@@ -450,19 +467,19 @@ def format_page(report: Report) -> str:
         for block in group["blocks"]
         if isinstance(block, Picture)
     ]
-    return page.get_template("page.html").render(
+    return environment.get_template("page.html").render(
         title=report.title,
         origin=describe_origin(report),
         banner=report.banner,
-        policy=POLICY,
-        style=Markup(STYLE + format_shade_rules()),  # noqa: S704 – ours
-        script=Markup("".join(SCRIPTS)),  # noqa: S704 – ours
-        library=Markup(bundle_scripts()) if pictures else "",  # noqa: S704 – Vega's
-        undrawn=find_obstacle() if pictures else "",
+        policy=CONTENT_SECURITY_POLICY,
+        style=Markup(STYLE + format_shade_rules()),  # noqa: S704 – from the package
+        script=Markup("".join(SCRIPTS)),  # noqa: S704 – from the package
+        library=Markup(bundle_scripts()) if pictures else "",  # noqa: S704 – Vega's code
+        drawing_obstacle=find_obstacle() if pictures else "",
         specifications=format_json(
             {picture.element_id: picture.specification | {"config": None} for picture in pictures}
         ),
-        look=format_json(
+        settings=format_json(
             {"config": make_config(), "colours": PALETTE, "grey": GREY, "families": list_model_titles(report)}
         ),
         fronts=fronts,
@@ -478,21 +495,21 @@ def collect_screen(front: Front, number: int) -> dict:
         for name, chart in charts.items()
     }
     grids = {
-        content.name: make_grid_picture(content, f"{element_id}-{content.name}") if content.cells else None
-        for content in (front.use, front.trust)
+        grid.name: make_grid_picture(grid, f"{element_id}-{grid.name}") if grid.cells else None
+        for grid in (front.use, front.trust)
     }
     fields = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
     return fields | pictures | grids | {"anchor": element_id}
 
 
-def collect_chapter(section: Section, places: dict[int, str], shown: set[str], results: str) -> dict:
-    """Return the fields of a section for the page, without the charts `shown` on a first screen."""
-    blocks = [block for block in section.blocks if not (isinstance(block, Chart) and block.name in shown)]
+def collect_section(section: Section, element_ids: dict[int, str], front_charts: set[str], results: str) -> dict:
+    """Return the fields of a section for the page, without the charts of the first screens."""
+    blocks = [block for block in section.blocks if not (isinstance(block, Chart) and block.name in front_charts)]
     groups = [
-        {"drawn": drawn, "blocks": [collect_content(block, places, results, section.name) for block in same_kind]}
+        {"drawn": drawn, "blocks": [collect_block(block, element_ids, results, section.name) for block in same_kind]}
         for drawn, same_kind in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling))
     ]
-    kind = "first" if section.name in FIRST else "behind"
+    kind = "first" if section.name in PRINTED_SECTIONS else "behind"
     return {
         "name": section.name,
         "anchor": make_anchor(section.name),
@@ -502,18 +519,18 @@ def collect_chapter(section: Section, places: dict[int, str], shown: set[str], r
     }
 
 
-def collect_content(block: object, places: dict[int, str], results: str, section: str) -> object:
+def collect_block(block: object, element_ids: dict[int, str], results: str, section: str) -> object:
     match block:
         case Chart():
-            return make_chart_picture(block, places[id(block)])
+            return make_chart_picture(block, element_ids[id(block)])
         case Tiling():
-            return make_tiling_picture(block, places[id(block)])
+            return make_tiling_picture(block, element_ids[id(block)])
         case Matrix():
-            return {"kind": "matrix", "markup": Markup(format_matrix(block))}  # noqa: S704 – escaped where it is made
+            return {"kind": "matrix", "markup": Markup(format_matrix(block))}  # noqa: S704 – format_matrix escapes
         case Answer():
             return {"kind": "answer", "question": block.question, "sentences": block.sentences}
         case Table():
-            return collect_table_data(block, places[id(block)], results, explored=section == EXPLORED)
+            return collect_table_data(block, element_ids[id(block)], results, explored=section == FILTERED_SECTION)
         case Text():
             return {"kind": "text", "title": block.title, "lines": block.lines}
 

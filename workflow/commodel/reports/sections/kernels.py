@@ -205,7 +205,7 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
             number,
             list_platforms(partition, simulated),
             partition.kernel,
-            to_plain_value(partition.divided),
+            to_plain_value(partition.division),
             to_plain_value(partition.layout),
         )
         sizes = tiling.side, name_unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
@@ -220,7 +220,7 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
     fills, legend, colour_rule = assign_colours(partition, ranks)
     ends = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
     units = name_unit(partition) + "s"
-    short = "/".join(to_plain_value(partition.divided).split("/")[-2:])
+    short = "/".join(to_plain_value(partition.division).split("/")[-2:])
     name = f"{partition.kernel}, {short}: {list_platforms(partition, simulated)}"
     pictured = f"{tiling.side}×{tiling.side} {units} over {format_count(tiling.ranks, 'process', 'es')}"
     shown = [
@@ -282,7 +282,7 @@ def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[s
         tiling, platforms = partition.tiling, list_platforms(partition, simulated)
         seconds = tiling.seconds
         for rank in range(tiling.ranks):
-            keys = number, platforms, partition.kernel, to_plain_value(partition.divided), rank
+            keys = number, platforms, partition.kernel, to_plain_value(partition.division), rank
             process = to_plain_value(partition.kinds[rank]), int(partition.node[rank])
             sides = (int(column[rank]) for column in tiling.table)
             speed = None if tiling.speed is None else float(tiling.speed[rank])

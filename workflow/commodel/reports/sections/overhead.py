@@ -43,22 +43,25 @@ def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> 
     pairs = []
     for name, container in containers.items():
         native = to_plain_value(container.get("native") or "")
-        inside, outside = points[points["platform"] == to_plain_value(name)], points[points["platform"] == native]
-        if native and len(inside) and len(outside):
-            inside = inside[["platform", "simulated", *POINT_KEYS, *times]]
-            outside = outside[[*POINT_KEYS, *times]].assign(native=native)
-            pairs.append(inside.merge(outside, on=POINT_KEYS, suffixes=("", "_native")))
+        container_points, native_points = (
+            points[points["platform"] == to_plain_value(name)],
+            points[points["platform"] == native],
+        )
+        if native and len(container_points) and len(native_points):
+            container_points = container_points[["platform", "simulated", *POINT_KEYS, *times]]
+            native_points = native_points[[*POINT_KEYS, *times]].assign(native=native)
+            pairs.append(container_points.merge(native_points, on=POINT_KEYS, suffixes=("", "_native")))
     return compute_ratios(pd.concat(pairs, ignore_index=True)) if pairs else pd.DataFrame()
 
 
 def compute_ratios(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return ratio and interval of each pair. The distances from a median to the ends of its interval add in squares:
-    the ratio is highest if the numerator is high and the denominator low."""
-    middle, native = np.log(pairs["measured"]), np.log(pairs["measured_native"])
-    up, native_up = np.log(pairs["measured_high"]) - middle, np.log(pairs["measured_high_native"]) - native
+    """Return ratio and interval of each pair. On a logarithmic scale, the distances from the medians to the ends of
+    their intervals add in squares (MOVER): the high end combines a high numerator and a low denominator."""
+    container, native = np.log(pairs["measured"]), np.log(pairs["measured_native"])
+    up, native_up = np.log(pairs["measured_high"]) - container, np.log(pairs["measured_high_native"]) - native
     with np.errstate(divide="ignore"):  # an interval down to 0 has no end on that side
-        down, native_down = middle - np.log(pairs["measured_low"]), native - np.log(pairs["measured_low_native"])
-    ratio = middle - native
+        down, native_down = container - np.log(pairs["measured_low"]), native - np.log(pairs["measured_low_native"])
+    ratio = container - native
     low, high = ratio - np.hypot(down, native_up), ratio + np.hypot(up, native_down)
     outcome = np.select([low > 0, high < 0], OUTCOMES[:2], OUTCOMES[2])
     return pairs.assign(ratio=np.exp(ratio), low=np.exp(low), high=np.exp(high), outcome=outcome)
@@ -72,19 +75,19 @@ def describe_overhead(pairs: pd.DataFrame, containers: Mapping[str, Mapping], si
             continue
         measured = pairs[pairs["platform"] == to_plain_value(name)] if len(pairs) else pairs
         container = f"{label_platform(to_plain_value(name), simulated)}, {describe_container(recorded)}"
-        where = f"{container}, compared with {label_platform(native, simulated)} without it"
+        compared = f"{container}, compared with {label_platform(native, simulated)} without it"
         if measured.empty:
-            lines.append(f"{where}: no point was measured on both.")
+            lines.append(f"{compared}: no point was measured on both.")
             continue
         worst = measured.loc[measured["ratio"].idxmax()]
         workload = (
             f"{worst['operation']} {worst['alternative']}, {describe_extent(worst)}, {format_size(worst['bytes'])}"
         )
         outcomes = [
-            f"{number} {which}" for which in OUTCOMES[:2] if (number := int((measured["outcome"] == which).sum()))
+            f"{number} {outcome}" for outcome in OUTCOMES[:2] if (number := int((measured["outcome"] == outcome).sum()))
         ]
         mean = compute_geometric_mean(np.log(measured["ratio"]))
-        line = f"{where}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, geometric mean "
+        line = f"{compared}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, geometric mean "
         line += f"over {format_count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({workload}). "
         line += (
             f"Significant at {' and '.join(outcomes)} of {format_count(len(measured), 'point')}."
@@ -96,7 +99,7 @@ def describe_overhead(pairs: pd.DataFrame, containers: Mapping[str, Mapping], si
 
 
 def describe_extent(pair: Mapping) -> str:
-    """Return the ranks of an algorithm, or the leaves of a topology."""
+    """Return the number of ranks of an algorithm, or of leaves of a topology."""
     return f"{pair['leaves']} leaves" if pair["leaves"] else format_count(pair["ranks"], "rank")
 
 
@@ -112,7 +115,7 @@ def format_mean_interval(ratios: pd.Series) -> str:
 
 
 def describe_container(container: Mapping) -> str:
-    """Return image, model and the begin of the digest of a container."""
+    """Return image, model and the first digits of the digest of a container."""
     digest = to_plain_value(container.get("digest") or "of no digest")
     image, model = (
         to_plain_value(container.get("image") or ""),
@@ -145,34 +148,35 @@ def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simula
         simulated=pairs["simulated"].map(format_simulated),
         leaves=list_leaves(pairs),
     )
-    marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
+    ratio_column = [column.key for column in columns].index("ratio")
+    marks = frozenset((row, ratio_column) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
     points = make_table("Overhead", "Points with and without the container", columns, shown, fixed=5, marks=marks)
     answer = Answer("Overhead of the container", (*describe_overhead(pairs, containers, simulated), *images, METHOD))
     return [Section("Container overhead", "", (answer, *chart_overhead(pairs, simulated), points))]
 
 
 def chart_overhead(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
-    """Return a chart a platform and a series an operation: ratio over the native time. A constant overhead falls off to
-    the right."""
-    drawn = []
-    for (name, native), inside in pairs.groupby(["platform", "native"]):
+    """Return a chart for each platform, with a series for each operation: ratio over the time without the container.
+    If the overhead is constant, the ratio decreases with that time."""
+    charts = []
+    for (name, native), platform_pairs in pairs.groupby(["platform", "native"]):
         series = [
             Series(
                 operation,
-                tuple(part["measured_native"] * MICRO),
-                tuple(part["ratio"]),
+                tuple(rows["measured_native"] * MICRO),
+                tuple(rows["ratio"]),
                 "dots",
                 index,
                 tuple(
                     f"{row['alternative']}, {describe_extent(row)}, {format_size(row['bytes'])}"
-                    for row in part.to_dict("records")
+                    for row in rows.to_dict("records")
                 ),
-                tuple(part["low"]),
-                tuple(part["high"]),
+                tuple(rows["low"]),
+                tuple(rows["high"]),
             )
-            for index, (operation, part) in enumerate(inside.groupby("operation"))
+            for index, (operation, rows) in enumerate(platform_pairs.groupby("operation"))
         ]
         title = f"Container over native: {label_platform(name, simulated)} / {label_platform(native, simulated)}"
         axes = Axis(f"{native} [µs]"), Axis("container / native [×]", log=False)
-        drawn.append(Chart(f"Overhead {name}", title, *axes, tuple(series), "1: no overhead"))
-    return drawn
+        charts.append(Chart(f"Overhead {name}", title, *axes, tuple(series), "1: no overhead"))
+    return charts

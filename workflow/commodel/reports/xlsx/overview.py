@@ -4,17 +4,18 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from commodel.reports.elements import Front, Grid, Report, SourceRows, Tile
-from commodel.reports.report_builder import DOUBLES, list_commands
+from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
 from commodel.reports.xlsx.charts import ROW, ChartData
 from commodel.reports.xlsx.layout import Places, link_cell
 
 SHEET = "Overview"
-INK, MUTED, LINK, GROUND = "#1F3A4D", "#555555", "#0B5A8A", "#F3F6F8"
-SIMULATED = "#8A3B00"
-LEAST_WIDE, GAP = 165, 2  # characters of all columns together
-MOST_ROWS = 26  # of a map
-LINE = 14.0  # points
-ABOUT = {
+# Colours.
+TEXT, DIM_TEXT, LINK, TILE_BACKGROUND = "#1F3A4D", "#555555", "#0B5A8A", "#F3F6F8"
+SIMULATED_TEXT = "#8A3B00"
+MIN_SHEET_WIDTH, GAP_WIDTH = 165, 2  # characters: all columns, and the column between the two maps
+MAX_MAP_ROWS = 26
+LINE_HEIGHT_PT = 14.0
+SHEET_CONTENTS = {
     "Summary": "the main findings in sentences",
     "Findings": "all findings in sentences",
     "Standings": "errors and choices of all models, and the best model by class",
@@ -42,21 +43,32 @@ ABOUT = {
 
 
 class Overview:
-    """The first sheet of a platform. `sheet` exists from the start, and is filled when the places of all tables are
-    known; `row` is its first free one."""
+    """The first sheet of a platform. `write` fills the sheet when the places of all tables are known. `row` is the next
+    free row. `quarters` has the first and last column of each of the four tiles."""
 
     def __init__(self, writer, front: Front, sheet, row: int):
         self.writer, self.front, self.sheet, self.row = writer, front, sheet, row
         self.name = sheet.get_name()
         use_grid, trust_grid = front.use, front.trust
-        words = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == column), len(head) + 2)
+        widths = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == column), len(head) + 2)
                  for grid in (use_grid, trust_grid) for column, head in enumerate(grid.columns)]  # fmt: skip
-        one, two = words[: len(use_grid.columns)] or [12] * 4, words[len(use_grid.columns) :] or [9] * 3
-        names = [max(10, *(len(row[at]) + 2 for row in use_grid.rows)) if use_grid.rows else 10 for at in (0, 1)]
-        families = max(10, *(len(label) + 2 for _, label in trust_grid.rows)) if trust_grid.rows else 10
-        stretch = max(1.0, (LEAST_WIDE - sum(names) - families - GAP) / sum((*one, *two)))
-        self.first_right = len(names) + len(one) + 1
-        self.widths = [*names, *(width * stretch for width in one), GAP, families, *(width * stretch for width in two)]
+        use_widths, trust_widths = (
+            widths[: len(use_grid.columns)] or [12] * 4,
+            widths[len(use_grid.columns) :] or [9] * 3,
+        )
+        label_widths = [max(10, *(len(row[at]) + 2 for row in use_grid.rows)) if use_grid.rows else 10 for at in (0, 1)]
+        model_width = max(10, *(len(label) + 2 for _, label in trust_grid.rows)) if trust_grid.rows else 10
+        stretch = max(
+            1.0, (MIN_SHEET_WIDTH - sum(label_widths) - model_width - GAP_WIDTH) / sum((*use_widths, *trust_widths))
+        )
+        self.first_right = len(label_widths) + len(use_widths) + 1
+        self.widths = [
+            *label_widths,
+            *(width * stretch for width in use_widths),
+            GAP_WIDTH,
+            model_width,
+            *(width * stretch for width in trust_widths),
+        ]
         ends = [total / sum(self.widths) for total in accumulate(self.widths)]
         starts = [
             min(range(len(ends)), key=lambda at: abs((ends[at - 1] if at else 0) - share / 4)) for share in range(4)
@@ -93,18 +105,18 @@ class Overview:
 
     def _write_platform(self, platform_sheets: Sequence[tuple[str, str]]) -> None:
         make_format = self.writer.make_format
-        tone = SIMULATED if self.front.simulated else INK
+        colour = SIMULATED_TEXT if self.front.simulated else TEXT
         text = f"{self.front.platform}: {self.front.origin}"
-        self.sheet.write_string(self.row, 0, text, make_format(bold=True, font_size=12, font_color=tone))
+        self.sheet.write_string(self.row, 0, text, make_format(bold=True, font_size=12, font_color=colour))
         self.row += 1
         if len(platform_sheets) > 1:
-            self.sheet.write_string(self.row, 0, "Other platforms", make_format(font_color=MUTED))
+            self.sheet.write_string(self.row, 0, "Other platforms", make_format(font_color=DIM_TEXT))
             other_sheets = [other for other in platform_sheets if other[0] != self.front.platform]
             columns = sorted({max(first, 2) for first, _ in self.quarters})
             for number, (name, target) in enumerate(other_sheets):
-                down, column = divmod(number, len(columns))
+                offset, column = divmod(number, len(columns))
                 cell_format = make_format(font_color=LINK, underline=1)
-                self.sheet.write_url(self.row + down, columns[column], target, cell_format, string=name)
+                self.sheet.write_url(self.row + offset, columns[column], target, cell_format, string=name)
             self.row += (len(other_sheets) - 1) // len(columns)
             self.row += 1
         self.row += 1
@@ -113,16 +125,18 @@ class Overview:
         lines = max(
             self._count_lines(tile, quarter) for tile, quarter in zip(self.front.tiles, self.quarters, strict=True)
         )
-        for height, row in zip((15, 25, 15, LINE * lines + 3), range(self.row, self.row + 4), strict=True):
+        for height, row in zip((15, 25, 15, LINE_HEIGHT_PT * lines + 3), range(self.row, self.row + 4), strict=True):
             self.sheet.set_row(row, height)
         for tile, (first, last) in zip(self.front.tiles, self.quarters, strict=True):
-            base = {"bg_color": GROUND, "left": 5, "left_color": INK, "indent": 1}
+            base = {"bg_color": TILE_BACKGROUND, "left": 5, "left_color": TEXT, "indent": 1}
             make_format, target = self.writer.make_format, places.link_source(tile.source)
-            self._write_across(self.row, first, last, tile.question, make_format(**base, bold=True, font_color=MUTED))
-            cell_format = make_format(**base, bold=True, font_size=16, font_color=LINK if target else INK)
+            self._write_across(
+                self.row, first, last, tile.question, make_format(**base, bold=True, font_color=DIM_TEXT)
+            )
+            cell_format = make_format(**base, bold=True, font_size=16, font_color=LINK if target else TEXT)
             self._write_across(self.row + 1, first, last, tile.figure, cell_format, target)
             shares = " · ".join(f"{name} {number}" for name, number in tile.shares)
-            self._write_across(self.row + 2, first, last, shares, make_format(**base, font_color=INK))
+            self._write_across(self.row + 2, first, last, shares, make_format(**base, font_color=TEXT))
             wrap = make_format(**(base | {"valign": "top", "align": "left"}), text_wrap=True)
             self._write_across(self.row + 3, first, last, tile.sentence, wrap)
         self.row += 5
@@ -141,23 +155,23 @@ class Overview:
     def _write_map(self, grid: Grid, row: int, first: int, last: int, names: int, places: Places) -> int:
         """Write a map and return the next free row. `names` is the number of columns that name a row."""
         make_format = self.writer.make_format
-        self._write_across(row, first, last, grid.title, make_format(bold=True, font_size=12, font_color=INK))
+        self._write_across(row, first, last, grid.title, make_format(bold=True, font_size=12, font_color=TEXT))
         self._write_across(
-            row + 1, first, last, grid.note, make_format(italic=True, font_color=MUTED, text_wrap=True, valign="top")
+            row + 1, first, last, grid.note, make_format(italic=True, font_color=DIM_TEXT, text_wrap=True, valign="top")
         )
-        self.sheet.set_row(row + 1, 2 * LINE)
-        head = make_format(bold=True, bg_color=INK, font_color="#FFFFFF", align="center")
-        side = make_format(bold=True, bg_color=INK, font_color="#FFFFFF")
-        self._write_across(row + 2, first, first + names - 1, grid.side, side)
+        self.sheet.set_row(row + 1, 2 * LINE_HEIGHT_PT)
+        heading_format = make_format(bold=True, bg_color=TEXT, font_color="#FFFFFF", align="center")
+        side_format = make_format(bold=True, bg_color=TEXT, font_color="#FFFFFF")
+        self._write_across(row + 2, first, first + names - 1, grid.side, side_format)
         for column, text in enumerate(grid.columns, first + names):
-            self.sheet.write_string(row + 2, column, text, head)
-        top, shown = row + 3, grid.rows[:MOST_ROWS]
+            self.sheet.write_string(row + 2, column, text, heading_format)
+        top, shown = row + 3, grid.rows[:MAX_MAP_ROWS]
         for at, (group, label) in enumerate(shown):
             shown_group = group if at == 0 or grid.rows[at - 1][0] != group else ""
             texts = (shown_group, label) if names == 2 else (label,)
             for column, text in enumerate(texts, first):
                 self.sheet.write_string(top + at, column, text, make_format(bold=column == first))
-            self.sheet.set_row(top + at, LINE)
+            self.sheet.set_row(top + at, LINE_HEIGHT_PT)
         for cell in grid.cells:
             if cell.row < len(shown):
                 edges = (
@@ -170,47 +184,46 @@ class Overview:
                 self._write_across(top + cell.row, column, column, cell.text, cell_format, target, cell.tooltip)
         self.sheet.ignore_errors({"number_stored_as_text": f"A{top + 1}:XFD{top + len(shown)}"})
         if hidden := len(grid.rows) - len(shown):
-            text = f"and {hidden} rows more: on the sheet Selection"
-            self._write_across(top + len(shown), first, last, text, make_format(italic=True, font_color=MUTED))
+            text = f"and {hidden} rows more on the sheet Selection"
+            self._write_across(top + len(shown), first, last, text, make_format(italic=True, font_color=DIM_TEXT))
         return top + len(shown) + bool(hidden)
 
     def _write_anomalies(self) -> None:
         make_format, last = self.writer.make_format, len(self.widths) - 1
-        self.sheet.write_string(self.row, 0, "Anomalies", make_format(bold=True, font_size=12, font_color=INK))
+        self.sheet.write_string(self.row, 0, "Anomalies", make_format(bold=True, font_size=12, font_color=TEXT))
         for text in self.front.anomalies or ("None.",):
             self._write_across(self.row, 1, last, text, make_format(text_wrap=True))
             lines = 1 + int(len(text) * 1.05) // int(sum(self.widths[1:]))
-            self.sheet.set_row(self.row, LINE * lines + 2)
+            self.sheet.set_row(self.row, LINE_HEIGHT_PT * lines + 2)
             self.row += 1
         self.row += 1
 
     def _write_links(self, places: Places, calculator: tuple[str, str]) -> None:
-        """Write a link to each sheet and to answers further down in some; and the commands for questions that no sheet
-        answers."""
+        """Write links to all sheets and to important cells, then commands for questions that no sheet answers."""
         report: Report = self.writer.report
-        where = (("platform", self.front.platform),)
+        platform_filter = (("platform", self.front.platform),)
         answers = [
             ("Calculator: predict other message sizes, trees and numbers of ranks", calculator[0]),
             ("What if L doubles? Enter 2 in this cell of the calculator", calculator[1]),
             (
                 "Best model by operation and fan-in: marked in each row",
-                places.link_source(SourceRows("Mean μ by fan_in", where)),
+                places.link_source(SourceRows("Mean μ by fan_in", platform_filter)),
             ),
         ]
         entries = [entry for entry in answers if entry[1]]
         for name, sheet in places.sheets.items():
-            entries.append((f"{name}: {ABOUT[name]}" if name in ABOUT else name, link_cell(sheet)))
+            entries.append((f"{name}: {SHEET_CONTENTS[name]}" if name in SHEET_CONTENTS else name, link_cell(sheet)))
         make_format, half = self.writer.make_format, self.quarters[2][0]
-        self.sheet.write_string(self.row, 0, "Where to look", make_format(bold=True, font_size=12, font_color=INK))
+        self.sheet.write_string(self.row, 0, "Where to look", make_format(bold=True, font_size=12, font_color=TEXT))
         self.row += 1
         lines = -(-len(entries) // 2)
         for number, (text, target) in enumerate(entries):
-            column, down = divmod(number, lines)
+            column, offset = divmod(number, lines)
             cell_format = make_format(font_color=LINK, underline=1)
-            self.sheet.write_url(self.row + down, half if column else 0, target, cell_format, string=text)
+            self.sheet.write_url(self.row + offset, half if column else 0, target, cell_format, string=text)
         self.row += lines + 1
         for question, command in list_commands(report, self.front):
-            if question == DOUBLES and calculator[1]:
+            if question == LATENCY_QUESTION and calculator[1]:
                 continue
             self.sheet.write_string(self.row, 0, question, make_format(bold=True))
             self.sheet.write_string(self.row, 3, command, make_format(font_name="Consolas", font_size=9))
@@ -218,7 +231,7 @@ class Overview:
         self.row += 1
 
     def _insert_charts(self, charts: ChartData) -> None:
-        drawn = [chart for chart in (self.front.scatter, self.front.times) if chart is not None]
-        if drawn:
-            wide = int(sum(width * 7 + 5 for width in self.widths)) // 2 - 16
-            self.row = charts.insert(self.sheet, self.row, drawn, wide, 16 * ROW)
+        shown_charts = [chart for chart in (self.front.scatter, self.front.times) if chart is not None]
+        if shown_charts:
+            width = int(sum(width * 7 + 5 for width in self.widths)) // 2 - 16
+            self.row = charts.insert(self.sheet, self.row, shown_charts, width, 16 * ROW)
