@@ -133,6 +133,7 @@ def test_every_public_name_is_there_and_has_a_docstring():
         commodel.nothing  # noqa: B018
 
 
+@pytest.mark.alone  # a kernel binds ports that it chose a moment before: programs of other tests may take them
 def test_the_notebook_runs_from_its_first_cell_to_its_last():
     from nbclient import NotebookClient
     from nbformat import reads

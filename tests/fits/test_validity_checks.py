@@ -135,7 +135,7 @@ def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_direc
     found = {}
     for place, about in find_probe("mixture").plan(site, SIZES):
         if about["turn"] in (TURN_FAN, TURN_STREAM):
-            types = [site.find_type(node) for node in place.where] or ["fast"] * place.ranks
+            types = [site.find_type(node) for node in place.nodes] or ["fast"] * place.ranks
             assert place.pair in ("", f"{types[0]}.{types[1]}")
             assert len(set(types[1:])) == 1
             found.setdefault(about["turn"], set()).add((types[0], types[1], place.ranks))

@@ -100,7 +100,7 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
             yield from cases(NODE, "out", largest, placement, directions=(1,), bytes=length)
         for length in (*medium, size) if site.levels.groups else ():
             yield from cases(NODE, "far", count, farthest, directions=(1,), bytes=length)
-        for distant in farthest.where[1 : 1 + MAX_DISTANT_NODES] if site.levels.groups else ():
+        for distant in farthest.nodes[1 : 1 + MAX_DISTANT_NODES] if site.levels.groups else ():
             three_nodes = CasePlacement(3, "block:1", (*ports[1], distant))
             yield from cases(NODE, "unequal", 1, three_nodes, directions=(1,))
     if 1 in ports and (ranks := min(map(site.count_cores, map(site.find_type, ports[1])))) > 1:
