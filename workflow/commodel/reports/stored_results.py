@@ -34,7 +34,7 @@ from commodel.reports.elements import RESULTS_PATH, Remark, Report
 from commodel.reports.report_builder import build_report
 from commodel.reports.sections import measurement_conditions, network, overlay, papers
 from commodel.reports.sections.evidence import make_samples_section
-from commodel.reports.sections.provenance_tables import RESULTS
+from commodel.reports.sections.provenance_tables import RESULTS_KEY
 from commodel.results.provenance import (
     ExperimentProvenance,
     compute_digests,
@@ -197,7 +197,7 @@ def _build_report(
             for key in {"batch", "raw"} & set(frame):
                 frame[key] = frame[key].map({name: anonymize(name) for name in frame[key].unique()})
     elif output_folder is not None and (results_path := find_relative_results(output_folder, str(results.folder))):
-        traces = replace(traces, tools={**traces.tools, RESULTS: results_path})
+        traces = replace(traces, tools={**traces.tools, RESULTS_KEY: results_path})
     if samples:
         traces = replace(traces, tools={**traces.tools, SAMPLES_KEY: "every sample has a row of its own"})
     if tools is not None:
