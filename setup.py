@@ -61,8 +61,8 @@ def compile_replay(folder: Path) -> None:
 
 
 def bundle_scripts(folder: Path) -> None:
-    """What a page draws with, which each report would bundle again for a second. Another vl-convert than the one here
-    will not take it."""
+    """Write the scripts that draw charts, so that no report has to bundle them, which takes a second. The file name has
+    the version of vl-convert; an installation with another version does not use the file."""
     try:
         scripts = runpy.run_path(str(HERE / "workflow/commodel/reports/pictures/scripts.py"))
     except ImportError as error:
@@ -71,7 +71,7 @@ def bundle_scripts(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("vega-*.js"):
         old.unlink()
-    (folder / scripts["NAME"]).write_text(scripts["bundle"](), encoding="utf-8")
+    (folder / scripts["BUNDLE_NAME"]).write_text(scripts["make_bundle"](), encoding="utf-8")
 
 
 def commit() -> str:

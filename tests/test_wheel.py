@@ -86,8 +86,9 @@ def test_without_a_clone(installed, tmp_path):
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 
-    kept = "from commodel.reports.pictures import render; print((render.ROOT / 'build' / render.NAME).is_file())"
-    assert run("-c", kept, program=installed.with_name("python")) == "True\n"
+    bundled = "from commodel.reports.pictures.render import ROOT, scripts; "
+    bundled += "print((ROOT / 'build' / scripts.BUNDLE_NAME).is_file())"
+    assert run("-c", bundled, program=installed.with_name("python")) == "True\n"
     where = run("-c", "import commodel; print(commodel.__file__)", program=installed.with_name("python"))
     assert where.startswith(str(installed.parents[1]))
     assert run("-c", LOADED, program=installed.with_name("python")) == f"{bool(find_tool('cc'))}\n"

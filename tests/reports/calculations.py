@@ -10,7 +10,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
-from commodel.reports.xlsx.calculator.cells import LEVELS, ModelTerms, Pattern, Row, make_term
+from commodel.reports.xlsx.calculator.cells import MAX_TREE_LEVELS, ModelTerms, Pattern, Row, make_term
 from commodel.reports.xlsx.calculator.families import BCAST, BINOMIAL, CHAIN, FORMULAS, KARY, LINEAR, REDUCE, TREE
 
 
@@ -25,7 +25,7 @@ class Workload:
 
     def pattern(self, put) -> Pattern:
         numbers = {name: put(name, getattr(self, name)) for name in ("ranks", "bytes", "segment", "fan_out", "height")}
-        levels = [*self.fan_outs, *[0] * (LEVELS - len(self.fan_outs))]
+        levels = [*self.fan_outs, *[0] * (MAX_TREE_LEVELS - len(self.fan_outs))]
         return Pattern(**numbers, fan_outs=tuple(put(f"fan out {at}", count) for at, count in enumerate(levels, 1)))
 
     def point(self, operation: str, way: str, *, one_node: bool = False):

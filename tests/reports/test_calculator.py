@@ -14,9 +14,9 @@ from tests.reports.calculations import formulas, parameter_set, predictions, wor
 from commodel.advice.gather_windows import gather_bounds
 from commodel.reports import write_xlsx
 from commodel.reports.elements import Report, Section
-from commodel.reports.xlsx.calculator.cells import LEVELS, Row
+from commodel.reports.xlsx.calculator.cells import MAX_TREE_LEVELS, Row
 from commodel.reports.xlsx.calculator.families import ALTERNATIVES, FORMULAS, OPERATIONS, find_bounds
-from commodel.reports.xlsx.calculator.sheet import BOUNDS, SHEET, select_calculable
+from commodel.reports.xlsx.calculator.sheet import BOUND_TITLES, CALCULATOR_SHEET, select_calculable
 
 MANY = 203  # inputs: 29 of each family
 EXACT = 1e-9
@@ -88,10 +88,10 @@ def recalculated(cases, tmp_path_factory):
     sets = tuple(drawn(family, 3)[0] for family in FORMULAS)
     write_xlsx(Report("e", "e", "", (Section("Summary", "", ()),), sets=sets), folder / "report.xlsx")
     book = openpyxl.load_workbook(folder / "report.xlsx")
-    sheet, some = book[SHEET], EDITED
+    sheet, some = book[CALCULATOR_SHEET], EDITED
     for name in ("ranks", "bytes", "segment", "fan_out", "height"):
         sheet[place(sheet, name)] = getattr(some, name)
-    for at, count in enumerate([*some.fan_outs, *[0] * (LEVELS - len(some.fan_outs))], 1):
+    for at, count in enumerate([*some.fan_outs, *[0] * (MAX_TREE_LEVELS - len(some.fan_outs))], 1):
         sheet[place(sheet, f"fan_out_{at}")] = count
     book.save(folder / "report.xlsx")
     names = ("bulk", "report")
@@ -114,7 +114,7 @@ def test_libreoffice_computes_our_predictions(cases, recalculated):
 
 
 def test_a_reader_changes_a_job_and_predictions_follow(recalculated):
-    (_, sets), sheet = recalculated, recalculated[0]["report"][SHEET]
+    (_, sets), sheet = recalculated, recalculated[0]["report"][CALCULATOR_SHEET]
     rows = [[cell.value for cell in row] for row in sheet.iter_rows(max_col=9)]
     head = next(number for number, row in enumerate(rows) if row[:2] == ["model", "operation"])
     titles = {"Hockney": "hockney", "LogP": "logp", "LogGP": "loggp", "TAN": "tan", "LoP": "lop", "τ–Lop": "taulop"}
@@ -134,8 +134,8 @@ def test_a_reader_changes_a_job_and_predictions_follow(recalculated):
     bounds = {row[3]: row[2] for row in rows if row[0] == "gather, cluster"}
     wanted = bounds_wanted(by_name["cluster"], EDITED)
     wanted |= {"through": 100 * wanted["through"]} if "through" in wanted else {}
-    assert {BOUNDS[name] for name in wanted} <= set(bounds)
-    assert all(close(bounds[BOUNDS[name]], value) for name, value in wanted.items())
+    assert {BOUND_TITLES[name] for name in wanted} <= set(bounds)
+    assert all(close(bounds[BOUND_TITLES[name]], value) for name, value in wanted.items())
 
 
 def test_why_a_family_is_left_out():
@@ -145,7 +145,7 @@ def test_why_a_family_is_left_out():
     forms = {names.get(key, key): form for key, form in measured.forms.items()}
     several, refused = select_calculable([replace(measured, values=renamed, forms=forms)])
     assert not several
-    assert "from node type to node type" in refused["taulop"]
+    assert "differ between node types" in refused["taulop"]
 
 
 def test_ranks_of_one_node_and_ranks_of_many_are_both_tried():

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.reports.workbooks import HEADS
+from commodel.reports.workbooks import HEADERS
 
 JSON = "--format", "json"
 
@@ -98,7 +98,7 @@ def test_a_workbook_has_the_differences_of_its_results(folder, slower, tmp_path)
 )
 def test_a_workbook_that_is_no_report_is_refused_in_one_line(tmp_path, edit, said):
     head, value = edit
-    row = dict.fromkeys(HEADS.values(), 1) | {head: value}
+    row = dict.fromkeys(HEADERS.values(), 1) | {head: value}
     book = openpyxl.Workbook()
     book.active.title = "Comparison" if head else "Other"
     for line in zip(*((head, value) for head, value in row.items() if value is not None), strict=True):

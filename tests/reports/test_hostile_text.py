@@ -14,7 +14,7 @@ from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.reports import build_report, write_xlsx
 from commodel.reports.elements import to_plain_value
 from commodel.reports.html.page import format_page
-from commodel.reports.sections.provenance_tables import RESULTS
+from commodel.reports.sections.provenance_tables import RESULTS_KEY
 from commodel.results.provenance import ExperimentProvenance
 from commodel.results.raw_samples import TEXT_COLUMNS, tabulate_unmeasured
 
@@ -56,7 +56,7 @@ def hostile_inputs(comparison, text):
         "families": {text: dict.fromkeys(("title", "equation", "ignores", "citation"), text)},
         "unmeasured": tabulate_unmeasured([gap, gap | {"kind": "probe"}]),
         "containers": {"boxed " + text: box, text: box},
-        "traces": ExperimentProvenance({text: text}, (tried,), {text: text}, {RESULTS: text}),
+        "traces": ExperimentProvenance({text: text}, (tried,), {text: text}, {RESULTS_KEY: text}),
     }
 
 

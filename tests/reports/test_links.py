@@ -14,7 +14,7 @@ from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
 from commodel.reports import build_report, build_stored_report, write_xlsx
 from commodel.reports.elements import make_raw_link
 from commodel.reports.html.page import format_page
-from commodel.reports.sections.provenance_tables import RESULTS
+from commodel.reports.sections.provenance_tables import RESULTS_KEY
 from commodel.reports.stored_results import find_relative_results
 from commodel.reports.verify import verify_workbook
 from commodel.results.provenance import ExperimentProvenance
@@ -138,7 +138,7 @@ def test_the_way_to_the_results_ends_at_the_project():
 
 def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
     """What a received workbook says of the way is taken for the one that it is laid beside."""
-    tools = {RESULTS: "http://example.org/results"}
+    tools = {RESULTS_KEY: "http://example.org/results"}
     write_xlsx(build_report(small, experiment="e", traces=ExperimentProvenance({}, (), {}, tools)), tmp_path / "e.xlsx")
     assert all(target is None for _, _, target in linked(tmp_path / "e.xlsx", "Comparison"))
 

@@ -168,7 +168,7 @@ def test_every_shade_has_its_rule(value):
 
 
 def test_crowded_charts_are_thinned_with_a_word(report, monkeypatch, parse):
-    monkeypatch.setattr(specifications, "MOST_DOTS", 100)
+    monkeypatch.setattr(specifications, "MAX_DOTS", 100)
     text = format_page(replace(report, sections=report.sections[:1]))
     assert "points drawn; the workbook&#39;s chart has all." in text
     parse(text)

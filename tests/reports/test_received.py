@@ -24,7 +24,7 @@ from commodel.reports import write_xlsx
 from commodel.reports.elements import Report, Section
 from commodel.reports.received_workbooks import open_received, read_changed_sets, read_sheet_rows
 from commodel.reports.xlsx.calculator.families import FORMULAS
-from commodel.reports.xlsx.calculator.sheet import SHEET, TABLE
+from commodel.reports.xlsx.calculator.sheet import CALCULATOR_SHEET, SAMPLES_TITLE
 
 
 def pack(path, parts):
@@ -157,7 +157,7 @@ def book_path(calculator, tmp_path):
 def changed(path, family, name, column, value):
     """`column`: × factor is 5, instead 6."""
     book = openpyxl.load_workbook(path)
-    rows = list(book[SHEET].iter_rows())
+    rows = list(book[CALCULATOR_SHEET].iter_rows())
     (row,) = (row for row in rows if row[0].value == family and row[1].value == name)
     row[column - 1].value = value
     book.save(path)
@@ -193,20 +193,20 @@ def test_a_factor_and_a_replaced_value_are_used_and_listed(book_path):
 
 def test_a_table_is_read_back_cell_by_cell(book_path):
     book = openpyxl.load_workbook(book_path)
-    sheet = book[SHEET]
-    (head,) = (row for row in sheet.iter_rows() if str(row[1].value).endswith(TABLE))
+    sheet = book[CALCULATOR_SHEET]
+    (head,) = (row for row in sheet.iter_rows() if str(row[1].value).endswith(SAMPLES_TITLE))
     assert sheet.cell(head[0].row + 2, 2).value == 1  # bytes; level 2 stands in the fourth column
     sheet.cell(head[0].row + 2, 4).value = 123
     book.save(book_path)
     after = next(parameters for parameters in read_changed_sets(book_path) if parameters.family == "taulop")
-    function = head[1].value.removesuffix(TABLE)
+    function = head[1].value.removesuffix(SAMPLES_TITLE)
     assert after.values[f"{function}.1x2"].value == pytest.approx(123e-6, rel=1e-12)
     assert describe_changes(after).count("=") == 1
 
 
 def test_what_is_no_number_names_sheet_and_cell(book_path):
     row = changed(book_path, "LogGP", "L", 5, "twice")
-    with pytest.raises(UserError, match=f"reports.xlsx: {SHEET}!E{row}: found 'twice', wanted a number"):
+    with pytest.raises(UserError, match=f"reports.xlsx: {CALCULATOR_SHEET}!E{row}: found 'twice', wanted a number"):
         read_changed_sets(book_path)
 
 
@@ -215,7 +215,7 @@ def test_of_several_platforms_one_is_named(tmp_path):
     with pytest.raises(UserError, match=r"has a, b: name one of them, as two\.xlsx#a"):
         read_changed_sets(path)
     changed_b = openpyxl.load_workbook(path)
-    sheet = changed_b[f"{SHEET} b"]
+    sheet = changed_b[f"{CALCULATOR_SHEET} b"]
     (row,) = (row for row in sheet.iter_rows() if (row[0].value, row[1].value) == ("LogGP", "L"))
     row[4].value = 3
     changed_b.save(path)

@@ -278,9 +278,9 @@ def test_beyond_eight_colours_the_dots_have_another_shape(tmp_path):
 
 def test_tables_too_large_for_a_sheet_are_in_a_file(report, comparison, tmp_path, monkeypatch):
     for module in (xlsx, layout):
-        monkeypatch.setattr(module, "LONGEST_TABLE", 700)
-    monkeypatch.setattr(layout, "ROWS_SHOWN", 50)
-    monkeypatch.setattr(layout, "PIECE", 400)
+        monkeypatch.setattr(module, "MAX_TABLE_ROWS", 700)
+    monkeypatch.setattr(layout, "LONG_TABLE_SHOWN_ROWS", 50)
+    monkeypatch.setattr(layout, "PARQUET_PIECE_ROWS", 400)
     path, beside = write_xlsx(report, tmp_path / "large.xlsx")
     assert beside == tmp_path / "comparison.parquet"
     sheet = openpyxl.load_workbook(path)["Comparison"]

@@ -159,7 +159,7 @@ def test_each_change_is_shown_once(campaign, monkeypatch):
             write_json(folder / "state.json", {"attempts": [attempt(began, ended=time.time(), outcome="error: x")]})
 
     monkeypatch.chdir(campaign.folder.parents[1])
-    monkeypatch.setattr("commodel.cli.run.STATUS_INTERVAL", 7.0)
+    monkeypatch.setattr("commodel.cli.run.STATUS_INTERVAL_S", 7.0)
     monkeypatch.setattr(time, "sleep", later)
     watched = CliRunner().invoke(main, ["status", "e", "--watch"], catch_exceptions=False)
     assert looks == [7.0] * 3

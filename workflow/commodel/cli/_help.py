@@ -13,11 +13,11 @@ import click
 
 from commodel.errors import find_similar_name, make_printable
 
-MAX_NAMES = 26  # characters; an option with longer names and metavar has its text on the next line
-BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # of a number; help omits them, errors have them
-RANGE = re.compile(rf"; {BOUNDS}(?=\]$)|  \[{BOUNDS}\]$")
+MAX_NAMES_LENGTH = 26  # characters of names and metavar; with longer ones, the text is on the next line
+NUMBER_BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # range of a number; the help omits it, errors state it
+HELP_RANGE = re.compile(rf"; {NUMBER_BOUNDS}(?=\]$)|  \[{NUMBER_BOUNDS}\]$")
 EVERY_OPTION = "commodel.every_option"  # key of a click context for --help-all
-WIDTH = 76  # characters of the line of an example, without its indentation of two columns
+EXAMPLE_WIDTH = 76  # characters of a line of an example, without its indentation
 
 
 def make_option_group(title: str, *options: Callable, folded: bool = False) -> Callable[[Callable], Callable]:
@@ -75,20 +75,22 @@ class HelpPage:
         folded = {} if ctx.meta.get(EVERY_OPTION) else {name: all(map(_is_folded, groups[name])) for name in groups}
         shown: dict[str, list[tuple[str, str]]] = {"Arguments": [*self.arguments.items()]} if self.arguments else {}
         shown |= {name: [*map(describe_option, groups[name])] for name in groups if not folded.get(name)}
-        width = max(len(names) for records in shown.values() for names, _ in records if len(names) <= MAX_NAMES)
+        width = max(len(names) for records in shown.values() for names, _ in records if len(names) <= MAX_NAMES_LENGTH)
         for title, records in shown.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{names:{width}}", text) for names, text in records], MAX_NAMES)
+                formatter.write_dl([(f"{names:{width}}", text) for names, text in records], MAX_NAMES_LENGTH)
         if any(folded.values()):
             with formatter.section("More options, explained by --help-all"):
                 names = {title: [option.opts[-1] for option in groups[title]] for title in groups if folded[title]}
-                formatter.write_dl([(f"{title:{width}}", " ".join(group)) for title, group in names.items()], MAX_NAMES)
+                formatter.write_dl(
+                    [(f"{title:{width}}", " ".join(group)) for title, group in names.items()], MAX_NAMES_LENGTH
+                )
 
 
 def describe_option(option: click.Option) -> tuple[str, str]:
     """Return the names of an option with its metavar, and its text without the bounds of numbers."""
     names, text = option.get_help_record(click.Context(click.Command("")))
-    return names, RANGE.sub("", text)
+    return names, HELP_RANGE.sub("", text)
 
 
 def _is_folded(parameter: click.Parameter) -> bool:
@@ -99,7 +101,7 @@ def wrap_command(text: str) -> list[str]:
     """Return the lines of a command as a shell reads them, broken before options."""
     lines = [""]
     for piece in re.split(r"(?= -)", text):
-        if len(lines[-1]) + len(piece) > WIDTH - 2 and lines[-1].strip():
+        if len(lines[-1]) + len(piece) > EXAMPLE_WIDTH - 2 and lines[-1].strip():
             lines[-1] += " \\"
             lines.append("   ")
         lines[-1] += piece

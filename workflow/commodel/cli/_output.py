@@ -1,8 +1,8 @@
 """The output of verbs: an answer, rows as a table (or as JSON or CSV for programs), and notes; progress lines; logs of
 workflow jobs.
 
-Progress of long work is one line that is rewritten on a terminal, plain lines elsewhere, nothing with -q. As a job of
-Snakemake a verb prints to the terminal as usual, and also to the log of the job.
+Progress of long work is a line that is rewritten on a terminal, plain lines elsewhere, nothing with -q. A verb that
+runs as a job of Snakemake prints to the terminal as usual, and also to the log of the job.
 """
 
 import csv
@@ -28,8 +28,8 @@ Rows = Sequence[Mapping[str, object]]
 
 
 MAX_WIDTH = 100  # columns of a table, also where it is piped
-MIN_WRAP_WIDTH = 14  # columns of a text that is wrapped within its column
-MAX_NOTES = 5  # without --verbose
+MIN_WRAP_WIDTH = 14  # a column with wrapped texts is not narrower, in characters
+MAX_NOTES = 5  # notes printed without --verbose
 TIME_SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}
 
 
@@ -43,51 +43,57 @@ def find_table_width() -> int:
 def format_table(rows: Rows, seconds: Sequence[str] = (), fold: bool = False) -> str:
     """Return rows as aligned columns, numbers to the right.
 
-    Columns named in `seconds` hold times, which get one unit in the head. With `fold`, columns with one value are in a
-    line above. If columns do not fit, their texts are wrapped; if that is not enough, rows are upright.
+    Columns named in `seconds` hold times, which are shown in one unit, named in the header.
+    With `fold`, columns with one value are in a line above the table. If columns do not fit, their texts are wrapped;
+    if that is not enough, each row becomes lines of a name and its value.
     """
     if not rows:
         return ""
-    room, caption = find_table_width(), ""
+    max_width, caption = find_table_width(), ""
     scaled = scale_times(rows, seconds)
-    if len(rows) > 1 and (fold or _find_excess_width(scaled, room) > 0):
+    if len(rows) > 1 and (fold or _find_excess_width(scaled, max_width) > 0):
         scaled, caption = fold_columns(scaled)
     names = list(scaled[0])
     texts = [[_format_cell(row[name]) for name in names] for row in scaled]
     kinds = [{type(row[name]) for row in scaled} for name in names]
     right = [kind != {type(None)} and not any(issubclass(entry, str) for entry in kind) for kind in kinds]
-    widths, fits = fit_widths(names, texts, right, room)
-    above = [*textwrap.wrap(caption, room), ""] if caption else []
+    widths, fits = fit_widths(names, texts, right, max_width)
+    caption_lines = [*textwrap.wrap(caption, max_width), ""] if caption else []
     if not fits:
-        return "\n".join([*above, "\n\n".join(_format_upright(names, row, room) for row in texts)])
+        return "\n".join([*caption_lines, "\n\n".join(_format_upright(names, row, max_width) for row in texts)])
     lines = [line for cells in [names, *texts] for line in _wrap_row(cells, widths, right)]
-    return "\n".join([*above, *lines])
+    return "\n".join([*caption_lines, *lines])
 
 
-def _find_excess_width(rows: Rows, room: int) -> int:
+def _find_excess_width(rows: Rows, max_width: int) -> int:
     widths = [max(len(name), *(len(_format_cell(row[name])) for row in rows)) for name in rows[0]]
-    return sum(widths) + 2 * (len(widths) - 1) - room
+    return sum(widths) + 2 * (len(widths) - 1) - max_width
 
 
 def fit_widths(
-    names: Sequence[str], texts: Sequence[Sequence[str]], right: Sequence[bool], room: int
+    names: Sequence[str], texts: Sequence[Sequence[str]], right: Sequence[bool], max_width: int
 ) -> tuple[list[int], bool]:
     """Return column widths, and whether all columns fit. Headings are wrapped first, then texts at blanks, words last.
 
     Numbers, which are in the columns of `right`, are never wrapped.
     """
     columns = list(zip(*texts, strict=True))
-    cells = [max(map(len, column)) for column in columns]
-    words = [max((len(word) for text in column for word in text.split()), default=0) for column in columns]
-    heads = [max((len(word) for word in name.split()), default=0) for name in names]
-    widths = [max(len(name), cell) for name, cell in zip(names, cells, strict=True)]
-    at_blanks = [cell if number else min(cell, word) for cell, word, number in zip(cells, words, right, strict=True)]
-    anywhere = [cell if number else min(cell, MIN_WRAP_WIDTH) for cell, number in zip(cells, right, strict=True)]
-    excess = sum(widths) + 2 * (len(widths) - 1) - room
-    for least in (cells, at_blanks, anywhere):
-        floors = [max(pair) for pair in zip(least, heads, strict=True)]
-        while excess > 0 and (wide := [at for at, width in enumerate(widths) if width > floors[at]]):
-            widths[max(wide, key=lambda at: widths[at])] -= 1
+    text_widths = [max(map(len, column)) for column in columns]
+    longest_words = [max((len(word) for text in column for word in text.split()), default=0) for column in columns]
+    heading_words = [max((len(word) for word in name.split()), default=0) for name in names]
+    widths = [max(len(name), cell) for name, cell in zip(names, text_widths, strict=True)]
+    wrapped_at_blanks = [
+        cell if number else min(cell, word)
+        for cell, word, number in zip(text_widths, longest_words, right, strict=True)
+    ]
+    wrapped_anywhere = [
+        cell if number else min(cell, MIN_WRAP_WIDTH) for cell, number in zip(text_widths, right, strict=True)
+    ]
+    excess = sum(widths) + 2 * (len(widths) - 1) - max_width
+    for minimum in (text_widths, wrapped_at_blanks, wrapped_anywhere):
+        min_widths = [max(pair) for pair in zip(minimum, heading_words, strict=True)]
+        while excess > 0 and (wider := [at for at, width in enumerate(widths) if width > min_widths[at]]):
+            widths[max(wider, key=lambda at: widths[at])] -= 1
             excess -= 1
     return widths, excess <= 0
 
@@ -112,7 +118,7 @@ def fold_columns(rows: Rows) -> tuple[list[dict], str]:
 
 
 def scale_times(rows: Rows, names: Sequence[str]) -> list[dict]:
-    """Return the rows with times of three digits in the unit of their median, which heads name: `time [µs]`."""
+    """Return the rows with times of three digits in the unit of their median, which the header has: `time [µs]`."""
     times = sorted(abs(row[name]) for row in rows for name in names if isinstance(row.get(name), float) and row[name])
     times = [time for time in times if time < float("inf")]
     median = times[len(times) // 2] if times else 1.0
@@ -149,12 +155,12 @@ def _wrap_line(text: str, indent: str = "") -> str:
     return "\n".join(textwrap.wrap(text, find_table_width(), subsequent_indent=indent, break_on_hyphens=False))
 
 
-def _format_upright(names: Sequence[str], texts: Sequence[str], room: int) -> str:
+def _format_upright(names: Sequence[str], texts: Sequence[str], max_width: int) -> str:
     """Return a row as lines of a name and its value, without empty values."""
     margin = max(map(len, names)) + 2
-    named = [(name, text) for name, text in zip(names, texts, strict=True) if text not in ("", "-")]
-    wide = max(20, room - margin)
-    pieces = [(name, textwrap.wrap(text, wide, break_on_hyphens=False) or [""]) for name, text in named]
+    filled = [(name, text) for name, text in zip(names, texts, strict=True) if text not in ("", "-")]
+    value_width = max(20, max_width - margin)
+    pieces = [(name, textwrap.wrap(text, value_width, break_on_hyphens=False) or [""]) for name, text in filled]
     return "\n".join(
         f"{'' if at else name:{margin}}{piece}".rstrip() for name, lines in pieces for at, piece in enumerate(lines)
     )
@@ -223,22 +229,22 @@ class ProgressLine:
 
     def __init__(self, quiet: bool):
         self.quiet, self.live = quiet, can_rewrite_line()
-        self.shown, self.when = "", 0.0
+        self.last_text, self.last_time = "", 0.0
 
     def show_progress(self, text: str, last: bool = False) -> None:
         """Show a line that the next one replaces; the `last` one stays."""
         if last and not self.quiet:
             self.clear()
             click.echo(text, file=sys.stderr)
-        if last or self.quiet or text == self.shown:
+        if last or self.quiet or text == self.last_text:
             return
         if self.live:
             click.echo(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", file=sys.stderr, nl=False)
-        elif time.monotonic() - self.when >= LOG_LINE_INTERVAL or not self.when:
+        elif time.monotonic() - self.last_time >= LOG_LINE_INTERVAL or not self.last_time:
             click.echo(text, file=sys.stderr)
         else:
             return
-        self.shown, self.when = text, time.monotonic()
+        self.last_text, self.last_time = text, time.monotonic()
 
     def show_message(self, text: str) -> None:
         """Print a line that stays."""
@@ -246,19 +252,19 @@ class ProgressLine:
         click.echo(text, file=sys.stderr)
 
     def clear(self) -> None:
-        if self.live and self.shown:
+        if self.live and self.last_text:
             click.echo("\r\x1b[K", file=sys.stderr, nl=False)
-            self.shown = ""
+            self.last_text = ""
 
 
 def count_progress(items: Sequence[Item], activity: str) -> Iterator[Item]:
     """Yield the items unchanged. If they take long, a line on the terminal counts those done."""
-    line, due = ProgressLine(quiet=not can_rewrite_line()), time.monotonic() + PROGRESS_DELAY
+    line, next_update = ProgressLine(quiet=not can_rewrite_line()), time.monotonic() + PROGRESS_DELAY
     try:
         for number, item in enumerate(items):
-            if time.monotonic() >= due:
+            if time.monotonic() >= next_update:
                 line.show_progress(f"{activity}: {number:,} of {len(items):,}")
-                due = time.monotonic() + REFRESH_INTERVAL
+                next_update = time.monotonic() + REFRESH_INTERVAL
             yield item
     finally:
         line.clear()

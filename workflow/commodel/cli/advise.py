@@ -266,8 +266,8 @@ def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
     best = row is rows[0]
     excess = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
     excess = "best" if best else "0" if row["behind"] < EQUAL_TIME_TOLERANCE else excess
-    streams = any(entry["period"] == entry["period"] for entry in rows)
-    front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
+    has_streams = any(entry["period"] == entry["period"] for entry in rows)
+    has_front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
     return (
         {
             "alternative": row["alternative"],
@@ -279,8 +279,8 @@ def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
             "slower by [%]": excess,
             "regret [%]": float(f"{100 * row['regret']:.2g}"),
         }
-        | ({"between waves": row["period"]} if streams else {})
-        | ({"front": "*" if row["front"] else ""} if front else {})
+        | ({"between waves": row["period"]} if has_streams else {})
+        | ({"front": "*" if row["front"] else ""} if has_front else {})
     )
 
 
@@ -308,10 +308,10 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     else:
         default_time = f"; MPI default: {named}" if named else ""
         lines.append(f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time}).")
-    close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
-    if close:
-        more_text = f" and {len(close) - MAX_NAMED} more" if len(close) > MAX_NAMED else ""
-        lines.append(f"Statistically tied with it: {', '.join(map(_shorten_layout, close[:MAX_NAMED]))}{more_text}.")
+    tied = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
+    if tied:
+        more_text = f" and {len(tied) - MAX_NAMED} more" if len(tied) > MAX_NAMED else ""
+        lines.append(f"Statistically tied with it: {', '.join(map(_shorten_layout, tied[:MAX_NAMED]))}{more_text}.")
     fastest = rows.sort_values("period", kind="stable").iloc[0]
     if fastest["period"] * MIN_STREAM_GAIN < best["period"]:
         gain = best["period"] / fastest["period"]
@@ -325,9 +325,13 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     weights = [(name, weight) for side in advice.weights.values() for name, weight in side.items()]
     if verbose or len(advice.weights) > 1:
         return [*lines, *notes, f"Weights of models: {describe_weights(advice)}."]
-    heavy = sorted((entry for entry in weights if entry[1].weight > MIN_WEIGHT), key=lambda entry: -entry[1].weight)
-    named = ", ".join(f"{name} {100 * weight.weight:.0f} %" for name, weight in heavy)
-    small_weights = f"; {len(weights) - len(heavy)} others at most 1 % each" if len(weights) > len(heavy) else ""
+    named_weights = sorted(
+        (entry for entry in weights if entry[1].weight > MIN_WEIGHT), key=lambda entry: -entry[1].weight
+    )
+    named = ", ".join(f"{name} {100 * weight.weight:.0f} %" for name, weight in named_weights)
+    small_weights = (
+        f"; {len(weights) - len(named_weights)} others at most 1 % each" if len(weights) > len(named_weights) else ""
+    )
     return [*lines, *notes, f"Weights of models: {named}{small_weights}."]
 
 

@@ -75,25 +75,25 @@ def calibrate(platform, experiment, params, setting, count, check_count, nodes, 
     source = read_source(Path("results"), platform, experiment, params)
     if source.results:
         click.echo(f"predictions: {source.results.folder}, platform {source.platform}", err=True)
-    requested = RecalibrationRequest.of(source, platform, setting, count, check_count, nodes)
-    folder = choose_folder(source, requested, out)
-    used, check_times = measure_witnesses(source, requested, make_progress_printer(quiet))
-    calibrations, complaints = recalibrate(source.sets, used, check_times, requested.setting, source.errors)
+    request = RecalibrationRequest.of(source, platform, setting, count, check_count, nodes)
+    folder = choose_folder(source, request, out)
+    fit_times, check_times = measure_witnesses(source, request, make_progress_printer(quiet))
+    calibrations, complaints = recalibrate(source.sets, fit_times, check_times, request.setting, source.errors)
     for complaint in complaints.values():
         click.echo(f"commodel: left out: {complaint}", err=True)
     if not calibrations:
         raise UserError("no parameter set could be recalibrated to this allocation")
     if style == "table":
-        seconds = sum(entry.seconds for entry in (*used, *check_times))
+        seconds = sum(entry.seconds for entry in (*fit_times, *check_times))
         best = min(calibrations, key=lambda entry: entry.after if entry.after == entry.after else inf)
         errors = f" (mean error μ {best.before:.3g} before, {best.after:.3g} after)" if best.checked else ""
-        points = f"factors from {len(used)} points, errors at {len(check_times)} held-out points"
+        points = f"factors from {len(fit_times)} points, errors at {len(check_times)} held-out points"
         notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
         answer = f"{len(calibrations)} models are adapted to this allocation; best: {best.moved.family}{errors}."
         print_answer(answer, format_table([_make_factor_row(entry, style) for entry in calibrations]), notes)
     else:
         print_rows([_make_factor_row(entry, style) for entry in calibrations], style)
-    write_recalibration(source, requested, used, check_times, calibrations, folder)
+    write_recalibration(source, request, fit_times, check_times, calibrations, folder)
     click.echo(f"sets: {folder}", err=True)
 
 
@@ -106,13 +106,11 @@ def _make_factor_row(entry: Calibrated, style: str) -> dict[str, object]:
         return {"model": entry.moved.family, **factors, **errors}
     from commodel.api.calibration import record_factors
 
-    recorded = record_factors(entry)
-    flat = {
-        f"{name}_{end}": getattr(getattr(recorded, name), end) if getattr(recorded, name).known else None
+    record = record_factors(entry)
+    factor_columns = {
+        f"{name}_{end}": getattr(getattr(record, name), end) if getattr(record, name).known else None
         for name in ("latency", "per_byte")
         for end in ("value", "low", "high")
     }
-    columns = {
-        name: getattr(recorded, name) for name in ("together", "points", "scatter", "before", "after", "checked")
-    }
-    return {"family": entry.moved.family, **flat, **columns}
+    columns = {name: getattr(record, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
+    return {"family": entry.moved.family, **factor_columns, **columns}

@@ -134,25 +134,25 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     unless the format is for programs. Baselines have a table of their own."""
     if style != "table":
         group_columns = ["family", "operation", "kind", "alternative"]
-        plain = [
+        records = [
             _make_plain_row(row, baseline)
             for part, baseline in ((rows, False), (baselines, True))
             for row in _summarize_errors(part, group_columns)
         ]
-        plain += [_make_plain_row(row, row["baseline"]) for row in choices.to_dict("records")]
-        print_rows(plain, style)
+        records += [_make_plain_row(row, row["baseline"]) for row in choices.to_dict("records")]
+        print_rows(records, style)
         return
     best = min(_summarize_errors(rows, ["family"]), key=lambda row: row["mu_median"])
     count = rows["family"].nunique()
     answer = f"{f'Best of {count} models: ' if count > 1 else ''}{best['family']}, median error μ "
     answer += f"{best['mu_median']:.4g} and mean {best['mu_mean']:.4g} at {best['points']} held-out points."
     if rows["family"].nunique() == 1:
-        every = ["operation", "kind", "alternative"]
+        alternative_columns = ["operation", "kind", "alternative"]
         parts = [
             format_table(
                 [
                     _make_detailed_row(row)
-                    for group_columns in (every, ["family"])
+                    for group_columns in (alternative_columns, ["family"])
                     for row in _summarize_errors(rows, group_columns)
                 ]
             )
@@ -164,8 +164,8 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
         parts.append("Baselines, without a model of communication:\n" + format_table(lines))
     if len(choices):
         ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable").to_dict("records")
-        chosen = format_table([_make_choice_row(row) for row in ordered])
-        parts.append("Alternatives chosen among held-out points, and their time over the fastest:\n" + chosen)
+        choice_table = format_table([_make_choice_row(row) for row in ordered])
+        parts.append("Alternatives chosen among held-out points, and their time over the fastest:\n" + choice_table)
     print_answer(answer, "\n\n".join(parts), NOTES)
 
 

@@ -66,8 +66,8 @@ def predict_kernel(
     from commodel.api.recommendations import describe_evidence_folder, find_evidence
     from commodel.patterns.points import make_point
 
-    if name != "summa" and (wrong := [key for key in ("iteration", "overlapped") if parameters[key] is not None]):
-        raise UserError(f"--{wrong[0]} has a meaning only with --kernel summa; leave it out")
+    if name != "summa" and (unusable := [key for key in ("iteration", "overlapped") if parameters[key] is not None]):
+        raise UserError(f"--{unusable[0]} has a meaning only with --kernel summa; leave it out")
     if speeds and not parameters["overlapped"]:
         raise UserError("--speeds has a meaning only with --overlapped; leave it out")
     style = choose_style(style, out, STYLES)
@@ -80,8 +80,8 @@ def predict_kernel(
     combination |= {"layout": layout} if layout else {}
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
     point = make_point(evidence.setting, combination)
-    with add_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), show_waiting("predicting"):
-        predicted = KernelPredictions.of(at_their_speeds, evidence.sets)
+    with add_speeds(point, speeds, evidence.setting) as (point_with_speeds, declared), show_waiting("predicting"):
+        predicted = KernelPredictions.of(point_with_speeds, evidence.sets)
     predicted = replace(predicted, point=point, simulated=predicted.simulated or declared)
     if style == "xlsx":
         from commodel.reports.workbooks import write_kernel
@@ -99,16 +99,18 @@ def predict_kernel(
 
 
 def _format_prediction_table(predicted: KernelPredictions) -> str:
-    finite = [row for row in predicted.rows if row["seconds"] is not None]
-    ends = [select(finite, key=lambda row: row["seconds"]) for select in (min, max)] if finite else []
-    times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in ends)
+    predicted_rows = [row for row in predicted.rows if row["seconds"] is not None]
+    extremes = (
+        [select(predicted_rows, key=lambda row: row["seconds"]) for select in (min, max)] if predicted_rows else []
+    )
+    times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in extremes)
     first, *notes = predicted.sentences
     parts = [format_table([_make_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
     if predicted.slowest_iterations:
         rows = [row | {"share": round(100 * row["share"])} for row in predicted.slowest_iterations]
         shown = [{"share [%]" if name == "share" else name: value for name, value in row.items()} for row in rows]
         parts.append("Slowest iterations, time over all models:\n" + format_table(shown, ("median", "least", "most")))
-    answer = f"Communication takes {times}." if finite else "No model has a prediction."
+    answer = f"Communication takes {times}." if predicted_rows else "No model has a prediction."
     return format_answer(answer, "\n\n".join(parts), [first, *notes])
 
 
@@ -198,21 +200,23 @@ def partition(
         read_process_speeds,
     )
 
-    share = parse_fraction(within)
+    tolerance = parse_fraction(within)
     processes = locate_processes(layout, platform, ranks)
     if measure:
         computed = Kernel(kernel, block if kernel == "gemm" else 1)
-        processes, tiling, how = balance_measuring(processes, computed, blocks, share, make_progress_printer(False))
+        processes, tiling, method_text = balance_measuring(
+            processes, computed, blocks, tolerance, make_progress_printer(False)
+        )
     else:
         processes = read_process_speeds(processes, speeds, kernel, interpolation)
         if source:
-            tiling, how = read_partition_input(source), f"{source}"
+            tiling, method_text = read_partition_input(source), f"{source}"
             if tiling.ranks != len(processes.kinds):
                 raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=source)
         else:
             with show_waiting("balancing"):
-                tiling, how = balance_partition(processes, blocks, method, share)
-    result = Partition(kernel, how, interpolation, processes, tiling)
+                tiling, method_text = balance_partition(processes, blocks, method, tolerance)
+    result = Partition(kernel, method_text, interpolation, processes, tiling)
     if style == "xlsx":
         import pandas as pd
 
@@ -239,8 +243,8 @@ def read_partition_input(path: Path) -> Rectangles:
     columns = [np.array(edited.columns[name], dtype=np.int64) for name in PARTITION_COLUMNS[1:]]
     x, y, width, height = columns
     tiling = Rectangles(*columns, int(max((x + width).max(), (y + height).max())))
-    if mistake := find_tiling_error(tiling):
-        raise edited.error(mistake[1], mistake[0])
+    if tiling_error := find_tiling_error(tiling):
+        raise edited.error(tiling_error[1], tiling_error[0])
     return tiling
 
 
@@ -275,13 +279,13 @@ def _format_partition(result: Partition, style: str) -> str:
 def _describe_partition(result: Partition) -> list[str]:
     summary = result.summary
     side, unit = summary["side"], UNIT_NAMES[result.kernel]
-    where = f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
-    work = f"{result.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {where}"
+    platform_text = f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
+    kernel = f"{result.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {platform_text}"
     count, perimeters = summary["iterations"], summary["half_perimeters"]
     ratio = perimeters / summary["squares"]
-    all_of_them = f", {format_seconds(summary['total'])} in all {count}" if count > 1 else ""
+    total = f", {format_seconds(summary['total'])} in all {count}" if count > 1 else ""
     lines = [
-        f"{work}, by {result.method}: {format_seconds(summary['seconds'])} of computation an iteration{all_of_them}.",
+        f"{kernel}, by {result.method}: {format_seconds(summary['seconds'])} of computation an iteration{total}.",
         f"The slowest process takes {100 * summary['imbalance']:.2g} % longer than the mean.",
         f"Half perimeters: {perimeters} {unit}s, {ratio:.3f} times those of squares of these areas.",
     ]
@@ -438,22 +442,25 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
     from commodel.advice.configurations import find_fastest
     from commodel.predictions.validity import ValidityKind
 
-    best, computes = configurations[0], find_fastest(configurations)
+    best, computing = configurations[0], find_fastest(configurations)
 
-    def text(entry: Configuration) -> str:
+    def format_sum(entry: Configuration) -> str:
         parts = entry.computation, entry.communication[family]
         return f"{format_seconds(entry.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
 
-    lines = [f"Fastest, communication included: {_name_layout(best)}, {text(best)} (by {family})."]
+    lines = [f"Fastest, communication included: {_name_layout(best)}, {format_sum(best)} (by {family})."]
     if flags := Counter(
         row.validity[family] for row in configurations if row.validity[family] != ValidityKind.VALID.value
     ):
         (flag, _), number = flags.most_common(1)[0], flags.total()
         lines.append(f"{number} of {len(configurations)} predictions of {family} are flagged: {flag}.")
-    if computes is best:
+    if computing is best:
         return [*lines, "It computes fastest, too."]
-    ratio = computes.total(family) / best.total(family)
-    return [*lines, f"Fastest computation: {_name_layout(computes)}, {text(computes)}: {ratio:.2f} times as long."]
+    ratio = computing.total(family) / best.total(family)
+    return [
+        *lines,
+        f"Fastest computation: {_name_layout(computing)}, {format_sum(computing)}: {ratio:.2f} times as long.",
+    ]
 
 
 def _describe_regrets(measured: list[Configuration]) -> list[str]:
@@ -464,14 +471,18 @@ def _describe_regrets(measured: list[Configuration]) -> list[str]:
     shortest = min(measured, key=lambda entry: entry.measured.total)
     choices = {"Communication included": measured[0], "By computation alone": find_fastest(measured)}
 
-    def text(how: str, choice: Configuration) -> str:
-        longer = 100 * (choice.measured.total / shortest.measured.total - 1)
-        computing = (
-            "the fastest of these" if choice is shortest else f"{longer:.2g} % longer than {_name_layout(shortest)}"
+    def describe_choice(label: str, choice: Configuration) -> str:
+        excess_percent = 100 * (choice.measured.total / shortest.measured.total - 1)
+        comparison = (
+            "the fastest of these"
+            if choice is shortest
+            else f"{excess_percent:.2g} % longer than {_name_layout(shortest)}"
         )
-        return f"{how}: {_name_layout(choice)}, measured to take {format_seconds(choice.measured.total)}, {computing}."
+        return (
+            f"{label}: {_name_layout(choice)}, measured to take {format_seconds(choice.measured.total)}, {comparison}."
+        )
 
-    return [text(how, choice) for how, choice in choices.items()]
+    return [describe_choice(label, choice) for label, choice in choices.items()]
 
 
 def measure_kernel_speeds(
@@ -501,9 +512,9 @@ def measure_kernel_speeds(
     if kernel in speeds.kernels and speeds.kernels[kernel].block != computed.block:
         raise UserError(f"found speeds of blocks of {speeds.kernels[kernel].block}, wanted those of {block}", file=out)
     settings = replace(SPEED_MEASURE, precision=parse_fraction(precision), seconds=seconds)
-    areas, share = _parse_size_range(sizes), parse_fraction(within)
+    areas, tolerance = _parse_size_range(sizes), parse_fraction(within)
     processes = locate_processes(layout, platform, ranks)
-    rows = measure_speeds(processes, computed, areas, share, max_sizes, settings, make_progress_printer(quiet))
+    rows = measure_speeds(processes, computed, areas, tolerance, max_sizes, settings, make_progress_printer(quiet))
     write_speeds(out, speeds.joined(kernel, computed.block, rows))
     unit = f"[{UNIT_NAMES[kernel]}s/s]"
     names = (f"size [{UNIT_NAMES[kernel]}s]", f"speed {unit}", f"low {unit}", f"high {unit}")

@@ -44,7 +44,7 @@ def init(folder: Path) -> None:
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in COPIED_FILES}
     texts = {name: text.replace(SCHEMA_COMMENT, f"$schema={ROOT}/workflow/schemas/") for name, text in texts.items()}
     texts |= {".gitignore": GITIGNORE}
-    if not (folder / "workflow" / "Snakefile").exists():  # as snakedeploy leaves it: further files that it needs
+    if not (folder / "workflow" / "Snakefile").exists():  # if it exists, snakedeploy created the project
         texts["Snakefile"] = SNAKEFILE
     if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
         raise UserError("found a file, wanted a folder, or a name for a new one", file=file)
@@ -91,7 +91,7 @@ def doctor(need: str | None) -> None:
     missing = [row["tool"] for row in rows if row["found"] == "missing"]
     answer = f"{len(rows) - len(missing)} of {len(rows)} programs are installed"
     answer += f"; missing: {', '.join(missing)}." if missing else "."
-    notes = [f"Messages between two ranks here: {carrier}."] if (carrier := detect_node_transport()) else []
+    notes = [f"Messages between two ranks here: {transport}."] if (transport := detect_node_transport()) else []
     notes.append(
         f"{os.cpu_count()} cores here: measure with at most {os.cpu_count()} ranks, because MPI libraries busy-wait."
     )

@@ -80,22 +80,24 @@ def print_outcome(results: Results) -> None:
 
     comparison = read_table(results.table("comparison"), COMPARISON)
     rows = tabulate_scores(pd.concat([evaluate_recommended(comparison), comparison], ignore_index=True))
-    first = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
-    named = [(row, f"{row['model']}, mean error μ {row['mean error μ']} on {row['platform']}") for row in first]
-    useful = "; ".join(text for row, text in named if is_useful(row["mean error μ"]))
-    useless = "; ".join(text for row, text in named if not is_useful(row["mean error μ"]))
-    answers = [f"Prediction to use: {useful}."] * bool(useful)
-    answers += [f"No prediction is within a factor of {USEFUL_ERROR:g} on average: best {useless}."] * bool(useless)
+    best_rows = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
+    described = [(row, f"{row['model']}, mean error μ {row['mean error μ']} on {row['platform']}") for row in best_rows]
+    useful_text = "; ".join(text for row, text in described if is_useful(row["mean error μ"]))
+    useless_text = "; ".join(text for row, text in described if not is_useful(row["mean error μ"]))
+    answers = [f"Prediction to use: {useful_text}."] * bool(useful_text)
+    answers += [f"No prediction is within a factor of {MAX_USEFUL_ERROR:g} on average: best {useless_text}."] * bool(
+        useless_text
+    )
     answer = " ".join(answers) or "No point has both a prediction and a measurement."
     anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
     print_answer(answer, format_table(rows), anomalies)
 
 
-USEFUL_ERROR = 2.0  # mean μ of a prediction to use, at most
+MAX_USEFUL_ERROR = 2.0  # highest mean μ of a prediction to use
 
 
 def is_useful(mu: float | str) -> bool:
-    return isinstance(mu, float) and mu <= USEFUL_ERROR
+    return isinstance(mu, float) and mu <= MAX_USEFUL_ERROR
 
 
 def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
@@ -111,7 +113,7 @@ def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
     rows = rows.assign(model=rows["family"] != RECOMMENDED)
     rows = rows.sort_values(["simulated", "platform", "model", "mu_mean", "family"])
 
-    def digits(mu: float) -> float | str:
+    def format_error(mu: float) -> float | str:
         return "∞" if math.isinf(mu) else "-" if math.isnan(mu) else round(float(mu), 3)
 
     return [
@@ -119,16 +121,16 @@ def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
             "platform": f"{row.platform} (simulated)" if row.simulated else row.platform,
             "model": row.family,
             "points": int(row.points),
-            "mean error μ": digits(row.mu_mean),
+            "mean error μ": format_error(row.mu_mean),
             "valid points": int(row.points_valid),
-            "μ of these": digits(row.mu_valid),
+            "μ of these": format_error(row.mu_valid),
             "fastest found": f"{100 * row.right:.0f} % of {int(row.groups)}" if row.groups > 0 else "-",
         }
         for row in rows.itertuples()
     ]
 
 
-STATUS_INTERVAL = 5.0  # seconds
+STATUS_INTERVAL_S = 5.0
 
 
 @click.command(
@@ -163,17 +165,17 @@ def status(experiment: str, watch: bool, style: str) -> None:
         shown = text
         if not watch or progress.has_ended:
             return
-        time.sleep(STATUS_INTERVAL)
+        time.sleep(STATUS_INTERVAL_S)
 
 
 def _format_status_tables(status: Status) -> str:
     from commodel.results.progress import format_status, tabulate_batches, tabulate_platforms
 
-    at_work = f"at work: {status.lock_holder}" if status.lock_holder else "no run is active here"
+    lock_line = f"at work: {status.lock_holder}" if status.lock_holder else "no run is active here"
     return "\n".join(
         [
             format_status(status),
-            at_work,
+            lock_line,
             "",
             format_table(tabulate_platforms(status)),
             "",

@@ -138,21 +138,21 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
 
     searched, proof, timer = outcome.search, outcome.proof, outcome.timer
     rows = proof.rows
-    points, full, took = len(searched.belief.measured_arms), len(searched.arms.arms), searched.took
+    measured, total, took = len(searched.belief.measured_arms), len(searched.arms.arms), searched.took
     lines = [
-        f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
+        f"Measured {measured} of {total} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
         f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",
     ]
-    if tried := outcome.trial.took + proof.took:
-        lines.append(f"Trial and proof took {tried:.0f} s more.")
+    if proof_seconds := outcome.trial.took + proof.took:
+        lines.append(f"Trial and proof took {proof_seconds:.0f} s more.")
     hint = " Another component may precede, such as han, hcoll or ucc." if timer.dialect.library == OPEN_MPI else ""
     lines += [
         f"Rules for {name} change nothing: no workload has two algorithms whose times differ.{hint}"
         for name in searched.ignored
     ]
     lines += [
-        f"Dropped {algorithm} for {operation}: wrong results. {why.rstrip('.')}."
-        for (operation, algorithm), why in outcome.wrong.items()
+        f"Dropped {algorithm} for {operation}: wrong results. {reason.rstrip('.')}."
+        for (operation, algorithm), reason in outcome.wrong.items()
     ]
     if number := len(outcome.dropped):
         lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} without a measured gain.")
@@ -163,7 +163,7 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
     overall = _format_gain(*proof.of())
     gains = ", ".join(f"{name} {_format_gain(*proof.of(name))}" for name in operations)
     worst = min(rows, key=lambda row: row.gain.times)
-    slow = find_slowed_workloads(rows)
+    slowed = find_slowed_workloads(rows)
     interval = _format_gain(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
         f"Geometric mean of the gains of all {len(rows)} cases, including those without a rule: {overall}; {gains}.",
@@ -172,7 +172,7 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
         *(
             f"{row.workload.operation} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×."
             f" {SLOWED_WARNING}"
-            for row in slow
+            for row in slowed
         ),
         *lines,
     ]

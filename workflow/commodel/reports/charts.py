@@ -19,7 +19,7 @@ from commodel.units import format_bytes
 
 # Okabe and Ito: distinct for most colour-blind readers. Beyond eight, dots change their shape.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5C00", "#444444")
-# Behind dark letters.
+# Backgrounds of dark letters.
 PALE_COLOURS = (
     "#CFE8E0",
     "#FBE3C9",
@@ -92,7 +92,7 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
 
 
 def describe_accuracy(part: pd.DataFrame, model: str) -> str:
-    """Return the share of a model's predictions that are within `BAND` of the measured time."""
+    """Return the share of a model's predictions within BAND_HALF_WIDTH of the measured time."""
     errors = part.loc[part["family"] == model, "relative_error"].abs()
     share = format_percent((errors <= BAND_HALF_WIDTH).mean())
     return f"{share} of {model}'s predictions are within {100 * BAND_HALF_WIDTH:.0f} %"
@@ -102,17 +102,17 @@ def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:
     """Return charts by platform: first workloads whose fastest alternative changes with the message size, then those
     with the largest differences."""
     drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
-    points_once = frame.loc[drawn, [*WORKLOAD, "bytes", "way", "point", "measured"]].drop_duplicates("point")
-    for platform, platform_points in points_once.groupby("platform"):
+    measured_points = frame.loc[drawn, [*WORKLOAD, "bytes", "way", "point", "measured"]].drop_duplicates("point")
+    for platform, platform_points in measured_points.groupby("platform"):
         for workload in choose_workloads(platform_points):
-            same = [frame[key] == value for key, value in zip(WORKLOAD, workload, strict=True)]
-            part = frame[np.logical_and.reduce([drawn, *same])]
+            is_workload = [frame[key] == value for key, value in zip(WORKLOAD, workload, strict=True)]
+            part = frame[np.logical_and.reduce([drawn, *is_workload])]
             charts.setdefault(platform, []).append(chart_workload(workload, part, find_best_model(part)))
     return charts
 
 
 def choose_workloads(points: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return the workloads to draw; `points` has one row a point."""
+    """Return the workloads to draw; `points` has one row for each measured point."""
     sizes = points.groupby([*WORKLOAD, "bytes"])["measured"]
     spread = (sizes.max() / sizes.min()).groupby(WORKLOAD).max()
     winners = points.loc[sizes.idxmin()].groupby(WORKLOAD)["way"].nunique()
@@ -124,31 +124,33 @@ def choose_workloads(points: pd.DataFrame) -> list[tuple[str, ...]]:
 def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
     platform, operation, layout, size = workload
     lines, predictions = [], []
-    libraries = set(part.loc[is_library_default(part), "way"])
+    defaults = set(part.loc[is_library_default(part), "way"])
     alternatives = sorted(
-        part["way"].unique(), key=lambda alternative: (alternative in libraries, alternative)
+        part["way"].unique(), key=lambda alternative: (alternative in defaults, alternative)
     )  # the MPI default last, and grey
     for index, alternative in enumerate(alternatives):
-        of_way = part[part["way"] == alternative]
-        curve_points = of_way.drop_duplicates("point").sort_values("bytes")
+        rows_of_alternative = part[part["way"] == alternative]
+        curve_points = rows_of_alternative.drop_duplicates("point").sort_values("bytes")
         sizes = tuple(curve_points["bytes"].astype(float))
         ends = {
             "low": to_microseconds(curve_points["measured_low"]),
             "high": to_microseconds(curve_points["measured_high"]),
         }
-        title = "MPI default" if libraries == {alternative} else alternative
+        title = "MPI default" if defaults == {alternative} else alternative
         lines.append(
             Series(
                 title,
                 sizes,
                 to_microseconds(curve_points["measured"]),
                 "both",
-                -1 if libraries == {alternative} else index,
+                -1 if defaults == {alternative} else index,
                 **ends,
             )
         )
-        if best is not None and alternative not in libraries:
-            drawn = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
+        if best is not None and alternative not in defaults:
+            drawn = rows_of_alternative[
+                (rows_of_alternative["family"] == best["family"]) & (rows_of_alternative["predicted"] > 0)
+            ].sort_values("bytes")
             name = f"{alternative}, {best['family']}"
             sizes = tuple(drawn["bytes"].astype(float))
             predictions.append(Series(name, sizes, to_microseconds(drawn["predicted"]), "dashed", index))
@@ -169,8 +171,8 @@ def describe_fastest(part: pd.DataFrame) -> str:
         name=lambda rows: rows["way"].where(~is_library_default(rows), "MPI default")
     )
     name = fastest["name"].iloc[-1]
-    elsewhere = fastest.loc[fastest["name"] != name, "bytes"]
-    sizes = fastest.loc[fastest["bytes"] > (elsewhere.max() if len(elsewhere) else 0), "bytes"]
+    other_sizes = fastest.loc[fastest["name"] != name, "bytes"]
+    sizes = fastest.loc[fastest["bytes"] > (other_sizes.max() if len(other_sizes) else 0), "bytes"]
     return f": {name} is the fastest from {format_bytes(int(sizes.min()))}"
 
 
@@ -182,8 +184,8 @@ def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     measured = tuple(float(curve.measured[index] * factor) for index in order)
     line = tuple(float(curve.fitted[index] * factor) for index in order)
     lowest, highest = min(*measured, *line), max(*measured, *line)
-    level = highest - lowest < MIN_RELATIVE_RANGE * abs(highest)  # rounding differences would fill the chart
-    ends = {"low": 0.0, "high": 2 * highest} if level and highest > 0 else {}
+    is_constant = highest - lowest < MIN_RELATIVE_RANGE * abs(highest)  # rounding differences would fill the chart
+    ends = {"low": 0.0, "high": 2 * highest} if is_constant and highest > 0 else {}
     return Chart(
         f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
         to_plain_value(f"{figure}. {curve.title}: {describe_set(fitted_set)}"),
@@ -198,12 +200,14 @@ def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
 def select_worst_curves(curves: Sequence[Curve]) -> list[Curve]:
     """Return the curves with the largest residuals or left-out errors. A curve needs two samples or more."""
 
-    def miss(curve: Curve) -> float:
+    def compute_worst_error(curve: Curve) -> float:
         errors = [abs(error) for error in compute_residuals(curve) if math.isfinite(error)]
         return max([*errors, 100 * curve.left_out if curve.left_out > 0 else 0.0])
 
-    drawn = sorted((curve for curve in curves if len(set(curve.x)) > 1), key=miss, reverse=True)[:MAX_CURVES]
-    return [curve for curve in curves if curve in drawn]
+    worst = sorted((curve for curve in curves if len(set(curve.x)) > 1), key=compute_worst_error, reverse=True)[
+        :MAX_CURVES
+    ]
+    return [curve for curve in curves if curve in worst]
 
 
 def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: int) -> list[Chart]:
@@ -214,9 +218,9 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
         if any(error != 0 for error in compute_residuals(curve)):
             by_axis.setdefault(curve.x_label, []).append(curve)
     charts = []
-    for same in by_axis.values():
+    for curves_of_axis in by_axis.values():
         lines = []
-        for index, curve in enumerate(same):
+        for index, curve in enumerate(curves_of_axis):
             points = sorted(zip(curve.x, compute_residuals(curve), strict=True))
             points = [(float(x), error) for x, error in points if math.isfinite(error)]
             if points:
@@ -226,9 +230,9 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
             xs = tuple(x for line in lines for x in line.x)
             charts.append(
                 Chart(
-                    f"Residuals {fitted_set.platform} {fitted_set.family} {same[0].x_label}",
+                    f"Residuals {fitted_set.platform} {fitted_set.family} {curves_of_axis[0].x_label}",
                     to_plain_value(f"{figure + len(charts)}. residuals: {describe_set(fitted_set)}"),
-                    make_curve_axis(same[0], xs),
+                    make_curve_axis(curves_of_axis[0], xs),
                     Axis("fitted − measured [%]", log=False),
                     tuple(lines),
                     number=figure + len(charts),
@@ -255,7 +259,8 @@ def describe_set(fitted_set: ParameterSet) -> str:
 
 
 def scale_to_micro(label: str) -> tuple[float, str]:
-    """Return factor and label that turn an axis in seconds into one in µs."""
+    """Return factor and label of an axis: 10⁶ and a label in µs if the given label is in seconds, else 1 and the
+    label."""
     label = bracket_unit(label)
     scaled = re.sub(r"([\[(])s([\])])", r"\1µs\2", label)
     return (MICRO, scaled) if scaled != label else (1.0, label)

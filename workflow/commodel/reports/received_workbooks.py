@@ -1,10 +1,9 @@
-"""Workbooks from untrusted sources (`open_received`): no formula is computed, no link followed, and the sizes of
-its parts are limited.
+"""Workbooks from untrusted sources (`open_received`): formulas are not computed, links are not followed, and the
+sizes of the parts are limited.
 
 `read_changed_sets` returns the parameter sets of a report's workbook, with the changes that a reader made on its
-calculators: a factor, or a value in place of the fitted one. Curves and draws stay with the results, so predictions by
-these sets have no intervals.
-"""
+calculators: a factor, or a value in place of the fitted one. A workbook has no curves and draws, so predictions by
+these sets have no intervals."""
 
 import re
 import zipfile
@@ -24,9 +23,13 @@ from commodel.models.keys import make_key
 from commodel.models.parameter_sets import BY_HAND_KEY, parse_set
 from commodel.parameters import Estimate, ParameterSet
 from commodel.reports.xlsx.calculator.cells import find_shown_unit
-from commodel.reports.xlsx.calculator.sheet import FITTED_ON, SHEET, TABLE, VALUES
+from commodel.reports.xlsx.calculator.sheet import CALCULATOR_SHEET, PLATFORM_HEADER, SAMPLES_TITLE, VALUE_HEADERS
 
-TABLE_HEADINGS = (VALUES[:2], ("family", "parameter"), ("family", "value"))  # of parameters; older ones last
+TABLE_HEADINGS = (
+    VALUE_HEADERS[:2],
+    ("family", "parameter"),
+    ("family", "value"),
+)  # first columns of a parameter table; then those of older workbooks
 MAX_PARTS = 1000
 MAX_PART_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one uncompressed part, by the prefix of its name
 MAX_TOTAL_BYTES = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all parts with the prefix
@@ -34,9 +37,9 @@ MAX_STRINGS = 1_000_000  # shared by cells; openpyxl stores all of them in memor
 MAX_COMPRESSED_BYTES = 1024 << 20
 CHUNK_BYTES = 1 << 20
 # openpyxl's parser expands entities, which no workbook needs. Zero bytes are removed before searching, for UTF-16.
-STRING = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
-FORBIDDEN = re.compile(rb"<!(DOCTYPE|ENTITY)", re.IGNORECASE)
-ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE)
+STRING_ELEMENT = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
+DOCTYPE_OR_ENTITY = re.compile(rb"<!(DOCTYPE|ENTITY)", re.IGNORECASE)
+OTHER_ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE)
 
 
 @contextmanager
@@ -64,8 +67,8 @@ def _refuse_workbook(path: Path, error: Exception) -> UserError:
 
 
 def _check_archive(stream: IO[bytes], path: Path) -> None:
-    """Refuse an archive with too many or too large parts. Sizes are those that it states; no part is unpacked to
-    more."""
+    """Refuse an archive with too many or too large parts. The archive states the sizes, and zipfile unpacks no part
+    beyond its stated size."""
     with zipfile.ZipFile(stream) as archive:
         parts = archive.infolist()
         if len(parts) > MAX_PARTS:
@@ -90,19 +93,21 @@ def _check_archive(stream: IO[bytes], path: Path) -> None:
 
 def _count_strings(stream: IO[bytes], path: Path) -> int:
     """Return the number of shared strings in a part; refuse one with entities."""
-    tail, first, count = b"", True, 0
+    overlap, is_first, count = b"", True, 0
     while chunk := stream.read(CHUNK_BYTES):
-        text = tail + chunk.replace(b"\0", b"")
-        count += len(STRING.findall(text))
-        if FORBIDDEN.search(text) or (first and ENCODING.search(text[:500])):
-            raise UserError("found a document type or an odd encoding in it, wanted a plain workbook", file=path)
-        tail, first = text[-16:], False
+        text = overlap + chunk.replace(b"\0", b"")
+        count += len(STRING_ELEMENT.findall(text))
+        if DOCTYPE_OR_ENTITY.search(text) or (is_first and OTHER_ENCODING.search(text[:500])):
+            raise UserError(
+                "found a document type or an encoding other than UTF-8 in it, wanted a plain workbook", file=path
+            )
+        overlap, is_first = text[-16:], False
     return count
 
 
 def read_sheet_rows(sheet, max_rows: int, max_columns: int | None, path: Path) -> Iterator[tuple]:
     """Yield the values of a sheet, a tuple a row, up to these bounds, because the size that a sheet states may be
-    wrong. A formula differs from a text that looks like one."""
+    wrong. Formulas are returned as `Formula`."""
     try:
         sheet.reset_dimensions()
         for row in sheet.iter_rows(max_row=max_rows, max_col=max_columns):
@@ -112,7 +117,7 @@ def read_sheet_rows(sheet, max_rows: int, max_columns: int | None, path: Path) -
 
 
 class Formula(str):
-    """The text of a formula; it equals no other text."""
+    """The text of a formula. It differs from a plain text with the same characters."""
 
     __slots__ = ()
 
@@ -123,8 +128,8 @@ class Formula(str):
         return hash(str(self))
 
 
-SETS = "Sets"
-MOST_ROWS, COLUMNS = 20_000, 12
+SETS_SHEET = "Sets"
+MAX_SHEET_ROWS, MAX_CALCULATOR_COLUMNS = 20_000, 12
 
 
 def list_set_lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
@@ -135,9 +140,9 @@ def list_set_lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
 
 
 def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
-    """Return the parameter sets of one platform, which has to be named if the workbook has several."""
+    """Return the parameter sets of `platform`; empty is accepted if the workbook has a single platform."""
     with open_received(path) as book:
-        if SETS not in book.sheetnames:
+        if SETS_SHEET not in book.sheetnames:
             raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
         sets = [parse_set(document) for document in _read_documents(book, path)]
         platforms = sorted({parameters.platform for parameters in sets})
@@ -150,9 +155,9 @@ def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
             raise UserError("found no values in it", file=path)
         changes: dict[tuple[str, str], Change] = {}
         for name in book.sheetnames:
-            if name.startswith(SHEET):
+            if name.startswith(CALCULATOR_SHEET):
                 changes |= _read_changes(
-                    list(read_sheet_rows(book[name], MOST_ROWS, COLUMNS, path)), name, chosen, path
+                    list(read_sheet_rows(book[name], MAX_SHEET_ROWS, MAX_CALCULATOR_COLUMNS, path)), name, chosen, path
                 )
     return [_apply_changes(parameters, changes) for parameters in chosen]
 
@@ -164,11 +169,11 @@ def read_stored_sets(book, path: Path) -> list[ParameterSet]:
 
 def _read_documents(book, path: Path) -> Iterator[Document]:
     texts: dict[int, list[str]] = {}
-    for row in read_sheet_rows(book[SETS], MOST_ROWS, 2, path) if SETS in book.sheetnames else ():
+    for row in read_sheet_rows(book[SETS_SHEET], MAX_SHEET_ROWS, 2, path) if SETS_SHEET in book.sheetnames else ():
         if len(row) > 1 and isinstance(row[0], int) and row[1] is not None:
             texts.setdefault(row[0], []).append(str(row[1]))
     for number, text in texts.items():
-        yield parse_yaml("\n".join(text), f"{path}!{SETS}, set {number}")
+        yield parse_yaml("\n".join(text), f"{path}!{SETS_SHEET}, set {number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,30 +188,34 @@ def _read_changes(
     cells: list[tuple], sheet: str, sets: list[ParameterSet], path: Path
 ) -> dict[tuple[str, str], Change]:
     """Return the reader's changes by model and value; none if the sheet belongs to another platform."""
-    start = next((number for number, row in enumerate(cells) if row[:2] in TABLE_HEADINGS and len(row) > 8), None)
-    if start is None or cells[start][8] not in (f"{before}{sets[0].platform}" for before in (FITTED_ON, "of ")):
+    header_index = next(
+        (number for number, row in enumerate(cells) if row[:2] in TABLE_HEADINGS and len(row) > 8), None
+    )
+    if header_index is None or cells[header_index][8] not in (
+        f"{label}{sets[0].platform}" for label in (PLATFORM_HEADER, "of ")
+    ):
         return {}
     titles = {find_family(name).title: name for name in list_family_names()}
     changes: dict[tuple[str, str], Change] = {}
-    table: tuple[str, str] | None = None
+    sampled_function: tuple[str, str] | None = None
     levels: list[float] = []
-    for number, row in enumerate(cells[start + 1 :], start + 2):
+    for number, row in enumerate(cells[header_index + 1 :], header_index + 2):
         if row and row[0] in titles and isinstance(row[1], str):
             name = titles[row[0]]
-            table = (name, row[1].removesuffix(TABLE)) if row[1].endswith(TABLE) else None
+            sampled_function = (name, row[1].removesuffix(SAMPLES_TITLE)) if row[1].endswith(SAMPLES_TITLE) else None
             levels = []
-            if table is None and len(row) > 5:
+            if sampled_function is None and len(row) > 5:
                 factor, value = _parse_number(row, 4, sheet, number, path), _parse_number(row, 5, sheet, number, path)
                 if value is not None or factor not in (None, 1.0):
                     changes[name, row[1]] = Change(value, 1.0 if factor is None else factor)
-        elif table and not levels:
+        elif sampled_function and not levels:
             levels = [level for level in row[2:] if isinstance(level, int | float)]
-        elif table and len(row) > 1 and isinstance(row[1], int):
+        elif sampled_function and len(row) > 1 and isinstance(row[1], int):
             for column, level in enumerate(levels, 2):
-                sample = make_key(table[1], f"{row[1]}x{int(level)}")
-                changes[table[0], sample] = Change(_parse_number(row, column, sheet, number, path))
+                sample = make_key(sampled_function[1], f"{row[1]}x{int(level)}")
+                changes[sampled_function[0], sample] = Change(_parse_number(row, column, sheet, number, path))
         else:
-            table = None
+            sampled_function = None
     return changes
 
 
@@ -228,9 +237,7 @@ def _apply_changes(parameters: ParameterSet, changes: dict[tuple[str, str], Chan
         original = values[value_name]
         factor = find_shown_unit(find_unit(entry, value_name, parameters.forms))[1]
         value = original.value * change.factor if change.value is None else change.value / factor
-        if abs(value - original.value) > 1e-9 * abs(
-            original.value
-        ):  # a table's numbers were rounded when they were shown
+        if abs(value - original.value) > 1e-9 * abs(original.value):  # a sheet shows rounded numbers
             values[value_name] = Estimate(value, original.unit, value, value, note="changed in the workbook")
             notes.append(f"{value_name}={value:.6g} {original.unit} in place of {original.value:.6g}")
     if not notes:

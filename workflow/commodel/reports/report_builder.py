@@ -129,7 +129,7 @@ def build_report(
         )
         when, results = (
             provenance_tables.format_dates(provenance or {}, traces),
-            traces.tools.get(provenance_tables.RESULTS, ""),
+            traces.tools.get(provenance_tables.RESULTS_KEY, ""),
         )
         heading = (to_plain_value(experiment), to_plain_value(title or experiment), make_simulation_banner(simulated))
         return Report(*heading, sections, when, results, tuple(parameter_sets), first, samples)

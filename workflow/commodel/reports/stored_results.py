@@ -34,7 +34,7 @@ from commodel.reports.elements import RESULTS_PATH, Remark, Report
 from commodel.reports.report_builder import build_report
 from commodel.reports.sections import measurement_conditions, network, overlay, papers
 from commodel.reports.sections.evidence import make_samples_section
-from commodel.reports.sections.provenance_tables import RESULTS
+from commodel.reports.sections.provenance_tables import RESULTS_KEY
 from commodel.results.provenance import (
     ExperimentProvenance,
     compute_digests,
@@ -116,18 +116,18 @@ def _replace_digits(name: str) -> str:
 
 def make_anonymizer(names: set[str]) -> Callable:
     """Return a function that replaces these names by numbers anywhere in nested texts."""
-    number = {name: f"machine-{index}" for index, name in enumerate(sorted(names), 1)}
+    replacement_of = {name: f"machine-{index}" for index, name in enumerate(sorted(names), 1)}
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     names_pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
 
-    def hide(value):
+    def anonymize(value):
         if isinstance(value, str):
-            return names_pattern.sub(lambda match: number[match[0]], value)
+            return names_pattern.sub(lambda match: replacement_of[match[0]], value)
         if isinstance(value, Mapping):
-            return {key: hide(entry) for key, entry in value.items()}
-        return [hide(entry) for entry in value] if isinstance(value, list) else value
+            return {key: anonymize(entry) for key, entry in value.items()}
+        return [anonymize(entry) for entry in value] if isinstance(value, list) else value
 
-    return hide
+    return anonymize
 
 
 def find_relative_results(report: Path, results: str) -> str:
@@ -188,16 +188,16 @@ def _build_report(
         names = list_machines(provenance, traces, results)
         messages = [entry["outcome"] for entry in traces.attempts]
         messages += [] if unmeasured is None else unmeasured["reason"].tolist()
-        hide = make_anonymizer(names | find_similar_names(names, messages))
-        provenance = hide(provenance)
-        traces = replace(traces, attempts=tuple(hide(list(traces.attempts))), texts=hide(traces.texts))
+        anonymize = make_anonymizer(names | find_similar_names(names, messages))
+        provenance = anonymize(provenance)
+        traces = replace(traces, attempts=tuple(anonymize(list(traces.attempts))), texts=anonymize(traces.texts))
         if unmeasured is not None:
-            unmeasured["reason"] = hide(unmeasured["reason"].tolist())
+            unmeasured["reason"] = anonymize(unmeasured["reason"].tolist())
         for frame in (comparison, raw):
             for key in {"batch", "raw"} & set(frame):
-                frame[key] = frame[key].map({name: hide(name) for name in frame[key].unique()})
+                frame[key] = frame[key].map({name: anonymize(name) for name in frame[key].unique()})
     elif output_folder is not None and (results_path := find_relative_results(output_folder, str(results.folder))):
-        traces = replace(traces, tools={**traces.tools, RESULTS: results_path})
+        traces = replace(traces, tools={**traces.tools, RESULTS_KEY: results_path})
     if samples:
         traces = replace(traces, tools={**traces.tools, SAMPLES_KEY: "every sample has a row of its own"})
     if tools is not None:
@@ -211,14 +211,14 @@ def _build_report(
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = measurement_conditions.describe_oversubscription(comparison, provenance)
-    (partition_list, unread), (speeds, unreadable) = read_partitions(plan), _read_speeds(plan)
+    (partition_list, unread_partitions), (speeds, unread_speeds) = read_partitions(plan), _read_speeds(plan)
     rebuilt = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = find_fastest_trees(plan, comparison, sets)
     drifted = measure_drift(plan, comparison, sets, read_calibrations(results))
-    handed = [comparison]
+    comparisons = [comparison]
     del comparison, evidence
     return build_report(
-        handed.pop(),  # large, and not needed any more
+        comparisons.pop(),  # passes the only reference, so that `build_report` can free the memory
         sets,
         raw,
         provenance,
@@ -237,7 +237,7 @@ def _build_report(
         traces=traces,
         networks=learned,
         drift=drifted,
-        partitions=(partition_list, [*unread, *unreadable]),
+        partitions=(partition_list, [*unread_partitions, *unread_speeds]),
         speeds=speeds,
         tree_predictions=tree_predictions,
         rebuilt=rebuilt,

@@ -14,19 +14,27 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.plan.planning import load_plan
 from commodel.reports.received_workbooks import Formula, open_received, read_sheet_rows
-from commodel.reports.sections.provenance_tables import FILE, PROGRAM, SHA256, SHEET, VERSION
+from commodel.reports.sections.provenance_tables import (
+    DIGEST_HEADER,
+    FILE_HEADER,
+    PROGRAM_HEADER,
+    PROVENANCE_SHEET,
+    VERSION_HEADER,
+)
 from commodel.reports.stored_results import ANONYMOUS_KEY, SAMPLES_KEY, build_stored_report
-from commodel.reports.xlsx.calculator.sheet import SHEET as CALCULATOR
+from commodel.reports.xlsx.calculator.sheet import CALCULATOR_SHEET
 from commodel.reports.xlsx.workbook import write_xlsx
 from commodel.results.provenance import compute_code_digest, compute_digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
-PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40
-MARGIN_CELLS = 200  # rows and columns around the expected cells that are compared, too
-COMPARISON = "Comparison"
-TABLES = {"files": (FILE, SHA256), "tools": (PROGRAM, VERSION)}
-OTHER_CODE = "written by another version of commodel"
-REPACKED = "The file differs in bytes from a report of the results; its charts, formats and links were not compared."
+MAX_PROVENANCE_ROWS, MAX_PROVENANCE_COLUMNS = 100_000, 40
+MARGIN_CELLS = 200  # rows and columns beyond the expected cells that are searched for added values
+COMPARISON_SHEET = "Comparison"
+DIGEST_TABLES = {"files": (FILE_HEADER, DIGEST_HEADER), "tools": (PROGRAM_HEADER, VERSION_HEADER)}
+OTHER_VERSION = "written by another version of commodel"
+NOT_COMPARED = (
+    "The file differs in bytes from a report of the results; its charts, formats and links were not compared."
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class Finding:
 def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
     """Return the findings (same, different or missing), and a remark on the parts that were not compared."""
     with open_received(path) as book:
-        recorded = {name: read_digest_table(book, path, *heads) for name, heads in TABLES.items()}
+        recorded = {name: read_digest_table(book, path, *heads) for name, heads in DIGEST_TABLES.items()}
         if not recorded["files"]:
             raise UserError("found no digests in it, wanted a report's workbook", file=path)
         findings = list(compare_files(recorded["files"], folder))
@@ -60,16 +68,16 @@ def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
                 return [
                     *findings,
                     *compare_sheets(book, other, path, own),
-                ], REPACKED if own else f"The workbook was {OTHER_CODE}."
+                ], NOT_COMPARED if own else f"The workbook was {OTHER_VERSION}."
 
 
 def read_digest_table(book, path: Path, key: str, value: str) -> dict[str, str]:
     """Return two adjacent columns of the provenance sheet as a mapping, from their headers down to a blank."""
     entries: dict[str, str] = {}
-    if SHEET not in book.sheetnames:
+    if PROVENANCE_SHEET not in book.sheetnames:
         return entries
     inside = False
-    for row in read_sheet_rows(book[SHEET], PROVENANCE_ROWS, PROVENANCE_COLUMNS, path):
+    for row in read_sheet_rows(book[PROVENANCE_SHEET], MAX_PROVENANCE_ROWS, MAX_PROVENANCE_COLUMNS, path):
         if inside and not row[0]:
             break
         if inside:
@@ -99,17 +107,19 @@ def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
         if name not in book.sheetnames:
             yield Finding(MISSING, label, "not in the workbook")
             continue
-        if not own and not name.startswith(COMPARISON):
-            yield Finding(SKIPPED, label, OTHER_CODE)
+        if not own and not name.startswith(COMPARISON_SHEET):
+            yield Finding(SKIPPED, label, OTHER_VERSION)
             continue
-        expected = list(read_sheet_rows(wanted[name], 1 << 20, None, path))  # our own sheet needs no limit of columns
+        expected = list(
+            read_sheet_rows(wanted[name], 1 << 20, None, path)
+        )  # written by this program, so its columns need no limit
         width = max((len(row) for row in expected), default=0)
         found_rows = list(read_sheet_rows(book[name], len(expected) + MARGIN_CELLS, width + MARGIN_CELLS, path))
         if not own:
             expected, found_rows = sort_by_header(expected), sort_by_header(found_rows)
         different = list(find_differences(expected, found_rows))
         formulas = any(isinstance(value, Formula) for cell in different for value in cell)
-        if different and name.startswith(CALCULATOR) and not formulas:
+        if different and name.startswith(CALCULATOR_SHEET) and not formulas:
             yield Finding(SAME, label, f"its formulas; a reader has changed {len(different)} of its cells")
         else:
             yield Finding(DIFFERS, label, describe_differences(different)) if different else Finding(SAME, label)
@@ -128,8 +138,8 @@ def find_differences(expected: list[tuple], found_rows: list[tuple]) -> Iterator
 
 
 def are_equal(one: object, other: object) -> bool:
-    """Return whether two values are equal, but for the last digit of a number, and for blanks instead of empty texts:
-    programs that save a workbook again may change both."""
+    """Return whether two values are equal. The last digit of a number may differ, and a blank equals an empty text,
+    because programs that save a workbook may change both."""
     if isinstance(one, int | float) and isinstance(other, int | float):
         return math.isclose(one, other, rel_tol=1e-12)
     return one == other or (one in (None, "") and other in (None, ""))

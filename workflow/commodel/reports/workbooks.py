@@ -54,18 +54,18 @@ from commodel.reports.sections.evidence import SHOWN_UNITS
 from commodel.reports.xlsx.workbook import write_xlsx
 from commodel.units import show_value
 
-KERNEL_TIMES = ("seconds", "low", "high")
+KERNEL_TIME_COLUMNS = ("seconds", "low", "high")
 
 
 def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str], simulated: bool, path: Path) -> None:
     """Write the predictions of a kernel. Times are in seconds, None if a model has no prediction."""
     frame = pd.DataFrame(rows)
     columns = [
-        *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "validity")),
-        *(Column(name, f"{name.replace('seconds', 'time')} [µs]", "number") for name in KERNEL_TIMES),
+        *(Column(name, name) for name in frame if name not in (*KERNEL_TIME_COLUMNS, "validity")),
+        *(Column(name, f"{name.replace('seconds', 'time')} [µs]", "number") for name in KERNEL_TIME_COLUMNS),
         Column("validity", "validity"),
     ]
-    scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIMES})
+    scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIME_COLUMNS})
     sections = [
         Section(
             "Models",
@@ -74,13 +74,15 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         )
     ]
     if iterations:
-        every = pd.DataFrame(iterations)
-        names = [name for name in every if name not in ("iteration", "count")]
-        every = every.assign(**{name: MICRO * every[name].astype(float) for name in names})
+        iteration_frame = pd.DataFrame(iterations)
+        names = [name for name in iteration_frame if name not in ("iteration", "count")]
+        iteration_frame = iteration_frame.assign(
+            **{name: MICRO * iteration_frame[name].astype(float) for name in names}
+        )
         columns = [*select_columns("Alike iterations"), *(Column(name, f"{name} [µs]", "number") for name in names)]
         note = "One row for consecutive iterations with equal messages; the time is that of one iteration."
         sections.append(
-            Section("Iterations", note, (make_table("Iterations", "Iteration by iteration", columns, every),))
+            Section("Iterations", note, (make_table("Iterations", "Iteration by iteration", columns, iteration_frame),))
         )
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
     write_xlsx(
@@ -89,10 +91,10 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
 
 
 PARTITION_COLUMNS = ("rank", "x", "y", "width", "height")
-SHEET = "Partition"
-ABOVE, ACROSS = 40, 60  # rows above the head of the table, and columns, that are read at most
-MOST_PARTITION_ROWS = 1 << 20
-HINT = (
+PARTITION_SHEET = "Partition"
+MAX_ROWS_ABOVE_TABLE = 40  # rows above the header of an edited partition
+MAX_PARTITION_COLUMNS, MAX_PARTITION_ROWS = 60, 1 << 20  # of a sheet that is read
+EDITING_NOTE = (
     "Edit x, y, width and height, and read them back with commodel partition --from. "
     "The rectangles must tile the matrix. Other columns are not read."
 )
@@ -111,7 +113,7 @@ def write_partition(frame: pd.DataFrame, title: str, sentences: list[str], banne
     ]
     scaled = frame.assign(**{name: 1e3 * frame[name] for name in ("seconds", "low", "high")}, idle=100 * frame["idle"])
     sections = (
-        Section(SHEET, HINT, (make_table(SHEET, "Rank by rank", columns, scaled),)),
+        Section(PARTITION_SHEET, EDITING_NOTE, (make_table(PARTITION_SHEET, "Rank by rank", columns, scaled),)),
         Section("Summary", "", (Answer(title, tuple(sentences)),)),
     )
     write_xlsx(Report("commodel partition", title, banner, sections), path)
@@ -119,13 +121,13 @@ def write_partition(frame: pd.DataFrame, title: str, sentences: list[str], banne
 
 @dataclass(frozen=True)
 class EditedPartition:
-    """Edited values: the columns of EDITED in the order of the ranks, and their places in the workbook."""
+    """An edited partition: PARTITION_COLUMNS in the order of the ranks, and their rows and columns in the workbook."""
 
     file: Path
     sheet: str
     columns: dict[str, list[int]]
-    lines: list[int]  # of every rank
-    letters: dict[str, str]  # of every column
+    lines: list[int]  # row of the sheet, by rank
+    letters: dict[str, str]  # letters of the sheet's column, by name
 
     def error(self, rank: int, message: str, column: str = "x") -> UserError:
         location = f"sheet '{self.sheet}', cell {self.letters[column]}{self.lines[rank]}"
@@ -136,19 +138,19 @@ def read_partition(path: Path) -> EditedPartition:
     """Return the values of the first sheet that has the columns; a blank row ends them."""
     with open_received(path) as book:
         for sheet in book.worksheets:
-            rows = enumerate(read_sheet_rows(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)
-            for _, cells in islice(rows, ABOVE):
+            rows = enumerate(read_sheet_rows(sheet, MAX_PARTITION_ROWS, MAX_PARTITION_COLUMNS, path), 1)
+            for _, cells in islice(rows, MAX_ROWS_ABOVE_TABLE):
                 if set(PARTITION_COLUMNS) <= set(cells):
                     return _read_partition(path, sheet.title, cells, rows)
     raise UserError(f"found no sheet with the columns {', '.join(PARTITION_COLUMNS)}", file=path)
 
 
 def _read_partition(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]]) -> EditedPartition:
-    places = {name: names.index(name) for name in PARTITION_COLUMNS}
-    letters = {name: get_column_letter(index + 1) for name, index in places.items()}
-    of_rank: dict[int, tuple[int, dict[str, int]]] = {}
+    column_indices = {name: names.index(name) for name in PARTITION_COLUMNS}
+    letters = {name: get_column_letter(index + 1) for name, index in column_indices.items()}
+    row_of_rank: dict[int, tuple[int, dict[str, int]]] = {}
     for line, cells in rows:
-        values = {name: cells[index] if index < len(cells) else None for name, index in places.items()}
+        values = {name: cells[index] if index < len(cells) else None for name, index in column_indices.items()}
         if all(value is None for value in values.values()):
             break
         for name, value in values.items():
@@ -157,20 +159,23 @@ def _read_partition(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[i
                 key = f"sheet '{sheet}', cell {letters[name]}{line}"
                 raise UserError(f"found {found}, wanted a whole number from 0", file=path, key=key)
         rank = int(values["rank"])
-        if rank in of_rank:
+        if rank in row_of_rank:
             key = f"sheet '{sheet}', cell {letters['rank']}{line}"
-            raise UserError(f"found rank {rank} again, first in row {of_rank[rank][0]}", file=path, key=key)
-        of_rank[rank] = line, {name: int(value) for name, value in values.items()}
-    lost = next((rank for rank in range(len(of_rank) or 1) if rank not in of_rank), None)
-    if lost is not None:
-        raise UserError(f"found no rank {lost}, wanted a row for each from 0", file=path, key=f"sheet '{sheet}'")
-    ordered = [of_rank[rank] for rank in range(len(of_rank))]
+            raise UserError(f"found rank {rank} again, first in row {row_of_rank[rank][0]}", file=path, key=key)
+        row_of_rank[rank] = line, {name: int(value) for name, value in values.items()}
+    missing_rank = next((rank for rank in range(len(row_of_rank) or 1) if rank not in row_of_rank), None)
+    if missing_rank is not None:
+        raise UserError(
+            f"found no rank {missing_rank}, wanted a row for each from 0", file=path, key=f"sheet '{sheet}'"
+        )
+    ordered = [row_of_rank[rank] for rank in range(len(row_of_rank))]
     columns = {name: [values[name] for _, values in ordered] for name in PARTITION_COLUMNS}
     return EditedPartition(path, sheet, columns, [line for line, _ in ordered], letters)
 
 
 def _is_whole_number(value: object) -> bool:
-    """Return whether a value is a whole number, also as 3.0, which Excel writes at times."""
+    """Return whether a value is a whole number from 0 to 2³¹ − 1; a float such as 3.0 counts, because Excel writes
+    it."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**31 and value == int(value)
 
 
@@ -184,13 +189,13 @@ def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path:
 
 def make_decision_report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
     simulated = bool(decided["simulated"].any())
-    places = ", ".join(sorted(set(decided["platform"]) - {""})) or "a platform without a name"
-    where = f"{places} (simulated)" if simulated else places
-    banner = f"SIMULATED: all data of {places} come from a simulator, not from hardware." if simulated else ""
+    platform_names = ", ".join(sorted(set(decided["platform"]) - {""})) or "a platform without a name"
+    platforms = f"{platform_names} (simulated)" if simulated else platform_names
+    banner = f"SIMULATED: all data of {platform_names} come from a simulator, not from hardware." if simulated else ""
     operations = decided.groupby("operation", sort=False)
     sections = [Section("Decisions", "", (describe_basis(decided, remarks), tabulate_decisions(decided)))]
     sections += [Section(name, "", tabulate_best_alternatives(name, rows)) for name, rows in operations]
-    return Report("commodel advise", f"What to use on {where}", banner, tuple(sections))
+    return Report("commodel advise", f"What to use on {platforms}", banner, tuple(sections))
 
 
 def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
@@ -211,15 +216,18 @@ def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     return Answer("Basis", (*lines, *(f"{remark}." for remark in remarks)))
 
 
-def _describe_intervals(words: pd.Series) -> list[str]:
-    """Return the basis of the intervals, and at how many workloads; of residuals, the most frequent basis."""
+def _describe_intervals(bases_text: pd.Series) -> list[str]:
+    """Return a sentence for each kind of interval and the number of its workloads. For intervals of residuals, the
+    sentence is that of the most frequent basis."""
     lines = []
-    bases = words.map(IntervalBasis.parse)
+    bases = bases_text.map(IntervalBasis.parse)
     kinds = bases.map(lambda basis: "" if basis.of_residuals else basis.sentence)
     for _, rows in bases.groupby(kinds, sort=False):
         (basis, _), *_ = Counter(rows).most_common(1)
-        at = "" if len(rows) == len(words) else f" at {len(rows)} of {format_count(len(words), 'workload')}"
-        lines.append(f"Low and high{at}: {basis.sentence}.")
+        scope = (
+            "" if len(rows) == len(bases_text) else f" at {len(rows)} of {format_count(len(bases_text), 'workload')}"
+        )
+        lines.append(f"Low and high{scope}: {basis.sentence}.")
     return lines
 
 
@@ -243,18 +251,19 @@ def tabulate_decisions(decided: pd.DataFrame) -> Table:
 
 def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
     """Return the alternatives to use, and their predicted times: ranks (or leaves) × message sizes."""
-    over = "leaves" if rows["leaves"].any() else "ranks"
+    count_key = "leaves" if rows["leaves"].any() else "ranks"
     layouts = sorted({layout.partition(":")[0] for layout in rows["layout"]})
-    schedules = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
+    alternatives = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
     cells = rows.assign(
         way=[
-            TIED_PREFIX * bool(ties) + alternative for ties, alternative in zip(rows["as_good"], schedules, strict=True)
+            TIED_PREFIX * bool(ties) + alternative
+            for ties, alternative in zip(rows["as_good"], alternatives, strict=True)
         ]
     )
     cells = cells.assign(time=rows["seconds"] * MICRO)
-    rows_at = {(getattr(row, over), row.bytes): row for row in cells.itertuples()}
-    sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[over]))
-    first, colours = Column("over", over, "count"), assign_colours(rows["algorithm"])
+    rows_at = {(getattr(row, count_key), row.bytes): row for row in cells.itertuples()}
+    sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[count_key]))
+    count_column, colours = Column("over", count_key, "count"), assign_colours(rows["algorithm"])
     backgrounds = {
         (at, index): colours[name_without_argument(row.algorithm)]
         for at, number in enumerate(counts)
@@ -263,7 +272,7 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     }
 
     def matrix(title: str, key: str, kind: str, note: str) -> Table:
-        columns = (first, *(Column(f"= {length}", format_size(length), kind) for length in sizes))
+        columns = (count_column, *(Column(f"= {length}", format_size(length), kind) for length in sizes))
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
@@ -272,13 +281,13 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     note = f"{TIED_PREFIX.strip()}: statistically tied with others, which the sheet Decisions lists."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
     return (
-        matrix(f"What to use for {name}, by {over} and message size", "way", "text", note),
+        matrix(f"What to use for {name}, by {count_key} and message size", "way", "text", note),
         matrix("Predicted time [µs]", "time", "number", "A colour for each algorithm, with any argument."),
     )
 
 
 def assign_colours(choices: pd.Series) -> dict[str, str]:
-    """Return a colour for each algorithm, of too many for the most frequent ones."""
+    """Return a colour for each algorithm; if there are more algorithms than colours, for the most frequent ones."""
     return dict(
         zip(
             [name for name, _ in Counter(map(name_without_argument, choices)).most_common()], PALE_COLOURS, strict=False
@@ -300,11 +309,11 @@ def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], pa
         )
     ]
     for kind, name in ((POINT, "Points"), (PARAMETER, "Parameters")):
-        if of_kind := [change for change in changed if change.kind == kind]:
-            sections.append(Section(name, RATIO_NOTE, (tabulate_changes(of_kind, name),)))
-    titles = [Column(key, key) for key in ("platform", "what", "old", "new")]
+        if changes_of_kind := [change for change in changed if change.kind == kind]:
+            sections.append(Section(name, RATIO_NOTE, (tabulate_changes(changes_of_kind, name),)))
+    columns = [Column(key, key) for key in ("platform", "what", "old", "new")]
     rows = tuple(tuple(to_plain_value(text) for text in row) for row in compare_provenance(old, new))
-    sections.append(Section("Provenance", "Differences.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
+    sections.append(Section("Provenance", "Differences.", (Table("Provenance", "", tuple(columns), rows, fixed=2),)))
     title = f"Changes from {to_plain_value(old.name)} to {to_plain_value(new.name)}"
     write_xlsx(Report(f"{old.name} {new.name}", title, _make_banner(old, new), tuple(sections)), path)
 
@@ -312,7 +321,9 @@ def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], pa
 def tabulate_changes(changed: Sequence[Change], name: str = "Changes") -> Table:
     columns = [Column(key, key) for key in ("platform", "name", "unit")]
     columns += [Column(key, key, "number") for key in ("old", "new")]
-    columns += [Column(key, head, "ratio") for key, head in (("ratio", "new / old"), ("low", "low"), ("high", "high"))]
+    columns += [
+        Column(key, header, "ratio") for key, header in (("ratio", "new / old"), ("low", "low"), ("high", "high"))
+    ]
     columns.append(Column("verdict", "verdict"))
     rows = []
     for change in changed:
@@ -342,13 +353,13 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     note = "Ratio to the first result; of points, the geometric mean over the points of an operation in both."
     blocks = [Table("History", "Ratios to the first", tuple(columns), rows, note=note, fixed=3)]
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
-        drawn = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
+        most_changed = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
         series = [
             Series(to_plain_value(f"{line.platform} {line.name}"), *_drop_nan(line.ratios), "both", row)
-            for row, line in enumerate(drawn[:MAX_LINES])
+            for row, line in enumerate(most_changed[:MAX_HISTORY_LINES])
         ]
         if series:
-            note = f"The {MAX_LINES} that changed most" if len(drawn) > MAX_LINES else ""
+            note = f"The {MAX_HISTORY_LINES} that changed most" if len(most_changed) > MAX_HISTORY_LINES else ""
             axes = Axis("number of the result", log=False), Axis("ratio to the first [×]", log=False)
             blocks.append(Chart(f"History {kind}", title, *axes, tuple(series), note))
     heading = Answer("The results, from the oldest on", tuple(names))
@@ -356,7 +367,7 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     write_xlsx(Report("history", title, _make_banner(*snapshots), (Section("Summary", "", (heading, *blocks)),)), path)
 
 
-MAX_LINES = 8
+MAX_HISTORY_LINES = 8  # lines of a chart: those that changed most
 
 
 def _drop_nan(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -368,18 +379,18 @@ def _make_banner(*snapshots: Snapshot) -> str:
     return make_simulation_banner({to_plain_value(name) for snapshot in snapshots for name in snapshot.simulated})
 
 
-COMPARISON, MOST_ROWS, MOST_COLUMNS = "Comparison", 1 << 20, 80
-LARGEST = 1e15
-TEXTS = ("platform", "simulated", "operation", "alternative", "layout", "point")  # as the columns are called
-COUNTS, TIMES = ("ranks", "leaves", "bytes", "waves"), ("measured", "measured_low", "measured_high")
-HEADS = {name: find_field(tables.COMPARISON, name).title for name in (*TEXTS, *COUNTS, *TIMES)}
-OLD_HEADS = {name: find_field(tables.COMPARISON, name).old for name in HEADS}
-OPTIONAL = {"waves"}
+COMPARISON_SHEET, MAX_COMPARISON_ROWS, MAX_COMPARISON_COLUMNS = "Comparison", 1 << 20, 80
+NUMBER_LIMIT = 1e15  # numbers in a sheet are below this
+TEXT_FIELDS = ("platform", "simulated", "operation", "alternative", "layout", "point")  # columns of a comparison table
+COUNT_FIELDS, TIME_FIELDS = ("ranks", "leaves", "bytes", "waves"), ("measured", "measured_low", "measured_high")
+HEADERS = {name: find_field(tables.COMPARISON, name).title for name in (*TEXT_FIELDS, *COUNT_FIELDS, *TIME_FIELDS)}
+OLD_HEADERS = {name: find_field(tables.COMPARISON, name).old for name in HEADERS}
+OPTIONAL_FIELDS = {"waves"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the sheet, with the names of a comparison's columns."""
+    """A row of the sheet Comparison. Fields have the names of the columns of a comparison table."""
 
     platform: str
     simulated: str
@@ -398,9 +409,9 @@ class Row:
 
 def read_snapshot(path: Path) -> Snapshot:
     with open_received(path) as book:
-        if COMPARISON not in book.sheetnames:
-            raise UserError(f"found no sheet {COMPARISON} in it, wanted a report's workbook", file=path)
-        points = list({row.point: row for row in _read_rows(book[COMPARISON], path)}.values())
+        if COMPARISON_SHEET not in book.sheetnames:
+            raise UserError(f"found no sheet {COMPARISON_SHEET} in it, wanted a report's workbook", file=path)
+        points = list({row.point: row for row in _read_rows(book[COMPARISON_SHEET], path)}.values())
         sets = read_stored_sets(book, path)
     quantities = select_measured_quantities(points)
     for parameters in sets:
@@ -411,32 +422,34 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def _read_rows(sheet, path: Path) -> Iterator[Row]:
-    cells = enumerate(read_sheet_rows(sheet, MOST_ROWS, MOST_COLUMNS, path), 1)
-    heads = next((row for _, row in cells if set(TEXTS[:3]) <= set(row)), ())
-    places = {name: heads.index(head) for name, head in HEADS.items() if head in heads}
-    for name in HEADS.keys() - places.keys():
-        if earlier := [head for head in OLD_HEADS[name] if head in heads]:
-            places[name] = heads.index(earlier[0])
-            note_old_names(path, {earlier[0]: HEADS[name]})
-    if missing := [HEADS[name] for name in HEADS if name not in places and name not in OPTIONAL]:
-        raise UserError(f"found no column '{missing[0]}' in it", file=path, key=COMPARISON)
+    cells = enumerate(read_sheet_rows(sheet, MAX_COMPARISON_ROWS, MAX_COMPARISON_COLUMNS, path), 1)
+    headers = next((row for _, row in cells if set(TEXT_FIELDS[:3]) <= set(row)), ())
+    column_indices = {name: headers.index(header) for name, header in HEADERS.items() if header in headers}
+    for name in HEADERS.keys() - column_indices.keys():
+        if old_headers := [header for header in OLD_HEADERS[name] if header in headers]:
+            column_indices[name] = headers.index(old_headers[0])
+            note_old_names(path, {old_headers[0]: HEADERS[name]})
+    if missing := [HEADERS[name] for name in HEADERS if name not in column_indices and name not in OPTIONAL_FIELDS]:
+        raise UserError(f"found no column '{missing[0]}' in it", file=path, key=COMPARISON_SHEET)
     for number, row in cells:
-        values = {name: row[index] for name, index in places.items() if index < len(row) and row[index] is not None}
+        values = {
+            name: row[index] for name, index in column_indices.items() if index < len(row) and row[index] is not None
+        }
         if "point" not in values:
             return
-        texts = {name: make_printable(values.get(name, ""), 200) for name in TEXTS}
+        texts = {name: make_printable(values.get(name, ""), 200) for name in TEXT_FIELDS}
         numbers = {
-            name: _parse_number(value, name, number, path) for name, value in values.items() if name not in TEXTS
+            name: _parse_number(value, name, number, path) for name, value in values.items() if name not in TEXT_FIELDS
         }
-        counts = {name: int(value) for name, value in numbers.items() if name in COUNTS}
-        yield Row(**texts, **counts, **{name: value / MICRO for name, value in numbers.items() if name in TIMES})
+        counts = {name: int(value) for name, value in numbers.items() if name in COUNT_FIELDS}
+        yield Row(**texts, **counts, **{name: value / MICRO for name, value in numbers.items() if name in TIME_FIELDS})
 
 
 def _parse_number(value: object, name: str, row: int, path: Path) -> float:
-    if value == "n/a" and name in TIMES:
+    if value == "n/a" and name in TIME_FIELDS:
         return nan
-    plain = isinstance(value, int | float) and not isinstance(value, bool | Formula)
-    if not (plain and isfinite(value) and 0 <= value < LARGEST):
-        where = f"{COMPARISON}, row {row}, {HEADS[name]}"
-        raise UserError(f"found '{make_printable(value, 40)}', wanted a number", file=path, key=where)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool | Formula)
+    if not (is_number and isfinite(value) and 0 <= value < NUMBER_LIMIT):
+        location = f"{COMPARISON_SHEET}, row {row}, {HEADERS[name]}"
+        raise UserError(f"found '{make_printable(value, 40)}', wanted a number", file=path, key=location)
     return float(value)

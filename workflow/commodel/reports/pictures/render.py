@@ -1,6 +1,6 @@
 """SVG and PNG pictures of Vega-Lite specifications (`render_svg`, `render_png`), drawn by a separate process
-(`scripts.py`). A report is written even if charts cannot be drawn. `bundle_scripts` returns the scripts of a page, and
-`write_pictures` writes all charts of a report as files."""
+(`scripts.py`). If that process fails, a report is written without drawings. `bundle_scripts` returns the scripts of a
+page, and `write_pictures` writes all charts of a report as files."""
 
 import atexit
 import json
@@ -23,18 +23,20 @@ from commodel.reports.pictures import scripts
 from commodel.reports.pictures.specifications import add_title, specify_grid, specify_lines, specify_tiling
 from commodel.sources import ROOT
 
-TAG = re.compile(r"<[a-zA-Z][^<>]*>")  # text has no < in it
-CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
-CIRCLE = re.compile(r'<path (.*)d="M([0-9.]+),0A\2,\2,0,1,1,-\2,0A\2,\2,0,1,1,\2,0"(.*)/>')  # as Vega writes one
-EDGE_WIDTH = ' stroke-width="2"'
+TAG = re.compile(r"<[a-zA-Z][^<>]*>")  # texts have &lt; instead of <
+CLIP_ID = re.compile(r'(id="|url\(#)clip(\d+)')
+CIRCLE_PATH = re.compile(
+    r'<path (.*)d="M([0-9.]+),0A\2,\2,0,1,1,-\2,0A\2,\2,0,1,1,\2,0"(.*)/>'
+)  # a circle in the form that Vega writes
+DEFAULT_STROKE_WIDTH = ' stroke-width="2"'  # removed where there is no stroke
 MAX_SCRIPT_BYTES = 8 * MIB  # of the scripts of a page
-PROGRAM = Path(scripts.__file__)
+DRAWING_PROGRAM = Path(scripts.__file__)
 MAX_DRAWING_SECONDS = 120.0  # seconds of one chart, or until the process has started
-MINIMAL_CHART = {"data": {"values": []}, "mark": "point"}  # a chart that shows whether any can be drawn
+MINIMAL_CHART = {"data": {"values": []}, "mark": "point"}  # tests whether charts can be drawn
 
 
 class DrawingError(UserError):
-    """No chart can be drawn here."""
+    """Raised if charts cannot be drawn on this machine."""
 
 
 class _Drawer:
@@ -42,7 +44,7 @@ class _Drawer:
 
     def __init__(self) -> None:
         self.process = None
-        self.obstacle = ""  # why it cannot draw
+        self.obstacle = ""  # the reason why it cannot draw; empty if it can
 
     def draw(self, kind: str, specification: dict) -> bytes:
         if self.obstacle:
@@ -57,7 +59,7 @@ class _Drawer:
     def _send_request(self, kind: str, specification: dict) -> bytes:
         if self.process is None:
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-            self.process = subprocess.Popen([sys.executable, os.fspath(PROGRAM)], **pipes)
+            self.process = subprocess.Popen([sys.executable, os.fspath(DRAWING_PROGRAM)], **pipes)
             atexit.register(self.close)
         watch = threading.Timer(MAX_DRAWING_SECONDS, self.process.kill)
         watch.start()
@@ -77,11 +79,11 @@ class _Drawer:
             return f"the process that draws did not start: {error}"
         self.process.kill()
         code = self.process.wait()
-        limited = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limited != resource.RLIM_INFINITY:
-            return f"address space is limited to {limited >> 20} MiB (`ulimit -v`), and V8, which draws, reserves more"
-        ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        return f"the process that draws {ended}"
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            return f"address space is limited to {limit >> 20} MiB (`ulimit -v`), and V8, which draws, reserves more"
+        ending = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        return f"the process that draws {ending}"
 
     def close(self) -> None:
         process, self.process = self.process, None
@@ -97,7 +99,7 @@ _DRAWER = _Drawer()
 
 
 def find_obstacle() -> str:
-    """Return why no chart can be drawn here, empty if charts can be drawn."""
+    """Return the reason why charts cannot be drawn on this machine; empty if they can."""
     try:
         _DRAWER.draw("svg", MINIMAL_CHART)
     except DrawingError as error:
@@ -106,16 +108,18 @@ def find_obstacle() -> str:
 
 
 def render_svg(spec: dict) -> str:
-    """Return a drawing as SVG. Vega numbers clip paths through all drawings of a process; here each drawing begins at
-    0. Dots become circles without the attributes of an invisible edge, because dots are a third of a page's
-    pictures."""
+    """Return a drawing as SVG. Vega numbers clip paths over all drawings of a process; they are renumbered from 0 in
+    each drawing. Paths of dots become circles without the attributes of an invisible edge, because dots are a third of
+    the bytes of a page's pictures."""
     text = _DRAWER.draw("svg", spec).decode()
-    numbers: dict[str, int] = {}
+    clip_numbers: dict[str, int] = {}
 
     def shorten(tag: re.Match) -> str:
-        own = CLIP.sub(lambda clip: f"{clip[1]}clip{numbers.setdefault(clip[2], len(numbers))}", tag[0])
-        own = own if " stroke=" in own else own.replace(EDGE_WIDTH, "")
-        return CIRCLE.sub(r'<circle \1r="\2"\3/>', own)
+        short_tag = CLIP_ID.sub(
+            lambda clip: f"{clip[1]}clip{clip_numbers.setdefault(clip[2], len(clip_numbers))}", tag[0]
+        )
+        short_tag = short_tag if " stroke=" in short_tag else short_tag.replace(DEFAULT_STROKE_WIDTH, "")
+        return CIRCLE_PATH.sub(r'<circle \1r="\2"\3/>', short_tag)
 
     return TAG.sub(shorten, text)
 
@@ -126,10 +130,10 @@ def render_png(spec: dict) -> bytes:
 
 @cache
 def bundle_scripts() -> str:
-    """Return the scripts of a page; empty if they cannot be made. In a clone they are cached beside the compiled
-    programs; an installation has them."""
+    """Return the scripts of a page; empty if they cannot be bundled. In a clone they are cached in build/; an
+    installed package contains them."""
     build = ROOT / "build"
-    cached = build / scripts.NAME
+    cached = build / scripts.BUNDLE_NAME
     if cached.is_file():
         return read_text(cached, MAX_SCRIPT_BYTES, "the scripts that vl-convert bundles")
     try:
@@ -142,7 +146,7 @@ def bundle_scripts() -> str:
 
 
 MAX_NAME_LENGTH = 80  # characters of a file's name
-SIMULATED = " (simulated)"
+SIMULATION_MARK = " (simulated)"
 
 
 def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Path]:
@@ -177,7 +181,7 @@ def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, di
 
 
 def list_maps(front: Front) -> Iterator[tuple[str, dict]]:
-    mark = SIMULATED if front.simulated else ""
+    mark = SIMULATION_MARK if front.simulated else ""
     for content in (front.use, front.trust):
         if content.cells:
             title = f"{content.title}: {front.platform}{mark}"
@@ -190,13 +194,13 @@ def specify_chart(chart: Chart) -> dict:
 
 def choose_file_name(name: str, used_names: set[str]) -> str:
     """Return a safe file name of letters, digits and hyphens; a number is added to a name that is taken."""
-    plain = (
+    base_name = (
         re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:MAX_NAME_LENGTH]
         or "chart"
     )
-    stem, number = plain, 1
+    stem, number = base_name, 1
     while stem in used_names:
         number += 1
-        stem = f"{plain}-{number}"
+        stem = f"{base_name}-{number}"
     used_names.add(stem)
     return stem

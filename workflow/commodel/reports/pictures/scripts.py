@@ -3,24 +3,24 @@ SVG and PNG (`serve_requests`).
 
 It runs V8, which reserves far more address space than it uses. If address space is limited (`ulimit -v`, as on many
 login nodes), V8 kills its process. This file is therefore also a program: `render.py` starts it as a process of its
-own, which may die. It imports nothing else of commodel, so that building a wheel needs no more than vl-convert.
-"""
+own, so that its death does not end the report. It imports nothing else of commodel, so that building a wheel needs no
+more than vl-convert."""
 
 import json
 import sys
 from importlib.metadata import version
 
-VERSION = "6.4"  # of Vega-Lite
-NAME = f"vega-{version('vl-convert-python')}-{VERSION}.js"  # of the file that keeps them
-SCALE = 2.0  # of a PNG, large enough for slides
-NOTHING: list[str] = []  # no chart of ours loads anything
+VEGA_LITE_VERSION = "6.4"
+BUNDLE_NAME = f"vega-{version('vl-convert-python')}-{VEGA_LITE_VERSION}.js"  # file name of the bundled scripts
+PNG_SCALE = 2.0  # pixels of a PNG over those of the specification; enough for slides
+ALLOWED_URLS: list[str] = []  # charts load nothing
 
 
 def make_bundle() -> str:
     """Return the scripts with the function `vegaEmbed`, which the page's script calls. Bundling needs a second."""
     import vl_convert
 
-    text = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)
+    text = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE_VERSION)
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
@@ -28,8 +28,12 @@ def draw_specification(kind: str, specification: dict) -> bytes:
     import vl_convert
 
     if kind == "png":
-        return vl_convert.vegalite_to_png(specification, vl_version=VERSION, scale=SCALE, allowed_base_urls=NOTHING)
-    return vl_convert.vegalite_to_svg(specification, vl_version=VERSION, allowed_base_urls=NOTHING).encode()
+        return vl_convert.vegalite_to_png(
+            specification, vl_version=VEGA_LITE_VERSION, scale=PNG_SCALE, allowed_base_urls=ALLOWED_URLS
+        )
+    return vl_convert.vegalite_to_svg(
+        specification, vl_version=VEGA_LITE_VERSION, allowed_base_urls=ALLOWED_URLS
+    ).encode()
 
 
 def serve_requests() -> None:

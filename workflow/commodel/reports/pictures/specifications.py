@@ -1,8 +1,8 @@
 """Vega-Lite specifications of charts, grids and tilings, which the page and the static drawings share: `specify_lines`,
 `specify_grid` and `specify_tiling`.
 
-Colours are those of paper; the page's style replaces them in dark mode, and finds them by their values. Names in a grid
-have two lines or are cut if their column has too little room (`fit_text`).
+The colours are for a white background. The page's dark mode replaces them by value. Names in a grid that are wider than
+their column have two lines or are cut (`fit_text`).
 """
 
 import json
@@ -16,32 +16,44 @@ from commodel.reports.charts import PALETTE
 from commodel.reports.elements import Axis, Chart, Grid, Series, Tiling
 from commodel.units import format_bytes
 
-INK, DIM, RULE, PAPER, GREY = "#1b2226", "#5c656c", "#e3e7ea", "#ffffff", "#777777"
-FONT = "Arial, Liberation Sans, Helvetica, sans-serif"  # of which vl-convert has one on every machine
+TEXT_COLOUR, NOTE_COLOUR, RULE_COLOUR, BACKGROUND_COLOUR, GREY = "#1b2226", "#5c656c", "#e3e7ea", "#ffffff", "#777777"
+FONT = "Arial, Liberation Sans, Helvetica, sans-serif"  # vl-convert has at least one of these on every machine
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-NARROW = 5.0  # times its lowest value: on a logarithmic axis that ends below
-SHAPES = ("circle", "diamond", "square", "triangle-up", "triangle-down", "cross")
-# Times are written in the unit that fits, whatever the values are in.
-MICROSECONDS = (
+MIN_LOG_RANGE = 5.0  # highest over lowest value of an axis; a narrower axis has even ticks
+DOT_SHAPES = ("circle", "diamond", "square", "triangle-up", "triangle-down", "cross")
+# Expressions for axis labels. A value in µs is labelled in s, ms, µs or ns.
+TIME_LABEL = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' s' : datum.value >= 1e3 ? "
     "format(datum.value / 1e3, '~g') + ' ms' : datum.value >= 1 || datum.value == 0 ? "
     "format(datum.value, '~g') + ' µs' : "
     "format(datum.value * 1e3, '~g') + ' ns'"
 )
-NUMBERS = "abs(datum.value) >= 1e6 || (datum.value != 0 && abs(datum.value) < 1e-3) ? format(datum.value, '~e') : "
-NUMBERS += "format(datum.value, ',~g')"
+NUMBER_LABEL = "abs(datum.value) >= 1e6 || (datum.value != 0 && abs(datum.value) < 1e-3) ? format(datum.value, '~e') : "
+NUMBER_LABEL += "format(datum.value, ',~g')"
 
 
 def make_config() -> dict:
-    text = {"labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
-    lines = {"domainColor": DIM, "tickColor": DIM, "gridColor": RULE}
+    text = {
+        "labelColor": TEXT_COLOUR,
+        "titleColor": TEXT_COLOUR,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+    }
+    lines = {"domainColor": NOTE_COLOUR, "tickColor": NOTE_COLOUR, "gridColor": RULE_COLOUR}
     return {
         "font": FONT,
-        "background": PAPER,
-        "aria": False,  # the figure around it has a description, and a table has its numbers
+        "background": BACKGROUND_COLOUR,
+        "aria": False,  # the page describes the figure and has its numbers in a table
         "axis": text | lines | {"labelLimit": 0, "titleLimit": 0},
         "legend": text | {"labelLimit": 0, "title": None, "orient": "bottom", "columns": 3, "symbolStrokeWidth": 2},
-        "title": {"color": INK, "subtitleColor": DIM, "anchor": "start", "fontSize": 13, "subtitleFontSize": 11},
+        "title": {
+            "color": TEXT_COLOUR,
+            "subtitleColor": NOTE_COLOUR,
+            "anchor": "start",
+            "fontSize": 13,
+            "subtitleFontSize": 11,
+        },
         "view": {"stroke": None},
     }
 
@@ -60,7 +72,7 @@ def choose_colour(number: int) -> str:
 
 
 def choose_dot_shape(number: int) -> str:
-    return SHAPES[max(0, number) // len(PALETTE) % len(SHAPES)]
+    return DOT_SHAPES[max(0, number) // len(PALETTE) % len(DOT_SHAPES)]
 
 
 def shorten_number(value: float) -> float | None:
@@ -83,7 +95,7 @@ def format_byte_labels(ticks: Sequence[int]) -> str:
 def choose_decade_ticks(low: float, high: float) -> list[float]:
     """Return powers of ten as ticks, with 2 and 5 times these if there would be fewer than four; even steps in a narrow
     range."""
-    if low < high < NARROW * low:
+    if low < high < MIN_LOG_RANGE * low:
         return even_ticks(low, high)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     steps = (1, 2, 5) if last - first < 3 else (1,)
@@ -99,15 +111,15 @@ def even_ticks(low: float, high: float) -> list[float]:
     return [float(f"{step * at:.12g}") for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-WIDTH, HEIGHT = 520, 300
-MOST_DOTS = 700  # of one chart: on the page each is a part of its own
+CHART_WIDTH_PX, CHART_HEIGHT_PX = 520, 300
+MAX_DOTS = 700  # dots in one chart, because each is an SVG element of the page
 X, Y = {"field": "x", "type": "quantitative", "sort": None}, {"field": "y", "type": "quantitative"}
 
 
 def choose_stride(chart: Chart) -> int:
-    """Return N if one of every N dots is drawn, so that the page stays small."""
+    """Return the stride N of the drawn dots: one of every N is drawn, at most MAX_DOTS."""
     dots = sum(len(series.x) for series in chart.series if series.style == "dots")
-    return max(1, -(-dots // MOST_DOTS))
+    return max(1, -(-dots // MAX_DOTS))
 
 
 def thin_dots(chart: Chart) -> tuple[Series, ...]:
@@ -122,19 +134,21 @@ def thin_dots(chart: Chart) -> tuple[Series, ...]:
     )
 
 
-def specify_lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = False) -> dict:
+def specify_lines(
+    chart: Chart, width: int = CHART_WIDTH_PX, height: int = CHART_HEIGHT_PX, first: bool = False
+) -> dict:
     """Return the specification of a chart of lines, dots, bars and intervals. `s` is the series of a value, `t`
     describes a dot, `low` and `high` are the ends of its interval. On the `first` screen the legend is at the side, and
     there are empty layers that the page's script may fill."""
     series = make_names_distinct(thin_dots(chart))
-    names = [drawn.name for drawn in series]
-    scale = {"domain": names, "range": [choose_colour(drawn.colour) for drawn in series]}
+    names = [entry.name for entry in series]
+    scale = {"domain": names, "range": [choose_colour(entry.colour) for entry in series]}
     rows = {
-        style: [row for drawn in series if style in list_layer_names(drawn) for row in make_rows(drawn)]
+        style: [row for entry in series if style in list_layer_names(entry) for row in make_rows(entry)]
         for style in STYLES
     }
-    rows["bars"] = make_bars([drawn for drawn in series if drawn.style == "bars"], chart)
-    hue = {
+    rows["bars"] = make_bars([entry for entry in series if entry.style == "bars"], chart)
+    colour_encoding = {
         "color": {
             "field": "s",
             "type": "nominal",
@@ -154,31 +168,38 @@ def specify_lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first:
         ends = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
         layers.append(
             make_layer(
-                "interval", rows["interval"], {"type": "rule", "opacity": 0.6, "clip": True}, {"x": X} | hue | ends
+                "interval",
+                rows["interval"],
+                {"type": "rule", "opacity": 0.6, "clip": True},
+                {"x": X} | colour_encoding | ends,
             )
         )
     if rows["walk"]:
         mark = {"type": "line", "strokeWidth": 2, "strokeJoin": "round"}
-        layers.append(make_layer("walk", rows["walk"], mark, {"x": X, "y": Y, "order": {"value": None}} | hue))
+        layers.append(
+            make_layer("walk", rows["walk"], mark, {"x": X, "y": Y, "order": {"value": None}} | colour_encoding)
+        )
     for style, dash in (("line", {}), ("dashed", {"strokeDash": [6, 4]})):
         if first or rows[style]:
             mark = {"type": "line", "strokeWidth": 1.6, "clip": True, "invalid": "break-paths-filter-domains"} | dash
-            layers.append(make_layer(style, rows[style], mark, {"x": X, "y": Y} | hue))
+            layers.append(make_layer(style, rows[style], mark, {"x": X, "y": Y} | colour_encoding))
     if rows["bars"]:
         ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
-        encoding = {"x": X, "y": Y, "tooltip": tooltip_fields} | hue | ends
+        encoding = {"x": X, "y": Y, "tooltip": tooltip_fields} | colour_encoding | ends
         layers.append(make_layer("bars", rows["bars"], {"type": "rect", "clip": True}, encoding))
     if first or rows["dots"]:
-        coloured = len({choose_dot_shape(drawn.colour) for drawn in series}) > 1
-        forms = {
+        several_shapes = len({choose_dot_shape(entry.colour) for entry in series}) > 1
+        shape_encoding = {
             "field": "s",
             "type": "nominal",
-            "scale": scale | {"range": [choose_dot_shape(drawn.colour) for drawn in series]},
+            "scale": scale | {"range": [choose_dot_shape(entry.colour) for entry in series]},
         }
-        shapes = {"shape": forms} if coloured else {}
+        shapes = {"shape": shape_encoding} if several_shapes else {}
         mark = {"type": "point", "filled": True, "size": 26, "opacity": 0.8, "clip": True}
         layers.append(
-            make_layer("dots", rows["dots"], mark, {"x": X, "y": Y, "tooltip": tooltip_fields} | hue | shapes)
+            make_layer(
+                "dots", rows["dots"], mark, {"x": X, "y": Y, "tooltip": tooltip_fields} | colour_encoding | shapes
+            )
         )
     if not layers:
         layers.append(make_layer("dots", [], {"type": "point"}, {"x": X, "y": Y}))
@@ -186,8 +207,9 @@ def specify_lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first:
     return make_specification(layers, width, height)
 
 
-OVERLAPPING, SLANT = 60, 30  # letters below an axis, and by how many degrees more are turned
-BETWEEN = 0.25  # of the width of a place: the gap to the bars of the next one
+MAX_UPRIGHT_LETTERS = 60  # letters of all names below an axis; more letters are turned
+LABEL_SLANT_DEGREES = 30
+BAR_GAP_SHARE = 0.25  # gap between two groups of bars, as a share of the distance of groups
 STYLES = ("interval", "walk", "line", "dashed", "dots")
 
 
@@ -211,21 +233,21 @@ def make_rows(series: Series) -> list[dict]:
 
 
 def make_bars(series: list[Series], chart: Chart) -> list[dict]:
-    """Return bars side by side at their place, from the foot of the axis on."""
-    foot = chart.y.low if chart.y.low is not None else 0.0
-    wide = (1 - BETWEEN) / max(1, len(series))
+    """Return the bars as rectangles: side by side at each name of the x axis, from the low end of the y axis up."""
+    baseline = chart.y.low if chart.y.low is not None else 0.0
+    bar_width = (1 - BAR_GAP_SHARE) / max(1, len(series))
     return [
         {
-            "s": drawn.name,
+            "s": entry.name,
             "t": chart.x.names[int(x)],
             "x": left_edge,
-            "x2": left_edge + wide,
+            "x2": left_edge + bar_width,
             "y": shorten_number(y),
-            "y2": foot,
+            "y2": baseline,
         }
-        for index, drawn in enumerate(series)
-        for x, y in zip(drawn.x, drawn.y, strict=True)
-        for left_edge in [x - (1 - BETWEEN) / 2 + index * wide]
+        for index, entry in enumerate(series)
+        for x, y in zip(entry.x, entry.y, strict=True)
+        for left_edge in [x - (1 - BAR_GAP_SHARE) / 2 + index * bar_width]
     ]
 
 
@@ -234,16 +256,16 @@ def make_names_distinct(series: tuple[Series, ...]) -> list[Series]:
     number."""
     name_counts: Counter[str] = Counter()
     distinct = []
-    for drawn in series:
-        name_counts[drawn.name] += 1
-        number = name_counts[drawn.name]
-        distinct.append(drawn if number == 1 else replace(drawn, name=f"{drawn.name} ({number})"))
+    for entry in series:
+        name_counts[entry.name] += 1
+        number = name_counts[entry.name]
+        distinct.append(entry if number == 1 else replace(entry, name=f"{entry.name} ({number})"))
     return distinct
 
 
 def count_legend_columns(names: list[str]) -> int:
     """Return the number of columns of a legend that fit below a chart."""
-    return max(1, min(len(names), WIDTH // (36 + 7 * max(map(len, names), default=1))))
+    return max(1, min(len(names), CHART_WIDTH_PX // (36 + 7 * max(map(len, names), default=1))))
 
 
 def make_band_layer(chart: Chart) -> dict:
@@ -265,14 +287,14 @@ def make_channel(axis: Axis, chart: Chart, side: str) -> dict:
     scale: dict = {"type": "log"} if axis.log else {"type": "linear", "zero": False}
     scale |= {"domain": [low, high], "nice": False} if low is not None else {}
     micro = axis.label.endswith(" [µs]")
-    axis_style: dict = {"labelExpr": MICROSECONDS if micro else NUMBERS, "tickCount": 6, "labelOverlap": True}
+    axis_style: dict = {"labelExpr": TIME_LABEL if micro else NUMBER_LABEL, "tickCount": 6, "labelOverlap": True}
     if axis.names:
         ticks = list(range(len(axis.names)))
         axis_style |= {"values": ticks, "labelExpr": f"{json.dumps(axis.names)}[datum.value]", "grid": False}
         axis_style |= {
             "tickCount": len(ticks),
             "labelOverlap": False,
-            "labelAngle": -SLANT if sum(map(len, axis.names)) > OVERLAPPING else 0,
+            "labelAngle": -LABEL_SLANT_DEGREES if sum(map(len, axis.names)) > MAX_UPRIGHT_LETTERS else 0,
         }
         scale |= {"domain": [-0.5, len(axis.names) - 0.5], "nice": False}
     elif axis.whole_numbers:
@@ -286,21 +308,21 @@ def make_channel(axis: Axis, chart: Chart, side: str) -> dict:
     return {"scale": scale, "axis": axis_style, "title": title or None}
 
 
-LETTER = 0.5  # of the size of letters: how wide one is on average
-ROUNDING = 0.01  # pixels
-HYPHENS = "-:, "  # behind which a line may end
+LETTER_WIDTH_RATIO = 0.5  # mean width of a letter over its font size
+ROUNDING_PX = 0.01  # tolerance of a width
+BREAK_CHARACTERS = "-:, "  # a line may end after one of these
 
 
 def measure_width(text: str, size: float) -> float:
-    return LETTER * size * len(text)
+    return LETTER_WIDTH_RATIO * size * len(text)
 
 
 def break_in_two(text: str) -> list[str]:
     """Return the text in two lines, the longer one as short as possible; in one line if it has no place to break."""
-    places = [at + 1 for at, letter in enumerate(text[:-1]) if letter in HYPHENS]
-    if not places:
+    break_positions = [at + 1 for at, letter in enumerate(text[:-1]) if letter in BREAK_CHARACTERS]
+    if not break_positions:
         return [text]
-    at = min(places, key=lambda index: max(measure_width(text[:index], 1), measure_width(text[index:], 1)))
+    at = min(break_positions, key=lambda index: max(measure_width(text[:index], 1), measure_width(text[index:], 1)))
     return [text[:at].rstrip(" "), text[at:]]
 
 
@@ -308,30 +330,31 @@ def compute_needed_width(text: str, size: float, lines: int) -> float:
     return max(measure_width(line, size) for line in (break_in_two(text) if lines == 2 else [text]))
 
 
-def fit_text(text: str, room: float, size: float, lines: int = 1) -> str | list[str]:
-    """Return the text in as few lines as possible, at most `lines`; cut if these have no room for it."""
-    if measure_width(text, size) <= room + ROUNDING:
+def fit_text(text: str, max_width: float, size: float, lines: int = 1) -> str | list[str]:
+    """Return the text in as few lines as possible, at most `lines`; cut if it does not fit into `max_width` pixels."""
+    if measure_width(text, size) <= max_width + ROUNDING_PX:
         return text
-    if lines == 2 and len(two := break_in_two(text)) == 2:
-        return [cut_text(line, room, size) for line in two]
-    return cut_text(text, room, size)
+    if lines == 2 and len(two_lines := break_in_two(text)) == 2:
+        return [cut_text(line, max_width, size) for line in two_lines]
+    return cut_text(text, max_width, size)
 
 
-def cut_text(text: str, room: float, size: float) -> str:
-    fitting = next(
-        (at for at in range(len(text), 2, -1) if measure_width(text[:at], size) <= room + ROUNDING), min(2, len(text))
+def cut_text(text: str, max_width: float, size: float) -> str:
+    fitting_length = next(
+        (at for at in range(len(text), 2, -1) if measure_width(text[:at], size) <= max_width + ROUNDING_PX),
+        min(2, len(text)),
     )
-    return text if fitting == len(text) else f"{text[: fitting - 1]}…"
+    return text if fitting_length == len(text) else f"{text[: fitting_length - 1]}…"
 
 
-def share_width(needs: list[float], room: float) -> list[float]:
-    """Return widths that add up to `room`: columns that need more than an even share get their need, the others share
-    the rest evenly. If there is too little room, all widths shrink in proportion."""
-    if sum(needs) > room:
-        return [need * room / sum(needs) for need in needs]
+def share_width(needs: list[float], total_width: float) -> list[float]:
+    """Return widths that add up to `total_width`: columns that need more than an even share get their need, the others
+    share the rest evenly. If the needs exceed the total, all widths shrink in proportion."""
+    if sum(needs) > total_width:
+        return [need * total_width / sum(needs) for need in needs]
     widths, unassigned = dict(enumerate(needs)), set(range(len(needs)))
     while unassigned:
-        even_share = (room - sum(widths[at] for at in widths.keys() - unassigned)) / len(unassigned)
+        even_share = (total_width - sum(widths[at] for at in widths.keys() - unassigned)) / len(unassigned)
         wider = {at for at in unassigned if needs[at] > even_share}
         if not wider:
             widths |= dict.fromkeys(unassigned, even_share)
@@ -340,40 +363,46 @@ def share_width(needs: list[float], room: float) -> list[float]:
     return [widths[at] for at in range(len(needs))]
 
 
-GRID_WIDTH = 590
-LARGE, SMALL = 11, 10  # pixels: letters of groups, and of all else
-LOWEST_ROW, HIGHEST_ROW, TALL = 15, 24, 185  # pixels: of a row, and of all rows if they can be had
-GAP = 4  # between groups
-HEAD = 18
-TWO, LINE = 22, 10  # pixels: of a row that takes two lines, and of each of these
-MARGIN = 6  # pixels beside a name
-BLACK = "#111111"  # on coloured ground, in the dark as well
-NUMBER = "quantitative"
+GRID_WIDTH_PX = 590
+GROUP_FONT_PX, FONT_PX = 11, 10  # font sizes of groups and of all other texts
+MIN_ROW_PX, MAX_ROW_PX, MAX_ROWS_PX = 15, 24, 185  # heights of a row, and of all rows unless MIN_ROW_PX needs more
+GROUP_GAP_PX = 4
+HEADER_PX = 18
+TWO_LINE_ROW_PX, LINE_PX = 22, 10  # heights of a row with two lines, and of each line
+NAME_MARGIN_PX = 6  # total space left and right of a name
+CELL_TEXT_COLOUR = "#111111"  # on a coloured cell, also in dark mode
+QUANTITATIVE = "quantitative"
 
 
 def specify_grid(content: Grid) -> dict:
-    groups = max((measure_width(group, LARGE) for group, _ in content.rows), default=0) + 10
-    labels = max([measure_width(content.side, SMALL), *(measure_width(label, LARGE) for _, label in content.rows)]) + 8
-    two, wide = fit_columns(content, GRID_WIDTH - groups - labels)
-    edges = list(accumulate(wide, initial=groups + labels))
-    shown = [fit_text(cell.text, wide[cell.column] - MARGIN, SMALL, 1 + (cell.text in two)) for cell in content.cells]
-    high = [choose_row_height(content)] * len(content.rows)
+    groups_width = max((measure_width(group, GROUP_FONT_PX) for group, _ in content.rows), default=0) + 10
+    labels_width = (
+        max([measure_width(content.side, FONT_PX), *(measure_width(label, GROUP_FONT_PX) for _, label in content.rows)])
+        + 8
+    )
+    two_line_texts, widths = fit_columns(content, GRID_WIDTH_PX - groups_width - labels_width)
+    edges = list(accumulate(widths, initial=groups_width + labels_width))
+    shown = [
+        fit_text(cell.text, widths[cell.column] - NAME_MARGIN_PX, FONT_PX, 1 + (cell.text in two_line_texts))
+        for cell in content.cells
+    ]
+    heights = [choose_row_height(content)] * len(content.rows)
     for cell, text in zip(content.cells, shown, strict=True):
         if isinstance(text, list):
-            high[cell.row] = max(high[cell.row], TWO)
-    tops, top = [], HEAD
+            heights[cell.row] = max(heights[cell.row], TWO_LINE_ROW_PX)
+    tops, top = [], HEADER_PX
     for at, (group, _) in enumerate(content.rows):
-        top += GAP if at and group != content.rows[at - 1][0] else 0
+        top += GROUP_GAP_PX if at and group != content.rows[at - 1][0] else 0
         tops.append(top)
-        top += high[at]
+        top += heights[at]
     cells = [
         {
             "x": round(edges[cell.column] + 1, 1),
             "x2": round(edges[cell.column + 1] - 1, 1),
             "y": tops[cell.row] + 1,
-            "y2": tops[cell.row] + high[cell.row] - 1,
+            "y2": tops[cell.row] + heights[cell.row] - 1,
             "f": cell.fill,
-            "k": INK if cell.marked else cell.fill,
+            "k": TEXT_COLOUR if cell.marked else cell.fill,
             "t": text,
             "a": cell.tooltip,
             "o": 1,
@@ -381,14 +410,18 @@ def specify_grid(content: Grid) -> dict:
         }
         for cell, text in zip(content.cells, shown, strict=True)
     ]
-    named = [at for at, (group, _) in enumerate(content.rows) if (group and group != content.rows[at - 1][0]) or not at]
-    words = [{"x": 0, "y": tops[at] + high[at] / 2, "t": content.rows[at][0]} for at in named]
-    words += [{"x": round(groups), "y": tops[at] + high[at] / 2, "t": row[1]} for at, row in enumerate(content.rows)]
-    heads = [
-        {"x": round(edges[at] + wide[at] / 2, 1), "y": HEAD / 2, "t": fit_text(name, wide[at], SMALL)}
+    group_starts = [
+        at for at, (group, _) in enumerate(content.rows) if (group and group != content.rows[at - 1][0]) or not at
+    ]
+    row_names = [{"x": 0, "y": tops[at] + heights[at] / 2, "t": content.rows[at][0]} for at in group_starts]
+    row_names += [
+        {"x": round(groups_width), "y": tops[at] + heights[at] / 2, "t": row[1]} for at, row in enumerate(content.rows)
+    ]
+    column_names = [
+        {"x": round(edges[at] + widths[at] / 2, 1), "y": HEADER_PX / 2, "t": fit_text(name, widths[at], FONT_PX)}
         for at, name in enumerate(content.columns)
     ]
-    corner = [{"x": round(groups) if groups > 10 else 0, "y": HEAD / 2, "t": content.side}]
+    corner = [{"x": round(groups_width) if groups_width > 10 else 0, "y": HEADER_PX / 2, "t": content.side}]
     position = {"x": make_raw_value("x"), "y": make_raw_value("y")}
     box = position | {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
     colours = {
@@ -397,15 +430,15 @@ def specify_grid(content: Grid) -> dict:
         "opacity": make_raw_value("o"),
     }
     tooltip = {"tooltip": {"field": "a", "type": "nominal"}}
-    middle = {
-        "x": {"field": "m", "type": NUMBER, "scale": None, "axis": None},
-        "y": {"field": "n", "type": NUMBER, "scale": None, "axis": None},
+    centre = {
+        "x": {"field": "m", "type": QUANTITATIVE, "scale": None, "axis": None},
+        "y": {"field": "n", "type": QUANTITATIVE, "scale": None, "axis": None},
     }
-    halves = [
+    centre_transform = [
         {"calculate": "(datum.x + datum.x2) / 2", "as": "m"},
-        {"calculate": f"(datum.y + datum.y2 - (isArray(datum.t) ? {LINE} : 0)) / 2", "as": "n"},
+        {"calculate": f"(datum.y + datum.y2 - (isArray(datum.t) ? {LINE_PX} : 0)) / 2", "as": "n"},
     ]
-    letter = {"type": "text", "fontSize": SMALL, "baseline": "middle"}
+    text_mark = {"type": "text", "fontSize": FONT_PX, "baseline": "middle"}
     layers = [
         {
             "data": {"name": "cells", "values": cells},
@@ -415,42 +448,49 @@ def specify_grid(content: Grid) -> dict:
                     "encoding": box | colours | tooltip,
                 },
                 {
-                    "transform": halves,
-                    "mark": letter | {"color": BLACK, "align": "center", "interactive": False, "lineHeight": LINE},
-                    "encoding": middle | {"text": make_raw_value("t", "nominal"), "opacity": make_raw_value("o")},
+                    "transform": centre_transform,
+                    "mark": text_mark
+                    | {"color": CELL_TEXT_COLOUR, "align": "center", "interactive": False, "lineHeight": LINE_PX},
+                    "encoding": centre | {"text": make_raw_value("t", "nominal"), "opacity": make_raw_value("o")},
                 },
             ],
         },
-        make_text_layer(words, letter | {"color": INK, "align": "left", "fontSize": LARGE}, position),
-        make_text_layer(heads, letter | {"color": INK, "align": "center"}, position),
-        make_text_layer(corner, letter | {"color": DIM, "align": "left"}, position),
+        make_text_layer(
+            row_names, text_mark | {"color": TEXT_COLOUR, "align": "left", "fontSize": GROUP_FONT_PX}, position
+        ),
+        make_text_layer(column_names, text_mark | {"color": TEXT_COLOUR, "align": "center"}, position),
+        make_text_layer(corner, text_mark | {"color": NOTE_COLOUR, "align": "left"}, position),
     ]
-    return make_specification(layers, GRID_WIDTH, int(top) + 2)
+    return make_specification(layers, GRID_WIDTH_PX, int(top) + 2)
 
 
-def fit_columns(content: Grid, room: float) -> tuple[set[str], list[float]]:
-    """Return which names take two lines, and how wide each column is: the longest names do, if one line each is too
-    wide."""
-    longest = sorted({cell.text for cell in content.cells}, key=lambda text: (-measure_width(text, SMALL), text))
-    for count in range(len(longest) + 1):
-        two = set(longest[:count])
-        needs = [measure_width(name, SMALL) for name in content.columns]
+def fit_columns(content: Grid, max_width: float) -> tuple[set[str], list[float]]:
+    """Return the names that have two lines, and the width of each column. If the names in one line each are too wide,
+    the longest names have two lines."""
+    longest_first = sorted(
+        {cell.text for cell in content.cells}, key=lambda text: (-measure_width(text, FONT_PX), text)
+    )
+    for count in range(len(longest_first) + 1):
+        two_line_texts = set(longest_first[:count])
+        needs = [measure_width(name, FONT_PX) for name in content.columns]
         for cell in content.cells:
-            needs[cell.column] = max(needs[cell.column], compute_needed_width(cell.text, SMALL, 1 + (cell.text in two)))
-        needs = [need + MARGIN for need in needs]
-        if sum(needs) <= room:
+            needs[cell.column] = max(
+                needs[cell.column], compute_needed_width(cell.text, FONT_PX, 1 + (cell.text in two_line_texts))
+            )
+        needs = [need + NAME_MARGIN_PX for need in needs]
+        if sum(needs) <= max_width:
             break
-    return two, share_width(needs, room)
+    return two_line_texts, share_width(needs, max_width)
 
 
 def choose_row_height(content: Grid) -> int:
     groups = len({group for group, _ in content.rows})
-    room = (TALL - GAP * max(0, groups - 1)) // max(1, len(content.rows))
-    return int(min(HIGHEST_ROW, max(LOWEST_ROW, room)))
+    row_height = (MAX_ROWS_PX - GROUP_GAP_PX * max(0, groups - 1)) // max(1, len(content.rows))
+    return int(min(MAX_ROW_PX, max(MIN_ROW_PX, row_height)))
 
 
-def make_raw_value(field: str, kind: str = NUMBER) -> dict:
-    """Return a value as it is: a pixel or a colour."""
+def make_raw_value(field: str, kind: str = QUANTITATIVE) -> dict:
+    """Return the encoding of a field whose values are pixels or colours, so without a scale."""
     axis = {"axis": None} if field in ("x", "y") else {}
     return {"field": field, "type": kind} | ({} if field == "t" else {"scale": None} | axis)
 
@@ -463,50 +503,52 @@ def make_text_layer(values: list[dict], mark: dict, position: dict) -> dict:
     }
 
 
-SIDE, LEGEND, TILING_LINE, SWATCH = 320, 190, 20, 14  # pixels
+TILING_SIDE_PX, LEGEND_WIDTH_PX, LEGEND_LINE_PX, SWATCH_PX = 320, 190, 20, 14
 
 
 def specify_tiling(content: Tiling) -> dict:
-    unit = SIDE / content.side
-    cells, numbers = [], []
+    cell_px = TILING_SIDE_PX / content.side
+    cells, rank_numbers = [], []
     for part in content.rectangles:
         ends = {"x": part.x, "x2": part.x + part.width, "y": part.y, "y2": part.y + part.height}
-        cells.append({key: round(unit * end, 2) for key, end in ends.items()} | {"f": part.fill, "a": part.tooltip})
-        if size := part.font_size(unit):
-            middle = {"x": unit * (part.x + part.width / 2), "y": unit * (part.y + part.height / 2)}
-            middle = {key: round(value, 2) for key, value in middle.items()}
-            numbers.append(middle | {"t": part.label, "z": round(size, 1)})
-    legend_x = SIDE + 16
+        cells.append({key: round(cell_px * end, 2) for key, end in ends.items()} | {"f": part.fill, "a": part.tooltip})
+        if size := part.font_size(cell_px):
+            centre = {"x": cell_px * (part.x + part.width / 2), "y": cell_px * (part.y + part.height / 2)}
+            centre = {key: round(value, 2) for key, value in centre.items()}
+            rank_numbers.append(centre | {"t": part.label, "z": round(size, 1)})
+    legend_x = TILING_SIDE_PX + 16
     swatches = [
         {
             "x": legend_x,
-            "x2": legend_x + SWATCH,
-            "y": at * TILING_LINE,
-            "y2": at * TILING_LINE + SWATCH,
+            "x2": legend_x + SWATCH_PX,
+            "y": at * LEGEND_LINE_PX,
+            "y2": at * LEGEND_LINE_PX + SWATCH_PX,
             "f": colour,
             "a": text,
         }
         for at, (colour, text) in enumerate(content.legend)
     ]
-    words = [
-        {"x": legend_x + SWATCH + 6, "y": at * TILING_LINE + SWATCH / 2, "t": text}
+    legend_texts = [
+        {"x": legend_x + SWATCH_PX + 6, "y": at * LEGEND_LINE_PX + SWATCH_PX / 2, "t": text}
         for at, (_, text) in enumerate(content.legend)
     ]
     position = {"x": make_raw_value("x"), "y": make_raw_value("y")}
     box = position | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "fill": make_raw_value("f", "nominal")}
     tooltip = {"tooltip": {"field": "a", "type": "nominal"}}
-    letter = {"type": "text", "baseline": "middle"}
+    text_mark = {"type": "text", "baseline": "middle"}
     layers = [
         {
             "data": {"values": [*cells, *swatches]},
-            "mark": {"type": "rect", "stroke": DIM, "strokeWidth": 1},
+            "mark": {"type": "rect", "stroke": NOTE_COLOUR, "strokeWidth": 1},
             "encoding": box | tooltip,
         },
         make_text_layer(
-            numbers,
-            letter | {"color": BLACK, "align": "center", "interactive": False},
+            rank_numbers,
+            text_mark | {"color": CELL_TEXT_COLOUR, "align": "center", "interactive": False},
             position | {"size": make_raw_value("z")},
         ),
-        make_text_layer(words, letter | {"color": INK, "align": "left", "fontSize": 11}, position),
+        make_text_layer(legend_texts, text_mark | {"color": TEXT_COLOUR, "align": "left", "fontSize": 11}, position),
     ]
-    return make_specification(layers, SIDE + LEGEND, max(SIDE, TILING_LINE * len(swatches)))
+    return make_specification(
+        layers, TILING_SIDE_PX + LEGEND_WIDTH_PX, max(TILING_SIDE_PX, LEGEND_LINE_PX * len(swatches))
+    )

@@ -70,7 +70,7 @@ def _iterate_samples(plan: Plan, results: Results, point_of_id: dict[str, dict])
                 yield rows.assign(**head, **{key: to_plain_value(value) for key, value in point_of_id[case].items()})
 
 
-DRAWN_SIZE = 1024  # bytes of the message that is drawn beside the smallest: a packet of the TAN paper
+HISTOGRAM_SIZE = 1024  # bytes: a packet of the TAN paper. Histograms show the smallest message and this one
 STATISTICS = {"min": "min", "median": "median", "low": "median low", "high": "median high"}  # and their headers
 STATISTICS |= {"mean": "mean", "p95": "p95", "max": "max"}
 LATENCY_DEFINITIONS = (
@@ -94,7 +94,7 @@ def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame |
     rows.sort(key=lambda row: (row["platform"], row["pair"], row["bytes"]))
     smallest = {row["platform"]: row["bytes"] for row in reversed(rows)}
     for row in rows:
-        if row["bytes"] in (smallest[row["platform"]], DRAWN_SIZE) and not row["single"]:
+        if row["bytes"] in (smallest[row["platform"]], HISTOGRAM_SIZE) and not row["single"]:
             charts.append(chart_histogram(row))
     columns = [
         *select_columns("Latency", "platform", "modes"),

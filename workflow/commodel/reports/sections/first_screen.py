@@ -63,7 +63,7 @@ from commodel.reports.sections import measurement_conditions, rankings
 from commodel.reports.sections.network import choose_bandwidth_unit
 from commodel.units import format_seconds
 
-LIBRARY, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
+DEFAULT_COLOUR, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
 USE_NOTE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI default is the fastest."
 TRUST_NOTE = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
 DEFAULT_LABEL = "MPI default"  # the MPI library's own selection, in a cell
@@ -79,22 +79,30 @@ def make_use_grid(part: pd.DataFrame) -> Grid:
     lines = []  # (operation, labels, cells)
     for (operation, placement), workloads in rows.groupby(["operation", "place"], sort=True):
         differ = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
-        described = []
+        rows_by_label = []
         for (_, label), some_rows in workloads.groupby(["count", "size"], sort=True):
-            described.append((label, {row.bytes: row for row in some_rows.itertuples()}))
+            rows_by_label.append((label, {row.bytes: row for row in some_rows.itertuples()}))
         for _, equal_rows in groupby(
-            described, key=lambda entry: {length: name_fastest(row) for length, row in entry[1].items()}
+            rows_by_label, key=lambda entry: {length: name_fastest(row) for length, row in entry[1].items()}
         ):
-            same = list(equal_rows)
+            joined_rows = list(equal_rows)
             lines.append(
-                (operation, join_labels([label for label, _ in same]) + (f", {placement}" if differ else ""), same)
+                (
+                    operation,
+                    join_labels([label for label, _ in joined_rows]) + (f", {placement}" if differ else ""),
+                    joined_rows,
+                )
             )
     cells = []
-    for at, (operation, _, same) in enumerate(lines):
-        label, last = same[-1]
-        for length, row in last.items():
-            picks = (("operation", operation), *((("size", label),) if len(same) == 1 else ()), ("bytes", str(length)))
-            fill = LIBRARY if row.own else colours[name_without_argument(row.use)]
+    for at, (operation, _, joined_rows) in enumerate(lines):
+        label, row_of_size = joined_rows[-1]
+        for length, row in row_of_size.items():
+            picks = (
+                ("operation", operation),
+                *((("size", label),) if len(joined_rows) == 1 else ()),
+                ("bytes", str(length)),
+            )
+            fill = DEFAULT_COLOUR if row.own else colours[name_without_argument(row.use)]
             placement, source = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
             cells.append(
                 Cell(
@@ -102,13 +110,13 @@ def make_use_grid(part: pd.DataFrame) -> Grid:
                 )
             )
     columns = tuple(format_size(length) for length in sizes)
-    heads = tuple((operation, label) for operation, label, _ in lines)
-    own = int(rows["own"].sum())
+    row_labels = tuple((operation, label) for operation, label, _ in lines)
+    default_count = int(rows["own"].sum())
     tied = int((rows["ties"].astype(bool) & ~rows["own"]).sum())
-    title = f"An alternative is the fastest in {len(rows) - own} of {format_count(len(rows), 'workload')}"
+    title = f"An alternative is the fastest in {len(rows) - default_count} of {format_count(len(rows), 'workload')}"
     title += f", statistically tied in {tied} of these" if tied else ""
     title = title if len(rows) and rows["over"].notna().any() else "The fastest alternatives"
-    return Grid("use", title, USE_NOTE, heads, columns, tuple(cells), "message size", "ranks or leaves")
+    return Grid("use", title, USE_NOTE, row_labels, columns, tuple(cells), "message size", "ranks or leaves")
 
 
 def name_fastest(row) -> str:
@@ -127,7 +135,7 @@ def describe_fastest(operation: str, label: str, row) -> str:
 
 
 def join_labels(labels: list[str]) -> str:
-    """Return the range of some labels, such as `8` or `8–32`: ranks, or another quantity with its noun."""
+    """Return the range of some labels: `8–32` for ranks, `8–32 leaves` for other quantities."""
     texts = [label.removesuffix(" ranks") for label in labels]
     if len(texts) == 1:
         return texts[0]
@@ -143,42 +151,42 @@ def assign_colours(choices: pd.Series) -> dict[str, str]:
 
 def make_trust_grid(held_out: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
-    named = held_out[["family", "validity", "held_out", "mu", "relative_error", "covered"]]
-    named = named.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
-    names = named["operation"].unique().tolist()
-    over_all = summarize_errors(named.assign(operation=ALL_OPERATIONS), ["operation", "family"])
-    rows = pd.concat([over_all, summarize_errors(named, ["operation", "family"])])
+    errors = held_out[["family", "validity", "held_out", "mu", "relative_error", "covered"]]
+    errors = errors.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
+    names = errors["operation"].unique().tolist()
+    over_all = summarize_errors(errors.assign(operation=ALL_OPERATIONS), ["operation", "family"])
+    rows = pd.concat([over_all, summarize_errors(errors, ["operation", "family"])])
     families, platform = sort_by_error(over_all)["family"].tolist(), next(iter(held_out["platform"]), "")
     if (best := find_best_model(held_out)) is not None:
         families.sort(key=lambda family: family != best["family"])
     columns = [ALL_OPERATIONS, *names] if len(names) > 1 else names
-    requested = named.groupby(["operation", "family"])["validity"].agg(list).to_dict()
+    validities = errors.groupby(["operation", "family"])["validity"].agg(list).to_dict()
     cells = []
     for row in rows.itertuples():
         if row.operation not in columns:
             continue
         mostly_invalid = row.points_valid < 0.5 * row.points
-        words = f"{row.family}, {row.operation}: mean μ {format_ratio(row.mu_mean)} over {int(row.points)} points"
+        tooltip = f"{row.family}, {row.operation}: mean μ {format_ratio(row.mu_mean)} over {int(row.points)} points"
         if mostly_invalid:
-            kinds = Counter(Validity.parse(text).label for text in requested.get((row.operation, row.family), ()))
+            kinds = Counter(Validity.parse(text).label for text in validities.get((row.operation, row.family), ()))
             kinds.pop(ValidityKind.VALID.value, None)
-            words += f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
+            tooltip += f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()))
         cell = (families.index(row.family), columns.index(row.operation))
         fill, source = (
             FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
             link_mean_error(platform, row.operation, row.family),
         )
-        cells.append(Cell(*cell, format_mu(row.mu_mean), fill, words, picks=picks, source=source))
-    heads = tuple(("", family) for family in families)
+        cells.append(Cell(*cell, format_mu(row.mu_mean), fill, tooltip, picks=picks, source=source))
+    row_labels = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
         title = f"{best['family']} predicts best: mean μ {format_mu(best['mu_mean'])}"
-    return Grid("trust", title, TRUST_NOTE, heads, tuple(columns), tuple(cells), "operation", "model")
+    return Grid("trust", title, TRUST_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model")
 
 
 def link_mean_error(platform: str, operation: str, family: str) -> SourceRows:
-    """Return the cell that a mean μ of a model was taken from."""
+    """Return the reference to the table cell of a model's mean μ."""
     if operation == ALL_OPERATIONS:
         return SourceRows("Families", (("platform", platform), ("family", family)), "mu_mean")
     return SourceRows("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
@@ -197,8 +205,8 @@ def colour_error(mu: float) -> str:
 
 HALF_TRIP = "Half a round trip of an empty message"
 WITHOUT_OVERHEADS = "Latency L, without the overheads of sender and receiver,"
-# Names of a latency and a time per byte, and what the latency includes.
-LATENCIES = (("alpha", "beta", HALF_TRIP), ("alpha.a", "beta.a", HALF_TRIP), ("L", "G", WITHOUT_OVERHEADS))
+# Parameters for latency and time per byte, and a text on what the latency includes.
+LATENCY_PARAMETERS = (("alpha", "beta", HALF_TRIP), ("alpha.a", "beta.a", HALF_TRIP), ("L", "G", WITHOUT_OVERHEADS))
 
 
 def summarize_network(
@@ -210,13 +218,13 @@ def summarize_network(
         near, far = rows.iloc[0], rows.iloc[-1]
         figure = f"{format_seconds(near['latency'])}, {format_bandwidth(near['bandwidth'])}"
         ends = [format_seconds(near[end]) for end in ("latency_low", "latency_high")]
-        line = "Half a round trip and bandwidth between two nodes"
-        line += f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else ""
+        sentence = "Half a round trip and bandwidth between two nodes"
+        sentence += f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else ""
         if len(rows) > 1:
             farthest = f"{format_seconds(far['latency'])}, {format_bandwidth(far['bandwidth'])}"
-            line += f"; {len(rows)} distance classes, the farthest {farthest}"
+            sentence += f"; {len(rows)} distance classes, the farthest {farthest}"
         where = (("platform", to_plain_value(network.platform)), ("class", near["class"]))
-        return Tile("Network", figure, f"{line}."), SourceRows("Classes", where)
+        return Tile("Network", figure, f"{sentence}."), SourceRows("Classes", where)
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
@@ -224,11 +232,11 @@ def summarize_network(
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
         figure = f"{format_seconds(median)}, {format_bandwidth(long['bytes'] / (long['median'] / MICRO))}"
         spread = format_interval(low, high) or " (identical in all samples)"
-        line = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
-        line += ", between two ranks of one node" if Pair.parse(pair).within else ""
+        sentence = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
+        sentence += ", between two ranks of one node" if Pair.parse(pair).within else ""
         where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
-        return Tile("Network", figure, f"{line}."), SourceRows("Latency", where, "median")
-    for latency, byte, quantity in LATENCIES:
+        return Tile("Network", figure, f"{sentence}."), SourceRows("Latency", where, "median")
+    for latency, byte, quantity in LATENCY_PARAMETERS:
         for fitted in sets:
             constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
             if (
@@ -239,11 +247,15 @@ def summarize_network(
                 and per_byte.value > 0
             ):
                 figure = f"{format_seconds(constant.value)}, {format_bandwidth(1 / per_byte.value)}"
-                line = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
-                line += f", fitted by {fitted.family}"
-                named = (("platform", to_plain_value(fitted.platform)), ("family", fitted.family), ("name", latency))
-                return Tile("Network", to_plain_value(figure), to_plain_value(f"{line}.")), SourceRows(
-                    "Parameters", named, "value"
+                sentence = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
+                sentence += f", fitted by {fitted.family}"
+                source_keys = (
+                    ("platform", to_plain_value(fitted.platform)),
+                    ("family", fitted.family),
+                    ("name", latency),
+                )
+                return Tile("Network", to_plain_value(figure), to_plain_value(f"{sentence}.")), SourceRows(
+                    "Parameters", source_keys, "value"
                 )
     return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth."), None
 
@@ -263,7 +275,7 @@ def format_bandwidth(bandwidth: float) -> str:
     return f"{format_digits(bandwidth / scale)} {unit}"
 
 
-MOST_ANOMALIES, MOST_CONDITIONS = 3, 2  # sentences on the first screen; of these, on conditions of measurement
+MAX_SENTENCES, MAX_CONDITIONS = 3, 2  # sentences on the first screen; of these, on conditions of measurement
 
 
 def make_fronts(
@@ -481,7 +493,7 @@ def list_anomalies(
     """Return the most important anomalies: missing points, conditions of measurement, intervals, discarded samples."""
     points = part.drop_duplicates("point")
     lines = measurement_conditions.describe_unmeasured_points(points)[:1]
-    lines += list(conditions_found)[:MOST_CONDITIONS]
+    lines += list(conditions_found)[:MAX_CONDITIONS]
     if best is not None:
         lines += measurement_conditions.describe_missing_intervals(held_out, best["family"])
         if is_finite_number(inside := best["covered_share"]):
@@ -495,4 +507,4 @@ def list_anomalies(
         lines.append(
             f"{discarded:,} of {discarded + sample_count:,} samples were discarded because a rank started late."
         )
-    return tuple(to_plain_value(line[0].upper() + line[1:]) for line in lines[:MOST_ANOMALIES])
+    return tuple(to_plain_value(line[0].upper() + line[1:]) for line in lines[:MAX_SENTENCES])

@@ -63,25 +63,25 @@ def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str,
 
 NEEDED_COLUMNS = ["point", "platform", "operation", "batch", "measured", "measured_low", "measured_high", "predicted"]
 KERNELS = ("summa", "wave2d")
-MIN_SLOWDOWN = 1.1  # of kernels over their predictions
-MIN_FLAGGED_SHARE = 0.1  # of the best model's predictions
+MIN_SLOWDOWN = 1.1  # measured over predicted time of kernels that a remark reports
+MIN_FLAGGED_SHARE = 0.1  # share of the best model's predictions that a remark reports
 NETWORK_HINT = (
     " Possible causes: a slow node, or unnamed levels. Add `probes: [auto, nodepairs]` and run `commodel show network`."
 )
 NETWORK_FLAGS = (ValidityKind.CONTENTION, ValidityKind.PLACEMENT, ValidityKind.NOT_PROBED)
-MIN_BUSY_SHARE = 0.25  # of the processors, by others before a batch began
+MIN_BUSY_SHARE = 0.25  # share of processors that other processes occupied before a batch
 
 
 def list_anomalies(
     comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Collection[str] = ()
 ) -> list[Remark]:
-    """Return the anomalies of measurement. On the platforms `paired`, pairs of nodes were timed."""
+    """Return the anomalies of measurement. `paired` are the platforms with measured pairs of nodes."""
     comparison = add_default_columns(comparison, COMPARISON)
-    of_machines = describe_oversubscription(comparison, provenance), describe_conditions(comparison, provenance)
+    machine_remarks = describe_oversubscription(comparison, provenance), describe_conditions(comparison, provenance)
     return [
         *_find_unnamed_levels(comparison),
-        *of_machines[0],
-        *of_machines[1],
+        *machine_remarks[0],
+        *machine_remarks[1],
         *_find_flagged_networks(comparison, paired),
     ]
 
@@ -89,34 +89,34 @@ def list_anomalies(
 def _find_unnamed_levels(comparison: pd.DataFrame) -> list[Remark]:
     """Return a remark on each platform with levels that its file does not name."""
     unnamed = are_of(ValidityKind.UNNAMED_LEVELS, comparison["validity"])
-    doubted = comparison[unnamed].drop_duplicates("platform")
+    affected = comparison[unnamed].drop_duplicates("platform")
     remedy = "Add `probes: [auto, nodepairs]`, run again, and copy the levels"
     remedy += " of `commodel show network EXPERIMENT --levels`."
     return [
         Remark(platform, f"{_capitalize(Validity.parse(validity).explanation)}. {remedy}")
-        for platform, validity in zip(doubted["platform"], doubted["validity"], strict=True)
+        for platform, validity in zip(affected["platform"], affected["validity"], strict=True)
     ]
 
 
 def _find_flagged_networks(comparison: pd.DataFrame, paired: Collection[str]) -> list[Remark]:
-    """Return a remark on each platform where the best model flags the network."""
+    """Return a remark on each platform where more than a tenth of the best model's predictions have a network flag."""
     lines = []
     for platform, part in comparison.groupby("platform", sort=False):
         families = rank_models(part)["family"]
         rows = part[part["held_out"] & part["mu"].notna() & part["family"].isin(families[:1])]
-        named = rows.loc[~are_of(ValidityKind.UNNAMED_LEVELS, rows["validity"]), "validity"]
-        flagged = named[[any(map(Validity.parse(text).is_of, NETWORK_FLAGS)) for text in named]]
+        validities = rows.loc[~are_of(ValidityKind.UNNAMED_LEVELS, rows["validity"]), "validity"]
+        flagged = validities[[any(map(Validity.parse(text).is_of, NETWORK_FLAGS)) for text in validities]]
         if len(flagged) <= MIN_FLAGGED_SHARE * len(rows):
             continue
-        why = flagged.mode().iloc[0]
-        line = f"{len(flagged)} of {format_count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, "
-        line += "are flagged"
-        unprobed = (
+        most_frequent = flagged.mode().iloc[0]
+        sentence = f"{len(flagged)} of {format_count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, "
+        sentence += "are flagged"
+        suggests_node_pairs = (
             platform not in paired
-            and Validity.parse(why).is_of(ValidityKind.CONTENTION)
+            and Validity.parse(most_frequent).is_of(ValidityKind.CONTENTION)
             and rows["levels_crossed"].eq("").all()
         )
-        lines.append(Remark(platform, f"{line}: {why}.{NETWORK_HINT if unprobed else ''}"))
+        lines.append(Remark(platform, f"{sentence}: {most_frequent}.{NETWORK_HINT if suggests_node_pairs else ''}"))
     return lines
 
 
@@ -131,9 +131,9 @@ def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mappi
 def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     lines = []
     for platform, points in real.drop_duplicates("point").groupby("platform"):
-        if wild := int((points["spread"] > MAX_STEADY_RATIO).sum()):
-            verb = "is" if wild == 1 else "are"
-            sentence = f"{wild} of {format_count(len(points), 'median')} {verb} uncertain by a factor of"
+        if unsteady_count := int((points["spread"] > MAX_STEADY_RATIO).sum()):
+            verb = "is" if unsteady_count == 1 else "are"
+            sentence = f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by a factor of"
             worst = round_to_two_digits(points["spread"].max())
             lines.append(
                 Remark(
@@ -158,20 +158,22 @@ def _find_slow_kernels(real: pd.DataFrame) -> list[Remark]:
 
 
 def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
-    """Return a remark on each platform that others used before a batch began."""
+    """Return a remark on each platform with load from other processes before a batch."""
     lines = []
     for platform, rows in real.groupby("platform"):
         batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
-        recorded = [(entry.get("at_work"), entry.get("cores")) for entry in batches]
+        busy_and_cores = [(entry.get("at_work"), entry.get("cores")) for entry in batches]
         loads = [
-            (at_work, int(cores))
-            for at_work, cores in recorded
-            if is_finite_number(at_work) and is_finite_number(cores)
+            (busy_processors, int(cores))
+            for busy_processors, cores in busy_and_cores
+            if is_finite_number(busy_processors) and is_finite_number(cores)
         ]
-        at_work, cores = max(loads, default=(0.0, 1))
-        if at_work > MIN_BUSY_SHARE * cores:
-            used = f"{at_work:.1f} of {format_count(cores, 'processor')}"
-            lines.append(Remark(platform, f"The machine was in use: other processes occupied {used} before the run."))
+        busy_processors, cores = max(loads, default=(0.0, 1))
+        if busy_processors > MIN_BUSY_SHARE * cores:
+            occupied = f"{busy_processors:.1f} of {format_count(cores, 'processor')}"
+            lines.append(
+                Remark(platform, f"The machine was in use: other processes occupied {occupied} before the run.")
+            )
     return lines
 
 
@@ -181,7 +183,7 @@ SETTINGS_NOTE = (
     "include the model's own error on other ranks and nodes."
 )
 FACTORS = (("latency", "latency"), ("per_byte", "time per byte"))
-MAX_ALLOCATIONS = 3  # on the first screen
+MAX_ALLOCATIONS = 3  # remarks on the first screen
 
 
 def describe_settings(drift: pd.DataFrame) -> list[Remark]:
@@ -323,12 +325,14 @@ def format_counts(reasons) -> str:
 
 def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
     """Return how many predictions of a model on a platform have a parameter interval only, and why."""
-    places = part.loc[part["family"] == family, "interval_basis"].map(lambda text: IntervalBasis.parse(text).unmeasured)
+    unmeasured_placements = part.loc[part["family"] == family, "interval_basis"].map(
+        lambda text: IntervalBasis.parse(text).unmeasured
+    )
     return [
         f"{format_count(number, 'prediction')} of {family} "
         f"{'has' if number == 1 else 'have'} a parameter interval only: "
         f"no other workload was measured {placement}."
-        for placement, number in places[places != ""].value_counts().items()
+        for placement, number in unmeasured_placements[unmeasured_placements != ""].value_counts().items()
     ]
 
 
@@ -338,27 +342,27 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     if simulated and is_library_default(points).any():
         lines.append("The MPI default is SimGrid's own selection of algorithms. A real library may choose differently.")
     lines += [*describe_unmeasured_points(points), *describe_missing_passes(points)]
-    short = points[points["measured"].notna() & ~points["stop"].isin(["precision", ""])]
-    if len(short):
-        verb = "lacks" if len(short) == 1 else "lack"
+    coarse = points[points["measured"].notna() & ~points["stop"].isin(["precision", ""])]
+    if len(coarse):
+        verb = "lacks" if len(coarse) == 1 else "lack"
         lines.append(
-            f"{format_count(len(short), 'point')} {verb} the wanted precision (limit: {format_tally(short['stop'])})."
+            f"{format_count(len(coarse), 'point')} {verb} the wanted precision (limit: {format_tally(coarse['stop'])})."
         )
     if discarded := points["invalid"].sum():
         total = int(discarded + points["samples"].sum())
         lines.append(f"{int(discarded)} of {total} samples were discarded because a rank started late.")
     predicted = comparison.loc[has_schedule(comparison), ["family", "predicted", "validity", "held_out"]]
-    all_of = format_count(len(predicted), "prediction")
+    total_text = format_count(len(predicted), "prediction")
     fitted = predicted[~predicted["held_out"]]
     if len(fitted):
-        lines.append(f"{len(fitted)} of {all_of} are not held out ({format_tally(fitted['family'])}): not counted.")
+        lines.append(f"{len(fitted)} of {total_text} are not held out ({format_tally(fitted['family'])}): not counted.")
     missing = predicted[predicted["predicted"].isna()]
     if len(missing):
-        lines.append(f"{len(missing)} of {all_of} are missing ({format_tally(missing['family'])}).")
+        lines.append(f"{len(missing)} of {total_text} are missing ({format_tally(missing['family'])}).")
     flagged = predicted[predicted["predicted"].notna() & ~predicted["validity"].isin([ValidityKind.VALID.value, ""])]
     if len(flagged):
         kinds = flagged["family"] + " " + flagged["validity"].map(lambda text: Validity.parse(text).label)
-        lines.append(f"{len(flagged)} of {all_of} are flagged ({format_tally(kinds)}).")
+        lines.append(f"{len(flagged)} of {total_text} are flagged ({format_tally(kinds)}).")
     return lines or ["Nothing: all points have the wanted precision and a prediction of every model."]
 
 

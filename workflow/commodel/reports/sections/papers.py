@@ -1,6 +1,6 @@
-"""The figures of a paper, a section each: chart, the paper's numbers with ours, and the reason of differences.
+"""The figures of a paper, with a section for each: charts, the paper's numbers beside ours, and why they differ.
 
-The first section lists the figures, and those that are not rebuilt.
+The first section lists the rebuilt figures, and names those that are not rebuilt.
 """
 
 import math
@@ -28,11 +28,12 @@ from commodel.reports.elements import (
 )
 
 SHEET = "The paper"
-UNITS = {"s": ("µs", MICRO)}
+SCALED_UNITS = {"s": ("µs", MICRO)}
 
 
 def make_sections(paper: Paper, evidence: Evidence, oversubscribed: Sequence[Remark] = ()) -> list[Section]:
-    """Return the first section and one section a figure. `oversubscribed` has remarks on such hosts."""
+    """Return the first section, then a section for each figure. `oversubscribed` has remarks on oversubscribed
+    hosts."""
     figures = paper.figures(evidence)
     return [
         make_first_section(paper, figures, oversubscribed),
@@ -102,7 +103,7 @@ def make_series(line: Line, x_factor: float, y_factor: float, log: str) -> Serie
 
 
 def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
-    unit, factor = UNITS.get(numbers.unit, (numbers.unit, 1.0))
+    unit, factor = SCALED_UNITS.get(numbers.unit, (numbers.unit, 1.0))
     head = f" [{unit}]" if unit else ""
     subjects = [[to_plain_value(row.subject[at]) for row in numbers.rows] for at in range(len(numbers.subjects))]
     columns = [Column(f"about{at}", name, choose_kind(subjects[at])) for at, name in enumerate(numbers.subjects)]
@@ -139,5 +140,5 @@ def scale_or_none(value: float, factor: float) -> float | None:
 
 
 def compute_ratio(ours: float, paper: float) -> float | None:
-    """Return the ratio of our number to the paper's; None without either."""
+    """Return the ratio of our number to the paper's; None if one of them is missing or the paper's is 0."""
     return float(ours / paper) if math.isfinite(ours) and math.isfinite(paper) and paper else None

@@ -21,11 +21,12 @@ from commodel.reports.elements import (
 from commodel.reports.sections.evidence import flatten_provenance, make_object_frame
 from commodel.results.provenance import ExperimentProvenance
 
-SHEET, INPUTS = "Provenance", "Inputs"
-FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers by which --verify finds tables
-RESULTS = "results, seen from here"  # key of the prefix of links to raw files
+PROVENANCE_SHEET, INPUTS_SHEET = "Provenance", "Inputs"
+# Headers by which `commodel report --verify` finds the tables.
+FILE_HEADER, DIGEST_HEADER, PROGRAM_HEADER, VERSION_HEADER = "file", "SHA-256", "program", "version"
+RESULTS_KEY = "results, seen from here"  # row with the path to the results, by which raw files are linked
 MAX_COLUMNS = 12  # if more keys differ between batches, each becomes a row instead of a column
-LINE, MOST_LINES = 500, 2000  # characters of a line, and lines of a text, that are shown
+MAX_LINE_LENGTH, MAX_LINES = 500, 2000  # shown characters of a line, and shown lines of a text
 FILES_NOTE = (
     "Files in the folder of the results. For a batch: the digest of sha256sum's list of its samples and its programs' "
     "outputs. `commodel report --verify FILE.xlsx --in FOLDER` compares them."
@@ -43,7 +44,7 @@ def make_sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, 
     if traces.attempts:
         blocks.append(tabulate_attempts(traces, simulated))
     if traces.files:
-        columns = [Column("file", FILE), Column("digest", SHA256)]
+        columns = [Column("file", FILE_HEADER), Column("digest", DIGEST_HEADER)]
         entries = [{"file": to_plain_value(name), "digest": value} for name, value in traces.files.items()]
         blocks.append(
             make_table("Files", "Files of this report", columns, make_object_frame(entries, columns), note=FILES_NOTE)
@@ -51,17 +52,19 @@ def make_sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, 
     if traces.inputs:
         blocks.append(tabulate_files(traces.inputs))
     if traces.tools:
-        columns = [Column("program", PROGRAM), Column("version", VERSION)]
+        columns = [Column("program", PROGRAM_HEADER), Column("version", VERSION_HEADER)]
         entries = [{"program": name, "version": to_plain_value(value)} for name, value in traces.tools.items()]
         blocks.append(make_table("Tools", "Programs used for the report", columns, make_object_frame(entries, columns)))
     note = "Provenance of the measurements. A batch is measured in one allocation."
-    pages = [Section(SHEET, note, tuple(blocks))]
+    pages = [Section(PROVENANCE_SHEET, note, tuple(blocks))]
     if traces.texts:
         note = "The experiment and its platforms, word for word, as they were when this was planned."
         note += " Short patterns and published sets too." if traces.inputs else ""
         pages.append(
             Section(
-                INPUTS, note, tuple(Text(to_plain_value(name), split_text(text)) for name, text in traces.texts.items())
+                INPUTS_SHEET,
+                note,
+                tuple(Text(to_plain_value(name), split_text(text)) for name, text in traces.texts.items()),
             )
         )
     return pages
@@ -70,7 +73,7 @@ def make_sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, 
 def tabulate_files(files: Mapping[str, ArchivedFile]) -> Table:
     columns = [
         *select_columns("Rests on", "name", "bytes"),
-        Column("digest", SHA256),
+        Column("digest", DIGEST_HEADER),
         *select_columns("Rests on", "copy", "source"),
     ]
     entries = [
@@ -120,10 +123,10 @@ def split_text(text: str) -> tuple[str, ...]:
     shown = []
     for line in text.expandtabs(4).splitlines():
         printable = "".join(char if char.isprintable() else " " for char in line)
-        shown += [printable[at : at + LINE] for at in range(0, max(1, len(printable)), LINE)]
-    hidden = len(shown) - MOST_LINES
+        shown += [printable[at : at + MAX_LINE_LENGTH] for at in range(0, max(1, len(printable)), MAX_LINE_LENGTH)]
+    hidden = len(shown) - MAX_LINES
     return (
-        *shown[:MOST_LINES],
+        *shown[:MAX_LINES],
         *([f"… {hidden:,} more lines; the digest above is of all of them"] if hidden > 0 else []),
     )
 
@@ -139,8 +142,8 @@ def format_dates(batches: Mapping[str, Mapping], traces: ExperimentProvenance) -
 
 
 def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
-    """Return tables of the entries that all batches share, of those that the batches of a platform share, and of those
-    that differ."""
+    """Return three tables of provenance entries: equal in all batches, equal in the batches of a platform, and
+    different between batches."""
     entries = {to_plain_value(name): flatten_provenance(batch) for name, batch in batches.items()}
     by_platform: dict[str, list[dict[str, str]]] = {}
     for batch in entries.values():

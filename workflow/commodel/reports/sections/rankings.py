@@ -52,24 +52,24 @@ from commodel.reports.elements import (
 )
 from commodel.units import format_bytes
 
-COPIED_COLUMNS = ("platform", "operation", "place", "size", "bytes", "workload", "way", "measured")
+DEFAULT_KEYS = ("platform", "operation", "place", "size", "bytes", "workload", "way", "measured")
 OUTCOMES = ("faster", "tied", "slower")
 
 
 def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each workload with a measured alternative and a measured MPI default: the fastest alternative,
     and the gain over the default."""
-    needed = [*COPIED_COLUMNS, "algorithm", "measured_low", "measured_high", "point"]
+    needed = [*DEFAULT_KEYS, "algorithm", "measured_low", "measured_high", "point"]
     points = select_measured_points(comparison)[needed].sort_values(["measured", "way"], kind="stable")
-    own = is_library_default(points)
-    defaults = {row["workload"]: row for row in points[own].drop_duplicates("workload").to_dict("records")}
+    is_default = is_library_default(points)
+    defaults = {row["workload"]: row for row in points[is_default].drop_duplicates("workload").to_dict("records")}
     rows = [
-        {key: row[key] for key in COPIED_COLUMNS}
-        | {"library_default": other["measured"], "outcome": compare_times(row, other)}
-        for row in points[~own].drop_duplicates("workload").to_dict("records")
-        if (other := defaults.get(row["workload"])) is not None
+        {key: row[key] for key in DEFAULT_KEYS}
+        | {"library_default": default["measured"], "outcome": compare_times(row, default)}
+        for row in points[~is_default].drop_duplicates("workload").to_dict("records")
+        if (default := defaults.get(row["workload"])) is not None
     ]
-    frame = pd.DataFrame(rows, columns=[*COPIED_COLUMNS, "library_default", "outcome"])
+    frame = pd.DataFrame(rows, columns=[*DEFAULT_KEYS, "library_default", "outcome"])
     return frame.assign(gain=frame["library_default"].astype(float) / frame["measured"].astype(float))
 
 
@@ -120,24 +120,24 @@ def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
     saves most (sum of the logarithms of its gains) first."""
     faster = rows[rows["outcome"] == "faster"].assign(saved=lambda frame: np.log(frame["gain"].astype(float)))
     by_saved_time = []
-    for (operation, alternative), won in faster.groupby(["operation", "way"]):
-        smallest, largest = int(won["bytes"].min()), int(won["bytes"].max())
+    for (operation, alternative), faster_rows in faster.groupby(["operation", "way"]):
+        smallest, largest = int(faster_rows["bytes"].min()), int(faster_rows["bytes"].max())
         at_sizes = (rows["operation"] == operation) & rows["bytes"].between(smallest, largest)
-        gains = won["gain"].min(), won["gain"].max()
-        sizes = smallest, largest, *gains, len(won), int(at_sizes.sum())
-        by_saved_time.append((won["saved"].sum(), Recommendation(operation, alternative, *sizes)))
+        gains = faster_rows["gain"].min(), faster_rows["gain"].max()
+        sizes = smallest, largest, *gains, len(faster_rows), int(at_sizes.sum())
+        by_saved_time.append((faster_rows["saved"].sum(), Recommendation(operation, alternative, *sizes)))
     by_saved_time.sort(key=lambda entry: (-entry[0], entry[1].operation, entry[1].alternative))
     return [recommendation for _, recommendation in by_saved_time]
 
 
 def describe_default(rows: pd.DataFrame) -> str:
     """Return how often the fastest alternative beats the MPI default, and by how much."""
-    of = {name: rows[rows["outcome"] == name] for name in OUTCOMES}
-    won, lost = of["faster"], of["slower"]
-    line = f"The fastest alternative beats the MPI default in {len(won)} of {format_count(len(rows), 'workload')}"
-    line += f" ({compute_mean_gain(won['gain']):.2f}× on average)" if len(won) else ""
-    line += f" and is tied with it in {len(of['tied'])}" if len(of["tied"]) else ""
-    line += f"; the MPI default is the fastest in {len(lost)}" if len(lost) else ""
+    rows_by_outcome = {name: rows[rows["outcome"] == name] for name in OUTCOMES}
+    faster, slower = rows_by_outcome["faster"], rows_by_outcome["slower"]
+    line = f"The fastest alternative beats the MPI default in {len(faster)} of {format_count(len(rows), 'workload')}"
+    line += f" ({compute_mean_gain(faster['gain']):.2f}× on average)" if len(faster) else ""
+    line += f" and is tied with it in {len(rows_by_outcome['tied'])}" if len(rows_by_outcome["tied"]) else ""
+    line += f"; the MPI default is the fastest in {len(slower)}" if len(slower) else ""
     return f"{line}."
 
 
@@ -153,12 +153,12 @@ def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
     """Return, by platform and operation, how often and by how much the fastest alternative beats the MPI default."""
     lines = []
     for (platform, operation), part in rows.groupby(["platform", "operation"]):
-        top = part.loc[part["gain"].idxmax()]
+        highest_gain = part.loc[part["gain"].idxmax()]
         lines.append(
             {"platform": platform, "simulated": format_simulated(platform in simulated), "operation": operation}
             | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
-            | {"mean": compute_mean_gain(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
-            | {"top": f"{top['way']}, {top['size']}{format_at_size(top['bytes'])}"}
+            | {"mean": compute_mean_gain(part["gain"]), "least": part["gain"].min(), "most": highest_gain["gain"]}
+            | {"top": f"{highest_gain['way']}, {highest_gain['size']}{format_at_size(highest_gain['bytes'])}"}
         )
     lines.sort(key=lambda line: line["simulated"] != format_simulated(False))
     columns = select_columns("Library")
@@ -178,21 +178,24 @@ def make_default_cells(row: Mapping | None) -> dict[str, object]:
 
 DEFAULT_COLUMNS = select_columns("Beside the default")
 
-KEYS = ["platform", "workload", "alternative", "layout"]
+ALTERNATIVE_KEYS = ["platform", "workload", "alternative", "layout"]
 
 
 @dataclass(frozen=True, eq=False)
 class Recommended:
     """The recommended prediction at held-out points: its errors beside those of the best model (`evaluation`), and the
-    alternatives chosen by it (`picked`), with the report's names of workload and alternative."""
+    alternatives chosen by it (`choices`), with the report's names of workload and alternative."""
 
     evaluation: pd.DataFrame
     choices: pd.DataFrame
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> "Recommended":
-        rows, labels = evaluate_recommended(frame), frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
-        choices = combined_prediction.pick_alternatives(frame, rows).merge(labels, "left", on=KEYS)
+        rows, labels = (
+            evaluate_recommended(frame),
+            frame[[*ALTERNATIVE_KEYS, "way", "size", "bytes"]].drop_duplicates(ALTERNATIVE_KEYS),
+        )
+        choices = combined_prediction.pick_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS)
         return cls(summarize_recommended(rows, frame), choices)
 
     def only(self, platform: str) -> "Recommended":
@@ -250,21 +253,21 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
 
 def tabulate_predicting(rows: pd.DataFrame, held_out: pd.DataFrame, predicted: pd.DataFrame, best: dict) -> Table:
     standing = {}
-    for platform, first in best.items():
-        if first is not None:
+    for platform, best_model in best.items():
+        if best_model is not None:
             part = held_out[held_out["platform"] == platform]
-            standing |= {(platform, family): "tied" for family in find_tied_models(part, first)}
-            standing |= {(platform, family): "equal" for family in find_equal_models(part, first["family"])}
-            standing[platform, first["family"]] = "best"
+            standing |= {(platform, family): "tied" for family in find_tied_models(part, best_model)}
+            standing |= {(platform, family): "equal" for family in find_equal_models(part, best_model["family"])}
+            standing[platform, best_model["family"]] = "best"
     width = (
         (held_out["predicted_high"] / held_out["predicted_low"])
         .groupby([held_out["platform"], held_out["family"]])
         .median()
     )
-    empty = dict.fromkeys(width.index[width > MAX_INFORMATIVE_WIDTH], NO_INFORMATION)
-    rows["standing"] = [(standing | empty).get((row.platform, row.family), "") for row in rows.itertuples()]
-    total = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
-    rows["measured_points"] = rows["platform"].map(total).fillna(0)
+    uninformative = dict.fromkeys(width.index[width > MAX_INFORMATIVE_WIDTH], NO_INFORMATION)
+    rows["standing"] = [(standing | uninformative).get((row.platform, row.family), "") for row in rows.itertuples()]
+    measured_points = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
+    rows["measured_points"] = rows["platform"].map(measured_points).fillna(0)
     columns = select_columns("Families")
     marks = mark_best(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
     note = "Marked: the best value of each platform, of models that predict at least 80 % of the points."
@@ -273,23 +276,23 @@ def tabulate_predicting(rows: pd.DataFrame, held_out: pd.DataFrame, predicted: p
 
 def tabulate_choosing(rows: pd.DataFrame, best: dict) -> Table:
     columns = select_columns("Choosing")
-    merit = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_default": 1, "over_fastest": 1}
+    sign_of_column = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_default": 1, "over_fastest": 1}
     note = "The alternative with the model's lowest prediction, compared with the fastest one and the MPI default."
-    marks = mark_best(rows, columns, merit, best)
+    marks = mark_best(rows, columns, sign_of_column, best)
     return make_table("Choosing", "Regret of choices, by model", columns, rows, note=note, fixed=3, marks=marks)
 
 
-def mark_best(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], best: dict) -> frozenset:
+def mark_best(rows: pd.DataFrame, columns: list[Column], sign_of_column: dict[str, int], best: dict) -> frozenset:
     """Return the places of each platform's best values and best model. In `merit`, -1 means that more is better."""
-    places, marks = [column.key for column in columns], set()
+    column_keys, marks = [column.key for column in columns], set()
     for platform, part in rows.groupby("platform"):
         ranked = part[part["points"] >= MIN_SHARE_OF_POINTS * part["points"].max()]
-        if (first := best.get(platform)) is not None:
-            marks |= {(row, places.index("family")) for row in part.index[part["family"] == first["family"]]}
-        for key, sense in merit.items():
-            value = (ranked[key].abs() if key == "bias" else ranked[key]) * sense
+        if (best_model := best.get(platform)) is not None:
+            marks |= {(row, column_keys.index("family")) for row in part.index[part["family"] == best_model["family"]]}
+        for key, sign in sign_of_column.items():
+            value = (ranked[key].abs() if key == "bias" else ranked[key]) * sign
             if len(ranked) > 1 and value.min() < math.inf:
-                marks |= {(row, places.index(key)) for row in value.index[value == value.min()]}
+                marks |= {(row, column_keys.index(key)) for row in value.index[value == value.min()]}
     return frozenset(marks)
 
 
@@ -347,9 +350,9 @@ def list_matrix_rows(frame: pd.DataFrame, key: str) -> pd.DataFrame:
 
 def make_error_matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[str], key: str, name: str) -> Table:
     names = list_row_keys(key)
-    wide = rows.pivot_table(index=names, columns="family", values="mu_mean").reindex(columns=families)
-    wide = wide.rename(columns={family: f"= {family}" for family in families})
-    shown = scale_to_shown_units(places.merge(wide, "left", on=names))
+    errors = rows.pivot_table(index=names, columns="family", values="mu_mean").reindex(columns=families)
+    errors = errors.rename(columns={family: f"= {family}" for family in families})
+    shown = scale_to_shown_units(places.merge(errors, "left", on=names))
     columns = [*PLATFORM_COLUMNS, *([Column("operation", "operation")] if key == "fan_in" else [])]
     columns.append(Column(key, COUNT_TITLES[key], "count") if key in COUNT_TITLES else Column(key, name))
     columns += [Column("kind", "kind")] if "kind" in names else []
@@ -369,10 +372,10 @@ LOWEST_NOTE = "Marked: the lowest of each row."
 
 
 def mark_lowest(shown: pd.DataFrame, offset: int) -> frozenset[tuple[int, int]]:
-    """Return the places of the lowest value of every row, `offset` columns further right."""
+    """Return (row, column + `offset`) of the lowest value of every row."""
     values = shown.to_numpy(float)
-    least = np.nanmin(np.where(np.isfinite(values), values, np.inf), axis=1, initial=np.inf)
-    rows, columns = np.nonzero((values == least[:, None]) & np.isfinite(values))
+    row_minima = np.nanmin(np.where(np.isfinite(values), values, np.inf), axis=1, initial=np.inf)
+    rows, columns = np.nonzero((values == row_minima[:, None]) & np.isfinite(values))
     return frozenset((int(row), int(column) + offset) for row, column in zip(rows, columns, strict=True))
 
 
@@ -388,7 +391,7 @@ def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
 
 def make_selection_section(rows: list[dict], single_count: int, families: list[str]) -> Section:
     columns = [
-        *WORKLOAD,
+        *WORKLOAD_COLUMNS,
         *select_columns("Selection"),
         *DEFAULT_COLUMNS,
         *(Column(f"regret {family}", family, "percent", scale=REGRET_SCALE) for family in families),
@@ -409,7 +412,7 @@ def make_selection_section(rows: list[dict], single_count: int, families: list[s
 
 def list_other_choices(rows: list[dict], families: list[str]) -> Section:
     """Return the workloads in which a model does not choose the fastest alternative, and its choice there."""
-    columns = [*WORKLOAD, *(Column(f"pick {family}", family) for family in families)]
+    columns = [*WORKLOAD_COLUMNS, *(Column(f"pick {family}", family) for family in families)]
     if not families:
         return Section("Picks", NO_CHOICE_NOTE, ())
     keys = [f"pick {family}" for family in families]
@@ -428,10 +431,10 @@ def list_other_choices(rows: list[dict], families: list[str]) -> Section:
 
 
 NO_CHOICE_NOTE = "There was no choice: no model predicts two alternatives of a workload."
-WORKLOAD = select_columns("Workload")
+WORKLOAD_COLUMNS = select_columns("Workload")
 
 
-COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")
+WORKLOAD_KEYS = ("platform", "simulated", "operation", "place", "size", "bytes")
 
 
 def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
@@ -441,15 +444,17 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
     points = points[points.groupby("workload")["point"].transform("size") > 1]
     schedules = points[~is_library_default(points)]
     single_count = frame["workload"].nunique() - schedules["workload"].nunique()
-    by_group = _group_by_workload(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
+    rows_by_workload = _group_by_workload(
+        schedules, [*WORKLOAD_KEYS, "way", "measured", "measured_low", "measured_high"]
+    )
     chosen_by = _group_by_workload(
         frame.loc[frame["chosen"], ["workload", "family", "way", "regret"]], ["family", "way", "regret"]
     )
-    own = {row["workload"]: row for row in compare_with_default(points).to_dict("records")}
+    default_rows = {row["workload"]: row for row in compare_with_default(points).to_dict("records")}
     rows = []
-    for group, part in by_group.items():
+    for group, part in rows_by_workload.items():
         first, *slower = sorted(part, key=lambda row: (row["measured"], row["way"]))
-        row = {key: first[key] for key in COPIED} | {
+        row = {key: first[key] for key in WORKLOAD_KEYS} | {
             "count": len(part),
             "best": first["way"],
             "measured": first["measured"] * MICRO,
@@ -460,7 +465,7 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
         if slower:
             row |= {"next": slower[0]["way"], "margin": 100 * (slower[0]["measured"] / first["measured"] - 1)}
             row |= {"clear": is_clearly_faster(first, slower[0])}
-        row |= make_default_cells(own.get(group))
+        row |= make_default_cells(default_rows.get(group))
         chosen = {choice["family"]: choice for choice in chosen_by.get(group, ())}
         for family in families:
             choice = chosen.get(family, {"way": np.nan, "regret": np.nan})  # it predicts fewer than two alternatives

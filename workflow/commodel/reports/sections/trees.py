@@ -24,8 +24,8 @@ NOTE = (
     "The fastest trees of the largest workloads, at the smallest and the largest message. If a message of the critical "
     "path is 1 % slower, the predicted time rises by 1 % of the time that the message has on the path."
 )
-GREY, STANDS_OUT, NODE = -1, 1, 0  # colours
-AXIS_MARGIN = 1.0  # around the tree
+OTHER_MESSAGES_COLOUR, CRITICAL_PATH_COLOUR, NODE_COLOUR = -1, 1, 0  # colours
+AXIS_MARGIN = 1.0  # leaves or levels between the tree and the ends of an axis
 
 
 def make_sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[Section]:
@@ -57,14 +57,16 @@ def describe_critical_path(predicted: PredictedTree, simulated: set[str]) -> str
 def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Chart:
     """Draw a tree with its root on top; a line goes down to each node and back."""
     waits, x, level = predicted.waits, predicted.across.tolist(), predicted.level.tolist()
-    walks = [(walk, "messages", GREY) for walk in predicted.walks()]
-    walks += [(walk, f"critical path ({waits.family})", STANDS_OUT) for walk in predicted.walks(waits.messages)]
+    walks = [(walk, "messages", OTHER_MESSAGES_COLOUR) for walk in predicted.walks()]
+    walks += [
+        (walk, f"critical path ({waits.family})", CRITICAL_PATH_COLOUR) for walk in predicted.walks(waits.messages)
+    ]
     lines = [
         Series(name, tuple(x[node] for node in walk), tuple(level[node] for node in walk), "walk", colour)
         for walk, name, colour in walks
     ]
     labels = tuple(f"node {to_plain_value(name)}" for name in predicted.names)
-    nodes = Series("nodes", tuple(x), tuple(level), "dots", NODE, labels)
+    nodes = Series("nodes", tuple(x), tuple(level), "dots", NODE_COLOUR, labels)
     ends = -AXIS_MARGIN, max(x) + AXIS_MARGIN
     axes = (
         Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole_numbers=True),

@@ -12,31 +12,33 @@ from commodel.reports.elements import Axis, Chart, Matrix, Series, Tiling, choos
 from commodel.reports.pictures.render import DrawingError, render_png
 from commodel.reports.pictures.specifications import specify_tiling as draw_tiling
 
-SHEET = "Chart data"
-WIDTH, HEIGHT, GAP, ROW = 600, 430, 16, 20  # pixels
-CHARACTERS = (2 * WIDTH + GAP) / 7  # width of two adjacent charts
-DOTS = ("circle", "diamond", "square", "triangle")
+CHART_DATA_SHEET = "Chart data"
+CHART_WIDTH_PX, CHART_HEIGHT_PX, CHART_GAP_PX, ROW_HEIGHT_PX = 600, 430, 16, 20  # pixels
+CHART_ROW_WIDTH = (2 * CHART_WIDTH_PX + CHART_GAP_PX) / 7  # characters: width of two adjacent charts
+DOT_SHAPES = ("circle", "diamond", "square", "triangle")
 GREY = "#888888"
 
 
 class ChartData:
-    """Inserts charts at once, and writes their data at the end, from the row `first` on."""
+    """Inserts charts immediately and writes their data when the workbook is closed, from the row `first` on."""
 
     def __init__(self, book, first: int):
         self.book, self.first = book, first
         self.columns: dict[tuple[str, Series, tuple[str, ...]], int] = {}  # by the chart's title
 
-    def insert(self, sheet, row: int, charts: list[Chart], width: int = WIDTH, height: int = HEIGHT) -> int:
-        """Insert two charts to a line, from `row` on, and return the next free row."""
+    def insert(
+        self, sheet, row: int, charts: list[Chart], width: int = CHART_WIDTH_PX, height: int = CHART_HEIGHT_PX
+    ) -> int:
+        """Insert charts side by side, two in a line, from `row` on, and return the next free row."""
         lines = count_rows(height)
         for number, chart in enumerate(charts):
-            down, column = divmod(number, 2)
+            chart_row, column = divmod(number, 2)
             sheet.insert_chart(
-                row + down * lines,
+                row + chart_row * lines,
                 0,
                 self.make_native_chart(chart, width, height),
                 {
-                    "x_offset": 4 + column * (width + GAP),
+                    "x_offset": 4 + column * (width + CHART_GAP_PX),
                     "y_offset": 4,
                     "object_position": 3,
                     "description": f"{chart.title}. {chart.note}"[:250],
@@ -48,11 +50,11 @@ class ChartData:
         kind = {"type": "scatter", "subtype": "straight_with_markers"}
         native = self.book.add_chart({"type": "column"} if chart.x.names else kind)
         for series in chart.series:
-            entry = chart.title, series, chart.x.names
-            if entry not in self.columns:  # the first sheet draws some of the others' charts again
-                self.columns[entry] = 2 * len(self.columns)
+            column_key = chart.title, series, chart.x.names
+            if column_key not in self.columns:  # the overview repeats charts of other sheets
+                self.columns[column_key] = 2 * len(self.columns)
             rows = len(chart.x.names) or len(series.x)
-            native.add_series(self.make_native_series(series, self.columns[entry], rows))
+            native.add_series(self.make_native_series(series, self.columns[column_key], rows))
         title = f"{chart.title}\n{chart.note}" if chart.note and len(chart.note) < 60 else chart.title
         native.set_title({"name": escape_reference(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
         native.set_x_axis(format_axis(chart.x))
@@ -63,19 +65,19 @@ class ChartData:
         return native
 
     def make_native_series(self, series: Series, column: int, rows: int) -> dict:
-        top, last = self.first + 2, self.first + 1 + rows
+        first_row, last_row = self.first + 2, self.first + 1 + rows
         colour = GREY if series.colour < 0 else PALETTE[series.colour % len(PALETTE)]
-        dot = DOTS[max(0, series.colour) // len(PALETTE) % len(DOTS)]
+        dot = DOT_SHAPES[max(0, series.colour) // len(PALETTE) % len(DOT_SHAPES)]
         options = {
-            "name": [SHEET, self.first + 1, column + 1],
-            "categories": [SHEET, top, column, last, column],
-            "values": [SHEET, top, column + 1, last, column + 1],
+            "name": [CHART_DATA_SHEET, self.first + 1, column + 1],
+            "categories": [CHART_DATA_SHEET, first_row, column, last_row, column],
+            "values": [CHART_DATA_SHEET, first_row, column + 1, last_row, column + 1],
             "marker": {"type": "none"},
             "line": {"none": True},
         }
         if series.style == "bars":
-            named = {key: options[key] for key in ("name", "categories", "values")}
-            return named | {"fill": {"color": colour}, "gap": 60}
+            bar_options = {key: options[key] for key in ("name", "categories", "values")}
+            return bar_options | {"fill": {"color": colour}, "gap": 60}
         if series.style in ("dots", "both"):
             options["marker"] = {
                 "type": dot,
@@ -103,12 +105,12 @@ class ChartData:
 
     def write(self, sheet, bold) -> None:
         """Write the data row by row: the charts' titles, the names of x and y, the values."""
-        drawn = ""
+        previous_title = ""
         for (title, _, _), x in self.columns.items():
             sheet.set_column(x, x + 1, 14)
-            if title != drawn:
+            if title != previous_title:
                 sheet.write_string(self.first, x, title, bold)
-                drawn = title
+                previous_title = title
         for (_, series, _), x in self.columns.items():
             sheet.write_string(self.first + 1, x, "x", bold)
             sheet.write_string(self.first + 1, x + 1, series.name, bold)
@@ -123,13 +125,13 @@ class ChartData:
                     sheet.write_number(self.first + 2 + at, x + 1, values[x][at])
 
 
-def count_rows(height: int = HEIGHT) -> int:
+def count_rows(height: int = CHART_HEIGHT_PX) -> int:
     """Return the number of rows below a line of charts."""
-    return height // ROW + 1
+    return height // ROW_HEIGHT_PX + 1
 
 
 def arrange_values(series: Series, names: tuple[str, ...]) -> dict[int, float]:
-    """Return the values of a series by row. Bars are at the row of their name; a name may have none."""
+    """Return the values of a series by row. A bar is at the row of its name; a name may have no bar."""
     return dict(zip(map(int, series.x) if names else range(len(series.x)), series.y, strict=True))
 
 
@@ -156,12 +158,12 @@ def format_axis(axis: Axis) -> dict:
 
 
 def escape_reference(text: str) -> str:
-    """Return a text that XlsxWriter does not take for a reference to a cell of another sheet."""
+    """Return the text in a form that XlsxWriter does not interpret as a reference to a cell of another sheet."""
     return text.replace("!", "! ") if re.match(r"^=?[^!]+!\$?[A-Z]+\$?\d+", text) else text
 
 
-PICTURE = 0.5625  # of the size in which a drawing is made for slides: 360 pixels high
-LABEL, CELL = 12, 6.5  # characters of a column
+PICTURE_SCALE = 0.5625  # shows a drawing, which has twice the pixels for slides, 360 pixels high
+MIN_LABEL_WIDTH, CELL_WIDTH = 12, 6.5  # characters: column of labels, columns of values
 
 
 def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
@@ -174,26 +176,30 @@ def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
         sheet.write_string(row, 0, f"Not drawn: {error.message}.")
         return row + 2
     options = {"image_data": BytesIO(picture), "object_position": 3, "description": tiling.alt[:250]}
-    sheet.insert_image(row, 0, "tiling.png", options | {"x_scale": PICTURE, "y_scale": PICTURE, "x_offset": 6})
-    return row + int(specification["height"] * 2 * PICTURE) // ROW + 2
+    sheet.insert_image(
+        row, 0, "tiling.png", options | {"x_scale": PICTURE_SCALE, "y_scale": PICTURE_SCALE, "x_offset": 6}
+    )
+    return row + int(specification["height"] * 2 * PICTURE_SCALE) // ROW_HEIGHT_PX + 2
 
 
 def choose_matrix_widths(matrices: list[Matrix]) -> list[float]:
-    """Return the column widths for these matrices, which stand one below the other."""
+    """Return the column widths of a sheet with these matrices one below the other."""
     max_labels = max(len(matrix.labels) for matrix in matrices)
     longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)
-    return [max(LABEL, longest + 2)] + [CELL] * max_labels
+    return [max(MIN_LABEL_WIDTH, longest + 2)] + [CELL_WIDTH] * max_labels
 
 
 def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
     """Write a matrix as coloured cells with their numbers and rules between groups, and return the next free row."""
     row = book.write_heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
     borders = set(matrix.borders)
-    head = {"bold": True, "font_size": 9}
+    label_format = {"bold": True, "font_size": 9}
     for index, label in enumerate(matrix.labels):
-        tone = {"font_color": "#8A3B00"} if index in matrix.marks else {}
-        sheet.write_string(row, index + 1, label, book.make_format(**head, **tone, rotation=90, align="center"))
-        sheet.write_string(row + 1 + index, 0, label, book.make_format(**head, **tone, align="right"))
+        label_colour = {"font_color": "#8A3B00"} if index in matrix.marks else {}
+        sheet.write_string(
+            row, index + 1, label, book.make_format(**label_format, **label_colour, rotation=90, align="center")
+        )
+        sheet.write_string(row + 1 + index, 0, label, book.make_format(**label_format, **label_colour, align="right"))
     block = [number for number, (first, end) in enumerate(matrix.blocks) for _ in range(first, end)]
     for at, values in enumerate(matrix.values):
         for index, value in enumerate(values):
@@ -203,8 +209,8 @@ def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
             colour = matrix.colour(value) if is_finite_number(value) else matrix.colour(expected, pale=True)
             cell_format = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
             if is_finite_number(value):
-                form = book.make_format(**cell_format, num_format=choose_number_format("number", value))
-                sheet.write_number(row + 1 + at, index + 1, value, form)
+                number_format = book.make_format(**cell_format, num_format=choose_number_format("number", value))
+                sheet.write_number(row + 1 + at, index + 1, value, number_format)
             else:
                 sheet.write_blank(row + 1 + at, index + 1, None, book.make_format(**cell_format))
     return row + len(matrix.labels) + 2

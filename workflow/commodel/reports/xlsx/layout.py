@@ -26,17 +26,18 @@ from commodel.reports.elements import (
     has_rank,
 )
 
-CREATED = datetime(2000, 1, 1)  # without a date of measurement; never the date of writing
-WIDEST = 52  # characters of a column
+DEFAULT_CREATION_DATE = datetime(2000, 1, 1)  # of a report without a measurement date
+MAX_COLUMN_WIDTH = 52  # characters of a column
 DEFAULT_WIDTH = 9  # characters of a column without a set width
-LONGEST_TABLE, ROWS_SHOWN = 20_000, 1_000  # rows of a table on a sheet, and those of a longer one that it has
-PIECE = 10_000  # rows that are written to a Parquet file at once
+MAX_TABLE_ROWS = 20_000  # a sheet has all rows of a table up to this length
+LONG_TABLE_SHOWN_ROWS = 1_000  # rows on the sheet of a longer table
+PARQUET_PIECE_ROWS = 10_000  # rows of one write to a Parquet file
 
 
 class Sheet(Worksheet):
-    """A sheet that no text turns into markup: XlsxWriter copies a text that begins and ends like a formatted one into
-    the file as it is, well formed or not. Formulas of cells use no function that Excel got after 2010: XlsxWriter would
-    search each for 29 of these, a tenth of the time of a report."""
+    """A sheet that escapes texts which begin and end like rich-text markup: XlsxWriter copies these into the file
+    unchecked. Formulas are not searched for functions newer than Excel 2010, because ours use none and the search takes
+    a tenth of the time of a report."""
 
     def _write_string(self, row: int, col: int, string: str, cell_format: Format | None = None) -> int:
         return super()._write_string(row, col, escape_markup(string), cell_format)
@@ -74,13 +75,13 @@ def choose_column_widths(tables: tuple[Table, ...], only_tables: bool = True, fi
         widths += [0] * (len(table.columns) - len(widths))
         for index, column in enumerate(table.columns):
             # Bold digits and the grouping of Excel's own formats need a little more than the text.
-            longest = (
+            text_width = (
                 max((len(format_value(column.kind, value)) for value in set(table.values(index))), default=0) * 1.1 + 3
             )
             if not only_tables and column.kind == "text" and index + 1 == len(table.columns) and not table.backgrounds:
-                longest = 0
-            word = max(map(len, f"{column.header} ".split(" "))) * 1.15 + (4 if filters else 1)
-            widths[index] = max(widths[index], min(WIDEST, int(max(longest, word, 7)) + 1))
+                text_width = 0
+            header_width = max(map(len, f"{column.header} ".split(" "))) * 1.15 + (4 if filters else 1)
+            widths[index] = max(widths[index], min(MAX_COLUMN_WIDTH, int(max(text_width, header_width, 7)) + 1))
     return widths
 
 
@@ -94,7 +95,7 @@ def count_columns(widths: list[int], characters: float) -> tuple[int, int]:
 
 
 def make_sheet_name(name: str, used_names: set[str]) -> str:
-    """Return a sheet name that Excel takes: 31 characters, none of []:*?/\\ , no apostrophe at its ends, used once."""
+    """Return a valid, unused sheet name: at most 31 characters, none of []:*?/\\ , no apostrophe at its ends."""
     stem = re.sub(r"[\[\]:*?/\\]", " ", name).strip("' ")[:31] or "Sheet"
     return make_unique(stem, 31, used_names)
 
@@ -119,18 +120,18 @@ def make_headers(headers: list[str]) -> list[str]:
 
 
 def find_creation_date(report: Report) -> datetime:
-    """Return the last day of the measurements: a report of the same results is the same file, whenever it is
-    written."""
+    """Return the last day of the measurements. The date of writing would make two reports of the same results
+    differ."""
     day = re.search(r"(\d{4})-(\d\d)-(\d\d)$", report.measured)
     try:
-        return datetime(*map(int, day.groups())) if day else CREATED
+        return datetime(*map(int, day.groups())) if day else DEFAULT_CREATION_DATE
     except ValueError:
-        return CREATED
+        return DEFAULT_CREATION_DATE
 
 
 def select_shown_rows(table: Table) -> range:
-    """Return which rows of a table its sheet has."""
-    return range(len(table.rows) if len(table.rows) <= LONGEST_TABLE else ROWS_SHOWN)
+    """Return the range of table rows that the sheet shows."""
+    return range(len(table.rows) if len(table.rows) <= MAX_TABLE_ROWS else LONG_TABLE_SHOWN_ROWS)
 
 
 def make_file_name(section: str) -> str:
@@ -138,29 +139,31 @@ def make_file_name(section: str) -> str:
 
 
 def make_long_table_note(section: str, rows: int) -> str:
-    note = f"all are in {make_file_name(section)} beside this workbook; here the first {ROWS_SHOWN:,}."
+    note = f"all are in {make_file_name(section)} beside this workbook; here the first {LONG_TABLE_SHOWN_ROWS:,}."
     return f"{rows:,} rows, more than can be read on a sheet: {note}"
 
 
 def write_parquet(section: str, table: Table, folder: Path) -> Path:
     """Write a table with the headers of its sheet and return the path. n/a and blanks are null; infinite values are
     kept."""
-    import pyarrow as pa  # here, because few tables are so long
+    import pyarrow as pa  # slow to load, and only long tables need it
 
     from commodel.files.streamed_tables import make_piece, write_stream
 
     names = make_headers([column.header for column in table.columns])
-    words = [column.kind in TEXT_KINDS for column in table.columns]
-    types = pa.schema([(name, pa.string() if text else pa.float64()) for name, text in zip(names, words, strict=True)])
+    is_text = [column.kind in TEXT_KINDS for column in table.columns]
+    types = pa.schema(
+        [(name, pa.string() if text else pa.float64()) for name, text in zip(names, is_text, strict=True)]
+    )
 
     def pieces() -> Iterator[pa.Table]:
-        for first in range(0, len(table.rows), PIECE):
+        for first in range(0, len(table.rows), PARQUET_PIECE_ROWS):
             columns = {}
             for index, (name, column) in enumerate(zip(names, table.columns, strict=True)):
-                values = table.values(index, first, first + PIECE)
+                values = table.values(index, first, first + PARQUET_PIECE_ROWS)
                 columns[name] = [
                     (format_value(column.kind, value) or None)
-                    if words[index]
+                    if is_text[index]
                     else float(value)
                     if has_rank(value)
                     else None
@@ -175,8 +178,10 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Place:
+    """The place of a table: `row` of its sheet has the first of `rows`, the shown rows of the table."""
+
     sheet: str
-    row: int  # of the first of the rows
+    row: int
     rows: range
     table: Table
 
@@ -186,32 +191,33 @@ class Places:
     """The places of a workbook's tables and their rows, for links to them."""
 
     sheets: dict[str, str] = field(default_factory=dict)  # by section
-    tables: dict[str, Place] = field(default_factory=dict)  # by name; of several sheets the first
+    tables: dict[str, Place] = field(default_factory=dict)  # by name; a table on several sheets has its first place
     rows: dict[tuple, dict[tuple, tuple[int, int]]] = field(default_factory=dict)
 
     def link_source(self, source: SourceRows | None) -> str:
-        """Return a link to the rows that a number comes from, or to one cell of the first of them."""
-        if source is None or (position := self.tables.get(source.table)) is None:
+        """Return a link to the rows that a number was computed from, or, if `source` names a column, to its cell in the
+        first of these rows."""
+        if source is None or (table_place := self.tables.get(source.table)) is None:
             return ""
-        keys = [column.key for column in position.table.columns]
+        keys = [column.key for column in table_place.table.columns]
         if not {key for key, _ in source.where} <= set(keys):
             return ""
-        first, last = self._rows(position, source).get(tuple(value for _, value in source.where), (-1, -1))
-        if first not in position.rows:
+        first, last = self._rows(table_place, source).get(tuple(value for _, value in source.where), (-1, -1))
+        if first not in table_place.rows:
             return ""
-        down = position.row - position.rows.start
+        row_offset = table_place.row - table_place.rows.start
         if source.column in keys:
-            return link_cell(position.sheet, down + first, keys.index(source.column))
-        area = xl_range(down + first, 0, down + min(last, position.rows[-1]), len(keys) - 1)
-        return f"internal:{quote_sheetname(position.sheet)}!{area}"
+            return link_cell(table_place.sheet, row_offset + first, keys.index(source.column))
+        cell_range = xl_range(row_offset + first, 0, row_offset + min(last, table_place.rows[-1]), len(keys) - 1)
+        return f"internal:{quote_sheetname(table_place.sheet)}!{cell_range}"
 
-    def _rows(self, position: Place, source: SourceRows) -> dict[tuple, tuple[int, int]]:
-        """Return for each combination of values of these columns its first row, and the last of the rows that follow it
-        directly."""
+    def _rows(self, table_place: Place, source: SourceRows) -> dict[tuple, tuple[int, int]]:
+        """Return the first and last row of the first block of consecutive rows with the same values in the columns of
+        `source`, by these values."""
         names = tuple(key for key, _ in source.where)
         if (source.table, names) not in self.rows:
             rows: dict[tuple, tuple[int, int]] = {}
-            for at, values in enumerate(zip(*(position.table.column(key) for key in names), strict=True)):
+            for at, values in enumerate(zip(*(table_place.table.column(key) for key in names), strict=True)):
                 first, last = rows.get(values, (at, at - 1))
                 rows[values] = first, at if last == at - 1 else last
             self.rows[source.table, names] = rows
@@ -223,7 +229,7 @@ def link_cell(sheet: str, row: int = 0, column: int = 0) -> str:
 
 
 def link_first_rows(report: Report, section: Section) -> dict[object, str]:
-    """Return a link to the first row of each id, for a section that is one table and not yet written."""
+    """Return a link to the first row of each id, for a section with a single table that is written later."""
     table, first, rows = section.tables[0], 3 + bool(report.banner) + bool(section.note), {}
     for at, point in enumerate(table.column("id")[: len(select_shown_rows(table))], first):
         rows.setdefault(point, at)

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from commodel.reports.elements import Front, Grid, Report, SourceRows, Tile
 from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
-from commodel.reports.xlsx.charts import ROW, ChartData
+from commodel.reports.xlsx.charts import ROW_HEIGHT_PX, ChartData
 from commodel.reports.xlsx.layout import Places, link_cell
 
 SHEET = "Overview"
@@ -234,4 +234,4 @@ class Overview:
         shown_charts = [chart for chart in (self.front.scatter, self.front.times) if chart is not None]
         if shown_charts:
             width = int(sum(width * 7 + 5 for width in self.widths)) // 2 - 16
-            self.row = charts.insert(self.sheet, self.row, shown_charts, width, 16 * ROW)
+            self.row = charts.insert(self.sheet, self.row, shown_charts, width, 16 * ROW_HEIGHT_PX)

@@ -1,6 +1,7 @@
 """Writes a report as a workbook: native tables and charts, and calculators, byte-identical for equal reports.
 
-A sheet is printed fitted to the page's width, its head repeated, and by its first rows. No text is computed."""
+A sheet is printed at the page's width with its header row repeated; of a long sheet only the first rows are printed.
+Texts that look like formulas remain texts."""
 
 import re
 from functools import cached_property
@@ -35,19 +36,20 @@ from commodel.reports.elements import (
 )
 from commodel.reports.xlsx import charts, layout
 from commodel.reports.xlsx.calculator import sheet as calculator
-from commodel.reports.xlsx.layout import LONGEST_TABLE, WIDEST, Place, Places, Sheet, link_cell
+from commodel.reports.xlsx.layout import MAX_COLUMN_WIDTH, MAX_TABLE_ROWS, Place, Places, Sheet, link_cell
 from commodel.reports.xlsx.overview import SHEET as OVERVIEW
 from commodel.reports.xlsx.overview import Overview
 
-LONGEST_CELL = 32_000  # XlsxWriter drops a longer text silently
-BROAD, A3 = 20, 8  # tables with more columns are printed on A3 (paper 8 of Excel), with long texts cut off
-LEGIBLE = 22  # columns printed on A3
-PRINTED = 200  # rows printed of a sheet, except of those in FIRST
-FIRST = ("Summary", "Standings", "What to use")
-TEXT_WIDTH = 150  # characters of a sentence across columns
-RAW = "Raw summary"
-INK, RULE, LINK, MUTED = "#1F3A4D", "#D5DBE0", "#0B5A8A", "#555555"
-TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
+MAX_CELL_LENGTH = 32_000  # XlsxWriter drops a longer text silently
+MAX_A4_COLUMNS = 20  # tables with more columns are printed on A3, with long texts cut off
+A3_PAPER = 8  # Excel's number of the paper size
+MAX_PRINTED_COLUMNS = 22  # columns printed on A3
+MAX_PRINTED_ROWS = 200  # rows printed of a sheet, unless it is in LEADING_SECTIONS
+LEADING_SECTIONS = ("Summary", "Standings", "What to use")
+SENTENCE_WIDTH = 150  # characters in a line of a sentence, which spans columns
+RAW_SECTION = "Raw summary"
+HEADER_COLOUR, RULE_COLOUR, LINK_COLOUR, NOTE_COLOUR = "#1F3A4D", "#D5DBE0", "#0B5A8A", "#555555"
+TEXT_COLOURS = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
 platform_of = attrgetter("platform")
 
 
@@ -62,20 +64,20 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
             book.add_section(section)
             if section.name == "Summary":
                 book.add_calculators()
-            if section.name == RAW and report.samples:
+            if section.name == RAW_SECTION and report.samples:
                 book.add_section(report.samples)
         book.close()
     return [path, *(layout.write_parquet(name, table, path.parent) for name, table in book.long_tables.items())]
 
 
-PLAIN_NAME = re.compile(r"(?!.*_x)[\w.-]+", re.ASCII)  # a platform that the name of a sheet contains
+PLAIN_NAME = re.compile(r"(?!.*_x)[\w.-]+", re.ASCII)  # platform names that a sheet name may contain
 
 
 class Workbook:
     """An open file: a report's sections as sheets, and the formats and names already used in it."""
 
     def __init__(self, report: Report, stream: IO[bytes], scratch: str = ""):
-        """Start a workbook. `scratch` is a folder for sheets while they are packed; without it they are kept in
+        """Start a workbook. `scratch` is a folder for temporary files of the sheets; if empty, the sheets are kept in
         memory."""
         options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
         options |= {"tmpdir": scratch, "in_memory": not scratch, "nan_inf_to_errors": False}
@@ -107,20 +109,20 @@ class Workbook:
         return self.formats[key]
 
     def add_sheet(self, name: str, note: str, platform: str = ""):
-        """Add a sheet with title, banner (if anything is simulated) and note; return it and the next free row. A sheet
-        of one platform has its name if there are several."""
-        several = len(self.platforms) > 1 and PLAIN_NAME.fullmatch(platform)
-        named = f"{name} {platform}" if several else name
-        sheet = self.book.add_worksheet(layout.make_sheet_name(named, self.names))
+        """Add a sheet with title, banner (if anything is simulated) and note; return it and the next free row. If
+        there are several platforms, the sheet name ends with the name of its platform."""
+        names_platform = len(self.platforms) > 1 and PLAIN_NAME.fullmatch(platform)
+        sheet_name = f"{name} {platform}" if names_platform else name
+        sheet = self.book.add_worksheet(layout.make_sheet_name(sheet_name, self.names))
         sheet.hide_gridlines(2)
         sheet.set_landscape()
         sheet.set_paper(9)
         sheet.fit_to_pages(1, 0)
         sheet.set_margins(0.4, 0.4, 0.6, 0.6)
         sheet.set_footer(self.format_footer())
-        leading = name in ("Summary", OVERVIEW)
-        title = self.report.title if leading else f"{name}: {self.report.title}"
-        sheet.write_string(0, 0, title, self.make_format(bold=True, font_size=15, font_color=INK))
+        is_leading = name in ("Summary", OVERVIEW)
+        title = self.report.title if is_leading else f"{name}: {self.report.title}"
+        sheet.write_string(0, 0, title, self.make_format(bold=True, font_size=15, font_color=HEADER_COLOUR))
         sheet.set_row(0, 22)
         row = 1
         if self.report.banner:
@@ -128,11 +130,11 @@ class Workbook:
             sheet.write_string(row, 0, self.report.banner, self.make_format(bold=True, font_color="#8A3B00"))
             sheet.set_tab_color("#E8935F")
             row += 1
-        if note := note or (describe_origin(self.report) if leading else ""):
-            sheet.write_string(row, 0, note, self.make_format(italic=True, font_color=MUTED))
+        if note := note or (describe_origin(self.report) if is_leading else ""):
+            sheet.write_string(row, 0, note, self.make_format(italic=True, font_color=NOTE_COLOUR))
             row += 1
         if self.first_sheets:
-            cell_format = self.make_format(font_color=LINK, underline=1)
+            cell_format = self.make_format(font_color=LINK_COLOUR, underline=1)
             sheet.write_url(row, 0, link_cell(self.first_sheets[0].name), cell_format, string=f"← {OVERVIEW}")
         return sheet, row + 1
 
@@ -140,25 +142,26 @@ class Workbook:
         return f"&L{self.report.experiment.replace('&', '&&')[:100]}&C&A{printed}&R&P of &N"
 
     def print_first(self, sheet, rows: int, columns: int) -> None:
-        """Limit printing to the first rows and to as many columns as can be read; the footer says so. A reader can
+        """Limit printing to the first rows and columns, and state in the footer how many are printed. A reader can
         remove the print area."""
-        sheet.print_area(0, 0, min(PRINTED, rows) - 1, min(columns, LEGIBLE) - 1)
-        parts = [f"{PRINTED:,} of {rows:,} rows"] if rows > PRINTED else []
-        parts += [f"{LEGIBLE} of {columns} columns"] if columns > LEGIBLE else []
+        sheet.print_area(0, 0, min(MAX_PRINTED_ROWS, rows) - 1, min(columns, MAX_PRINTED_COLUMNS) - 1)
+        parts = [f"{MAX_PRINTED_ROWS:,} of {rows:,} rows"] if rows > MAX_PRINTED_ROWS else []
+        parts += [f"{MAX_PRINTED_COLUMNS} of {columns} columns"] if columns > MAX_PRINTED_COLUMNS else []
         sheet.set_footer(self.format_footer(f": {' and '.join(parts)}"))
 
     def add_overviews(self) -> None:
-        """Add the first sheet of each platform, in front of all others; it is filled when these are written."""
+        """Add the overview sheet of each platform before all other sheets. It is filled after them, because it links to
+        them."""
         for front in self.report.fronts:
             sheet, row = self.add_sheet(OVERVIEW, describe_origin(self.report), front.platform)
             self.first_sheets.append(Overview(self, front, sheet, row))
 
     def add_calculators(self) -> None:
-        """Add a calculator for each platform that has values of models with formulas."""
+        """Add a calculator for each platform with a parameter set that the formulas can use."""
         for platform, sets, refused in self.calculable:
             note = f"{to_plain_value(platform)}: change a yellow cell and all predictions follow. "
             note += "Intervals are in Comparison."
-            sheet, row = self.add_sheet(calculator.SHEET, note, to_plain_value(platform))
+            sheet, row = self.add_sheet(calculator.CALCULATOR_SHEET, note, to_plain_value(platform))
             writer = calculator.Sheet(self, sheet, row, sets, refused)
             writer.write()
             factor = link_cell(sheet.get_name(), *writer.latency) if writer.latency else ""
@@ -168,11 +171,11 @@ class Workbook:
         """Add the sheet of a section. If it is a single table, its header and first columns are frozen."""
         tables, text = section.tables, section.note
         single_block = len(section.blocks) == 1 and bool(tables)
-        if single_block and (count := len(tables[0].rows)) > LONGEST_TABLE:
+        if single_block and (count := len(tables[0].rows)) > MAX_TABLE_ROWS:
             self.long_tables[section.name], text = tables[0], layout.make_long_table_note(section.name, count)
         sheet, row = self.add_sheet(section.name, text)
         self.places.sheets.setdefault(section.name, sheet.get_name())
-        filters = section.name not in (*FIRST, "Errors")
+        filters = section.name not in (*LEADING_SECTIONS, "Errors")
         matrices = [block for block in section.blocks if isinstance(block, Matrix)]
         widths = (
             charts.choose_matrix_widths(matrices)
@@ -186,23 +189,25 @@ class Workbook:
         if folded:
             sheet.set_column(len(widths), len(widths), None, None, {"collapsed": True})
         columns = max((len(table.columns) for table in tables), default=0)
-        if columns > BROAD:
-            sheet.set_paper(A3)
+        if columns > MAX_A4_COLUMNS:
+            sheet.set_paper(A3_PAPER)
         if single_block:
             sheet.freeze_panes(row + 1, tables[0].fixed)
             sheet.repeat_rows(row)
             end = self.write_table(sheet, row, tables[0])
         else:
             end = self.add_blocks(sheet, row, section, widths, filters)
-            characters = charts.CHARACTERS if section.charts else TEXT_WIDTH
+            characters = charts.CHART_ROW_WIDTH if section.charts else SENTENCE_WIDTH
             columns = max(len(widths), layout.count_columns(widths, characters)[0])
-        if (end > PRINTED and section.name not in FIRST) or (single_block and columns > LEGIBLE):
+        if (end > MAX_PRINTED_ROWS and section.name not in LEADING_SECTIONS) or (
+            single_block and columns > MAX_PRINTED_COLUMNS
+        ):
             self.print_first(sheet, end, columns)
 
     def add_blocks(self, sheet, row: int, section: Section, widths: list[int], filters: bool) -> int:
         """Write the blocks of a section and return the next free row."""
-        for drawn, blocks in groupby(section.blocks, key=lambda block: isinstance(block, Chart)):
-            if drawn:
+        for are_charts, blocks in groupby(section.blocks, key=lambda block: isinstance(block, Chart)):
+            if are_charts:
                 row = self.chart_data.insert(sheet, row, list(blocks))
                 continue
             for block in blocks:
@@ -221,27 +226,29 @@ class Workbook:
         return row
 
     def close(self) -> None:
-        own = [(overview.front.platform, link_cell(overview.name)) for overview in self.first_sheets]
+        overview_links = [(overview.front.platform, link_cell(overview.name)) for overview in self.first_sheets]
         for overview in self.first_sheets:
             calculator_at = self.calculator_of.get(overview.front.platform, ("", ""))
-            overview.write(self.places, self.chart_data, own, calculator_at)
-        if self.report.sets:  # as text, from which they can be read back
+            overview.write(self.places, self.chart_data, overview_links, calculator_at)
+        if self.report.sets:  # written as YAML text, which `read_changed_sets` parses
             note = "commodel predict --params reads these, and what a calculator changes."
-            sheet, first = self.add_sheet(received_workbooks.SETS, note)
+            sheet, first = self.add_sheet(received_workbooks.SETS_SHEET, note)
             for row, (number, line) in enumerate(received_workbooks.list_set_lines(self.report.sets), first):
                 sheet.write_number(row, 0, number)
-                sheet.write_string(row, 1, line[:LONGEST_CELL])
+                sheet.write_string(row, 1, line[:MAX_CELL_LENGTH])
             sheet.hide()
         if self.chart_data.columns:
-            sheet, _ = self.add_sheet(charts.SHEET, "What the charts draw; change a value and its chart follows.")
+            sheet, _ = self.add_sheet(
+                charts.CHART_DATA_SHEET, "What the charts draw; change a value and its chart follows."
+            )
             self.chart_data.write(sheet, self.make_format(bold=True))
-            sheet.hide()  # from paper, too, where its numbers would fill pages; charts draw what a hidden sheet holds
+            sheet.hide()  # hidden sheets are not printed, and charts still draw their data
         self.book.close()
 
     def write_heading(self, sheet, row: int, title: str, note: str = "") -> int:
-        sheet.write_string(row, 0, title, self.make_format(bold=True, font_size=12, font_color=INK))
+        sheet.write_string(row, 0, title, self.make_format(bold=True, font_size=12, font_color=HEADER_COLOUR))
         if note:
-            sheet.write_string(row + 1, 0, note, self.make_format(italic=True, font_color=MUTED))
+            sheet.write_string(row + 1, 0, note, self.make_format(italic=True, font_color=NOTE_COLOUR))
         return row + 1 + bool(note)
 
     def write_text(self, sheet, row: int, text: Text) -> int:
@@ -255,24 +262,30 @@ class Workbook:
         """Write sentences over as many columns as make a readable line, and return the next free row. Row heights are
         set, because programs do not set those of merged cells."""
         row = self.write_heading(sheet, row, answer.question)
-        columns, characters = layout.count_columns(widths, TEXT_WIDTH)
+        columns, characters = layout.count_columns(widths, SENTENCE_WIDTH)
         form = self.make_format(text_wrap=True, font_size=11)
         for sentence in answer.sentences:
             sheet.merge_range(row, 0, row, columns - 1, "", form)
-            sheet.write_string(row, 0, f"• {sentence}"[:LONGEST_CELL], form)
+            sheet.write_string(row, 0, f"• {sentence}"[:MAX_CELL_LENGTH], form)
             sheet.set_row(row, 15 * (1 + int(len(sentence) * 0.9) // characters) + 2)
             row += 1
         return row + 1
 
     def write_table(self, sheet, row: int, table: Table, filters: bool = True) -> int:
         """Write the header and the first rows as an Excel table. Return the next free row."""
-        head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
+        head = {
+            "bold": True,
+            "text_wrap": True,
+            "bg_color": HEADER_COLOUR,
+            "font_color": "#FFFFFF",
+            "valign": "vcenter",
+        }
         header, number = self.make_format(**head, align="left", indent=1), self.make_format(**head, align="center")
         rows = layout.select_shown_rows(table)
         if not rows:
             for index, column in enumerate(table.columns):
                 sheet.write_string(row, index, column.header, header)
-            sheet.write_string(row + 1, 0, "none", self.make_format(italic=True, font_color=MUTED))
+            sheet.write_string(row + 1, 0, "none", self.make_format(italic=True, font_color=NOTE_COLOUR))
             return row + 2
         self.places.tables.setdefault(table.name, Place(sheet.get_name(), row + 1, rows, table))
         titles = layout.make_headers([column.header for column in table.columns])
@@ -313,18 +326,18 @@ class Workbook:
                 row,
                 column_index,
                 target,
-                self.make_cell_format("", is_marked, is_text, LINK, background=background),
+                self.make_cell_format("", is_marked, is_text, LINK_COLOUR, background=background),
                 string=text,
             )
             return
         is_infinite = has_rank(value)  # Excel has no infinity: a text, which sorts after every number
-        font_colour = "" if is_infinite or (is_text and text not in TONES) else TONES.get(text, "#8A8A8A")
+        font_colour = "" if is_infinite or (is_text and text not in TEXT_COLOURS) else TEXT_COLOURS.get(text, "#8A8A8A")
         background = (
             COLOURS["bad"] if is_infinite and column.scale is not None else background
         )  # colour scales skip texts
-        may_overflow = len(table.columns) > BROAD or column_index + 1 == len(table.columns)
+        may_overflow = len(table.columns) > MAX_A4_COLUMNS or column_index + 1 == len(table.columns)
         cell_format = self.make_cell_format(
-            "", is_marked, is_text, font_colour, len(text) > WIDEST and not may_overflow, background
+            "", is_marked, is_text, font_colour, len(text) > MAX_COLUMN_WIDTH and not may_overflow, background
         )
         if text:
             sheet.write_string(row, column_index, text, cell_format)
@@ -341,9 +354,8 @@ class Workbook:
 
     @cached_property
     def raw_rows(self) -> dict[object, str]:
-        """Links to the rows of points in the raw summary, which is written later at a known place: its sheet starts as
-        all do."""
-        sections = [section for section in self.report.sections if section.name == RAW]
+        """Links to the rows of points in the raw summary. That sheet is written later, but its first row is known."""
+        sections = [section for section in self.report.sections if section.name == RAW_SECTION]
         return layout.link_first_rows(self.report, sections[0]) if sections else {}
 
     @cached_property
@@ -362,13 +374,13 @@ class Workbook:
         """Return the format of a cell. Every cell of a large table needs one, so formats are cached."""
         key = (numbers, is_marked, is_text, font_colour, wrap, background)
         if key not in self.cell_formats:
-            cell_format: dict[str, object] = {"bottom": 4, "bottom_color": RULE}
+            cell_format: dict[str, object] = {"bottom": 4, "bottom_color": RULE_COLOUR}
             cell_format |= {"num_format": numbers} if numbers else {}
             cell_format |= {"bg_color": background} if background else {}
             cell_format |= {"bold": True, "bg_color": "#CFE8E0"} if is_marked else {}
             cell_format |= {"align": "left", "indent": 1} if is_text else {"align": "right"}
             cell_format |= {"font_color": font_colour} if font_colour else {}
-            cell_format |= {"underline": 1} if font_colour == LINK else {}
+            cell_format |= {"underline": 1} if font_colour == LINK_COLOUR else {}
             cell_format |= {"text_wrap": True} if wrap else {}
             self.cell_formats[key] = self.make_format(**cell_format)
         return self.cell_formats[key]

@@ -1,9 +1,8 @@
 """Cells of the calculator: terms of a formula with their values, rows of intermediate values, and a model's values as
 cells.
 
-A `Term` is the text of a formula, with its value by the same rules for programs that show a workbook without computing
-it. A `Row` has named columns, each of which may use those to its left.
-"""
+A `Term` is the text of a formula and its value, for programs that show a workbook without computing it. A `Row` has
+named columns, each of which may use those to its left."""
 
 import math
 import operator
@@ -72,13 +71,15 @@ def make_term(number: Number) -> Term:
     if isinstance(number, Term):
         return number
     value = float(number)
-    text = f"{Decimal(repr(value)):f}".removesuffix(".0")  # as all programs write it when they save a formula again
+    text = f"{Decimal(repr(value)):f}".removesuffix(
+        ".0"
+    )  # the form in which all spreadsheet programs save a number in a formula
     return Term(f"({text})" if value < 0 else text, value)
 
 
-def _make_infix(sign: str, compute: Callable[[float, float], float], one: Number, two: Number) -> Term:
-    first, second = make_term(one), make_term(two)
-    return Term(f"({first.text}{sign}{second.text})", float(compute(first.value, second.value)))
+def _make_infix(sign: str, compute: Callable[[float, float], float], left: Number, right: Number) -> Term:
+    left_term, right_term = make_term(left), make_term(right)
+    return Term(f"({left_term.text}{sign}{right_term.text})", float(compute(left_term.value, right_term.value)))
 
 
 def _call_function(name: str, compute: Callable[..., float], *terms: Number) -> Term:
@@ -117,10 +118,10 @@ def exponential(number: Number) -> Term:
     return _call_function("EXP", lambda value: math.exp(value) if value < 700 else math.inf, number)
 
 
-def choose_if(condition: Term, one: Number, other: Number) -> Term:
-    one, other = make_term(one), make_term(other)
-    value = one.value if condition.value else other.value
-    return Term(f"IF({condition.text},{one.text},{other.text})", value)
+def choose_if(condition: Term, if_true: Number, if_false: Number) -> Term:
+    if_true, if_false = make_term(if_true), make_term(if_false)
+    value = if_true.value if condition.value else if_false.value
+    return Term(f"IF({condition.text},{if_true.text},{if_false.text})", value)
 
 
 def count_rounds(ranks: Term) -> Term:
@@ -133,7 +134,7 @@ def _logarithm2(ranks: Term) -> Term:
     return _call_function("LOG", lambda value, _: math.log2(value) if value > 0 else math.nan, ranks, 2)
 
 
-INK, EDITABLE, CALCULATED = "#1F3A4D", "#FFF4CC", "#F3F6F8"
+HEADER_COLOUR, EDITABLE_COLOUR, CALCULATED_COLOUR = "#1F3A4D", "#FFF4CC", "#F3F6F8"
 
 
 class Cells:
@@ -151,12 +152,14 @@ class Cells:
         return self.writer.make_format(**cell_format, **({"num_format": numbers} if numbers else {}))
 
     def make_editable_format(self, numbers: str = ""):
-        return self.make_format(numbers, bg_color=EDITABLE, locked=False, align="right")
+        return self.make_format(numbers, bg_color=EDITABLE_COLOUR, locked=False, align="right")
 
     def write_head(self, row: int, titles: Sequence[str]) -> None:
         for index, title in enumerate(titles):
-            side = "left" if index < 2 or index > 7 else "right"
-            cell_format = self.writer.make_format(bold=True, bg_color=INK, font_color="#FFFFFF", align=side)
+            alignment = "left" if index < 2 or index > 7 else "right"
+            cell_format = self.writer.make_format(
+                bold=True, bg_color=HEADER_COLOUR, font_color="#FFFFFF", align=alignment
+            )
             self.sheet.write_string(row, index, title, cell_format)
 
     def name_cell(self, name: str, row: int, column: int, value: float) -> Term:
@@ -183,9 +186,9 @@ class Cells:
         self.sheet.data_validation(first, left, last, right, limits | messages | {"error_message": message})
 
 
-LEVELS = 6  # of a tree by its fan-outs
-BITS = 20
-MOST_RANKS = 1_000_000  # fewer than 2^BITS
+MAX_TREE_LEVELS = 6  # levels of the general tree, whose fan-outs the reader types
+MAX_RANK_BITS = 20  # columns of a binomial tree, one for each bit of the number of ranks
+MAX_RANKS = 1_000_000  # below 2^MAX_RANK_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +242,7 @@ class Pattern:
     segment: Term  # of a chain
     fan_out: Term  # of a k-ary tree
     height: Term
-    fan_outs: tuple[Term, ...]  # of any tree, from the root down; 0: no such level
+    fan_outs: tuple[Term, ...]  # of the general tree, from the root down; 0: the tree has fewer levels
 
 
 # Shown units, the factor from SI to them, and the factor from them to the units of formulas: microseconds and bytes.
@@ -296,13 +299,13 @@ class ModelTerms:
         form = self.values.forms.get(function, "constant")
         if form == PIECEWISE:
             return self._pieces(function, x)
-        if form not in LETTERS:
+        if form not in COEFFICIENTS:
             raise UserError(f"{function} is given by samples")
-        a, *coefficients = (self[make_key(function, letter)] for letter in ("a", *LETTERS[form]))
-        return a + SHAPES[form](x, *coefficients) if coefficients else a
+        a, *coefficients = (self[make_key(function, letter)] for letter in ("a", *COEFFICIENTS[form]))
+        return a + CURVES[form](x, *coefficients) if coefficients else a
 
     def _pieces(self, function: str, x: Number) -> Term:
-        """Return a piecewise function at `x`; an edge belongs to the piece before it."""
+        """Return a piecewise function at `x`. At an edge, the piece below the edge applies."""
         result, number = self._piece(function, "", x), 1
         while (edge := make_key(function, f"x{number}")) in self:
             result = choose_if(make_term(x) > self[edge], self._piece(function, str(number), x), result)
@@ -319,14 +322,14 @@ class ModelTerms:
         sizes_and_levels = [
             parse_key(name).sample for name in self.values.numbers if parse_key(name).function == function
         ]
-        places = sorted({entry[0] for entry in sizes_and_levels if entry})
+        sizes = sorted({entry[0] for entry in sizes_and_levels if entry})
         levels = sorted({entry[1] for entry in sizes_and_levels if entry and entry[1] is not None})
-        return places, levels
+        return sizes, levels
 
     def put_surface(self, row: Row, function: str, x: Term) -> "Surface":
-        """Put the values of a sampled function at `x` into columns of the row, one a level, and return them. The
-        function is linear between samples and constant below the first; beyond the last it continues the last slope,
-        but never falls."""
+        """Put the values of a sampled function at `x` into columns of the row, one for each level, and return them.
+        Between samples the function is linear, below the first it is constant. Beyond the last it continues the last
+        slope, or is constant if that slope is negative."""
         if self.values.forms.get(function) != TABLE:
             raise UserError(f"{function} is no table of samples")
         sizes, levels = self.list_samples(function)
@@ -334,18 +337,18 @@ class ModelTerms:
             raise UserError(f"{function} has too few samples, or no levels")
         if any(make_sample_key(function, size, level) not in self for level in levels for size in sizes):
             raise UserError(f"{function} lacks a sample")
-        over = self.make_area(f"{function} bytes", sizes)
-        i = row.put(f"{function} left", largest(1, smallest(len(sizes) - 1, over.count_up_to(x))))
-        before, after = over.at(i), over.at(i + 1)
-        share = row.put(f"{function} share", largest(0, (x - before) / (after - before)))
+        sizes_area = self.make_area(f"{function} bytes", sizes)
+        index = row.put(f"{function} left", largest(1, smallest(len(sizes) - 1, sizes_area.count_up_to(x))))
+        lower_size, upper_size = sizes_area.at(index), sizes_area.at(index + 1)
+        position = row.put(f"{function} share", largest(0, (x - lower_size) / (upper_size - lower_size)))
         names = [f"{function} of {level}" for level in levels]
         for level, name in zip(levels, names, strict=True):
-            column = self.make_area(
+            level_samples = self.make_area(
                 f"{function} {level}", [self.number(make_sample_key(function, p, level)) * 1e6 for p in sizes]
             )
-            low, high = column.at(i), column.at(i + 1)
-            extrapolated = high + (share - 1) * largest(high - low, 0)
-            row.put(name, choose_if(share > 1, extrapolated, low + share * (high - low)))
+            low, high = level_samples.at(index), level_samples.at(index + 1)
+            extrapolated = high + (position - 1) * largest(high - low, 0)
+            row.put(name, choose_if(position > 1, extrapolated, low + position * (high - low)))
         return Surface(self.make_area(f"{function} at once", levels), row.make_area(names), levels[-1])
 
     def make_area(self, name: str, values: list[float]) -> Area:
@@ -363,14 +366,14 @@ class Surface:
         """Return the value at a level: linear between levels, proportional beyond the highest."""
         if len(self.values.values) == 1:
             return self.values.at(make_term(1)) * largest(level / self.highest, 1)
-        j = largest(1, smallest(len(self.values.values) - 1, self.levels.count_up_to(level)))
-        before, after = self.levels.at(j), self.levels.at(j + 1)
-        share = largest(0, smallest(1, (level - before) / (after - before)))
-        low, high = self.values.at(j), self.values.at(j + 1)
-        return (low + share * (high - low)) * largest(level / self.highest, 1)
+        index = largest(1, smallest(len(self.values.values) - 1, self.levels.count_up_to(level)))
+        lower_level, upper_level = self.levels.at(index), self.levels.at(index + 1)
+        position = largest(0, smallest(1, (level - lower_level) / (upper_level - lower_level)))
+        low, high = self.values.at(index), self.values.at(index + 1)
+        return (low + position * (high - low)) * largest(level / self.highest, 1)
 
 
-LETTERS = {
+COEFFICIENTS = {
     "constant": "",
     "linear": "b",
     "logarithmic": "b",
@@ -379,7 +382,7 @@ LETTERS = {
     "pipeline": "bc",
     "saturating": "bcdef",
 }
-SHAPES = {
+CURVES = {
     "linear": lambda x, b: b * x,
     "logarithmic": lambda x, b: b * logarithm(x),
     "quadratic": lambda x, b, c: b * x + c * (x * x),

@@ -1,11 +1,10 @@
-"""Predictions of each model as formulas, as by `models.families`, for patterns with a closed form. `FORMULAS` has the
-function of each model.
+"""Predictions of each model as spreadsheet formulas: those of `models.families`, for patterns with a closed form.
+`FORMULAS` has the function of each model.
 
-The closed forms are of the patterns that our own prediction replays: messages of one size down or up a tree, each rank
-with one port. All ranks that a step of the tree reaches are equivalent, so the last rank is reached over one of few
-longest paths. A message occupies its sender for `send`, the next one leaves `send_interval` later; a message is
-received `hop` later. Binomial trees are those of `patterns.rounds`, for any number of ranks: the farthest rank first on
-the way down, the nearest first on the way up."""
+The patterns send messages of one size down or up a tree, and each rank has one port. All ranks that a step of the tree
+reaches are equivalent, so the last rank is reached over one of few longest paths. A message occupies its sender for
+`send`, the next one leaves `send_interval` later; a message is received `hop` later. Binomial trees are those of
+`patterns.rounds`, for any number of ranks: the farthest rank first on the way down, the nearest first on the way up."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 
 from commodel.errors import UserError
 from commodel.reports.xlsx.calculator.cells import (
-    BITS,
+    MAX_RANK_BITS,
     ModelTerms,
     Number,
     Pattern,
@@ -35,12 +34,12 @@ ALTERNATIVES = (LINEAR, BINOMIAL, CHAIN, KARY, TREE)
 BCAST, REDUCE = "bcast", "reduce"
 OPERATIONS = (BCAST, REDUCE)
 
-PredictedTimes = dict[tuple[str, str], Term]  # by operation and way, in microseconds
+PredictedTimes = dict[tuple[str, str], Term]  # by operation and alternative, in microseconds
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Seconds of one message, as of `models.evaluation.replay.Costs`."""
+    """The times of one message in seconds, with the fields of `models.evaluation.replay.Costs`."""
 
     send: Term
     wire: Term
@@ -57,7 +56,7 @@ class Message:
         return largest(self.send, self.gap_out)
 
     def put(self, row: Row, name: str) -> "Message":
-        """Put the parts into columns of their own and return the message with these cells."""
+        """Put each field into its own column and return the message that refers to these cells."""
         return Message(*(row.put(f"{name} {part}", getattr(self, part)) for part in self.__slots__))
 
 
@@ -68,26 +67,30 @@ def predict_port_model(
     costs = message(pattern.bytes).put(row, name)
     gap, hop = row.put(f"{name} send interval", costs.send_interval), row.put(f"{name} hop", costs.hop)
     work = row.put(f"{name} work", gamma * pattern.bytes)
-    spread, transfer = largest(costs.receive, costs.gap_in), costs.send + costs.wire + costs.receive
+    receive_interval, transfer = largest(costs.receive, costs.gap_in), costs.send + costs.wire + costs.receive
 
-    def fanned(children: Number) -> Term:
+    def compute_broadcast_level(children: Number) -> Term:
         return (make_term(children) - 1) * gap + hop
 
-    def gathered(children: Number) -> Term:
-        return transfer + (make_term(children) - 1) * spread + children * work
+    def compute_reduction_level(children: Number) -> Term:
+        return transfer + (make_term(children) - 1) * receive_interval + children * work
 
-    predictions = {(BCAST, kind): prediction for kind, prediction in _predict_trees(pattern, fanned).items()}
-    predictions |= {(REDUCE, kind): prediction for kind, prediction in _predict_trees(pattern, gathered).items()}
+    predictions = {
+        (BCAST, kind): prediction for kind, prediction in _predict_trees(pattern, compute_broadcast_level).items()
+    }
+    predictions |= {
+        (REDUCE, kind): prediction for kind, prediction in _predict_trees(pattern, compute_reduction_level).items()
+    }
     predictions[BCAST, BINOMIAL] = predict_binomial_broadcast(pattern.ranks, hop, gap)
     predictions[BCAST, CHAIN] = predict_pipeline(row, name, pattern, message)
     predictions[REDUCE, BINOMIAL] = predict_binomial_reduction(row, name, pattern.ranks, costs, work)
-    predictions[REDUCE, CHAIN] = (pattern.ranks - 1) * gathered(1)
+    predictions[REDUCE, CHAIN] = (pattern.ranks - 1) * compute_reduction_level(1)
     return predictions
 
 
 def _predict_trees(pattern: Pattern, level: Callable[[Number], Term]) -> dict[str, Term]:
-    """Return the times over linear, k-ary and general trees; `level` returns the time of a level with so many children
-    a node."""
+    """Return the times over linear, k-ary and general trees. `level(n)` returns the time of a level in which each
+    parent has n children."""
     tree = add_terms([choose_if(count > 0, level(count), 0) for count in pattern.fan_outs])
     return {LINEAR: level(pattern.ranks - 1), KARY: pattern.height * level(pattern.fan_out), TREE: tree}
 
@@ -105,22 +108,26 @@ def predict_binomial_reduction(row: Row, name: str, ranks: Term, message: Messag
     """Return the finish time of a reduction over a binomial tree. A rank receives from its children one after the
     other, the smallest subtree first. Column j is the time of the lowest j bits of P: the rank of the top bit is the
     last child, with the ranks of the bits below it."""
-    arrival, received = message.send + message.wire, message.receive + work
-    step = row.put(f"{name} step up", largest(arrival + received, message.gap_in))
+    arrival, receive_and_work = message.send + message.wire, message.receive + work
+    step = row.put(f"{name} step up", largest(arrival + receive_and_work, message.gap_in))
 
-    def whole(bits: int) -> Term:  # 2^bits ranks
-        return arrival + received + (bits - 1) * step if bits else make_term(0)
+    def compute_full_tree(bits: int) -> Term:  # 2^bits ranks
+        return arrival + receive_and_work + (bits - 1) * step if bits else make_term(0)
 
-    below = row.put(f"{name} up 0", 0)
-    for j in range(1, BITS + 1):
-        top, low_part = split_low_bits(ranks, j)
-        starts = [whole(j - 1), below + arrival]
+    low_ranks_time = row.put(f"{name} up 0", 0)
+    for j in range(1, MAX_RANK_BITS + 1):
+        bit_is_set, low_part = split_low_bits(ranks, j)
+        starts = [compute_full_tree(j - 1), low_ranks_time + arrival]
         starts += [arrival + (j - 2) * step + message.gap_in] if j > 1 else []
-        below = row.put(
+        low_ranks_time = row.put(
             f"{name} up {j}",
-            choose_if(top, choose_if(low_part.equals(0), whole(j - 1), largest(*starts) + received), below),
+            choose_if(
+                bit_is_set,
+                choose_if(low_part.equals(0), compute_full_tree(j - 1), largest(*starts) + receive_and_work),
+                low_ranks_time,
+            ),
         )
-    return below
+    return low_ranks_time
 
 
 def split_low_bits(ranks: Term, j: int) -> tuple[Term, Term]:
@@ -137,50 +144,56 @@ def predict_pipeline(row: Row, name: str, pattern: Pattern, message: Callable[[T
     slowest step, and follows the last segment. Its time is linear in the number of hops before, so only the ends need
     comparing."""
     ranks, count = pattern.ranks, row.put(f"{name} segments", largest(round_up(pattern.bytes / pattern.segment), 1))
-    long = message(choose_if(count > 1, pattern.segment, pattern.bytes)).put(row, f"{name} segment")
-    last = message(pattern.bytes - pattern.segment * (count - 1)).put(row, f"{name} last")
-    hop, last_hop = row.put(f"{name} segment hop", long.hop), row.put(f"{name} last hop", last.hop)
-    arrival, gap = long.send + long.wire, largest(long.send, long.gap_out)
-    both = long.send + long.receive  # of a rank that passes a segment on while it gets the next
-    slowest = choose_if(ranks > 2, largest(both, long.gap_out, long.gap_in), largest(gap, long.receive, long.gap_in))
-    pace = row.put(f"{name} pace", (count - 2) * slowest)
+    segment = message(choose_if(count > 1, pattern.segment, pattern.bytes)).put(row, f"{name} segment")
+    last_segment = message(pattern.bytes - pattern.segment * (count - 1)).put(row, f"{name} last")
+    hop, last_hop = row.put(f"{name} segment hop", segment.hop), row.put(f"{name} last hop", last_segment.hop)
+    arrival, gap = segment.send + segment.wire, largest(segment.send, segment.gap_out)
+    relay_time = segment.send + segment.receive  # of a rank that forwards a segment and then receives the next one
+    slowest = choose_if(
+        ranks > 2, largest(relay_time, segment.gap_out, segment.gap_in), largest(gap, segment.receive, segment.gap_in)
+    )
+    middle_segments_time = row.put(f"{name} pace", (count - 2) * slowest)
 
     def change_at(rank: Number) -> Term:
         """Return the time of the path that passes to the last segment at this rank, which is neither first nor last."""
-        until, after = rank * hop + pace, (ranks - 1 - rank) * last_hop
-        posted = largest(both, last.gap_in) + last.receive
-        return until - long.receive + after + largest(posted, gap + long.receive)
+        time_before, time_after = rank * hop + middle_segments_time, (ranks - 1 - rank) * last_hop
+        last_received = largest(relay_time, last_segment.gap_in) + last_segment.receive
+        return time_before - segment.receive + time_after + largest(last_received, gap + segment.receive)
 
-    at_root = (count - 1) * gap + (ranks - 1) * last_hop
-    at_last = (
-        (ranks - 1) * arrival + (ranks - 2) * long.receive + pace + largest(long.receive, last.gap_in) + last.receive
+    changed_at_root = (count - 1) * gap + (ranks - 1) * last_hop
+    changed_at_last_rank = (
+        (ranks - 1) * arrival
+        + (ranks - 2) * segment.receive
+        + middle_segments_time
+        + largest(segment.receive, last_segment.gap_in)
+        + last_segment.receive
     )
-    middle = choose_if(ranks > 2, largest(change_at(make_term(1)), change_at(ranks - 2)), 0)
-    return choose_if(count > 1, largest(at_root, at_last, middle), (ranks - 1) * last_hop)
+    changed_between = choose_if(ranks > 2, largest(change_at(make_term(1)), change_at(ranks - 2)), 0)
+    return choose_if(count > 1, largest(changed_at_root, changed_at_last_rank, changed_between), (ranks - 1) * last_hop)
 
 
-MOST_SENDERS = 1024  # whose windows are tried
-LEAST_TIME = 1e-6  # µs
+MAX_SENDERS = 1024  # largest window that the formula tries
+MIN_GAP_US = 1e-6  # avoids a division by 0
 
 
 @dataclass(frozen=True, slots=True)
 class PacketTrain:
-    """A message as packets: the bytes of the last packet, and the number of full ones before it."""
+    """A message as packets: `full_packets` packets of full size, then one of `last_bytes` bytes."""
 
     values: ModelTerms
     last_bytes: Term
-    full: Term
-    of_last_packet: dict[str, Term]  # functions of the last packet, and of a full one
-    of_full_packet: dict[str, Term]
+    full_packets: Term
+    of_last_packet: dict[str, Term]  # O_s, g_s and O_r at the size of the last packet
+    of_full_packet: dict[str, Term]  # the same at the size of a full packet
 
     @property
     def busy(self) -> Term:
-        return self.full * self.of_full_packet["g_s"] + self.of_last_packet["g_s"]
+        return self.full_packets * self.of_full_packet["g_s"] + self.of_last_packet["g_s"]
 
     def compute_latency(self, bytes: Term, ranks: Number, gap: Term) -> Term:
         values = self.values
         share = (
-            ranks * bytes / (values["capacity"] * largest(gap, LEAST_TIME)) if "capacity" in values else make_term(0)
+            ranks * bytes / (values["capacity"] * largest(gap, MIN_GAP_US)) if "capacity" in values else make_term(0)
         )
         return values["L_0"] + values["L_p"] * ranks + values["L_m"] * bytes * largest(1, share)
 
@@ -188,45 +201,48 @@ class PacketTrain:
         """Return the time from the start of a message until it is received, while `ranks` ranks exchange messages."""
         values, packet = self.values, self.values["packet"]
         received = self.of_full_packet["O_r"] + values["U_r"]
-        last = self.full * self.of_full_packet["g_s"] + self.of_last_packet["O_s"]
-        last = last + self.compute_latency(self.last_bytes, ranks, self.of_last_packet["g_s"])
-        before = self.of_full_packet["O_s"] + self.compute_latency(packet, ranks, self.of_full_packet["g_s"]) + received
-        before = before + (self.full - 1) * largest(self.of_full_packet["g_s"], received)
-        arrival = choose_if(self.full > 0, largest(last, before), last)
+        sender_bound = self.full_packets * self.of_full_packet["g_s"] + self.of_last_packet["O_s"]
+        sender_bound = sender_bound + self.compute_latency(self.last_bytes, ranks, self.of_last_packet["g_s"])
+        receiver_bound = (
+            self.of_full_packet["O_s"] + self.compute_latency(packet, ranks, self.of_full_packet["g_s"]) + received
+        )
+        receiver_bound = receiver_bound + (self.full_packets - 1) * largest(self.of_full_packet["g_s"], received)
+        arrival = choose_if(self.full_packets > 0, largest(sender_bound, receiver_bound), sender_bound)
         return arrival + self.of_last_packet["O_r"] + values["U_r"]
 
 
 def predict_cluster(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTimes:
-    full = row.put("cluster full packets", largest(round_up(pattern.bytes / values["packet"]) - 1, 0))
-    last_bytes = row.put("cluster last packet", pattern.bytes - full * values["packet"])
+    full_packets = row.put("cluster full packets", largest(round_up(pattern.bytes / values["packet"]) - 1, 0))
+    last_bytes = row.put("cluster last packet", pattern.bytes - full_packets * values["packet"])
     names = ("O_s", "g_s", "O_r")
     of_last_packet = {name: row.put(f"cluster {name}", values.at(name, last_bytes)) for name in names}
     of_full_packet = {name: row.put(f"cluster {name} full", values.at(name, values["packet"])) for name in names}
-    train = PacketTrain(values, last_bytes, full, of_last_packet, of_full_packet)
+    train = PacketTrain(values, last_bytes, full_packets, of_last_packet, of_full_packet)
     busy = row.put("cluster busy", train.busy)
-    single = row.put(
+    messages_in_flight = row.put(
         "cluster in flight", round_up(train.compute_latency(last_bytes, 2, of_last_packet["g_s"]) / largest(busy, 1e-9))
     )
-    every_rank = pattern.ranks
+    ranks_in_total = pattern.ranks
 
     def level(name: str, parents: Number, children: Number) -> Term:
         """Return the time until the last child of a node is reached. Several messages of one sender are in flight at
         once."""
-        ranks = parents * (1 + smallest(largest(single, 1), children))
+        ranks = parents * (1 + smallest(largest(messages_in_flight, 1), children))
         return row.put(f"cluster {name}", (make_term(children) - 1) * busy + train.hop(ranks))
 
-    nodes, reached, ready = make_term(1), make_term(0), make_term(0)
+    nodes, reached, senders_done = make_term(1), make_term(0), make_term(0)
     for number, children in enumerate(pattern.fan_outs, 1):
         has_children, child_count = children > 0, largest(children, 1)
-        down = level(f"level {number}", nodes, child_count)
-        ready = row.put(
-            f"cluster done {number}", choose_if(has_children, largest(ready, reached + children * busy), ready)
+        level_time = level(f"level {number}", nodes, child_count)
+        senders_done = row.put(
+            f"cluster done {number}",
+            choose_if(has_children, largest(senders_done, reached + children * busy), senders_done),
         )
-        reached = row.put(f"cluster reached {number}", choose_if(has_children, reached + down, reached))
+        reached = row.put(f"cluster reached {number}", choose_if(has_children, reached + level_time, reached))
         nodes = row.put(f"cluster nodes {number}", nodes * child_count)
     return {
-        (BCAST, LINEAR): largest(level("linear", make_term(1), every_rank - 1), (every_rank - 1) * busy),
-        (BCAST, TREE): largest(reached, ready),
+        (BCAST, LINEAR): largest(level("linear", make_term(1), ranks_in_total - 1), (ranks_in_total - 1) * busy),
+        (BCAST, TREE): largest(reached, senders_done),
         (BCAST, BINOMIAL): _predict_cluster_binomial(row, pattern, train, busy),
     }
 
@@ -243,34 +259,42 @@ def count_sent_in_round(row: Row, ranks: Term, j: int) -> Term:
 
 
 def _predict_cluster_binomial(row: Row, pattern: Pattern, train: PacketTrain, busy: Term) -> Term:
-    """Return the time of a broadcast over a binomial tree, round by round, from two times: when the last of all ranks
-    may send, and when the rank may send whose subtree is cut off by P."""
-    early, edge, cut_off = make_term(0), make_term(0), pattern.ranks  # `cut_off`: ranks of the subtree that is cut off
+    """Return the time of a broadcast over a binomial tree. Each round updates two times: when the last rank with a full
+    subtree may send, and when the rank may send whose subtree has fewer ranks because P is no power of two."""
+    all_ready, cut_rank_ready, cut_off = (
+        make_term(0),
+        make_term(0),
+        pattern.ranks,
+    )  # `cut_off`: ranks of the incomplete subtree
     k = None
-    for j in range(1, BITS + 1):
+    for j in range(1, MAX_RANK_BITS + 1):
         sent = count_sent_in_round(row, pattern.ranks, j)
         k = row.refer_to("rounds")
         distance = 2 ** largest(k - j, 0)
         hop = row.put(f"cluster round {j}", train.hop(2 * sent))
-        sends, over = k > (j - 1), cut_off > distance
-        complete = row.put(f"cluster complete {j}", early + largest(busy, hop))
-        passed = largest(complete, edge + busy) if j > 1 else edge + busy
-        early = row.put(
-            f"cluster early {j}", choose_if(sends, choose_if(over, passed, complete if j > 1 else 0), early)
+        sends, contains_cut = k > (j - 1), cut_off > distance
+        complete = row.put(f"cluster complete {j}", all_ready + largest(busy, hop))
+        latest_ready = largest(complete, cut_rank_ready + busy) if j > 1 else cut_rank_ready + busy
+        all_ready = row.put(
+            f"cluster early {j}",
+            choose_if(sends, choose_if(contains_cut, latest_ready, complete if j > 1 else 0), all_ready),
         )
-        edge = row.put(f"cluster edge {j}", choose_if(sends, choose_if(over, edge + hop, edge), edge))
+        cut_rank_ready = row.put(
+            f"cluster edge {j}",
+            choose_if(sends, choose_if(contains_cut, cut_rank_ready + hop, cut_rank_ready), cut_rank_ready),
+        )
         cut_off = row.put(
-            f"cluster cut off {j}", choose_if(sends, choose_if(over, cut_off - distance, cut_off), cut_off)
+            f"cluster cut off {j}", choose_if(sends, choose_if(contains_cut, cut_off - distance, cut_off), cut_off)
         )
-    return largest(early, edge)
+    return largest(all_ready, cut_rank_ready)
 
 
 def find_bounds(row: Row, values: ModelTerms, pattern: Pattern) -> dict[str, Term]:
     """Return how many ranks may send to one at once (equations 5 to 7), when a buffer is full, and the share of packets
     that arrives if all send at once (equations 3 and 4), as `models.evaluation.buffer_overflow` does."""
     senders = row.put("senders", pattern.ranks - 1)
-    size = smallest(pattern.bytes, values["packet"])
-    g_s, g_r = (row.put(f"bounds {name}", values.at(name, size)) for name in ("g_s", "g_r"))
+    packet_bytes = smallest(pattern.bytes, values["packet"])
+    g_s, g_r = (row.put(f"bounds {name}", values.at(name, packet_bytes)) for name in ("g_s", "g_r"))
     packets = row.put("bounds packets", largest(round_up(pattern.bytes / values["packet"]), 1) * senders)
     smallest_window = row.put("bounds fewest", round_up(g_s / g_r))
     if "B_L" not in values:
@@ -281,40 +305,47 @@ def find_bounds(row: Row, values: ModelTerms, pattern: Pattern) -> dict[str, Ter
     even_window = row.put(
         "bounds even", _find_best_window(senders, smallest_window, largest_window, with_remainder=False)
     )
-    printed = row.put(
+    printed_window = row.put(
         "bounds printed", _find_best_window(senders, smallest_window, largest_window, with_remainder=True)
     )
-    both = largest(even_window, printed)
-    tried = choose_if(both.equals(0), largest(1, smallest(largest_window, senders)), both)
-    window = row.put("bounds window", choose_if(buffer > packets, senders, tried))
-    through = row.put("bounds through", smallest(1, g_s / (senders * g_r) + buffer / packets))
+    best_window = largest(even_window, printed_window)
+    allowed_window = choose_if(best_window.equals(0), largest(1, smallest(largest_window, senders)), best_window)
+    window = row.put("bounds window", choose_if(buffer > packets, senders, allowed_window))
+    arriving_share = row.put("bounds through", smallest(1, g_s / (senders * g_r) + buffer / packets))
     surplus = senders / g_s - 1 / g_r
-    full = row.put("bounds full", choose_if(surplus > 0, buffer / surplus, 0))
+    fill_time = row.put("bounds full", choose_if(surplus > 0, buffer / surplus, 0))
     return {
         "fewest": smallest(smallest_window, senders),
         "most": largest_window,
         "window": window,
-        "through": through,
-        "full": full,
+        "through": arriving_share,
+        "full": fill_time,
     }
 
 
 def _find_best_window(senders: Term, smallest: Term, largest: Term, *, with_remainder: bool) -> Term:
     """Return the largest window within the bounds that divides the senders evenly or, if `with_remainder`, leaves at
     least `smallest` at the end (as printed); 0 if there is none."""
-    every = f"ROW($1:${MOST_SENDERS})"
-    over = f"MOD({senders.text},{every})"
-    good = f"({over}>={smallest.text})" if with_remainder else f"({over}=0)"
-    text = f"SUMPRODUCT(MAX(({every}>={smallest.text})*({every}<={largest.text})*{good}*{every}))"
+    candidates = f"ROW($1:${MAX_SENDERS})"
+    remainder = f"MOD({senders.text},{candidates})"
+    is_allowed = f"({remainder}>={smallest.text})" if with_remainder else f"({remainder}=0)"
+    text = f"SUMPRODUCT(MAX(({candidates}>={smallest.text})*({candidates}<={largest.text})*{is_allowed}*{candidates}))"
     if math.isnan(smallest.value + largest.value):
         return Term(text, math.nan)
-    counts = range(max(int(smallest.value), 1), min(int(largest.value), MOST_SENDERS) + 1)
-    remainders = ((x, int(senders.value) % x) for x in counts)
-    value = max((x for x, over in remainders if (over >= smallest.value if with_remainder else over == 0)), default=0)
+    windows = range(max(int(smallest.value), 1), min(int(largest.value), MAX_SENDERS) + 1)
+    remainders = ((window, int(senders.value) % window) for window in windows)
+    value = max(
+        (
+            window
+            for window, remainder in remainders
+            if (remainder >= smallest.value if with_remainder else remainder == 0)
+        ),
+        default=0,
+    )
     return Term(text, float(value))
 
 
-MOST_HEIGHT = 24  # of a k-ary tree
+MAX_KARY_HEIGHT = 24  # levels
 
 
 def is_of_one_node(values: ModelTerms) -> bool:
@@ -325,28 +356,32 @@ def is_of_one_node(values: ModelTerms) -> bool:
 def predict_taulop(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTimes:
     channel = 0 if is_of_one_node(values) else 1
     if f"L_{channel}" not in values.values.functions or f"o_{channel}" not in values.values.functions:
-        raise UserError("its values differ from node type to node type")
+        raise UserError("its values differ between node types")
     if values.find_setting("join") != "no" or (channel and values.find_setting("network") != "rdma"):
-        raise UserError("joined stages, and copies at both ends, have no formula here")
+        raise UserError("this sheet has no formula for joined stages or for copies at both ends")
     surface = values.put_surface(row, f"L_{channel}", pattern.bytes)
     overhead = row.put("taulop overhead", values.at(f"o_{channel}", pattern.bytes))
-    port = values.find_setting("shared") == "port"
-    empty = row.put("taulop busy", values.at(f"o_{channel}", 0)) if port else None  # a processor, beside the port
+    shares_port = values.find_setting("shared") == "port"
+    empty_overhead = (
+        row.put("taulop busy", values.at(f"o_{channel}", 0)) if shares_port else None
+    )  # the processor, which the port does not block
     if channel:
-        return _predict_taulop_of_nodes(row, values, pattern, overhead, surface, empty)
-    return _Memory(row, values, overhead, surface, empty).predict_all(pattern)
+        return _predict_taulop_of_nodes(row, values, pattern, overhead, surface, empty_overhead)
+    return _Memory(row, values, overhead, surface, empty_overhead).predict_all(pattern)
 
 
 def _predict_taulop_of_nodes(
-    row: Row, values: ModelTerms, pattern: Pattern, overhead: Term, surface: Surface, empty: Term | None
+    row: Row, values: ModelTerms, pattern: Pattern, overhead: Term, surface: Surface, empty_overhead: Term | None
 ) -> PredictedTimes:
     both_ways = values.find_setting("rings") == "both-ways"
     rounds = []
-    for j in range(1, BITS + 1):
+    for j in range(1, MAX_RANK_BITS + 1):
         sent = count_sent_in_round(row, pattern.ranks, j)
-        at_once = largest(sent, 1) if values.find_setting("shared") == "channel" else make_term(2 if both_ways else 1)
-        lasts = overhead + surface.at(at_once)
-        rounds.append(row.put(f"taulop round {j}", choose_if(sent > 0, largest(lasts, empty or 0), 0)))
+        concurrent_messages = (
+            largest(sent, 1) if values.find_setting("shared") == "channel" else make_term(2 if both_ways else 1)
+        )
+        message_time = overhead + surface.at(concurrent_messages)
+        rounds.append(row.put(f"taulop round {j}", choose_if(sent > 0, largest(message_time, empty_overhead or 0), 0)))
     return {(BCAST, BINOMIAL): add_terms(rounds)}
 
 
@@ -359,23 +394,27 @@ class _Memory:
     values: ModelTerms
     overhead: Term
     surface: Surface
-    empty: Term | None
+    empty_overhead: Term | None  # of a message of 0 bytes; None: a processor may work while it sends
 
     def compute_level_time(self, name: str, parents: Number, children: Number) -> Term:
         """Return the time until all messages of a level have arrived, from each parent to each of its children."""
         seconds = self.overhead + 2 * self.surface.at(largest(make_term(parents) * children, 1))
-        if self.empty is not None:
-            further = self.values["p_0"] if "p_0" in self.values else make_term(0)
-            seconds = largest(seconds, self.empty + (make_term(children) - 1) * further, children * further)
+        if self.empty_overhead is not None:
+            further_message_time = self.values["p_0"] if "p_0" in self.values else make_term(0)
+            seconds = largest(
+                seconds,
+                self.empty_overhead + (make_term(children) - 1) * further_message_time,
+                children * further_message_time,
+            )
         return self.row.put(f"taulop {name}", seconds)
 
     def compute_time_down(self, name: str, parents: Number, children: Number, gathered: Term) -> Term:
-        """Return the time down a level: the same as up, unless a rank sends one message after the other. Then each
-        message is concurrent with one of every other parent."""
+        """Return the time of a level of a broadcast: that of a reduction (`gathered`), unless a parent sends its
+        messages one after the other. Then a message is concurrent with one message of each other parent."""
         if self.values.find_setting("shared") != "node":
             return gathered
-        single = self.overhead + 2 * self.surface.at(make_term(parents))
-        return self.row.put(f"taulop {name} down", children * single)
+        message_time = self.overhead + 2 * self.surface.at(make_term(parents))
+        return self.row.put(f"taulop {name} down", children * message_time)
 
     def predict_all(self, pattern: Pattern) -> PredictedTimes:
         row, bytes = self.row, pattern.bytes
@@ -388,7 +427,7 @@ class _Memory:
             (REDUCE, CHAIN): children * (self.compute_level_time("chain", 1, 1) + work),
         }
         rounds = []
-        for j in range(1, BITS + 1):
+        for j in range(1, MAX_RANK_BITS + 1):
             sent = count_sent_in_round(row, pattern.ranks, j)
             is_sent = sent > 0
             rounds.append(
@@ -401,24 +440,24 @@ class _Memory:
         predictions[REDUCE, BINOMIAL] = add_terms(
             [seconds + choose_if(is_sent, work, 0) for seconds, is_sent in rounds]
         )
-        heights = [choose_if(pattern.height > level, pattern.fan_out, 0) for level in range(MOST_HEIGHT)]
+        heights = [choose_if(pattern.height > level, pattern.fan_out, 0) for level in range(MAX_KARY_HEIGHT)]
         for kind, fan_outs in ((KARY, heights), (TREE, pattern.fan_outs)):
             predictions[BCAST, kind], predictions[REDUCE, kind] = self._predict_levels(kind, list(fan_outs), work)
         return predictions
 
     def _predict_levels(self, kind: str, fan_outs: list[Term], work: Term) -> tuple[Term, Term]:
-        parents, spread, raised = make_term(1), [], []
+        parents, times_down, times_up = make_term(1), [], []
         for number, children in enumerate(fan_outs, 1):
             name, has_children = f"{kind} {number}", children > 0
             up = self.compute_level_time(name, parents, children)
             down = self.compute_time_down(name, parents, children, up)
-            spread.append(choose_if(has_children, down, 0))
-            raised.append(choose_if(has_children, up + children * work, 0))
+            times_down.append(choose_if(has_children, down, 0))
+            times_up.append(choose_if(has_children, up + children * work, 0))
             parents = self.row.put(f"taulop {name} nodes", parents * largest(children, 1))
-        return add_terms(spread), add_terms(raised)
+        return add_terms(times_down), add_terms(times_up)
 
 
-POSTING = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
+POSTING_PARAMETERS = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
 
 
 def predict_hockney(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTimes:
@@ -446,27 +485,27 @@ def predict_loggp(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTi
 
 
 def predict_lop(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTimes:
-    """Return the predictions of the model lop. With one partner, a rank is a port with free receives. Otherwise the
-    time of a message depends on the number of messages sent or received with it."""
-    posting, printed = values.find_setting("posting"), values.find_setting("latency") == "printed"
+    """Return the predictions of the model lop. With one partner, receives take no time. With more partners, the time
+    of a message depends on the number of messages that the rank sends or receives together with it."""
+    posting, uses_printed_latency = values.find_setting("posting"), values.find_setting("latency") == "printed"
     statistic = values.find_setting("statistic")
-    rtt, o = POSTING[posting]
-    rtt += "" if statistic == "median" else f"_{statistic}"
-    if rtt not in {name.partition(".")[0] for name in values.values.numbers}:
-        raise UserError(f"no {rtt} in this set")
-    of_one = row.put("lop o(1)", values.at(o, make_term(1)))
+    rtt_name, overhead_name = POSTING_PARAMETERS[posting]
+    rtt_name += "" if statistic == "median" else f"_{statistic}"
+    if rtt_name not in {name.partition(".")[0] for name in values.values.numbers}:
+        raise UserError(f"no {rtt_name} in this set")
+    single_overhead = row.put("lop o(1)", values.at(overhead_name, make_term(1)))
 
     def round_of(name: str, partners: Number) -> tuple[Term, Term, Term]:
-        """Return the time until the network starts on the messages, the time from then until they have arrived, and the
-        time that the processor is busy."""
+        """Return three times of a round: until the first message is posted, from then until all messages have arrived,
+        and how long the processor is busy."""
         count = row.put(f"lop {name} partners", largest(partners, 1))
-        of_many = row.put(f"lop {name} o(n)", values.at(o, count))
-        busy = count * of_many
-        first = busy if posting == "list" else of_many
-        overheads = of_one + first if printed else (of_one + of_many) / 2
-        wire = count * largest(values.at(rtt, count) / 2 - overheads, 0)
+        message_overhead = row.put(f"lop {name} o(n)", values.at(overhead_name, count))
+        busy = count * message_overhead
+        first = busy if posting == "list" else message_overhead
+        overheads = single_overhead + first if uses_printed_latency else (single_overhead + message_overhead) / 2
+        wire = count * largest(values.at(rtt_name, count) / 2 - overheads, 0)
         return tuple(
-            row.put(f"lop {name} {part}", value) for part, value in zip(PARTS, (first, wire, busy), strict=True)
+            row.put(f"lop {name} {part}", value) for part, value in zip(ROUND_TIMES, (first, wire, busy), strict=True)
         )
 
     first, wire, _ = single = round_of("single", 1)
@@ -484,22 +523,24 @@ def predict_lop(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTime
     down, busy, up = level("k-ary", pattern.fan_out)
     before = (pattern.height - 1) * down
     predictions[BCAST, KARY], predictions[REDUCE, KARY] = before + largest(down, busy), pattern.height * up
-    reached, ready, raised = make_term(0), make_term(0), make_term(0)
+    reached_time, senders_done, time_up = make_term(0), make_term(0), make_term(0)
     for number, children in enumerate(pattern.fan_outs, 1):
         down, busy, up = level(f"level {number}", children)
         arrival = children > 0
-        ready = row.put(f"lop done {number}", choose_if(arrival, largest(ready, reached + busy), ready))
-        reached = row.put(f"lop reached {number}", choose_if(arrival, reached + down, reached))
-        raised = row.put(f"lop raised {number}", choose_if(arrival, raised + up, raised))
-    predictions[BCAST, TREE], predictions[REDUCE, TREE] = largest(reached, ready), raised
+        senders_done = row.put(
+            f"lop done {number}", choose_if(arrival, largest(senders_done, reached_time + busy), senders_done)
+        )
+        reached_time = row.put(f"lop reached {number}", choose_if(arrival, reached_time + down, reached_time))
+        time_up = row.put(f"lop raised {number}", choose_if(arrival, time_up + up, time_up))
+    predictions[BCAST, TREE], predictions[REDUCE, TREE] = largest(reached_time, senders_done), time_up
     return predictions
 
 
-PARTS = ("first", "wire", "busy")
+ROUND_TIMES = ("first", "wire", "busy")
 
 
 def predict_tan(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTimes:
-    """Return the predictions of reductions; the model has no cost of sends."""
+    """Return the predictions of reductions. The model tan predicts no broadcasts."""
     function, constant = ("o", "C")
     if values.find_setting("recipe") == "paper":
         if "o_paper" not in values.values.functions:
@@ -530,22 +571,25 @@ def predict_tan(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTime
 
 
 def _predict_tan_binomial(row: Row, ranks: Term, start: Term, level: Callable[[str, Number], Term]) -> Term:
-    """Return the time of a reduction over a binomial tree, in columns as in `binomial_up`: the rank of the top bit is
-    the last of j children. All j children are received in one phase."""
-    full_tree, latest, below = (
+    """Return the time of a reduction over a binomial tree, in columns as in `predict_binomial_reduction`: the rank of
+    the top bit is the last of j children. All j children are received in one phase."""
+    full_tree, latest, low_ranks_time = (
         start,
         start,
         make_term(0),
     )  # of 2^(j-1) ranks, the latest of those and of fewer, of the low bits
-    before = start
-    for j in range(1, BITS + 1):
-        top, low_part = split_low_bits(ranks, j)
+    previous_latest = start
+    for j in range(1, MAX_RANK_BITS + 1):
+        bit_is_set, low_part = split_low_bits(ranks, j)
         seconds = level(f"of {j}", j)
-        upward = seconds + largest(before, below)
-        below = row.put(f"tan up {j}", choose_if(top, choose_if(low_part.equals(0), full_tree, upward), below))
+        reception_end = seconds + largest(previous_latest, low_ranks_time)
+        low_ranks_time = row.put(
+            f"tan up {j}",
+            choose_if(bit_is_set, choose_if(low_part.equals(0), full_tree, reception_end), low_ranks_time),
+        )
         full_tree = row.put(f"tan full {j}", seconds + latest)
-        before, latest = latest, row.put(f"tan latest {j}", largest(latest, full_tree))
-    return below
+        previous_latest, latest = latest, row.put(f"tan latest {j}", largest(latest, full_tree))
+    return low_ranks_time
 
 
 FORMULAS: dict[str, Callable[[Row, ModelTerms, Pattern], PredictedTimes]] = {
