@@ -340,10 +340,12 @@ class Lines:
             link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
             out, into = LineGrouping(source, link, half), LineGrouping(target, link, half, into=True)
             leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
+            # Two nodes have one path between them at any distance; two groups are joined at one distance only.
+            between_pairs = leaving if level == NODE else crossing
             for kind, classes_of_way, groupings, links_each in (
                 ("out", leaving, (out,) if split else (out, into), links),
                 ("in", leaving, (into,) if split else (), links),
-                ("pair", leaving if level == NODE else crossing, (LineGrouping(source, target, half),), 1),
+                ("pair", between_pairs, (LineGrouping(source, target, half),), 1),
                 ("all", crossing, (LineGrouping(Groups(around[number], SOURCE), half=True),), 1),
                 ("inside", range(number, number + 1), (LineGrouping(source, half=True),), 1),
             ):

@@ -1,10 +1,11 @@
 """Replay in the order of time with link sharing (`replay_in_time`, `replay_parts`): operations of all ranks as columns
 for the C library `native/replay`, which simulates them event by event.
 
-All messages on a line at a time get equal shares of it. A message leaves when every one of its lines has served it, and
-no sooner than without sharing. Steps, posts and waits are those of `replay`. If a message causes traffic in the
-opposite direction, such as acknowledgements, this takes `back` of the message's share of the opposite line. On both
-lines, all messages get the same: the smaller of the shares that the two lines allow.
+All messages on a line at a time get equal shares of it, or shares in proportion to their `weights`. A message leaves
+when every one of its lines has served it, and no sooner than without sharing. Steps, posts and waits are those of
+`replay`. If a message causes traffic in the opposite direction, such as acknowledgements, this takes `back` of the
+message's share of the opposite line. On both lines, all messages get the same: the smaller of the shares that the two
+lines allow.
 
 Example: two messages of 3 s, the second 1 s later. They share the line from 2 s on. The first leaves at 6 s; the second
 then has the line to itself and leaves at 7 s.

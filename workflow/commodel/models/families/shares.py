@@ -8,13 +8,16 @@ change where the protocol does; if no straight lines fit, G_d is a table.
 Shared lines. A message shares the port of its nodes in either direction, the links out of and into every group that it
 leaves and enters, the link between the two largest of these groups, and one that all groups there share. A line takes c
 seconds per byte, or c(m) if it depends on the size, as with caches. A line that no probe was slowed down by has no c.
-All messages on a line get equal shares, and a message is as late as its latest line. What one line keeps back, another
-does not give to others, unlike max-min shares. Messages are concurrent by the clock, whatever their steps.
+All messages on a line get equal shares (see `sharing`), and a message is as late as its latest line. What one line
+keeps back, another does not give to others, unlike max-min shares. Messages are concurrent by the clock, whatever their
+steps.
 
 Details, each fitted from a probe:
 
 - Of more than 8 segments in a row, each progresses as fast as the slowest of its lines at any moment.
 - `order`: a rank's messages to another share their lines, or go one after the other.
+- `sharing`: with `latency`, shares of a line are in inverse proportion to the latency between the two nodes.
+- `c_pair.node`: all messages between the same two nodes share a link, at any distance.
 - `against`: acknowledgements are slowed down by messages in their direction. Then all messages on a line and on the
   opposite line progress as the fuller of the two allows, and `back` of a share is added.
 - S: above S bytes, a message leaves when its receiver is ready, and its sender waits for delivery (rendezvous).
@@ -45,6 +48,7 @@ from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.channels import fit_local_work
 from commodel.models.fitting.link_capacities import (
+    detect_sharing_by_latency,
     distinguish_ways,
     find_largest_eager,
     find_largest_sent,
@@ -57,7 +61,6 @@ from commodel.models.fitting.link_capacities import (
     fit_port_factors,
     is_slower,
     select_fastest_ports,
-    shares_by_latency,
 )
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import NEVER, HalfTrip, collect_round_trips, fit_growing_overheads
@@ -142,7 +145,7 @@ def fit(observed: Observed) -> Fitted:
     }
     if distinguished := distinguish_ways(observed, "order", orders, predict):
         partial.settings["order"] = distinguished[0][1]
-    if shares_by_latency(observed, trips_by_class, sent_estimate, predict):
+    if detect_sharing_by_latency(observed, trips_by_class, sent_estimate, predict):
         partial.settings["sharing"] = SHARING_BY_LATENCY
     if links := find_links_by_destination(observed, sent_estimate, _count_links(trips_by_class, shared), predict):
         partial.settings["links"] = links

@@ -62,7 +62,7 @@ def fit_capacities(observed: Observed, trips: TripsByClass, send: Array) -> tupl
             _fit_capacity(cases, trips, level, how, next_class, sender_busy) for how in ("out", "pair")
         )
         if level == NODE:  # near nodes may share links that distant ones do not
-            out_capacity = _take_faster(
+            out_capacity = _choose_faster(
                 out_capacity, _fit_capacity(cases, trips, level, "far", list(trips)[-1], sender_busy)
             )
         else:  # messages to one group also leave their own, and bound its capacity
@@ -247,8 +247,8 @@ def fit_opposite_share(observed: Observed) -> Array | None:
     return None if slowdown is None else np.clip(slowdown - 1, *BACK_BOUNDS)
 
 
-def _take_faster(near_nodes: dict[int, Array], distant_nodes: dict[int, Array]) -> dict[int, Array]:
-    """Return the capacities of the messages that leave a node faster, if near and distant ones clearly differ."""
+def _choose_faster(near_nodes: dict[int, Array], distant_nodes: dict[int, Array]) -> dict[int, Array]:
+    """Return the capacities that distant nodes show if messages to them are clearly faster, else those of near ones."""
     common = near_nodes.keys() & distant_nodes.keys()
     return (
         distant_nodes
@@ -474,8 +474,8 @@ def _list_patterns(observed: Observed, how: str, level: str = NODE) -> Iterator[
             yield int(case.settings["bytes"]), float(np.median(case.seconds)), make_pattern(case.settings).place(nodes)
 
 
-def shares_by_latency(observed: Observed, trips: TripsByClass, values: Values, predict: Predict) -> bool:
-    """Return whether most cases `unequal` show shares in inverse proportion to latency.
+def detect_sharing_by_latency(observed: Observed, trips: TripsByClass, values: Values, predict: Predict) -> bool:
+    """Return whether most cases `unequal` show that shares of a link are in inverse proportion to latency.
 
     If messages to distant nodes are slower even without sharing, the cases do not distinguish this.
     """
