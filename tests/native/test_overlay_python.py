@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.native.overlay_worker import DIE, ECHO, MANY, OWN, REASONS, SLOW, UNTIL_ENDED
-from tests.processes import family, still_there
-from tests.waiting import until
 
 from commodel.errors import UserError
 from commodel.overlay import Network, OverlayError, OverlayTimeoutError, Packet
 from commodel.overlay.library import CLOSED, LOST, _load_library
 from commodel.overlay.packets import DTYPES
+from tests.native.overlay_worker import DIE, ECHO, MANY, OWN, REASONS, SLOW, UNTIL_ENDED
+from tests.processes import family, still_there
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 WORKER = [sys.executable, str(Path(__file__).with_name("overlay_worker.py"))]
