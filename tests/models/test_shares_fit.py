@@ -371,3 +371,16 @@ def test_slow_ports_are_not_taken_for_slow_links_of_their_groups():
     by_leaf = capacity_seconds * np.array(fitted.settings["link_factors"]["leaf"])
     assert by_leaf[5] == pytest.approx(slow_link, rel=0.05)
     assert by_leaf[:5].max() < port.max() / 4 * 1.05  # four messages at a time do not slow each other down
+
+
+def test_a_network_without_levels_whose_protocol_changes_is_fitted():
+    """G is known by samples, and no probe has messages to distant nodes."""
+    machine = truth("shares")
+
+    def round_trip(case):
+        return 2 * one_way(case["apart"], case["bytes"]) * (1 + 0.4 * np.sin(np.log(case["bytes"] + 1)))
+
+    times = machine.times | {"distance": round_trip}
+    flat = replace(machine, times=times, site=replace(machine.site, levels=Hierarchy.written({}, 24)))
+    fitted = shares.fit(observed(flat, "shares"))
+    assert {"G.beyond.65536", "c_out.node.65536"} <= fitted.values.keys()

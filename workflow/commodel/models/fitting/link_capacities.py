@@ -335,7 +335,8 @@ def _fit_capacity(
                 network_bound.append(size)
         elif not shares:
             return {}
-    return _add_sizes({size: share for size, share in shares.items() if size >= network_bound[-1]}, trips[distance])
+    bound = {size: share for size, share in shares.items() if size >= network_bound[-1]}
+    return _add_sizes(bound, trips[distance]) if bound else {}
 
 
 def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
