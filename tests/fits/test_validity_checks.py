@@ -396,6 +396,8 @@ def test_types_whose_round_trips_differ_are_known_by_how_much():
     evidence = make_typed_evidence(TYPES, slower)
     assert find_unequal_types(evidence) == {"fat.thin": 2.0, "thin.thin": 3.0}
     assert measure_unevenness(evidence) == 1  # among nodes of the first type
+    slow_first = make_typed_evidence(TYPES, lambda one, two: 1e-5 if one > 0 and two < 6 else 3e-5)
+    assert measure_unevenness(slow_first) == 1  # pairs of types are no distance
     assert not find_unequal_types(make_typed_evidence(TYPES, lambda one, two: 1e-5))
     faster = make_typed_evidence({"one": 1, "others": 7}, lambda one, two: 1e-5 if one == 0 else 0.5e-5)
     assert find_unequal_types(faster) == {"others.others": 2.0}  # the first two nodes are of both types
