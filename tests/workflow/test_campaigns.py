@@ -29,7 +29,7 @@ ALL_FAMILIES = """
 platform: two-types
 families: all
 measure: {precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 1}
-probe_bytes: [1, 1024, 16384, 65536]
+probe_bytes: [1, 64, 1024, 16384, 65536]
 matrix:
   - axes: {operation: bcast, algorithm: [linear, binomial], ranks: 16, layout: ["block:2", "cyclic:2"], bytes: 16KiB}
   - axes: {operation: gather, algorithm: [linear, binomial], ranks: 8, layout: "block:1", bytes: [8, 16KiB]}
