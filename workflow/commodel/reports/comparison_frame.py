@@ -12,7 +12,7 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
 from commodel.files.tables import COMPARISON, Field, add_default_columns, find_field, list_columns
 from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT
-from commodel.reports.elements import Column, format_simulated, select_columns, to_plain_value
+from commodel.reports.elements import Column, select_columns, to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
 PERCENTAGES = ("abs_error_median", "bias", "covered_share", "right", "tied", "regret_mean", "regret_max")
@@ -35,8 +35,6 @@ HELD_OUT_COLUMNS = [
     "bytes",
     "fan_in",
     "family",
-]
-HELD_OUT_COLUMNS += [
     "point",
     "measured",
     "predicted",
@@ -146,13 +144,13 @@ def select_salient(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the values in the units of reports: seconds as µs, shares as %, flags as words."""
+    """Return the values in the units of reports: seconds as µs, shares as %."""
     factors = {field.name: field.shown_unit[1] for field in COMPARISON if field.type is float}
     shown = frame.copy(deep=False)  # unchanged columns are shared
     for key, factor in (factors | dict.fromkeys(PERCENTAGES, 100.0)).items():
         if key in shown and factor != 1:
             shown[key] = shown[key].astype(float) * factor
-    return shown.assign(simulated=shown["simulated"].map(format_simulated))
+    return shown
 
 
 def list_models(frame: pd.DataFrame) -> list[str]:

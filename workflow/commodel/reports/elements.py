@@ -11,7 +11,7 @@ import csv
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
@@ -243,8 +243,8 @@ class Rows(Sequence):
     __hash__ = None
 
 
-def keep_numbers(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray | None = None) -> Sequence:
-    """Return a column of a frame: numbers unchanged, other values converted by `plain`, equal texts stored once."""
+def store_column(column: pd.Series, blank: np.ndarray | None = None) -> Sequence:
+    """Return a column for `Rows`: numbers unchanged, other values made plain, equal texts stored once."""
     kind = column.dtype.kind
     if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < MAX_SPREADSHEET_INTEGER)):
         return NumberColumn(column.to_numpy(), blank)
@@ -252,8 +252,8 @@ def keep_numbers(column: pd.Series, plain: Callable[[object], object], blank: np
         codes, texts = pd.factorize(column)
         if blank is not None:
             codes[blank] = len(texts)
-        return TextColumn(codes, [*(plain(text) for text in texts), None])
-    values = [plain(value) for value in column.tolist()]
+        return TextColumn(codes, [*map(to_plain_value, texts), None])
+    values = list(map(to_plain_value, column.tolist()))
     for index in np.flatnonzero(blank) if blank is not None else ():
         values[index] = None
     return values
@@ -342,12 +342,9 @@ def read_columns() -> dict[str, dict[str, Column]]:
     return tables
 
 
-def select_columns(table: str, first: str = "", last: str = "") -> tuple[Column, ...]:
-    """Return a table's columns in their order: all, or those from one key to another."""
-    columns = read_columns()[table]
-    keys = list(columns)
-    start, end = keys.index(first) if first else 0, keys.index(last) + 1 if last else None
-    return tuple(columns[key] for key in keys[start:end])
+def select_columns(*tables: str, without: Collection[str] = ()) -> tuple[Column, ...]:
+    """Return the columns of one or several tables in their order, except those with the keys `without`."""
+    return tuple(column for table in tables for key, column in read_columns()[table].items() if key not in without)
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,15 +493,21 @@ class Remark(NamedTuple):
 def make_table(
     name: str,
     title: str,
-    columns: Sequence[Column],
-    frame: pd.DataFrame,
+    rows: pd.DataFrame | Sequence[Mapping | tuple],
+    columns: Sequence[Column] | None = None,
     blank: Mapping[str, pd.Series] = MappingProxyType({}),
     **properties,
 ) -> Table:
-    """Return a table from a frame that has a column for every key; where `blank` is true a column shows nothing."""
-    masks = {key: mask.to_numpy(bool) for key, mask in blank.items()}
-    values = [keep_numbers(frame[column.key], to_plain_value, masks.get(column.key)) for column in columns]
-    return Table(name, title, tuple(columns), Rows(values), **properties)
+    """Return a table from a frame with a column for every key, or from mappings or tuples. Without `columns` it has
+    those of its name in `columns.csv`. Where `blank` is true a column shows nothing."""
+    columns = tuple(columns or select_columns(name))
+    if not isinstance(rows, pd.DataFrame):  # objects: with types that pandas infers, a missing text would become NaN
+        rows = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
+    values = []
+    for column in columns:
+        cells = rows[column.key].map(format_simulated) if column.key == "simulated" else rows[column.key]
+        values.append(store_column(cells, blank[column.key].to_numpy(bool) if column.key in blank else None))
+    return Table(name, title, columns, Rows(values), **properties)
 
 
 @dataclass(frozen=True, slots=True)

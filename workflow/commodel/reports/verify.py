@@ -13,13 +13,10 @@ from commodel.errors import UserError, make_printable
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.plan.planning import load_plan
+from commodel.reports.elements import select_columns
 from commodel.reports.received_workbooks import Formula, open_received, read_sheet_rows
 from commodel.reports.sections.provenance_tables import (
-    DIGEST_HEADER,
-    FILE_HEADER,
-    PROGRAM_HEADER,
     PROVENANCE_SHEET,
-    VERSION_HEADER,
 )
 from commodel.reports.stored_results import ANONYMOUS_KEY, SAMPLES_KEY, build_stored_report
 from commodel.reports.xlsx.calculator.sheet import CALCULATOR_SHEET
@@ -30,7 +27,6 @@ SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 MAX_PROVENANCE_ROWS, MAX_PROVENANCE_COLUMNS = 100_000, 40
 MARGIN_CELLS = 200  # rows and columns beyond the expected cells that are searched for added values
 COMPARISON_SHEET = "Comparison"
-DIGEST_TABLES = {"files": (FILE_HEADER, DIGEST_HEADER), "tools": (PROGRAM_HEADER, VERSION_HEADER)}
 OTHER_VERSION = "written by another version of commodel"
 NOT_COMPARED = (
     "The file differs in bytes from a report of the results; its charts, formats and links were not compared."
@@ -47,12 +43,11 @@ class Finding:
 def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
     """Return the findings (same, different or missing), and a remark on the parts that were not compared."""
     with open_received(path) as book:
-        recorded = {name: read_digest_table(book, path, *heads) for name, heads in DIGEST_TABLES.items()}
-        if not recorded["files"]:
+        files, tools = (read_provenance_table(book, path, name) for name in ("Files", "Tools"))
+        if not files:
             raise UserError("found no digests in it, wanted a report's workbook", file=path)
-        findings = list(compare_files(recorded["files"], folder))
+        findings = list(compare_files(files, folder))
         try:
-            tools = recorded["tools"]
             report = build_stored_report(
                 folder, anonymous=ANONYMOUS_KEY in tools, tools=tools, samples=SAMPLES_KEY in tools
             )
@@ -64,16 +59,16 @@ def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
             if filecmp.cmp(wanted, path, shallow=False):
                 return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in report.sections)], ""
             with open_received(wanted) as other:
-                own = recorded["tools"].get("code_digest") == compute_code_digest()
+                own = tools.get("code_digest") == compute_code_digest()
                 return [
                     *findings,
                     *compare_sheets(book, other, path, own),
                 ], NOT_COMPARED if own else f"The workbook was {OTHER_VERSION}."
 
 
-def read_digest_table(book, path: Path, key: str, value: str) -> dict[str, str]:
+def read_provenance_table(book, path: Path, name: str) -> dict[str, str]:
     """Return two adjacent columns of the provenance sheet as a mapping, from their headers down to a blank."""
-    entries: dict[str, str] = {}
+    entries, headers = {}, tuple(column.header for column in select_columns(name))
     if PROVENANCE_SHEET not in book.sheetnames:
         return entries
     inside = False
@@ -82,7 +77,7 @@ def read_digest_table(book, path: Path, key: str, value: str) -> dict[str, str]:
             break
         if inside:
             entries[str(row[0])] = str(row[1])
-        inside = inside or row[:2] == (key, value)
+        inside = inside or row[:2] == headers
     return entries
 
 

@@ -70,7 +70,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         Section(
             "Models",
             "",
-            (Answer("Kernel", tuple(sentences)), make_table("Families", "Predicted times", columns, scaled)),
+            (Answer("Kernel", tuple(sentences)), make_table("Families", "Predicted times", scaled, columns)),
         )
     ]
     if iterations:
@@ -82,7 +82,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         columns = [*select_columns("Alike iterations"), *(Column(name, f"{name} [µs]", "number") for name in names)]
         note = "One row for consecutive iterations with equal messages; the time is that of one iteration."
         sections.append(
-            Section("Iterations", note, (make_table("Iterations", "Iteration by iteration", columns, iteration_frame),))
+            Section("Iterations", note, (make_table("Iterations", "Iteration by iteration", iteration_frame, columns),))
         )
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
     write_xlsx(
@@ -102,18 +102,9 @@ EDITING_NOTE = (
 
 def write_partition(frame: pd.DataFrame, title: str, sentences: list[str], banner: str, path: Path) -> None:
     """Write an editable partition. `frame` has a row for each rank, times in seconds."""
-    columns = [
-        *(Column(name, name, "count") for name in PARTITION_COLUMNS),
-        *select_columns("Partition"),
-        *(
-            Column(name, f"{header} [ms]", "number")
-            for name, header in (("seconds", "time"), ("low", "low"), ("high", "high"))
-        ),
-        Column("idle", "idle [%]", "percent"),
-    ]
     scaled = frame.assign(**{name: 1e3 * frame[name] for name in ("seconds", "low", "high")}, idle=100 * frame["idle"])
     sections = (
-        Section(PARTITION_SHEET, EDITING_NOTE, (make_table(PARTITION_SHEET, "Rank by rank", columns, scaled),)),
+        Section(PARTITION_SHEET, EDITING_NOTE, (make_table(PARTITION_SHEET, "Rank by rank", scaled),)),
         Section("Summary", "", (Answer(title, tuple(sentences)),)),
     )
     write_xlsx(Report("commodel partition", title, banner, sections), path)
@@ -234,11 +225,7 @@ def _describe_intervals(bases_text: pd.Series) -> list[str]:
 def tabulate_decisions(decided: pd.DataFrame) -> Table:
     times = {name: decided[name] * MICRO for name in ("seconds", "low", "high")}
     shown = decided.assign(**times, size=[format_size(number) for number in decided["bytes"]])
-    columns = [
-        *select_columns("Decisions", "operation", "ranks"),
-        *([Column("leaves", "leaves", "count")] if decided["leaves"].any() else []),
-        *select_columns("Decisions", "bytes", "interval_basis"),
-    ]
+    columns = select_columns("Decisions", without=() if decided["leaves"].any() else ("leaves",))
     algorithm_column = [column.key for column in columns].index("algorithm")
     colours = assign_colours(decided["algorithm"])
     backgrounds = {
@@ -246,7 +233,7 @@ def tabulate_decisions(decided: pd.DataFrame) -> Table:
         for row, alternative in enumerate(decided["algorithm"])
         if name_without_argument(alternative) in colours
     }
-    return make_table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, backgrounds=backgrounds)
+    return make_table("Decisions", "Workloads", shown, columns, fixed=len(columns) - 8, backgrounds=backgrounds)
 
 
 def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
@@ -276,7 +263,7 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
-        return Table(f"{name} {key}", title, columns, tuple(values), note=note, backgrounds=backgrounds)
+        return make_table(f"{name} {key}", title, values, columns, note=note, backgrounds=backgrounds)
 
     note = f"{TIED_PREFIX.strip()}: statistically tied with others, which the sheet Decisions lists."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
@@ -311,47 +298,32 @@ def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], pa
     for kind, name in ((POINT, "Points"), (PARAMETER, "Parameters")):
         if changes_of_kind := [change for change in changed if change.kind == kind]:
             sections.append(Section(name, RATIO_NOTE, (tabulate_changes(changes_of_kind, name),)))
-    columns = [Column(key, key) for key in ("platform", "what", "old", "new")]
-    rows = tuple(tuple(to_plain_value(text) for text in row) for row in compare_provenance(old, new))
-    sections.append(Section("Provenance", "Differences.", (Table("Provenance", "", tuple(columns), rows, fixed=2),)))
+    differences = make_table("Provenance", "", list(compare_provenance(old, new)), fixed=2)
+    sections.append(Section("Provenance", "Differences.", (differences,)))
     title = f"Changes from {to_plain_value(old.name)} to {to_plain_value(new.name)}"
     write_xlsx(Report(f"{old.name} {new.name}", title, _make_banner(old, new), tuple(sections)), path)
 
 
 def tabulate_changes(changed: Sequence[Change], name: str = "Changes") -> Table:
-    columns = [Column(key, key) for key in ("platform", "name", "unit")]
-    columns += [Column(key, key, "number") for key in ("old", "new")]
-    columns += [
-        Column(key, header, "ratio") for key, header in (("ratio", "new / old"), ("low", "low"), ("high", "high"))
-    ]
-    columns.append(Column("verdict", "verdict"))
     rows = []
     for change in changed:
         unit, factor = SHOWN_UNITS.get(change.unit, (change.unit, 1.0))
         values = (None if math.isnan(value) else value * factor for value in (change.old, change.new))
         ratios = (None if math.isnan(value) else value for value in (change.ratio, change.low, change.high))
-        rows.append(
-            (
-                to_plain_value(change.platform),
-                to_plain_value(change.name),
-                to_plain_value(unit),
-                *values,
-                *ratios,
-                change.verdict,
-            )
-        )
-    return Table(name, "Significant changes" if name == "Changes" else name, tuple(columns), tuple(rows))
+        rows.append((change.platform, change.name, unit, *values, *ratios, change.verdict))
+    title = "Significant changes" if name == "Changes" else name
+    return make_table(name, title, rows, select_columns("Changes"))
 
 
 def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> None:
     """Write the ratios of several snapshots to the first one: means over the points of an operation, and single
     parameters."""
     names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)]
-    columns = [Column(key, key) for key in ("kind", "platform", "what")]
-    columns += [Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1)]
-    rows = tuple((line.kind, to_plain_value(line.platform), to_plain_value(line.name), *line.ratios) for line in lines)
+    further = (Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1))
+    columns = [*select_columns("History"), *further]
+    rows = [(line.kind, line.platform, line.name, *line.ratios) for line in lines]
     note = "Ratio to the first result; of points, the geometric mean over the points of an operation in both."
-    blocks = [Table("History", "Ratios to the first", tuple(columns), rows, note=note, fixed=3)]
+    blocks = [make_table("History", "Ratios to the first", rows, columns, note=note, fixed=3)]
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
         most_changed = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
         series = [

@@ -47,7 +47,6 @@ from commodel.units import format_seconds
 
 DOUBLE_BYTES = 8  # bytes
 COMPUTED_KERNELS = {"summa": "gemm", "wave2d": "wave"}
-TITLE = "Speeds of processes"
 SPEEDS_NOTE = "The computation of one iteration takes share / speed."
 
 
@@ -59,32 +58,17 @@ def list_speed_blocks(
     for name, declared in speeds.items():
         for kernel, curves in declared.kernels.items():
             yield chart_speeds(name, kernel, declared, curves)
+            unit, source = name_share_unit(kernel, curves.block), describe_source(declared)
             rows += [
-                (
-                    to_plain_value(declared.platform),
-                    kernel,
-                    to_plain_value(kind),
-                    name_share_unit(kernel, curves.block),
-                    *pad_to_four(row),
-                    describe_source(declared),
-                )
-                for kind, kinds_rows in curves.kinds.items()
-                for row in kinds_rows
+                (declared.platform, kernel, kind, unit, *(*row, None, None)[:4], source)
+                for kind, rows_of_kind in curves.kinds.items()
+                for row in rows_of_kind
             ]
     compute_times = collect_compute_times(partitions, raw)
     yield from chart_compute_times(compute_times)
     rows += [row.row for row in compute_times]
     if rows:
-        columns = (
-            *select_columns("Speeds", "platform", "size"),
-            *(Column(key, f"{header} [1/s]", "number") for key, header in (("speed", "speed"), ("low", "low"))),
-            *select_columns("Speeds", "high", "whence"),
-        )
-        yield Table("Speeds", TITLE, columns, tuple(rows), SPEEDS_NOTE, 3)
-
-
-def pad_to_four(row: tuple[float, ...]) -> tuple[float | None, ...]:
-    return (*row, None, None)[:4]
+        yield make_table("Speeds", "Speeds of processes", rows, note=SPEEDS_NOTE, fixed=3)
 
 
 def describe_source(declared: Speeds) -> str:
@@ -201,17 +185,10 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
         tiling = partition.tiling
         area, half = tiling.area, int((tiling.width + tiling.height).sum())
         squares = float(2 * np.sqrt(area).sum())
-        keys = (
-            number,
-            list_platforms(partition, simulated),
-            partition.kernel,
-            to_plain_value(partition.division),
-            to_plain_value(partition.layout),
-        )
+        keys = number, list_platforms(partition, simulated), partition.kernel, partition.division, partition.layout
         sizes = tiling.side, name_unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
         rows.append((*keys, *sizes, half / squares if squares else math.nan))
-    columns = select_columns("Partitions")
-    return Table("Partitions", "Partitions", columns, tuple(rows), fixed=1)
+    return make_table("Partitions", "Partitions", rows)
 
 
 def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Tiling:
@@ -282,21 +259,16 @@ def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[s
         tiling, platforms = partition.tiling, list_platforms(partition, simulated)
         seconds = tiling.seconds
         for rank in range(tiling.ranks):
-            keys = number, platforms, partition.kernel, to_plain_value(partition.division), rank
-            process = to_plain_value(partition.kinds[rank]), int(partition.node[rank])
+            keys = number, platforms, partition.kernel, partition.division, rank
+            process = partition.kinds[rank], int(partition.node[rank])
             sides = (int(column[rank]) for column in tiling.table)
             speed = None if tiling.speed is None else float(tiling.speed[rank])
             computes = None if tiling.speed is None else float(1e3 * seconds[rank])
             rows.append((*keys, *process, *sides, int(tiling.area[rank]), speed, computes))
-    speeds = any(partition.tiling.speed is not None for _, partition in drawn)
-    columns = (
-        *select_columns("Rectangles", "number", "node"),
-        *(Column(key, key, "count") for key in ("x", "y", "width", "height")),
-        *select_columns("Rectangles", "area", "computes"),
-    )
-    if not speeds:
-        columns, rows = columns[:-2], [row[:-2] for row in rows]
-    return Table("Rectangles", "Rectangles", columns, tuple(rows), fixed=5)
+    table = pd.DataFrame(rows, columns=[column.key for column in select_columns("Rectangles")], dtype=object)
+    has_speed = any(partition.tiling.speed is not None for _, partition in drawn)
+    columns = select_columns("Rectangles", without=() if has_speed else ("speed", "computes"))
+    return make_table("Rectangles", "Rectangles", table, columns, fixed=5)
 
 
 SHEET = "Kernels"
@@ -427,12 +399,9 @@ def tabulate_iterations(iterations: pd.DataFrame) -> Table:
             row[f"{family} prediction"] = predictions.at[family, "predicted"] * MICRO if has_prediction else math.nan
             row[f"{family} mu"] = predictions.at[family, "mu"] if has_prediction else math.nan
         rows.append(row)
-    columns = [
-        *select_columns("Iterations"),
-        *(Column(f"measured{end}", f"measured{end.replace('_', ' ')} [µs]", "number") for end in ("", "_low", "_high")),
-    ]
+    columns = [*select_columns("Iterations")]
     for family in families:
         columns.append(Column(f"{family} prediction", f"{family} [µs]", "number"))
         columns.append(Column(f"{family} mu", f"{family} μ", "ratio", scale=MU_SCALE))
     note = "n/a: no prediction, or not measured. The sheet Comparison has the reason."
-    return make_table("Iterations", "Single iterations", columns, pd.DataFrame(rows), note=note, fixed=6)
+    return make_table("Iterations", "Single iterations", pd.DataFrame(rows), columns, note=note, fixed=6)

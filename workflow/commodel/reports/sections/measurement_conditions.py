@@ -26,12 +26,10 @@ from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.reports.elements import (
-    Column,
     Remark,
     Section,
     count_by_frequency,
     format_count,
-    format_simulated,
     format_tally,
     is_finite_number,
     join_words,
@@ -214,28 +212,11 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
     """Return the section on allocations; none if there is only one."""
     if drift.empty:
         return []
-    shown = drift.assign(simulated=drift["simulated"].map(format_simulated))
-    shown["checked"] = drift["checked"].where(drift["checked"] > 0)
-    for key in ("platform", "allocation", "date", "family"):
-        shown[key] = shown[key].map(to_plain_value)
-    factors = [
-        Column(f"{key}_{end}", f"{name}{'' if end == 'value' else f' {end}'} [×]", "ratio")
-        for key, name in FACTORS
-        for end in ("value", "low", "high")
-    ]
-    columns = [
-        *select_columns("Allocations", "platform", "family"),
-        *factors,
-        *select_columns("Allocations", "points", "checked"),
-    ]
-    allocations = make_table(
-        "Allocations", "Latency and bandwidth factors by allocation", columns, shown, note=SETTINGS_NOTE, fixed=2
-    )
-    return [
-        Section(
-            "Allocations", "Times in other allocations, compared with the campaign of the predictions.", (allocations,)
-        )
-    ]
+    shown = drift.assign(checked=drift["checked"].where(drift["checked"] > 0))
+    title = "Latency and bandwidth factors by allocation"
+    table = make_table("Allocations", title, shown, note=SETTINGS_NOTE, fixed=2)
+    note = "Times in other allocations, compared with the campaign of the predictions."
+    return [Section("Allocations", note, (table,))]
 
 
 GAPS_NOTE = (
@@ -261,14 +242,9 @@ def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
     """Return the section of missing points; none if everything was measured."""
     if frame.empty:
         return []
-    shown_counts = [key for key in COUNT_COLUMNS if key != "waves" or frame[key].notna().any()]
-    columns = [
-        *select_columns("Unmeasured", "platform", "layout"),
-        *(Column(key, "bytes [B]" if key == "bytes" else key, "count") for key in shown_counts),
-        *select_columns("Unmeasured", "batch", "reason"),
-    ]
-    shown = frame.assign(simulated=[format_simulated(name in simulated) for name in frame["platform"]])
-    table = make_table("Unmeasured", "Points and probes without a measurement", columns, shown.astype(object), fixed=3)
+    columns = select_columns("Unmeasured", without=() if frame["waves"].notna().any() else ("waves",))
+    shown = frame.assign(simulated=frame["platform"].isin(simulated))
+    table = make_table("Unmeasured", "Points and probes without a measurement", shown, columns, fixed=3)
     return [Section("Not measured", GAPS_NOTE, (table,))]
 
 

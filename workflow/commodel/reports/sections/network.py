@@ -10,18 +10,15 @@ from commodel.compare.network import Network, tabulate_distance_classes
 from commodel.reports.elements import (
     MICRO,
     Answer,
-    Column,
     Matrix,
     Remark,
     Section,
     Table,
     format_count,
     format_digits,
-    format_simulated,
     join_words,
     label_platform,
     make_table,
-    select_columns,
     shorten_list,
     to_plain_value,
 )
@@ -225,25 +222,15 @@ def compute_group_medians(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
     rows, nodes = [], []
     for network in networks:
-        head = {"platform": to_plain_value(network.platform), "simulated": format_simulated(network.simulated)}
+        head = {"platform": network.platform, "simulated": network.simulated}
         for row in tabulate_distance_classes(network).to_dict("records"):
             times = {key: row[key] * MICRO for key in ("latency", "latency_low", "latency_high")}
             rates = {key: row[key] / 1e6 for key in ("bandwidth", "bandwidth_low", "bandwidth_high")}
             rows.append(head | {"class": row["class"], "pairs": row["pairs"]} | times | rates)
         nodes += [head | row for row in list_node_rows(network)]
-    ends = (("", ""), ("_low", " min"), ("_high", " max"))
-    columns = [
-        *select_columns("Classes"),
-        *(Column(f"latency{end}", f"latency{words} [µs]", "number") for end, words in ends),
-        *(Column(f"bandwidth{end}", f"bandwidth{words} [MB/s]", "number") for end, words in ends),
-    ]
-    node_columns = select_columns("Nodes")
-    note = "Pairs of slow nodes are in no class."
     return [
-        make_table(
-            "Classes", "Distance classes", columns, pd.DataFrame(rows, columns=[c.key for c in columns]), note=note
-        ),
-        make_table("Nodes", "Nodes", node_columns, pd.DataFrame(nodes, columns=[c.key for c in node_columns]), fixed=4),
+        make_table("Classes", "Distance classes", rows, note="Pairs of slow nodes are in no class."),
+        make_table("Nodes", "Nodes", nodes, fixed=4),
     ]
 
 

@@ -6,17 +6,15 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import compute_geometric_mean
-from commodel.reports.comparison_frame import PLATFORM_COLUMNS, list_leaves
+from commodel.reports.comparison_frame import list_leaves
 from commodel.reports.elements import (
     MICRO,
     Answer,
     Axis,
     Chart,
-    Column,
     Section,
     Series,
     format_count,
-    format_simulated,
     format_size,
     label_platform,
     make_table,
@@ -136,21 +134,14 @@ def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simula
         for name, container in containers.items()
         if to_plain_value(name) in set(pairs["platform"])
     ]
-    columns = [
-        *PLATFORM_COLUMNS,
-        Column("native", "without container"),
-        *(Column(key, key) for key in POINT_KEYS[:3]),
-        *select_columns("Overhead"),
-    ]
     shown = pairs.assign(
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
-        simulated=pairs["simulated"].map(format_simulated),
         leaves=list_leaves(pairs),
     )
-    ratio_column = [column.key for column in columns].index("ratio")
+    ratio_column = [column.key for column in select_columns("Overhead")].index("ratio")
     marks = frozenset((row, ratio_column) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
-    points = make_table("Overhead", "Points with and without the container", columns, shown, fixed=5, marks=marks)
+    points = make_table("Overhead", "Points with and without the container", shown, fixed=5, marks=marks)
     answer = Answer("Overhead of the container", (*describe_overhead(pairs, containers, simulated), *images, METHOD))
     return [Section("Container overhead", "", (answer, *chart_overhead(pairs, simulated), points))]
 

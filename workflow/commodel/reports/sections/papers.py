@@ -23,7 +23,7 @@ from commodel.reports.elements import (
     Series,
     Table,
     join_words,
-    select_columns,
+    make_table,
     to_plain_value,
 )
 
@@ -49,10 +49,9 @@ def make_first_section(paper: Paper, figures: Sequence[Figure], oversubscribed: 
         ]
         ends = (float(np.median(compared)), min(compared), max(compared)) if compared else (None, None, None)
         rows.append((figure.name, figure.title, len(compared), *ends))
-    columns = select_columns("Figures")
     note = "Here: our first column in the first table of a figure. Each figure has its own section."
     words = (f"{paper.citation}.", paper.absent, *(f"{platform}: {text}" for platform, text in oversubscribed))
-    figures_table = Table("Figures", "Rebuilt figures and tables", columns, tuple(rows), note)
+    figures_table = make_table("Figures", "Rebuilt figures and tables", rows, note=note)
     return Section(SHEET, "", (Answer("The paper", words), figures_table))
 
 
@@ -125,7 +124,7 @@ def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
             )
         rows.append(tuple(cells))
     note = f"paper: {numbers.source}."
-    return Table(f"{figure.name} {index}", numbers.title, tuple(columns), tuple(rows), note, len(subjects))
+    return make_table(f"{figure.name} {index}", numbers.title, rows, columns, note=note, fixed=len(subjects))
 
 
 def choose_kind(values: Sequence[object]) -> str:

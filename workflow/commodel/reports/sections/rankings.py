@@ -44,7 +44,6 @@ from commodel.reports.elements import (
     Table,
     format_count,
     format_factor_range,
-    format_simulated,
     format_size,
     format_size_range,
     make_table,
@@ -155,17 +154,20 @@ def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
     for (platform, operation), part in rows.groupby(["platform", "operation"]):
         highest_gain = part.loc[part["gain"].idxmax()]
         lines.append(
-            {"platform": platform, "simulated": format_simulated(platform in simulated), "operation": operation}
+            {"platform": platform, "simulated": platform in simulated, "operation": operation}
             | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
             | {"mean": compute_mean_gain(part["gain"]), "least": part["gain"].min(), "most": highest_gain["gain"]}
             | {"top": f"{highest_gain['way']}, {highest_gain['size']}{format_at_size(highest_gain['bytes'])}"}
         )
-    lines.sort(key=lambda line: line["simulated"] != format_simulated(False))
-    columns = select_columns("Library")
-    shown = pd.DataFrame(lines, columns=[column.key for column in columns])
+    lines.sort(key=lambda line: line["simulated"])
     note = "The fastest measured alternative of each workload, compared with the MPI default. Above 1: choosing pays."
-    marks = frozenset((row_index, 7) for row_index, row in enumerate(shown.itertuples()) if row.mean > 1)
-    return make_table("Library", "Gain over the MPI default", columns, shown, note=note, fixed=3, marks=marks)
+    marks = frozenset((row, 7) for row, line in enumerate(lines) if line["mean"] > 1)
+    return make_table("Library", "Gain over the MPI default", lines, note=note, fixed=3, marks=marks)
+
+
+def mark_rows(rows: pd.Series, column: int) -> frozenset[tuple[int, int]]:
+    """Return the marks in a column of the rows that are true."""
+    return frozenset((row, column) for row in np.flatnonzero(rows).tolist())
 
 
 def make_default_cells(row: Mapping | None) -> dict[str, object]:
@@ -175,8 +177,6 @@ def make_default_cells(row: Mapping | None) -> dict[str, object]:
     words = {"faster": "alternative", "tied": "tied", "slower": "MPI default"}
     return {"library_default": row["library_default"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
 
-
-DEFAULT_COLUMNS = select_columns("Beside the default")
 
 ALTERNATIVE_KEYS = ["platform", "workload", "alternative", "layout"]
 
@@ -207,13 +207,12 @@ def tabulate_recommended(summary: pd.DataFrame, simulated: set[str]) -> Table:
     """Return the errors, regret and intervals of the recommended prediction, beside those of the best single model."""
     shown = summary.assign(simulated=summary["platform"].isin(simulated), coverage=100 * summary["coverage"])
     shown = scale_to_shown_units(shown)
-    marks = frozenset((row, 2) for row in np.flatnonzero(shown["prediction"] == RECOMMENDED).tolist())
+    marks = mark_rows(shown["prediction"] == RECOMMENDED, 2)
     note = (
         "The recommended prediction stacks the models and corrects them by measured points. The fits for a point leave "
         "out its workload. Below it: the model with the lowest mean μ at the same points."
     )
-    columns = select_columns("Recommended")
-    return make_table("Recommended", "Recommended prediction", columns, shown, note=note, fixed=3, marks=marks)
+    return make_table("Recommended", "Recommended prediction", shown, note=note, fixed=3, marks=marks)
 
 
 def tabulate_choices(choices: pd.DataFrame) -> Table:
@@ -225,16 +224,13 @@ def tabulate_choices(choices: pd.DataFrame) -> Table:
             parts.append(combined_prediction.summarize_picks(rows_of_platform.assign(operation=ALL_OPERATIONS)))
         parts.append(by_operation)
     shown = scale_to_shown_units(pd.concat(parts, ignore_index=True))
-    columns = select_columns("Following")
-    marks = frozenset((row_index, 7) for row_index, row in enumerate(shown.itertuples()) if row.gain > 1)
+    marks = mark_rows(shown["gain"] > 1, 7)
     note = (
         "The alternative with the lowest recommended prediction, as in `commodel advise`, from fits without its "
         "workload; the MPI default where the gain over it is within its uncertainty. Marked: faster than the MPI "
         "default."
     )
-    return make_table(
-        "Following", "Choices by the recommended prediction", columns, shown, note=note, fixed=3, marks=marks
-    )
+    return make_table("Following", "Choices by the recommended prediction", shown, note=note, fixed=3, marks=marks)
 
 
 def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table, Table]:
@@ -268,23 +264,21 @@ def tabulate_predicting(rows: pd.DataFrame, held_out: pd.DataFrame, predicted: p
     rows["standing"] = [(standing | uninformative).get((row.platform, row.family), "") for row in rows.itertuples()]
     measured_points = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(measured_points).fillna(0)
-    columns = select_columns("Families")
-    marks = mark_best(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
+    marks = mark_best(rows, "Families", {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
     note = "Marked: the best value of each platform, of models that predict at least 80 % of the points."
-    return make_table("Families", "Errors of predictions, by model", columns, rows, note=note, fixed=3, marks=marks)
+    return make_table("Families", "Errors of predictions, by model", rows, note=note, fixed=3, marks=marks)
 
 
 def tabulate_choosing(rows: pd.DataFrame, best: dict) -> Table:
-    columns = select_columns("Choosing")
     sign_of_column = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_default": 1, "over_fastest": 1}
     note = "The alternative with the model's lowest prediction, compared with the fastest one and the MPI default."
-    marks = mark_best(rows, columns, sign_of_column, best)
-    return make_table("Choosing", "Regret of choices, by model", columns, rows, note=note, fixed=3, marks=marks)
+    marks = mark_best(rows, "Choosing", sign_of_column, best)
+    return make_table("Choosing", "Regret of choices, by model", rows, note=note, fixed=3, marks=marks)
 
 
-def mark_best(rows: pd.DataFrame, columns: list[Column], sign_of_column: dict[str, int], best: dict) -> frozenset:
-    """Return the places of each platform's best values and best model. In `merit`, -1 means that more is better."""
-    column_keys, marks = [column.key for column in columns], set()
+def mark_best(rows: pd.DataFrame, table: str, sign_of_column: dict[str, int], best: dict) -> frozenset:
+    """Return the places of each platform's best values and best model. The sign -1 means that more is better."""
+    column_keys, marks = [column.key for column in select_columns(table)], set()
     for platform, part in rows.groupby("platform"):
         ranked = part[part["points"] >= MIN_SHARE_OF_POINTS * part["points"].max()]
         if (best_model := best.get(platform)) is not None:
@@ -298,9 +292,7 @@ def mark_best(rows: pd.DataFrame, columns: list[Column], sign_of_column: dict[st
 
 def tabulate_classes(best_by_class: pd.DataFrame, simulated: set[str]) -> Table:
     """Return the best model by operation, fan-in and message size."""
-    shown = best_by_class.assign(
-        simulated=[format_simulated(platform in simulated) for platform in best_by_class["platform"]]
-    )
+    shown = best_by_class.assign(simulated=best_by_class["platform"].isin(simulated))
     shown["tied"] = [
         ", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points"
         for row in best_by_class.itertuples()
@@ -308,12 +300,10 @@ def tabulate_classes(best_by_class: pd.DataFrame, simulated: set[str]) -> Table:
     shown["same"] = [", ".join(row.same) for row in best_by_class.itertuples()]
     shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
     shown["alone"] = [row.enough and not row.tied for row in best_by_class.itertuples()]
-    columns = select_columns("Ahead")
-    marks = frozenset((row_index, 6) for row_index, row in enumerate(shown.itertuples()) if row.alone)
+    marks = mark_rows(shown["alone"], 6)
     note = "Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
-    return make_table(
-        "Ahead", "Best model by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks
-    )
+    title = "Best model by operation, fan-in and message size"
+    return make_table("Ahead", title, shown, note=note, fixed=5, marks=marks)
 
 
 def make_error_section(frame: pd.DataFrame) -> Section:
@@ -363,12 +353,8 @@ def make_error_matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[s
     columns += [Column(f"= {family}", family, "ratio", scale=MU_SCALE) for family in families]
     fixed = len(columns) - len(families)
     marks = mark_lowest(shown[[column.key for column in columns[fixed:]]], fixed) if families else frozenset()
-    return make_table(
-        f"Mean μ by {key}", f"Mean μ by {name}", columns, shown, fixed=fixed, note=LOWEST_NOTE, marks=marks
-    )
-
-
-LOWEST_NOTE = "Marked: the lowest of each row."
+    note = "Marked: the lowest of each row."
+    return make_table(f"Mean μ by {key}", f"Mean μ by {name}", shown, columns, fixed=fixed, note=note, marks=marks)
 
 
 def mark_lowest(shown: pd.DataFrame, offset: int) -> frozenset[tuple[int, int]]:
@@ -391,9 +377,7 @@ def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
 
 def make_selection_section(rows: list[dict], single_count: int, families: list[str]) -> Section:
     columns = [
-        *WORKLOAD_COLUMNS,
-        *select_columns("Selection"),
-        *DEFAULT_COLUMNS,
+        *select_columns("Workload", "Selection"),
         *(Column(f"regret {family}", family, "percent", scale=REGRET_SCALE) for family in families),
     ]
     note = (
@@ -402,17 +386,15 @@ def make_selection_section(rows: list[dict], single_count: int, families: list[s
     )
     if single_count:
         note += f" Not shown: {format_count(single_count, 'workload')} with fewer."
-    if not families and not any(pd.notna(row[column.key]) for row in rows for column in DEFAULT_COLUMNS):
+    if not families and not any(pd.notna(row["gain"]) for row in rows):
         return Section("Selection", NO_CHOICE_NOTE, ())
-    regrets = make_table(
-        "Selection", "Regret of the choices of each model [%]", columns, make_workload_frame(rows, columns), fixed=6
-    )
+    regrets = make_table("Selection", "Regret of the choices of each model [%]", rows, columns, fixed=6)
     return Section("Selection", note, (regrets,))
 
 
 def list_other_choices(rows: list[dict], families: list[str]) -> Section:
     """Return the workloads in which a model does not choose the fastest alternative, and its choice there."""
-    columns = [*WORKLOAD_COLUMNS, *(Column(f"pick {family}", family) for family in families)]
+    columns = [*select_columns("Workload"), *(Column(f"pick {family}", family) for family in families)]
     if not families:
         return Section("Picks", NO_CHOICE_NOTE, ())
     keys = [f"pick {family}" for family in families]
@@ -420,20 +402,11 @@ def list_other_choices(rows: list[dict], families: list[str]) -> Section:
     differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
     note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
     note += "n/a: it has no choice."
-    table = make_table(
-        "Picks",
-        "Choices of each model that are not the fastest",
-        columns,
-        make_workload_frame(differing, columns),
-        fixed=6,
-    )
+    table = make_table("Picks", "Choices of each model that are not the fastest", differing, columns, fixed=6)
     return Section("Picks", note, (table,))
 
 
 NO_CHOICE_NOTE = "There was no choice: no model predicts two alternatives of a workload."
-WORKLOAD_COLUMNS = select_columns("Workload")
-
-
 WORKLOAD_KEYS = ("platform", "simulated", "operation", "place", "size", "bytes")
 
 
@@ -459,7 +432,7 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
             "best": first["way"],
             "measured": first["measured"] * MICRO,
             "next": None,
-            "margin": None,
+            "margin": math.nan,
             "clear": None,
         }
         if slower:
@@ -479,9 +452,3 @@ def _group_by_workload(frame: pd.DataFrame, columns: list[str]) -> dict[str, lis
     for group, row in zip(frame["workload"], frame[columns].to_dict("records"), strict=True):
         groups.setdefault(group, []).append(row)
     return groups
-
-
-def make_workload_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
-    shown = pd.DataFrame(rows, columns=[column.key for column in columns])
-    shown["simulated"] = shown["simulated"].map(format_simulated)
-    return shown

@@ -348,7 +348,6 @@ def _tabulate_uses(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
     shown = scale_to_shown_units(shown)
     shown["span"] = [format_size_range(row.smallest, row.largest) for row in shown.itertuples()]
     shown["clearly"] = [f"{row.clear} of {row.sizes}" for row in shown.itertuples()]
-    columns = select_columns("Use")
     note = "Measured medians. Neighbouring sizes with the same fastest alternative share a row."
-    marks = frozenset((row, 6) for row, winner in enumerate(shown.itertuples()) if winner.clear == winner.sizes)
-    return make_table("Use", "What to use", columns, shown, note=note, fixed=5, marks=marks)
+    marks = rankings.mark_rows(shown["clear"] == shown["sizes"], 6)
+    return make_table("Use", "What to use", shown, note=note, fixed=5, marks=marks)

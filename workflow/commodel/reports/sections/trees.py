@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from commodel.compare.alternatives import PredictedTree
 from commodel.reports.elements import (
+    MICRO,
     Answer,
     Axis,
     Chart,
@@ -14,7 +15,7 @@ from commodel.reports.elements import (
     format_percent,
     format_size,
     label_platform,
-    select_columns,
+    make_table,
     to_plain_value,
 )
 from commodel.units import format_seconds
@@ -80,14 +81,8 @@ def tabulate_messages(trees: Sequence[PredictedTree]) -> Table:
     rows = []
     for number, predicted in enumerate(trees, 1):
         waits, point = predicted.waits, predicted.waits.point
-        head_columns = (
-            number,
-            to_plain_value(point.platform),
-            to_plain_value(point.operation),
-            to_plain_value(point.topology),
-            point.bytes,
-            waits.family,
-        )
-        rows += [(*head_columns, src, dst, 1e6 * own, 100 * own / waits.prediction) for src, dst, own in waits.messages]
-    columns = select_columns("Waits")
-    return Table("Waits", "Messages on the critical path", columns, tuple(rows), fixed=1)
+        head = number, point.platform, point.operation, point.topology, point.bytes, waits.family
+        rows += [
+            (*head, src, dst, MICRO * seconds, 100 * seconds / waits.prediction) for src, dst, seconds in waits.messages
+        ]
+    return make_table("Waits", "Messages on the critical path", rows)
