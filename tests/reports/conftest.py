@@ -19,7 +19,7 @@ from tests.reports.study import (
 )
 
 from commodel.compare import recommended
-from commodel.reports.sections import rankings
+from commodel.reports import evaluated_campaign
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,7 +35,7 @@ def evaluate_once():
         return known[key].copy()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rankings, "evaluate_recommended", evaluate)
+        patch.setattr(evaluated_campaign, "evaluate_recommended", evaluate)
         yield
 
 

@@ -47,19 +47,6 @@ HELD_OUT_COLUMNS = [
     "validity",
     "held_out",
 ]
-PREDICTION_COLUMNS = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
-PREDICTION_COLUMNS |= {
-    "interval_basis",
-    "validity",
-    "relative_error",
-    "mu",
-    "covered",
-    "held_out",
-    "raw",
-    "batch",
-    "node_usage",
-    "setting",
-}
 
 
 def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -134,13 +121,6 @@ def select_held_out(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the predictions at held-out points, by which models are judged. Large comparisons take much memory, so the
     selection is made once and has only the columns that judging needs."""
     return frame.loc[frame["held_out"] & has_schedule(frame), HELD_OUT_COLUMNS]
-
-
-def select_salient(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return, without predictions, a row for each point, and the rows of the models' choices and of the fastest
-    alternatives."""
-    rows = ~frame.duplicated("point") | frame["chosen"] | frame["best"]
-    return frame.loc[rows, [key for key in frame if key not in PREDICTION_COLUMNS]]
 
 
 def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:

@@ -13,9 +13,9 @@ from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
 from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
-from commodel.reports import charts
-from commodel.reports.comparison_frame import prepare_comparison, select_held_out
+from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import MICRO, Front, Report, Section, make_simulation_banner, to_plain_value
+from commodel.reports.evaluated_campaign import evaluate_campaign
 from commodel.reports.glossary import make_glossary_section
 from commodel.reports.sections import (
     evidence,
@@ -29,7 +29,6 @@ from commodel.reports.sections import (
     trees,
 )
 from commodel.reports.sections.first_screen import make_fronts
-from commodel.reports.sections.rankings import Recommended
 from commodel.results.provenance import NO_PROVENANCE, ExperimentProvenance
 from commodel.units import format_bytes
 
@@ -80,31 +79,24 @@ def build_report(
         anomalies = network.describe_slow_nodes(networks)
         anomalies += measurement_conditions.list_anomalies(frame, provenance or {}, paired)
         settings = measurement_conditions.describe_settings(drift) if drift is not None else []
-        trusted = select_held_out(frame)
-        scatters, times = charts.chart_predictions(trusted), charts.chart_times(frame)
-        recommended = Recommended.of(frame)
-        answers = summary.make_sections(
+        campaign = evaluate_campaign(
             frame,
-            trusted,
-            recommended,
-            scatters,
-            times,
-            simulated,
-            probes,
-            overhead.describe_overhead(native_pairs, containers or {}, simulated),
-            anomalies,
-            settings,
+            sets=parameter_sets,
+            networks=networks,
+            provenance=provenance or {},
+            simulated=simulated,
+            anomalies=anomalies,
+            settings=settings,
         )
+        overhead_sentences = overhead.describe_overhead(native_pairs, containers or {}, simulated)
+        answers = summary.make_sections(campaign, probes, overhead_sentences)
         of_kernels = kernels.make_sections(*partitions, frame, speeds, raw, simulated)
-        errors = rankings.make_error_section(trusted)
+        errors = rankings.make_error_section(campaign.held_out)
         choices = rankings.build_selection(frame)
         latencies = evidence.make_latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
-        remarks = [*anomalies, *settings]
-        first = make_fronts(
-            frame, trusted, recommended, scatters, times, parameter_sets, networks, trips, provenance or {}, remarks
-        )
-        del trusted
+        fronts = make_fronts(campaign, trips)
+        del campaign
         sections = (
             *rebuilt,
             *pictures,
@@ -132,7 +124,7 @@ def build_report(
             traces.tools.get(provenance_tables.RESULTS_KEY, ""),
         )
         heading = (to_plain_value(experiment), to_plain_value(title or experiment), make_simulation_banner(simulated))
-        return Report(*heading, sections, when, results, tuple(parameter_sets), first, samples)
+        return Report(*heading, sections, when, results, tuple(parameter_sets), fronts, samples)
 
 
 MAX_NAME_LENGTH = 60  # letters of an experiment's name in a command

@@ -33,17 +33,14 @@ from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import RECOMMENDED
 from commodel.reports.charts import PALE_COLOURS, name_without_argument
-from commodel.reports.comparison_frame import select_salient
 from commodel.reports.elements import (
     ALL_OPERATIONS,
     MICRO,
     MU_SCALE,
     TIED_PREFIX,
     Cell,
-    Chart,
     Front,
     Grid,
-    Remark,
     SourceRows,
     Table,
     Tile,
@@ -59,6 +56,7 @@ from commodel.reports.elements import (
     shorten_list,
     to_plain_value,
 )
+from commodel.reports.evaluated_campaign import EvaluatedCampaign
 from commodel.reports.sections import measurement_conditions, rankings
 from commodel.reports.sections.network import choose_bandwidth_unit
 from commodel.units import format_seconds
@@ -209,9 +207,7 @@ WITHOUT_OVERHEADS = "Latency L, without the overheads of sender and receiver,"
 LATENCY_PARAMETERS = (("alpha", "beta", HALF_TRIP), ("alpha.a", "beta.a", HALF_TRIP), ("L", "G", WITHOUT_OVERHEADS))
 
 
-def summarize_network(
-    sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]
-) -> tuple[Tile, SourceRows | None]:
+def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]) -> Tile:
     """Return latency and bandwidth as measured between the nearest nodes, else between two ranks, else as fitted."""
     for network in networks:
         rows = tabulate_distance_classes(network)
@@ -224,7 +220,7 @@ def summarize_network(
             farthest = f"{format_seconds(far['latency'])}, {format_bandwidth(far['bandwidth'])}"
             sentence += f"; {len(rows)} distance classes, the farthest {farthest}"
         where = (("platform", to_plain_value(network.platform)), ("class", near["class"]))
-        return Tile("Network", figure, f"{sentence}."), SourceRows("Classes", where)
+        return Tile("Network", figure, f"{sentence}.", source=SourceRows("Classes", where))
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
@@ -235,29 +231,21 @@ def summarize_network(
         sentence = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         sentence += ", between two ranks of one node" if Pair.parse(pair).within else ""
         where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
-        return Tile("Network", figure, f"{sentence}."), SourceRows("Latency", where, "median")
+        return Tile("Network", figure, f"{sentence}.", source=SourceRows("Latency", where, "median"))
     for latency, byte, quantity in LATENCY_PARAMETERS:
         for fitted in sets:
             constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
-            if (
-                constant is not None
-                and per_byte is not None
-                and constant.known
-                and constant.value > 0
-                and per_byte.value > 0
-            ):
+            if constant is None or per_byte is None or not constant.known:
+                continue
+            if constant.value > 0 and per_byte.value > 0:
                 figure = f"{format_seconds(constant.value)}, {format_bandwidth(1 / per_byte.value)}"
                 sentence = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
-                sentence += f", fitted by {fitted.family}"
-                source_keys = (
-                    ("platform", to_plain_value(fitted.platform)),
-                    ("family", fitted.family),
-                    ("name", latency),
+                sentence += f", fitted by {fitted.family}."
+                where = ("platform", to_plain_value(fitted.platform)), ("family", fitted.family), ("name", latency)
+                return Tile(
+                    "Network", figure, to_plain_value(sentence), source=SourceRows("Parameters", where, "value")
                 )
-                return Tile("Network", to_plain_value(figure), to_plain_value(f"{sentence}.")), SourceRows(
-                    "Parameters", source_keys, "value"
-                )
-    return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth."), None
+    return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth.")
 
 
 def find_longest_value(fitted: ParameterSet, name: str) -> Estimate | None:
@@ -278,67 +266,38 @@ def format_bandwidth(bandwidth: float) -> str:
 MAX_SENTENCES, MAX_CONDITIONS = 3, 2  # sentences on the first screen; of these, on conditions of measurement
 
 
-def make_fronts(
-    frame: pd.DataFrame,
-    held_out: pd.DataFrame,
-    recommended: rankings.Recommended,
-    scatters: Mapping[str, Chart],
-    times: Mapping[str, Sequence[Chart]],
-    sets: Sequence[ParameterSet],
-    networks: Sequence[Network],
-    latencies: Table,
-    provenance: Mapping[str, Mapping],
-    anomalies: Sequence[Remark],
-) -> tuple[Front, ...]:
+def make_fronts(campaign: EvaluatedCampaign, latencies: Table) -> tuple[Front, ...]:
     """Return the first screen of each platform, measured platforms before simulated ones. `latencies` are half the
     round trips by message size."""
     keys = [column.key for column in latencies.columns]
     trips = [dict(zip(keys, row, strict=True)) for row in latencies.rows]
-    frame = select_salient(frame)
-    order = frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")["platform"]
+    platforms = campaign.frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")
     return tuple(
-        make_front(
-            platform,
-            frame[frame["platform"] == platform],
-            held_out[held_out["platform"] == platform],
-            recommended.only(platform),
-            [parameters for parameters in sets if to_plain_value(parameters.platform) == platform],
-            [network for network in networks if to_plain_value(network.platform) == platform],
-            [trip for trip in trips if trip["platform"] == platform],
-            [batch for batch in provenance.values() if to_plain_value(batch.get("platform")) == platform],
-            [remark.text for remark in anomalies if to_plain_value(remark.platform) == platform],
-            scatters.get(platform),
-            times[platform][0] if platform in times else None,
-        )
-        for platform in order
+        make_front(campaign.only(platform), [trip for trip in trips if trip["platform"] == platform])
+        for platform in platforms["platform"]
     )
 
 
-def make_front(
-    platform, part, held_out, recommended, sets, networks, trips, batches, anomalies, scatter, times
-) -> Front:
-    best = find_best_model(held_out) if held_out["mu"].notna().any() else None
-    simulated = bool(part["simulated"].any())
-    where = (("platform", platform),)
-    choices = make_use_grid(part)
+def make_front(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> Front:
+    """Return the first screen of a campaign on one platform."""
+    platform, frame = campaign.platform, campaign.frame
+    simulated, alternatives = bool(frame["simulated"].any()), make_use_grid(frame)
+    tiles = (
+        summarize_prediction(campaign),
+        summarize_default_gains(platform, frame, bool(alternatives.cells)),
+        summarize_gain(campaign),
+        summarize_network(campaign.sets, campaign.networks, trips),
+    )
     return Front(
         platform,
         simulated,
-        describe_measurement(part, batches, simulated),
-        tuple(
-            replace(tile, source=source)
-            for tile, source in (
-                summarize_prediction(platform, held_out, best, recommended.evaluation),
-                (summarize_default_gains(part, bool(choices.cells)), SourceRows("Selection", where)),
-                summarize_gain(platform, part, best, recommended.choices),
-                summarize_network(sets, networks, trips),
-            )
-        ),
-        choices,
-        make_trust_grid(held_out),
-        list_anomalies(part, held_out, best, anomalies),
-        scatter,
-        times,
+        describe_measurement(frame, list(campaign.provenance.values()), simulated),
+        tiles,
+        alternatives,
+        make_trust_grid(campaign.held_out),
+        list_anomalies(campaign),
+        campaign.scatters.get(platform),
+        next(iter(campaign.times.get(platform, ())), None),
     )
 
 
@@ -378,29 +337,27 @@ def format_error(mu: float) -> str:
     return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {format_digits(mu)}"
 
 
-def summarize_prediction(
-    platform: str, held_out: pd.DataFrame, best: pd.Series | None, evaluation: pd.DataFrame
-) -> tuple[Tile, SourceRows | None]:
+def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
     """Return the error of the recommended prediction; that of the best model if too little was measured."""
-    recommended = evaluation[evaluation["prediction"] == RECOMMENDED]
-    if best is None:
-        return Tile("Best model", "none", "No model predicts a time above 0 for a measured point."), None
+    recommended = campaign.recommended[campaign.recommended["prediction"] == RECOMMENDED]
+    if campaign.best is None:
+        return Tile("Best model", "none", "No model predicts a time above 0 for a measured point.")
     if recommended.empty:
-        return summarize_best_model(held_out, best), link_mean_error(platform, ALL_OPERATIONS, best["family"])
+        return summarize_best_model(campaign)
     row = recommended.iloc[0]
     line = f"Mean error on {format_count(row['points'], 'held-out point')}."
     if row["width"] == row["width"]:
         line += f" {format_percent(row['coverage'])} of measured times lie in its intervals "
         line += f"(median high/low {row['width']:.2f})."
-    single = evaluation[evaluation["prediction"] != RECOMMENDED]
-    for other in single.itertuples():
+    for other in campaign.recommended.drop(recommended.index).itertuples():
         line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)})."
-    where = SourceRows("Recommended", (("platform", platform), ("prediction", RECOMMENDED)), "mu_mean")
-    return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line), where
+    source_keys = (("platform", campaign.platform), ("prediction", RECOMMENDED))
+    source = SourceRows("Recommended", source_keys, "mu_mean")
+    return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line, source=source)
 
 
-def summarize_best_model(held_out: pd.DataFrame, best: pd.Series) -> Tile:
-    question = "Best model"
+def summarize_best_model(campaign: EvaluatedCampaign) -> Tile:
+    held_out, best = campaign.held_out, campaign.best
     rows, tied = rank_models(held_out), find_tied_models(held_out, best)
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     next_models = drop_equal_models(held_out, rows, 3)[1:]
@@ -415,55 +372,50 @@ def summarize_best_model(held_out: pd.DataFrame, best: pd.Series) -> Tile:
         and own.mean() > MAX_MU_FAIR
     ]
     line += f" Poor for {shorten_list(poor, 3)}." if poor else ""
-    return Tile(question, f"{best['family']}, error {format_error(best['mu_mean'])}", line)
+    source = link_mean_error(campaign.platform, ALL_OPERATIONS, best["family"])
+    return Tile("Best model", f"{best['family']}, error {format_error(best['mu_mean'])}", line, source=source)
 
 
-def summarize_default_gains(part: pd.DataFrame, chosen_from: bool) -> Tile:
-    question = "What to use"
-    if not chosen_from:
-        return Tile(question, "nothing to choose", "No workload was measured with two alternatives.")
+def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool) -> Tile:
+    tile = Tile("What to use", "nothing to choose", "No workload was measured with two alternatives.")
+    tile = replace(tile, source=SourceRows("Selection", (("platform", platform),)))
+    if not has_choice:
+        return tile
     rows = rankings.compare_with_default(part)
     if rows.empty:
-        return Tile(question, "see the map", "The MPI default was not measured. Only alternatives are compared.")
+        line = "The MPI default was not measured. Only alternatives are compared."
+        return replace(tile, figure="see the map", sentence=line)
     number = {name: int((rows["outcome"] == name).sum()) for name in rankings.OUTCOMES}
     shares = (("alternative", number["faster"]), ("tied", number["tied"]), ("MPI default", number["slower"]))
     default = f"The MPI default is the fastest in {number['slower']} of {format_count(len(rows), 'workload')}."
     recommendations = rankings.list_recommendations(rows)
     if not recommendations:
-        return Tile(
-            question,
-            KEEP_DEFAULT,
-            f"No alternative is clearly faster in {format_count(len(rows), 'workload')}.",
-            shares,
-        )
-    return Tile(
-        question,
-        f"{recommendations[0].alternative} for {recommendations[0].operation}",
-        f"{recommendations[0].scope}. {default}",
-        shares,
-    )
+        line = f"No alternative is clearly faster in {format_count(len(rows), 'workload')}."
+        return replace(tile, figure=KEEP_DEFAULT, sentence=line, shares=shares)
+    first = recommendations[0]
+    figure = f"{first.alternative} for {first.operation}"
+    return replace(tile, figure=figure, sentence=f"{first.scope}. {default}", shares=shares)
 
 
-def summarize_gain(
-    platform: str, part: pd.DataFrame, best: pd.Series | None, choices: pd.DataFrame
-) -> tuple[Tile, SourceRows | None]:
+def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
     """Return the gain over the MPI default by choices of the recommended prediction; of the best model if too little
     was measured."""
+    frame, choices, best, where = campaign.frame, campaign.choices, campaign.best, (("platform", campaign.platform),)
     if len(choices):
         choice = combined_prediction.summarize_picks(choices.assign(operation=ALL_OPERATIONS)).iloc[0]
         choice = choice.rename({"workloads": "groups"})
         choice["over_default"] = 1 / choice["gain"]
-        several = choices["operation"].nunique() > 1
-        operation = ALL_OPERATIONS if several else choices["operation"].iloc[0]
-        where = SourceRows("Following", (("platform", platform), ("operation", operation)))
-        model = "the recommended prediction among the alternatives and the MPI default"
-        return describe_gain(model if choice["gain"] > 0 else "the recommended prediction", choice, part), where
-    if best is None or not (part["chosen"] & (part["family"] == best["family"])).any():
-        line = "No workload has two alternatives that are measured and predicted."
-        return Tile("Gain", "nothing to choose", line), None
-    choice = summarize_choices(part[part["family"] == best["family"]], ["family"]).iloc[0]
-    where = SourceRows("Choosing", (("platform", platform), ("family", best["family"])))
-    return describe_gain(best["family"], choice, part), where
+        operations = choices["operation"].unique()
+        source_keys = (*where, ("operation", ALL_OPERATIONS if len(operations) > 1 else operations[0]))
+        model = "the recommended prediction"
+        model += " among the alternatives and the MPI default" if choice["gain"] > 0 else ""
+        return replace(describe_gain(model, choice, frame), source=SourceRows("Following", source_keys))
+    by_best = frame[frame["family"] == best["family"]] if best is not None else frame.iloc[:0]
+    if not by_best["chosen"].any():
+        return Tile("Gain", "nothing to choose", "No workload has two alternatives that are measured and predicted.")
+    choice = summarize_choices(by_best, ["family"]).iloc[0]
+    source = SourceRows("Choosing", (*where, ("family", best["family"])))
+    return replace(describe_gain(best["family"], choice, frame), source=source)
 
 
 def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame) -> Tile:
@@ -487,15 +439,13 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame) -> Tile:
     return Tile(question, KEEP_DEFAULT, line)
 
 
-def list_anomalies(
-    part: pd.DataFrame, held_out: pd.DataFrame, best: pd.Series | None, conditions_found: Sequence[str]
-) -> tuple[str, ...]:
+def list_anomalies(campaign: EvaluatedCampaign) -> tuple[str, ...]:
     """Return the most important anomalies: missing points, conditions of measurement, intervals, discarded samples."""
-    points = part.drop_duplicates("point")
+    points, best = campaign.frame.drop_duplicates("point"), campaign.best
     lines = measurement_conditions.describe_unmeasured_points(points)[:1]
-    lines += list(conditions_found)[:MAX_CONDITIONS]
+    lines += [remark.text for remark in (*campaign.anomalies, *campaign.settings)][:MAX_CONDITIONS]
     if best is not None:
-        lines += measurement_conditions.describe_missing_intervals(held_out, best["family"])
+        lines += measurement_conditions.describe_missing_intervals(campaign.held_out, best["family"])
         if is_finite_number(inside := best["covered_share"]):
             error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # of a share, by chance
             line = (

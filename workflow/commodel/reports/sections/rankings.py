@@ -30,7 +30,6 @@ from commodel.compare.model_ranking import (
     find_tied_models,
     sort_by_error,
 )
-from commodel.compare.recommended import evaluate_recommended, summarize_recommended
 from commodel.predictions.prediction_intervals import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
 from commodel.records import RECOMMENDED
 from commodel.reports.comparison_frame import PLATFORM_COLUMNS, list_models, scale_to_shown_units
@@ -176,31 +175,6 @@ def make_default_cells(row: Mapping | None) -> dict[str, object]:
         return {"library_default": np.nan, "gain": np.nan, "outcome": np.nan}
     words = {"faster": "alternative", "tied": "tied", "slower": "MPI default"}
     return {"library_default": row["library_default"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
-
-
-ALTERNATIVE_KEYS = ["platform", "workload", "alternative", "layout"]
-
-
-@dataclass(frozen=True, eq=False)
-class Recommended:
-    """The recommended prediction at held-out points: its errors beside those of the best model (`evaluation`), and the
-    alternatives chosen by it (`choices`), with the report's names of workload and alternative."""
-
-    evaluation: pd.DataFrame
-    choices: pd.DataFrame
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame) -> "Recommended":
-        rows, labels = (
-            evaluate_recommended(frame),
-            frame[[*ALTERNATIVE_KEYS, "way", "size", "bytes"]].drop_duplicates(ALTERNATIVE_KEYS),
-        )
-        choices = combined_prediction.pick_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS)
-        return cls(summarize_recommended(rows, frame), choices)
-
-    def only(self, platform: str) -> "Recommended":
-        """Return the part of one platform."""
-        return Recommended(*(rows[rows["platform"] == platform] for rows in (self.evaluation, self.choices)))
 
 
 def tabulate_recommended(summary: pd.DataFrame, simulated: set[str]) -> Table:

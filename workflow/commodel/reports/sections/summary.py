@@ -24,10 +24,9 @@ from commodel.compare.model_ranking import (
 )
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.records import RECOMMENDED
-from commodel.reports.comparison_frame import scale_to_shown_units, select_salient
+from commodel.reports.comparison_frame import scale_to_shown_units
 from commodel.reports.elements import (
     Answer,
-    Chart,
     Remark,
     Section,
     Table,
@@ -44,6 +43,7 @@ from commodel.reports.elements import (
     shorten_list,
     to_plain_value,
 )
+from commodel.reports.evaluated_campaign import EvaluatedCampaign
 from commodel.reports.sections import measurement_conditions, rankings
 from commodel.units import format_seconds
 
@@ -84,33 +84,23 @@ class Findings:
 
 
 def find_answers(
-    comparison: pd.DataFrame,
-    held_out_rows: pd.DataFrame,
-    uses: pd.DataFrame,
-    simulated: set[str],
-    remarks: Mapping[str, Sequence[Remark]],
+    campaign: EvaluatedCampaign, uses: pd.DataFrame, remarks: Mapping[str, Sequence[Remark]]
 ) -> list[Findings]:
-    """Return the findings on each platform, measured platforms first. Models are judged by the held-out points
-    `held_out_rows`; `uses` comes from `alternatives.join_sizes`, `remarks` are further sentences by question."""
-    salient = select_salient(comparison)
-    platforms = {
-        *comparison["platform"],
-        *(to_plain_value(remark.platform) for remark_list in remarks.values() for remark in remark_list),
-    }
-    findings = []
+    """Return the findings on each platform, measured platforms first. `uses` comes from `alternatives.join_sizes`,
+    `remarks` are further sentences by question."""
+    simulated, findings = campaign.simulated, []
+    platforms = {*campaign.frame["platform"]}
+    platforms |= {to_plain_value(remark.platform) for remark_list in remarks.values() for remark in remark_list}
     for platform in sorted(platforms, key=lambda platform: (platform in simulated, platform)):
-        part, held_out, use, brief = (
-            frame[frame["platform"] == platform] for frame in (comparison, held_out_rows, uses, salient)
-        )
-        best = find_best_model(held_out) if len(held_out) else None
+        part = campaign.only(platform)
         sentences = dict.fromkeys(MAX_SENTENCES, ())
-        if len(part):
-            sentences = {
-                RECOMMENDED_FIRST: [],
-                BEST_MODEL: describe_best_model(held_out, best) if len(held_out) else [],
-                WHAT_TO_USE: describe_uses(use, rankings.compare_with_default(part)),
-                CERTAINTY: describe_certainty(brief, held_out, best),
-                MISSING: measurement_conditions.describe_missing(part, platform in simulated),
+        if len(part.frame):
+            use, gains = uses[uses["platform"] == platform], rankings.compare_with_default(part.frame)
+            sentences |= {
+                BEST_MODEL: describe_best_model(part.held_out, part.best) if len(part.held_out) else [],
+                WHAT_TO_USE: describe_uses(use, gains),
+                CERTAINTY: describe_certainty(part),
+                MISSING: measurement_conditions.describe_missing(part.frame, platform in simulated),
             }
         for question, lines in sentences.items():
             texts = [remark.text for remark in remarks.get(question, ()) if to_plain_value(remark.platform) == platform]
@@ -214,10 +204,10 @@ def list_leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
     return Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS])) if lines else None
 
 
-def describe_certainty(part: pd.DataFrame, held_out: pd.DataFrame, best: pd.Series | None) -> list[str]:
+def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
     """Return sentences on the precision of medians, the coverage of the best model's intervals, and the regret of its
-    choices."""
-    points = select_measured_points(part)
+    choices, on one platform."""
+    points, held_out, best = select_measured_points(campaign.frame), campaign.held_out, campaign.best
     if points.empty:
         return []
     half = ((points["measured_high"] - points["measured_low"]) / 2 / points["measured"]).median()
@@ -242,7 +232,7 @@ def describe_certainty(part: pd.DataFrame, held_out: pd.DataFrame, best: pd.Seri
         if any(basis.is_lower_bound for basis in bases):
             line += " They rest on fewer than five allocations and may be too narrow."
     lines += [line, *measurement_conditions.describe_missing_intervals(held_out, family)]
-    return [*lines, *describe_choices(family, part)]
+    return [*lines, *describe_choices(family, campaign.frame)]
 
 
 def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
@@ -290,38 +280,29 @@ TIMES_NOTE = (
 )
 
 
-def make_sections(
-    frame: pd.DataFrame,
-    held_out: pd.DataFrame,
-    recommended: rankings.Recommended,
-    scatters: Mapping[str, Chart],
-    times: Mapping[str, Sequence[Chart]],
-    simulated: set[str],
-    probes: list[Remark],
-    containers: list[str],
-    anomalies: list[Remark],
-    settings: list[Remark],
-) -> list[Section]:
-    """Return the sheets Summary, Standings and What to use."""
+def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers: list[str]) -> list[Section]:
+    """Return the sheets Summary, Standings and What to use. `probes` are remarks on missing probe cases, `containers`
+    sentences on their overhead."""
+    frame, held_out, simulated, times = campaign.frame, campaign.held_out, campaign.simulated, campaign.times
     uses, classes = (
         _sort_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(held_out))
     )
-    evaluation, choices = recommended.evaluation, recommended.choices
-    remarks = {RECOMMENDED_FIRST: describe_recommended(evaluation), BEST_MODEL: anomalies, MISSING: probes}
-    findings = find_answers(frame, held_out, uses, simulated, remarks)
+    recommended, choices = campaign.recommended, campaign.choices
+    remarks = {RECOMMENDED_FIRST: describe_recommended(recommended), BEST_MODEL: campaign.anomalies, MISSING: probes}
+    findings = find_answers(campaign, uses, remarks)
     blocks = [finding.summarize(simulated) for finding in findings]
     if frame.empty:
         blocks.append(Answer(MISSING, ("The comparison has no points: nothing was planned, or nothing was compared.",)))
-    if settings:
-        blocks.append(Answer("Differences between allocations", tuple(remark.text for remark in settings)))
+    if campaign.settings:
+        blocks.append(Answer("Differences between allocations", tuple(remark.text for remark in campaign.settings)))
     if containers:
         blocks.append(Answer("Overhead of the container", tuple(containers)))
-    blocks += [*scatters.values()]
+    blocks += campaign.scatters.values()
     first = Section("Summary", "", tuple(blocks))
     every = [] if all(finding.complete for finding in findings) else [tabulate_findings(findings, simulated)]
     if frame.empty:
         return [first, *every]
-    standing = [rankings.tabulate_recommended(evaluation, simulated)] if len(evaluation) else []
+    standing = [rankings.tabulate_recommended(recommended, simulated)] if len(recommended) else []
     standing += rankings.tabulate_models(frame, held_out)
     standing += [rankings.tabulate_choices(choices)] if len(choices) else []
     lead = list_leads(classes, simulated)
