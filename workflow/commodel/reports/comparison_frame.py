@@ -15,7 +15,7 @@ from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT
 from commodel.reports.elements import Column, select_columns, to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
-PERCENTAGES = ("abs_error_median", "bias", "covered_share", "right", "tied", "regret_mean", "regret_max")
+PERCENTAGES = ("abs_error_median", "bias", "covered_share", "coverage", "right", "tied", "regret_mean", "regret_max")
 
 
 def make_column(field: Field) -> Column:

@@ -496,10 +496,12 @@ def make_table(
     rows: pd.DataFrame | Sequence[Mapping | tuple],
     columns: Sequence[Column] | None = None,
     blank: Mapping[str, pd.Series] = MappingProxyType({}),
+    marks: Mapping[str, Sequence[bool]] = MappingProxyType({}),
     **properties,
 ) -> Table:
     """Return a table from a frame with a column for every key, or from mappings or tuples. Without `columns` it has
-    those of its name in `columns.csv`. Where `blank` is true a column shows nothing."""
+    those of its name in `columns.csv`. Where `blank` is true a column shows nothing; where `marks` is true a value is
+    highlighted."""
     columns = tuple(columns or select_columns(name))
     if not isinstance(rows, pd.DataFrame):  # objects: with types that pandas infers, a missing text would become NaN
         rows = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
@@ -507,7 +509,13 @@ def make_table(
     for column in columns:
         cells = rows[column.key].map(format_simulated) if column.key == "simulated" else rows[column.key]
         values.append(store_column(cells, blank[column.key].to_numpy(bool) if column.key in blank else None))
-    return Table(name, title, columns, Rows(values), **properties)
+    marked = frozenset(
+        (row, index)
+        for index, column in enumerate(columns)
+        if column.key in marks
+        for row in np.flatnonzero(marks[column.key]).tolist()
+    )
+    return Table(name, title, columns, Rows(values), marks=marked, **properties)
 
 
 @dataclass(frozen=True, slots=True)

@@ -394,7 +394,7 @@ def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool)
         return replace(tile, figure=KEEP_DEFAULT, sentence=line, shares=shares)
     first = recommendations[0]
     figure = f"{first.alternative} for {first.operation}"
-    return replace(tile, figure=figure, sentence=f"{first.scope}. {default}", shares=shares)
+    return replace(tile, figure=figure, sentence=f"{first.scope} {default}", shares=shares)
 
 
 def summarize_gain(campaign: EvaluatedCampaign) -> Tile:

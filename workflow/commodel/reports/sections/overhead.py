@@ -18,7 +18,6 @@ from commodel.reports.elements import (
     format_size,
     label_platform,
     make_table,
-    select_columns,
     to_plain_value,
 )
 
@@ -139,8 +138,7 @@ def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simula
         measured_native=pairs["measured_native"] * MICRO,
         leaves=list_leaves(pairs),
     )
-    ratio_column = [column.key for column in select_columns("Overhead")].index("ratio")
-    marks = frozenset((row, ratio_column) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
+    marks = {"ratio": pairs["outcome"] != OUTCOMES[2]}
     points = make_table("Overhead", "Points with and without the container", shown, fixed=5, marks=marks)
     answer = Answer("Overhead of the container", (*describe_overhead(pairs, containers, simulated), *images, METHOD))
     return [Section("Container overhead", "", (answer, *chart_overhead(pairs, simulated), points))]

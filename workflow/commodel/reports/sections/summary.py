@@ -330,5 +330,5 @@ def _tabulate_uses(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
     shown["span"] = [format_size_range(row.smallest, row.largest) for row in shown.itertuples()]
     shown["clearly"] = [f"{row.clear} of {row.sizes}" for row in shown.itertuples()]
     note = "Measured medians. Neighbouring sizes with the same fastest alternative share a row."
-    marks = rankings.mark_rows(shown["clear"] == shown["sizes"], 6)
+    marks = {"use": shown["clear"] == shown["sizes"]}
     return make_table("Use", "What to use", shown, note=note, fixed=5, marks=marks)
