@@ -124,7 +124,7 @@ def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
             )
         rows.append(tuple(cells))
     note = f"paper: {numbers.source}."
-    return make_table(f"{figure.name} {index}", numbers.title, rows, columns, note=note, fixed=len(subjects))
+    return Table(f"{figure.name} {index}", numbers.title, tuple(columns), tuple(rows), note, len(subjects))
 
 
 def choose_kind(values: Sequence[object]) -> str:
