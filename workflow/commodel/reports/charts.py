@@ -5,7 +5,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from commodel.compare.alternatives import WORKLOAD
 from commodel.compare.comparison import is_library_default
 from commodel.compare.model_ranking import drop_equal_models, find_best_model, rank_models
 from commodel.parameters import Curve, ParameterSet
-from commodel.reports.elements import MICRO, Axis, Chart, Series, format_percent, to_plain_value
+from commodel.reports.elements import MICRO, Axis, Chart, Series, count_by_frequency, format_percent, to_plain_value
 from commodel.units import format_bytes
 
 # Okabe and Ito: distinct for most colour-blind readers. Beyond eight, dots change their shape.
@@ -287,6 +287,12 @@ def find_decades(values: Sequence[float]) -> tuple[float, float]:
 
 def make_simulation_mark(part: pd.DataFrame) -> str:
     return " (simulated)" if part["simulated"].any() else ""
+
+
+def assign_colours(alternatives: Iterable[str]) -> dict[str, str]:
+    """Return a colour for each algorithm or kind of tree, the most frequent first; beyond ten, colours repeat."""
+    names = [name for name, _ in count_by_frequency(map(name_without_argument, alternatives))]
+    return {name: PALE_COLOURS[index % len(PALE_COLOURS)] for index, name in enumerate(names)}
 
 
 def name_without_argument(choice: str) -> str:

@@ -61,11 +61,13 @@ def evaluate_campaign(frame: pd.DataFrame, **properties) -> EvaluatedCampaign:
     """Return the campaign of a prepared comparison. The alternatives chosen have the report's names of workload and
     alternative."""
     held_out, rows = select_held_out(frame), evaluate_recommended(frame)
+    recommended = summarize_recommended(rows, frame)
+    simulated = frame.loc[frame["simulated"], "platform"].unique()
     labels = frame[[*ALTERNATIVE_KEYS, "way", "size", "bytes"]].drop_duplicates(ALTERNATIVE_KEYS)
     return EvaluatedCampaign(
         frame,
         held_out,
-        summarize_recommended(rows, frame),
+        recommended.assign(simulated=recommended["platform"].isin(simulated)),
         pick_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS),
         chart_predictions(held_out),
         chart_times(frame),

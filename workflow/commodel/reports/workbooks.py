@@ -29,7 +29,7 @@ from commodel.errors import UserError, make_printable, note_old_names
 from commodel.files import tables
 from commodel.files.tables import find_field
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.reports.charts import PALE_COLOURS, name_without_argument
+from commodel.reports.charts import assign_colours, name_without_argument
 from commodel.reports.elements import (
     MICRO,
     TIED_PREFIX,
@@ -231,7 +231,6 @@ def tabulate_decisions(decided: pd.DataFrame) -> Table:
     backgrounds = {
         (row, algorithm_column): colours[name_without_argument(alternative)]
         for row, alternative in enumerate(decided["algorithm"])
-        if name_without_argument(alternative) in colours
     }
     return make_table("Decisions", "Workloads", shown, columns, fixed=len(columns) - 8, backgrounds=backgrounds)
 
@@ -255,7 +254,7 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
         (at, index): colours[name_without_argument(row.algorithm)]
         for at, number in enumerate(counts)
         for index, length in enumerate(sizes, 1)
-        if (row := rows_at.get((number, length))) is not None and name_without_argument(row.algorithm) in colours
+        if (row := rows_at.get((number, length))) is not None
     }
 
     def matrix(title: str, key: str, kind: str, note: str) -> Table:
@@ -270,15 +269,6 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     return (
         matrix(f"What to use for {name}, by {count_key} and message size", "way", "text", note),
         matrix("Predicted time [µs]", "time", "number", "A colour for each algorithm, with any argument."),
-    )
-
-
-def assign_colours(choices: pd.Series) -> dict[str, str]:
-    """Return a colour for each algorithm; if there are more algorithms than colours, for the most frequent ones."""
-    return dict(
-        zip(
-            [name for name, _ in Counter(map(name_without_argument, choices)).most_common()], PALE_COLOURS, strict=False
-        )
     )
 
 

@@ -32,7 +32,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import RECOMMENDED
-from commodel.reports.charts import PALE_COLOURS, name_without_argument
+from commodel.reports.charts import assign_colours, name_without_argument
 from commodel.reports.elements import (
     ALL_OPERATIONS,
     MICRO,
@@ -44,7 +44,6 @@ from commodel.reports.elements import (
     SourceRows,
     Table,
     Tile,
-    count_by_frequency,
     format_count,
     format_digits,
     format_percent,
@@ -72,49 +71,38 @@ MIN_SHOWN_GAIN = 1.005  # smallest gain that is shown
 def make_use_grid(part: pd.DataFrame) -> Grid:
     """Return the map of the fastest alternatives. Neighbouring rows with the same content are joined."""
     rows = find_fastest(part).sort_values(["operation", "place", "size", "count", "bytes"], kind="stable")
-    sizes = sorted(rows["bytes"].unique())
-    colours = assign_colours(rows.loc[~rows["own"], "use"])
-    lines = []  # (operation, labels, cells)
-    for (operation, placement), workloads in rows.groupby(["operation", "place"], sort=True):
-        differ = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
-        rows_by_label = []
-        for (_, label), some_rows in workloads.groupby(["count", "size"], sort=True):
-            rows_by_label.append((label, {row.bytes: row for row in some_rows.itertuples()}))
-        for _, equal_rows in groupby(
+    sizes, colours = sorted(rows["bytes"].unique()), assign_colours(rows.loc[~rows["own"], "use"])
+    labels, cells = [], []
+    for (operation, placement), workloads in rows.groupby(["operation", "place"]):
+        several_placements = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
+        rows_by_label = [
+            (label, {row.bytes: row for row in rows_of_label.itertuples()})
+            for (_, label), rows_of_label in workloads.groupby(["count", "size"])
+        ]
+        for _, group in groupby(
             rows_by_label, key=lambda entry: {length: name_fastest(row) for length, row in entry[1].items()}
         ):
-            joined_rows = list(equal_rows)
-            lines.append(
-                (
-                    operation,
-                    join_labels([label for label, _ in joined_rows]) + (f", {placement}" if differ else ""),
-                    joined_rows,
+            equal_rows = list(group)
+            label, row_of_size = equal_rows[-1]
+            for length, row in row_of_size.items():
+                picks = (("size", label),) if len(equal_rows) == 1 else ()
+                picks = (("operation", operation), *picks, ("bytes", str(length)))
+                fill = DEFAULT_COLOUR if row.own else colours[name_without_argument(row.use)]
+                tooltip, source = (
+                    describe_fastest(operation, label, row),
+                    SourceRows("Comparison", (("point", row.point),)),
                 )
-            )
-    cells = []
-    for at, (operation, _, joined_rows) in enumerate(lines):
-        label, row_of_size = joined_rows[-1]
-        for length, row in row_of_size.items():
-            picks = (
-                ("operation", operation),
-                *((("size", label),) if len(joined_rows) == 1 else ()),
-                ("bytes", str(length)),
-            )
-            fill = DEFAULT_COLOUR if row.own else colours[name_without_argument(row.use)]
-            placement, source = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
-            cells.append(
-                Cell(
-                    *placement, name_fastest(row), fill, describe_fastest(operation, label, row), row.own, picks, source
-                )
-            )
+                cell = Cell(len(labels), sizes.index(length), name_fastest(row), fill, tooltip, row.own, picks, source)
+                cells.append(cell)
+            joined_label = join_labels([label for label, _ in equal_rows])
+            labels.append((operation, f"{joined_label}, {placement}" if several_placements else joined_label))
     columns = tuple(format_size(length) for length in sizes)
-    row_labels = tuple((operation, label) for operation, label, _ in lines)
     default_count = int(rows["own"].sum())
     tied = int((rows["ties"].astype(bool) & ~rows["own"]).sum())
     title = f"An alternative is the fastest in {len(rows) - default_count} of {format_count(len(rows), 'workload')}"
     title += f", statistically tied in {tied} of these" if tied else ""
     title = title if len(rows) and rows["over"].notna().any() else "The fastest alternatives"
-    return Grid("use", title, USE_NOTE, row_labels, columns, tuple(cells), "message size", "ranks or leaves")
+    return Grid("use", title, USE_NOTE, tuple(labels), columns, tuple(cells), "message size", "ranks or leaves")
 
 
 def name_fastest(row) -> str:
@@ -139,12 +127,6 @@ def join_labels(labels: list[str]) -> str:
         return texts[0]
     first, last = texts[0].partition(" "), texts[-1].partition(" ")
     return f"{first[0]}–{last[0]}{last[1]}{last[2]}"
-
-
-def assign_colours(choices: pd.Series) -> dict[str, str]:
-    """Return a colour for each algorithm or kind of tree, the most frequent first; beyond ten, colours repeat."""
-    names = [name for name, _ in count_by_frequency(map(name_without_argument, choices))]
-    return {name: PALE_COLOURS[index % len(PALE_COLOURS)] for index, name in enumerate(names)}
 
 
 def make_trust_grid(held_out: pd.DataFrame) -> Grid:

@@ -49,7 +49,7 @@ from commodel.reports.elements import (
 )
 from commodel.units import format_bytes
 
-DEFAULT_KEYS = ("platform", "operation", "place", "size", "bytes", "workload", "way", "measured")
+DEFAULT_KEYS = ("platform", "simulated", "operation", "place", "size", "bytes", "workload", "way", "measured")
 OUTCOMES = ("faster", "tied", "slower")
 
 
@@ -138,27 +138,27 @@ def compute_mean_gain(gains: pd.Series) -> float:
     return compute_geometric_mean(np.log(gains))
 
 
-def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_default_gains(rows: pd.DataFrame) -> Table:
     """Return, by platform and operation, how often and by how much the fastest alternative beats the MPI default."""
     shown = []
-    for (platform, operation), part in rows.groupby(["platform", "operation"]):
+    keys = ["simulated", "platform", "operation"]
+    for key, part in rows.groupby(keys):
         best = part.loc[part["gain"].idxmax()]
         size = f" at {format_size(best['bytes'])}" if best["bytes"] else ""
         shown.append(
-            {"platform": platform, "simulated": platform in simulated, "operation": operation}
+            dict(zip(keys, key, strict=True))
             | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
             | {"mean": compute_mean_gain(part["gain"]), "least": part["gain"].min(), "most": best["gain"]}
             | {"top": f"{best['way']}, {best['size']}{size}"}
         )
-    shown.sort(key=lambda row: row["simulated"])
     note = "The fastest measured alternative of each workload, compared with the MPI default. Above 1: choosing pays."
     marks = {"mean": [row["mean"] > 1 for row in shown]}
     return make_table("Library", "Gain over the MPI default", shown, note=note, fixed=3, marks=marks)
 
 
-def tabulate_recommended(summary: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_recommended(recommended: pd.DataFrame) -> Table:
     """Return the errors, regret and intervals of the recommended prediction, beside those of the best single model."""
-    shown = scale_to_shown_units(summary.assign(simulated=summary["platform"].isin(simulated)))
+    shown = scale_to_shown_units(recommended)
     marks = {"prediction": shown["prediction"] == RECOMMENDED}
     note = (
         "The recommended prediction stacks the models and corrects them by measured points. The fits for a point leave "
@@ -229,16 +229,15 @@ def mark_best(rows: pd.DataFrame, sign_of_column: dict[str, int], best: dict[str
     return marks
 
 
-def tabulate_classes(best_by_class: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_classes(best_by_class: pd.DataFrame) -> Table:
     """Return the best model by operation, fan-in and message size."""
-    shown = best_by_class.assign(simulated=best_by_class["platform"].isin(simulated))
-    shown["tied"] = [
-        ", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points"
-        for row in best_by_class.itertuples()
-    ]
-    shown["same"] = [", ".join(row.same) for row in best_by_class.itertuples()]
-    shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
-    shown["alone"] = [row.enough and not row.tied for row in best_by_class.itertuples()]
+    rows = list(best_by_class.itertuples())
+    shown = best_by_class.assign(
+        tied=[", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points" for row in rows],
+        same=best_by_class["same"].str.join(", "),
+        mu_next=best_by_class["mu_next"].astype(object).where(best_by_class["next"] != "", None),
+        alone=[row.enough and not row.tied for row in rows],
+    )
     note = "Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
     title = "Best model by operation, fan-in and message size"
     return make_table("Ahead", title, shown, note=note, fixed=5, marks={"best": shown["alone"]})

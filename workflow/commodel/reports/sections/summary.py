@@ -24,7 +24,7 @@ from commodel.compare.model_ranking import (
 )
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.records import RECOMMENDED
-from commodel.reports.comparison_frame import scale_to_shown_units
+from commodel.reports.charts import make_simulation_mark
 from commodel.reports.elements import (
     Answer,
     Remark,
@@ -141,7 +141,7 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
 
 def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]:
     """Return the best model with its error, the tied and the next models, and the operations without a good model."""
-    if part["mu"].notna().sum() == 0:
+    if part["mu"].isna().all():
         return ["No point has both a prediction and a measurement."]
     if best is None:
         return ["Every model predicts 0 for some point. No model can be recommended."]
@@ -178,12 +178,10 @@ def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
         if uses.empty:
             return ["No workload has two measured alternatives."]
         lines = []
-        for (operation,), part in uses.groupby(["operation"]):
-            row = part.loc[(part["count"] == part["count"].max())].iloc[-1]
-            lines.append(
-                f"Use {row['use']} for {operation} on {row['size']} "
-                f"{format_size_range(row['smallest'], row['largest'])}."
-            )
+        for operation, part in uses.groupby("operation"):
+            row = part[part["count"] == part["count"].max()].iloc[-1]
+            sizes = format_size_range(row["smallest"], row["largest"])
+            lines.append(f"Use {row['use']} for {operation} on {row['size']} {sizes}.")
         return lines
     recommended = rankings.list_recommendations(rows)
     if not recommended:
@@ -194,14 +192,14 @@ def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     return [rankings.describe_default(rows), *lines[:MAX_RECOMMENDED], *last]
 
 
-def list_leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
-    """Return the classes in which one model alone is the best; None without any."""
+def list_leads(classes: pd.DataFrame) -> list[Answer]:
+    """Return the classes in which one model alone is the best; empty without any."""
     lines = [
-        f"{label_platform(platform, simulated)}: {line}."
+        f"{platform}{make_simulation_mark(rows)}: {line}."
         for platform, rows in classes.groupby("platform")
         for line in describe_leads(rows)
     ]
-    return Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS])) if lines else None
+    return [Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS]))] if lines else []
 
 
 def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
@@ -284,10 +282,10 @@ def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers:
     """Return the sheets Summary, Standings and What to use. `probes` are remarks on missing probe cases, `containers`
     sentences on their overhead."""
     frame, held_out, simulated, times = campaign.frame, campaign.held_out, campaign.simulated, campaign.times
+    recommended, choices = campaign.recommended, campaign.choices
     uses, classes = (
         _sort_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(held_out))
     )
-    recommended, choices = campaign.recommended, campaign.choices
     remarks = {RECOMMENDED_FIRST: describe_recommended(recommended), BEST_MODEL: campaign.anomalies, MISSING: probes}
     findings = find_answers(campaign, uses, remarks)
     blocks = [finding.summarize(simulated) for finding in findings]
@@ -299,36 +297,33 @@ def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers:
         blocks.append(Answer("Overhead of the container", tuple(containers)))
     blocks += campaign.scatters.values()
     first = Section("Summary", "", tuple(blocks))
-    every = [] if all(finding.complete for finding in findings) else [tabulate_findings(findings, simulated)]
+    sections = (
+        [first] if all(finding.complete for finding in findings) else [first, tabulate_findings(findings, simulated)]
+    )
     if frame.empty:
-        return [first, *every]
-    standing = [rankings.tabulate_recommended(recommended, simulated)] if len(recommended) else []
+        return sections
+    standing = [rankings.tabulate_recommended(recommended)] if len(recommended) else []
     standing += rankings.tabulate_models(frame, held_out)
     standing += [rankings.tabulate_choices(choices)] if len(choices) else []
-    lead = list_leads(classes, simulated)
-    standing += [lead] if lead is not None else []
-    standing += [rankings.tabulate_classes(classes, simulated)]
+    standing += [*list_leads(classes), rankings.tabulate_classes(classes)]
     gains = rankings.compare_with_default(frame)
-    use = [_tabulate_uses(frame, uses), *([rankings.tabulate_default_gains(gains, simulated)] if len(gains) else [])]
+    use = [_tabulate_uses(uses), *([rankings.tabulate_default_gains(gains)] if len(gains) else [])]
     use += [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
-    return [
-        first,
-        *every,
-        Section("Standings", STANDINGS_NOTE, tuple(standing)),
-        Section("What to use", USE_NOTE, tuple(use)),
-    ]
+    sections.append(Section("Standings", STANDINGS_NOTE, tuple(standing)))
+    return [*sections, Section("What to use", USE_NOTE, tuple(use))]
 
 
 def _sort_measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFrame:
     """Return the rows of measured platforms before those of simulated ones, otherwise in their order."""
-    return rows.sort_values("platform", key=lambda names: names.isin(simulated), kind="stable", ignore_index=True)
+    rows = rows.assign(simulated=rows["platform"].isin(simulated))
+    return rows.sort_values("simulated", kind="stable", ignore_index=True)
 
 
-def _tabulate_uses(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
-    shown = uses.merge(frame[["platform", "simulated"]].drop_duplicates("platform"), "left", on="platform")
-    shown = scale_to_shown_units(shown)
-    shown["span"] = [format_size_range(row.smallest, row.largest) for row in shown.itertuples()]
-    shown["clearly"] = [f"{row.clear} of {row.sizes}" for row in shown.itertuples()]
+def _tabulate_uses(uses: pd.DataFrame) -> Table:
+    shown = uses.assign(
+        span=[format_size_range(row.smallest, row.largest) for row in uses.itertuples()],
+        clearly=[f"{row.clear} of {row.sizes}" for row in uses.itertuples()],
+    )
     note = "Measured medians. Neighbouring sizes with the same fastest alternative share a row."
     marks = {"use": shown["clear"] == shown["sizes"]}
     return make_table("Use", "What to use", shown, note=note, fixed=5, marks=marks)
