@@ -43,27 +43,23 @@ def to_plain_value(value: object) -> object:
     return make_printable(value, MAX_TEXT_LENGTH)
 
 
-def is_finite_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def has_rank(value: object) -> bool:
     """Return whether a value can be ordered: infinity can, n/a cannot."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
+def is_finite_number(value: object) -> bool:
+    return has_rank(value) and math.isfinite(value)
+
+
+NUMBER_FORMATS = {"count": "#,##0", "figure": "#,##0", "percent": "#,##0.0", "signed": "+#,##0.0;-#,##0.0;0.0"}
+NUMBER_FORMATS |= {"ratio": "0.000", "times": "#,##0.00"}
+
+
 def choose_number_format(kind: str, value: float) -> str:
-    """Return the spreadsheet format of one number; `show` prints the same digits."""
-    if kind in ("count", "figure"):
-        return "#,##0"
-    if kind == "percent":
-        return "#,##0.0"
-    if kind == "signed":
-        return "+#,##0.0;-#,##0.0;0.0"
-    if kind == "ratio":
-        return "0.000"
-    if kind == "times":
-        return "#,##0.00"
+    """Return the spreadsheet format of one number; `format_value` prints the same digits."""
+    if kind in NUMBER_FORMATS:
+        return NUMBER_FORMATS[kind]
     size = abs(value)
     if size and not 1e-3 <= size < 1e9:
         return "0.000E+00"
@@ -150,6 +146,14 @@ def format_tally(words: Iterable[str]) -> str:
 
 def format_count(number: float, noun: str, plural: str = "s") -> str:
     return f"{int(number)} {noun}{'' if number == 1 else plural}"
+
+
+PLURAL_VERBS = {"has": "have", "is": "are", "was": "were", "lacks": "lack"}
+
+
+def count_with_verb(number: int, noun: str, verb: str, attribute: str = "") -> str:
+    """Return a subject with its verb, such as `2 points of loggp have`."""
+    return f"{format_count(number, noun)}{attribute} {verb if number == 1 else PLURAL_VERBS[verb]}"
 
 
 def shorten_list(words: list[str], limit: int = 6) -> str:

@@ -29,6 +29,7 @@ from commodel.reports.elements import (
     format_count,
     format_undetermined,
     format_value,
+    label_platform,
     make_table,
     select_columns,
     to_plain_value,
@@ -71,44 +72,45 @@ MODES_DEFINITION = (
 )
 
 
-def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None, simulated: set[str]) -> Section:
+def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame, simulated: set[str]) -> Section:
     note = "Half the round trip of a message between two ranks, from all valid samples of the ping-pong probe."
-    rows, charts = [], []
-    if distributions is not None and raw is not None:
+    rows = []
+    if distributions is not None:
         cases = raw.drop_duplicates("id").set_index("id")
         for case, bins in distributions.groupby("id", sort=False):
             if case in cases.index:
                 rows.append(make_latency_row(bins, cases.loc[case], simulated))
     rows.sort(key=lambda row: (row["platform"], row["pair"], row["bytes"]))
     smallest = {row["platform"]: row["bytes"] for row in reversed(rows)}
-    for row in rows:
-        if row["bytes"] in (smallest[row["platform"]], HISTOGRAM_SIZE) and not row["single"]:
-            charts.append(chart_histogram(row))
+    histograms = [
+        chart_histogram(row)
+        for row in rows
+        if row["bytes"] in (smallest[row["platform"]], HISTOGRAM_SIZE) and not row["single"]
+    ]
     times = make_table("Latency", "Half the round trip by message size", rows, fixed=4)
-    reading = Answer("Definitions", (LATENCY_DEFINITIONS, MODES_DEFINITION, *describe_identical_samples(rows)))
-    return Section("Latency", note, (times, reading, *charts) if rows else (times,))
+    definitions = Answer("Definitions", (LATENCY_DEFINITIONS, MODES_DEFINITION, *describe_identical_samples(rows)))
+    return Section("Latency", note, (times, definitions, *histograms) if rows else (times,))
 
 
 def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
     """Return the row of one case, with the bins of its histogram."""
     body, tail = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
-    platform, single = to_plain_value(bins["platform"].iloc[0]), len(body) == 1
-    number = 1 if single else count_modes(body["count"].to_numpy())
-    shape = "one value" if single else "one mode" if number == 1 else f"{number} modes"
-    size = int(bins["bytes"].iloc[0])
+    first, single = bins.iloc[0], len(body) == 1
+    platform, size = to_plain_value(first["platform"]), int(first["bytes"])
+    mode_count = 1 if single else count_modes(body["count"].to_numpy())
     return {
         "platform": platform,
         "simulated": platform in simulated,
-        "pair": to_plain_value("" if pd.isna(bins["pair"].iloc[0]) else bins["pair"].iloc[0]),
+        "pair": "" if pd.isna(first["pair"]) else to_plain_value(first["pair"]),
         "bytes": size,
         "label": format_bytes(size),
         "samples": int(bins["count"].sum()),
-        "modes": number,
+        "modes": mode_count,
         **{key: float(summary[key]) / 2 * MICRO for key in STATISTICS},
         "outliers": int(tail["count"].sum()),
-        "spread": shape,
+        "spread": "one value" if single else "one mode" if mode_count == 1 else f"{mode_count} modes",
         "single": single,
-        "bins": [tuple(float(value) for value in row) for row in body[["low", "high", "count"]].to_numpy()],
+        "bins": body[["low", "high", "count"]].to_numpy(float).tolist(),
     }
 
 
@@ -120,25 +122,27 @@ def chart_histogram(row: dict) -> Chart:
         ys += [ys[-1] if ys else 0.0, number, number, number]
     top, right = max(ys) * 1.08, row["bins"][-1][1] * MICRO
     outline = Series("samples", (*xs, xs[-1]), (*ys, 0.0), "line", 0)
-    named = (("half the smallest", "min"), ("median", "median"), ("mean", "mean"))
+    definitions = (("half the smallest", "min"), ("median", "median"), ("mean", "mean"))
     marks = [
         Series(f"{name} {row[key]:.4g} µs", (row[key], row[key]), (0.0, top), "dashed", position)
-        for position, (name, key) in enumerate(named, 1)
+        for position, (name, key) in enumerate(definitions, 1)
         if row[key] <= right
     ]
-    where = f"{row['platform']}{' (simulated)' if row['simulated'] else ''}"
     note = f"{row['spread']}, {format_count(row['samples'], 'sample')}"
     if row["outliers"]:
         note += f"; {row['outliers']} above {right:.4g} µs not drawn"
     if row["mean"] > right:
         note += f", mean {row['mean']:.4g} µs"
-    low, high = row["bins"][0][0] * MICRO, right
-    margin = 0.03 * (high - low)
-    places = 2 - math.floor(math.log10(high - low))
+    left = row["bins"][0][0] * MICRO
+    margin = 0.03 * (right - left)
+    places = 2 - math.floor(math.log10(right - left))
+    platform = label_platform(row["platform"], {row["platform"]} if row["simulated"] else set())
     return Chart(
         f"Latency {row['platform']} {row['pair']} {row['bytes']}",
-        to_plain_value(f"Half the round trip of {row['label']}: {where}{', ' + row['pair'] if row['pair'] else ''}"),
-        Axis("half the round trip [µs]", log=False, low=round(low - margin, places), high=round(high + margin, places)),
+        to_plain_value(f"Half the round trip of {row['label']}: {platform}{', ' + row['pair'] if row['pair'] else ''}"),
+        Axis(
+            "half the round trip [µs]", log=False, low=round(left - margin, places), high=round(right + margin, places)
+        ),
         Axis("samples in a bin", log=False, low=0.0, high=float(math.ceil(top))),
         (outline, *marks),
         to_plain_value(note),
@@ -147,9 +151,8 @@ def chart_histogram(row: dict) -> Chart:
 
 def describe_identical_samples(rows: list[dict]) -> list[str]:
     """Return a sentence on each platform whose samples are identical, such as a simulator without noise."""
-    where = sorted({row["platform"] for row in rows if row["single"]})
     lines = []
-    for platform in where:
+    for platform in sorted({row["platform"] for row in rows if row["single"]}):
         rows_of_platform = [row for row in rows if row["platform"] == platform]
         identical = sum(row["single"] for row in rows_of_platform)
         note = " (simulated)" if rows_of_platform[0]["simulated"] else ""
@@ -303,15 +306,13 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
     )
 
 
-RAW_TIMES = ("min", "median", "mean", "p95", "max", "skew", "cpu", "computation")  # seconds
+OPTIONAL_TIMES = ("cpu", "computation")
+RAW_TIMES = ("min", "median", "mean", "p95", "max", "skew", *OPTIONAL_TIMES)  # seconds
 
 
-def make_raw_section(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
-    optional = {"cpu", "computation"} - set(raw if raw is not None else ())
-    columns = [*select_columns("Raw", without=optional), *SAMPLE_FILE_COLUMNS]
-    keys = [column.key for column in columns]
-    frame = raw if raw is not None else pd.DataFrame(columns=keys)
-    frame = frame.assign(**dict.fromkeys({"batch", "raw"} - set(frame), ""))  # of an older summary
+def make_raw_section(raw: pd.DataFrame, simulated: set[str]) -> Section:
+    columns = [*select_columns("Raw", without=set(OPTIONAL_TIMES) - set(raw)), *SAMPLE_FILE_COLUMNS]
+    frame = raw.assign(**dict.fromkeys({"batch", "raw"} - set(raw), ""))  # of an older summary
     for key in set(RAW_TIMES) & set(frame):
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO
     frame["simulated"] = [to_plain_value(platform) in simulated for platform in frame["platform"]]

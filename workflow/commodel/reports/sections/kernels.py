@@ -51,7 +51,7 @@ SPEEDS_NOTE = "The computation of one iteration takes share / speed."
 
 
 def list_speed_blocks(
-    speeds: Mapping[str, Speeds], partitions: Sequence[Partition], raw: pd.DataFrame | None
+    speeds: Mapping[str, Speeds], partitions: Sequence[Partition], raw: pd.DataFrame
 ) -> Iterator[Chart | Table]:
     """Yield charts of speeds, then one table of all; nothing without any speed."""
     rows = []
@@ -115,9 +115,9 @@ class ComputeTimes:
         return self.platform, self.kernel, self.kind, self.unit, self.share, median(self.speeds), *ends, source
 
 
-def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | None) -> list[ComputeTimes]:
+def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame) -> list[ComputeTimes]:
     """Return the speed of the slowest process, from measured computation times of kernels with equal shares."""
-    if raw is None or "computation" not in raw:
+    if "computation" not in raw:
         return []
     seconds = raw[(raw["kind"] == "point") & ~raw["simulated"]].set_index("id")["computation"].dropna().to_dict()
     speeds: dict[tuple, list[float]] = {}
@@ -281,7 +281,7 @@ def make_sections(
     unread: Sequence[str],
     frame: pd.DataFrame,
     speeds: Mapping[str, Speeds],
-    raw: pd.DataFrame | None,
+    raw: pd.DataFrame,
     simulated: set[str],
 ) -> list[Section]:
     """Return the sheet; none without a kernel. `frame` comes from `comparison_frame.prepare_comparison`."""

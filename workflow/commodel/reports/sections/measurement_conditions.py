@@ -29,6 +29,7 @@ from commodel.reports.elements import (
     Remark,
     Section,
     count_by_frequency,
+    count_with_verb,
     format_count,
     format_tally,
     is_finite_number,
@@ -44,9 +45,9 @@ from commodel.results.raw_samples import COUNT_COLUMNS, TEXT_COLUMNS, tabulate_u
 def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
     """Return a remark on each platform where more processes ran on a host than it has processors. `provenance` is by
     batch."""
-    points_once = select_measured_points(comparison)
+    measured_points = select_measured_points(comparison)
     lines = []
-    for platform, rows in points_once[is_oversubscribed(points_once)].groupby("platform"):
+    for platform, rows in measured_points[is_oversubscribed(measured_points)].groupby("platform"):
         batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
         hosts = list(dict.fromkeys(str(host) for batch in batches for host in batch.get("hosts", ())))
         min_processes, max_processes = int(rows["processes"].min()), int(rows["processes"].max())
@@ -75,11 +76,10 @@ def list_anomalies(
 ) -> list[Remark]:
     """Return the anomalies of measurement. `paired` are the platforms with measured pairs of nodes."""
     comparison = add_default_columns(comparison, COMPARISON)
-    machine_remarks = describe_oversubscription(comparison, provenance), describe_conditions(comparison, provenance)
     return [
         *_find_unnamed_levels(comparison),
-        *machine_remarks[0],
-        *machine_remarks[1],
+        *describe_oversubscription(comparison, provenance),
+        *describe_conditions(comparison, provenance),
         *_find_flagged_networks(comparison, paired),
     ]
 
@@ -131,14 +131,9 @@ def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     for platform, points in real.drop_duplicates("point").groupby("platform"):
         if unsteady_count := int((points["spread"] > MAX_STEADY_RATIO).sum()):
             verb = "is" if unsteady_count == 1 else "are"
-            sentence = f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by a factor of"
-            worst = round_to_two_digits(points["spread"].max())
-            lines.append(
-                Remark(
-                    platform,
-                    f"{sentence} {MAX_STEADY_RATIO:g} or more ({worst} at worst). Measure again on an idle machine.",
-                )
-            )
+            text = f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by a factor of "
+            text += f"{MAX_STEADY_RATIO:g} or more ({round_to_two_digits(points['spread'].max())} at worst). "
+            lines.append(Remark(platform, f"{text}Measure again on an idle machine."))
     return lines
 
 
@@ -160,18 +155,11 @@ def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -
     lines = []
     for platform, rows in real.groupby("platform"):
         batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
-        busy_and_cores = [(entry.get("at_work"), entry.get("cores")) for entry in batches]
-        loads = [
-            (busy_processors, int(cores))
-            for busy_processors, cores in busy_and_cores
-            if is_finite_number(busy_processors) and is_finite_number(cores)
-        ]
-        busy_processors, cores = max(loads, default=(0.0, 1))
-        if busy_processors > MIN_BUSY_SHARE * cores:
-            occupied = f"{busy_processors:.1f} of {format_count(cores, 'processor')}"
-            lines.append(
-                Remark(platform, f"The machine was in use: other processes occupied {occupied} before the run.")
-            )
+        loads = [(batch.get("at_work"), batch.get("cores")) for batch in batches]
+        busy, cores = max((load for load in loads if all(map(is_finite_number, load))), default=(0.0, 1))
+        if busy > MIN_BUSY_SHARE * int(cores):
+            share = f"{busy:.1f} of {format_count(cores, 'processor')}"
+            lines.append(Remark(platform, f"The machine was in use: other processes occupied {share} before the run."))
     return lines
 
 
@@ -258,10 +246,8 @@ def describe_unmeasured_points(points: pd.DataFrame) -> list[str]:
     lines = [f"{len(missing)} of {format_count(len(points), 'point')} {verb} not measured: {format_counts(reasons)}."]
     incomplete = set(missing["workload"]) & set(points.loc[points["measured"].notna(), "workload"])
     if incomplete:
-        verb = "lacks" if len(incomplete) == 1 else "lack"
-        lines.append(
-            f"{format_count(len(incomplete), 'workload')} {verb} an alternative. Only measured ones are compared."
-        )
+        count = count_with_verb(len(incomplete), "workload", "lacks")
+        lines.append(f"{count} an alternative. Only measured ones are compared.")
     return lines
 
 
@@ -271,26 +257,21 @@ def describe_missing_passes(points: pd.DataFrame) -> list[str]:
     outcomes = [f"with {number}" for text in points["measurement"] if (number := Measurement.parse(text).passes)]
     if not outcomes:
         return []
-    verb = "has" if len(outcomes) == 1 else "have"
-    line = f"{format_count(len(outcomes), 'point')} {verb} only some passes ({format_counts(outcomes)})."
+    line = f"{count_with_verb(len(outcomes), 'point', 'has')} only some passes ({format_counts(outcomes)})."
     return [f"{line} Their intervals lack part of the variation between passes."]
 
 
-def describe_unmeasured_probes(
-    frame: pd.DataFrame, raw: pd.DataFrame | None, passes: Mapping[str, int]
-) -> list[Remark]:
+def describe_unmeasured_probes(frame: pd.DataFrame, raw: pd.DataFrame, passes: Mapping[str, int]) -> list[Remark]:
     """Return remarks on probe cases without samples, and on those with fewer passes than planned on their platform."""
     lines = []
     for platform, missing in frame[frame["kind"] == "probe"].groupby("platform"):
-        line = f"{format_count(len(missing), 'probe case')} {'was' if len(missing) == 1 else 'were'} not measured: "
-        lines.append(Remark(platform, f"{line}{format_counts(missing['status'])} ({format_tally(missing['name'])})."))
-    if raw is not None:
-        incomplete = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))]
-        for platform, rows in incomplete.groupby("platform"):
-            line = f"{format_count(len(rows), 'probe case')} {'has' if len(rows) == 1 else 'have'} only some passes"
-            text = f"{line} ({format_tally(rows['name'])}). "
-            text += "Intervals of parameters lack part of the variation between passes."
-            lines.append(Remark(to_plain_value(platform), text))
+        text = f"{count_with_verb(len(missing), 'probe case', 'was')} not measured: "
+        lines.append(Remark(platform, f"{text}{format_counts(missing['status'])} ({format_tally(missing['name'])})."))
+    incomplete = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))]
+    for platform, rows in incomplete.groupby("platform"):
+        text = f"{count_with_verb(len(rows), 'probe case', 'has')} only some passes ({format_tally(rows['name'])}). "
+        text += "Intervals of parameters lack part of the variation between passes."
+        lines.append(Remark(to_plain_value(platform), text))
     return lines
 
 
@@ -305,8 +286,7 @@ def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
         lambda text: IntervalBasis.parse(text).unmeasured
     )
     return [
-        f"{format_count(number, 'prediction')} of {family} "
-        f"{'has' if number == 1 else 'have'} a parameter interval only: "
+        f"{count_with_verb(number, 'prediction', 'has', f' of {family}')} a parameter interval only: "
         f"no other workload was measured {placement}."
         for placement, number in unmeasured_placements[unmeasured_placements != ""].value_counts().items()
     ]
@@ -320,10 +300,8 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     lines += [*describe_unmeasured_points(points), *describe_missing_passes(points)]
     coarse = points[points["measured"].notna() & ~points["stop"].isin(["precision", ""])]
     if len(coarse):
-        verb = "lacks" if len(coarse) == 1 else "lack"
-        lines.append(
-            f"{format_count(len(coarse), 'point')} {verb} the wanted precision (limit: {format_tally(coarse['stop'])})."
-        )
+        count = count_with_verb(len(coarse), "point", "lacks")
+        lines.append(f"{count} the wanted precision (limit: {format_tally(coarse['stop'])}).")
     if discarded := points["invalid"].sum():
         total = int(discarded + points["samples"].sum())
         lines.append(f"{int(discarded)} of {total} samples were discarded because a rank started late.")

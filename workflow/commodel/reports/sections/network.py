@@ -14,6 +14,7 @@ from commodel.reports.elements import (
     Remark,
     Section,
     Table,
+    count_with_verb,
     format_count,
     format_digits,
     join_words,
@@ -74,8 +75,7 @@ def describe_network(network: Network) -> list[str]:
     if distances.slow_pairs:
         names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.slow_pairs]
         lines.append(
-            f"{format_count(len(names), 'pair')} of nodes {'is' if len(names) == 1 else 'are'} "
-            "slower than comparable pairs, "
+            f"{count_with_verb(len(names), 'pair', 'is', ' of nodes')} slower than comparable pairs, "
             f"while other pairs of both nodes are not: {shorten_list(names)}."
         )
     if distances.classes > 1:
