@@ -183,8 +183,9 @@ def _build_report(
     unmeasured = read_unmeasured(results.table("unmeasured"))
     comparison = read_table(results.table("comparison"), COMPARISON)
     raw = read_table(results.table("summary"), SUMMARY)
+    versions = dict(traces.tools)
     if anonymous:
-        traces = replace(traces, tools={**traces.tools, ANONYMOUS_KEY: "machines have numbers for names"})
+        versions[ANONYMOUS_KEY] = "machines have numbers for names"
         names = list_machines(provenance, traces, results)
         messages = [entry["outcome"] for entry in traces.attempts]
         messages += [] if unmeasured is None else unmeasured["reason"].tolist()
@@ -197,24 +198,22 @@ def _build_report(
             for key in {"batch", "raw"} & set(frame):
                 frame[key] = frame[key].map({name: anonymize(name) for name in frame[key].unique()})
     elif output_folder is not None and (results_path := find_relative_results(output_folder, str(results.folder))):
-        traces = replace(traces, tools={**traces.tools, RESULTS_KEY: results_path})
+        versions[RESULTS_KEY] = results_path
     if samples:
-        traces = replace(traces, tools={**traces.tools, SAMPLES_KEY: "every sample has a row of its own"})
-    if tools is not None:
-        traces = replace(traces, tools=tools)
+        versions[SAMPLES_KEY] = "every sample has a row of its own"
     learned = make_networks(raw, find_recorded_nodes(plan, provenance))
     provenance = _add_ranges(provenance)
-    tried = tuple(entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in traces.attempts)
-    traces = replace(traces, attempts=tried)
+    attempts = tuple(entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in traces.attempts)
+    traces = replace(traces, attempts=attempts, tools=versions if tools is None else tools)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
-    kinds = {name: planned_platform.kind for name, planned_platform in plan.platforms.items()}
+    kinds = {name: platform.kind for name, platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = measurement_conditions.describe_oversubscription(comparison, provenance)
-    (partition_list, unread_partitions), (speeds, unread_speeds) = read_partitions(plan), _read_speeds(plan)
+    (partitions, unread_partitions), (speeds, unread_speeds) = read_partitions(plan), _read_speeds(plan)
     rebuilt = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = find_fastest_trees(plan, comparison, sets)
-    drifted = measure_drift(plan, comparison, sets, read_calibrations(results))
+    drift = measure_drift(plan, comparison, sets, read_calibrations(results))
     comparisons = [comparison]
     del comparison, evidence
     return build_report(
@@ -229,15 +228,11 @@ def _build_report(
         families={name: _describe_model(name) for name in plan.families},
         unmeasured=unmeasured,
         passes={name: plan.passes(name) for name in plan.platforms},
-        containers={
-            name: planned_platform.container
-            for name, planned_platform in plan.platforms.items()
-            if planned_platform.container
-        },
+        containers={name: platform.container for name, platform in plan.platforms.items() if platform.container},
         traces=traces,
         networks=learned,
-        drift=drifted,
-        partitions=(partition_list, [*unread_partitions, *unread_speeds]),
+        drift=drift,
+        partitions=(partitions, [*unread_partitions, *unread_speeds]),
         speeds=speeds,
         tree_predictions=tree_predictions,
         rebuilt=rebuilt,
@@ -262,12 +257,10 @@ def _describe_model(name: str) -> dict[str, str]:
 
 
 def _read_provenance(plan: Plan, results: Results) -> ExperimentProvenance:
-    tried = tuple(entry for batch in plan.batches for entry in list_attempts(batch, results.all_raw))
-    shown = read_input_texts(results.folder, plan.files)
     return ExperimentProvenance(
         compute_digests(plan, results.folder),
-        tried,
-        shown,
+        tuple(attempt for batch in plan.batches for attempt in list_attempts(batch, results.all_raw)),
+        read_input_texts(results.folder, plan.files),
         list_versions(("xlsxwriter", "vl-convert-python")),
         plan.files,
     )

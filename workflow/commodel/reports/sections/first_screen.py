@@ -57,7 +57,7 @@ from commodel.reports.elements import (
 )
 from commodel.reports.evaluated_campaign import EvaluatedCampaign
 from commodel.reports.sections import measurement_conditions, rankings
-from commodel.reports.sections.network import choose_bandwidth_unit
+from commodel.reports.sections.network import format_bandwidth
 from commodel.units import format_seconds
 
 DEFAULT_COLOUR, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
@@ -238,11 +238,6 @@ def find_longest_value(fitted: ParameterSet, name: str) -> Estimate | None:
 
 def format_interval(low: float, high: float) -> str:
     return f" [{format_seconds(low)}, {format_seconds(high)}]" if low < high else ""
-
-
-def format_bandwidth(bandwidth: float) -> str:
-    unit, scale = choose_bandwidth_unit(bandwidth)
-    return f"{format_digits(bandwidth / scale)} {unit}"
 
 
 MAX_SENTENCES, MAX_CONDITIONS = 3, 2  # sentences on the first screen; of these, on conditions of measurement

@@ -1,7 +1,7 @@
 """The section on the network: latency and bandwidth between nodes, ordered by group, and slow nodes. The entry point is
 `make_sections`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -67,11 +67,9 @@ def describe_network(network: Network) -> list[str]:
     distances, lines = network.distances, []
     for node in distances.slow:
         factors = zip(("latency", "transfer time"), network.slowdown(node), strict=True)
-        worse = join_words(
-            [f"{factor:.1f}× the {quantity}" for quantity, factor in factors if factor > MIN_NAMED_SLOWDOWN]
-            or ["slower pairs"]
-        )
-        lines.append(f"Node {network.names[node]} is slow: {worse} of comparable pairs.")
+        slowdowns = [f"{factor:.1f}× the {quantity}" for quantity, factor in factors if factor > MIN_NAMED_SLOWDOWN]
+        slowdown = join_words(slowdowns or ["slower pairs"])
+        lines.append(f"Node {network.names[node]} is slow: {slowdown} of comparable pairs.")
     if distances.slow_pairs:
         names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.slow_pairs]
         lines.append(
@@ -124,8 +122,12 @@ def _describe_classes(network: Network) -> str:
 
 
 def _describe_class(row: pd.Series) -> str:
-    unit, scale = choose_bandwidth_unit(row["bandwidth"])
-    return f"{format_digits(row['latency'] * MICRO)} µs and {format_digits(row['bandwidth'] / scale)} {unit}"
+    return f"{format_digits(row['latency'] * MICRO)} µs and {format_bandwidth(row['bandwidth'])}"
+
+
+def format_bandwidth(bandwidth: float) -> str:
+    unit, scale = choose_bandwidth_unit(bandwidth)
+    return f"{format_digits(bandwidth / scale)} {unit}"
 
 
 def _describe_groups(network: Network) -> str:
@@ -135,11 +137,10 @@ def _describe_groups(network: Network) -> str:
         if describe_mixed_classes(network):
             return "No groups of nodes were found."
         return "All other pairs of nodes are equal." if network.distances.slow else "All pairs of nodes are equal."
-    parts = [f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
-    source = (
-        ("Slurm" if network.declared_by_slurm else "the platform file or Slurm") if declared else "the measured pairs"
-    )
-    text = f"Nodes are ordered by {join_words(parts)}, from {source}"
+    source = "the measured pairs"
+    if declared:
+        source = "Slurm" if network.declared_by_slurm else "the platform file or Slurm"
+    text = f"Nodes are ordered by {join_words(_count_groups(levels))}, from {source}"
     if declared and learned and not network.declared_by_slurm:
         text += "; the measured times agree" if network.agrees else "; the measured times give other groups"
     return f"{text}."
@@ -149,14 +150,15 @@ def _compare_with_slurm(network: Network) -> str:
     """Return whether the measured times group the nodes as Slurm does."""
     if network.agrees:
         return "Slurm's topology agrees with the measured times."
-    groups = [
-        ", ".join(f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.groups.items())
-        for levels in (network.declared, network.distances.hierarchy)
-    ]
-    return (
-        f"Slurm's topology differs from the measured times: {groups[0] or 'none'} by Slurm, "
-        f"{groups[1] or 'none'} by the times."
+    declared, learned = (
+        ", ".join(_count_groups(levels.groups)) or "none" for levels in (network.declared, network.distances.hierarchy)
     )
+    return f"Slurm's topology differs from the measured times: {declared} by Slurm, {learned} by the times."
+
+
+def _count_groups(levels: Mapping[str, np.ndarray]) -> list[str]:
+    """Return the number of groups of each level, such as `4 groups (leaf)`."""
+    return [f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
 
 
 def choose_bandwidth_unit(largest: float) -> tuple[str, float]:
@@ -173,13 +175,9 @@ def draw_matrices(network: Network) -> list[Matrix]:
 
 def _draw_matrix(network: Network, quantity: str, values: np.ndarray, unit: str, high_is_good: bool) -> Matrix:
     matrix, order = network.matrix(values), network.order
-    outermost = next(reversed(network.hierarchy.groups.values()), np.zeros(len(order), dtype=int))
-    innermost = next(iter(network.hierarchy.groups.values()), outermost)
-    labels, groups, slow = (
-        [to_plain_value(network.names[node]) for node in order],
-        innermost[order],
-        network.distances.slow,
-    )
+    innermost = next(iter(network.hierarchy.groups.values()), np.zeros(len(order), dtype=int))
+    labels, groups = [to_plain_value(network.names[node]) for node in order], innermost[order]
+    slow = network.distances.slow
     matrix, note = matrix[np.ix_(order, order)], ""
     if len(order) > MAX_DRAWN_NODES:
         matrix = compute_group_medians(groups, matrix)
@@ -194,16 +192,19 @@ def _draw_matrix(network: Network, quantity: str, values: np.ndarray, unit: str,
     named = f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}" if slow else ""
     span = f"{format_digits(finite.min())} to {format_digits(finite.max())} {unit}"
     alt = f"{quantity} between {format_count(len(order), 'node')} of {platform}: {span}{named}"
-    rows = tuple(map(tuple, matrix.tolist()))
-    name = f"{quantity.partition(',')[0]} {platform}"
-    title = f"{quantity}: {platform}"
-    expected = (
-        tuple(map(tuple, compute_group_medians(groups, matrix).tolist()))
-        if len(np.unique(groups)) < len(groups)
-        else ()
-    )
+    expected = compute_group_medians(groups, matrix).tolist() if len(np.unique(groups)) < len(groups) else []
     return Matrix(
-        name, title, tuple(labels), tuple(groups.tolist()), rows, unit, high_is_good, note, marks, alt, expected
+        f"{quantity.partition(',')[0]} {platform}",
+        f"{quantity}: {platform}",
+        tuple(labels),
+        tuple(groups.tolist()),
+        tuple(map(tuple, matrix.tolist())),
+        unit,
+        high_is_good,
+        note,
+        marks,
+        alt,
+        tuple(map(tuple, expected)),
     )
 
 

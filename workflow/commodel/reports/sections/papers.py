@@ -104,27 +104,26 @@ def make_series(line: Line, x_factor: float, y_factor: float, log: str) -> Serie
 def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
     unit, factor = SCALED_UNITS.get(numbers.unit, (numbers.unit, 1.0))
     head = f" [{unit}]" if unit else ""
-    subjects = [[to_plain_value(row.subject[at]) for row in numbers.rows] for at in range(len(numbers.subjects))]
-    columns = [Column(f"about{at}", name, choose_kind(subjects[at])) for at, name in enumerate(numbers.subjects)]
     form = choose_kind([value for row in numbers.rows for value in (row.paper, *row.ours) if not math.isnan(value)])
     form = {"%": "percent"}.get(numbers.unit, form)
     printed = any(math.isfinite(row.paper) for row in numbers.rows)  # else its column and the ratios would be empty
+    columns = [
+        Column(f"subject {at}", name, choose_kind([row.subject[at] for row in numbers.rows]))
+        for at, name in enumerate(numbers.subjects)
+    ]
     columns += [Column("paper", f"paper{head}", form, numbers.source)] if printed else []
     for name in numbers.columns:
-        columns.append(Column(name, f"{name}{head}", form))
-        columns += [Column(f"{name}/paper", f"{name} / paper", "ratio")] if printed else []
+        columns.append(Column(f"ours {name}", f"{name}{head}", form))
+        columns += [Column(f"ratio {name}", f"{name} / paper", "ratio")] if printed else []
     rows = []
-    for at, row in enumerate(numbers.rows):
-        cells = [column[at] for column in subjects] + ([scale_or_none(row.paper, factor)] if printed else [])
-        for value in row.ours:
-            cells += (
-                [scale_or_none(value, factor), compute_ratio(value, row.paper)]
-                if printed
-                else [scale_or_none(value, factor)]
-            )
-        rows.append(tuple(cells))
-    note = f"paper: {numbers.source}."
-    return Table(f"{figure.name} {index}", numbers.title, tuple(columns), tuple(rows), note, len(subjects))
+    for row in numbers.rows:
+        cells = {f"subject {at}": subject for at, subject in enumerate(row.subject)}
+        cells["paper"] = scale_or_none(row.paper, factor)
+        for name, value in zip(numbers.columns, row.ours, strict=True):
+            cells |= {f"ours {name}": scale_or_none(value, factor), f"ratio {name}": compute_ratio(value, row.paper)}
+        rows.append(cells)
+    note, fixed = f"paper: {numbers.source}.", len(numbers.subjects)
+    return make_table(f"{figure.name} {index}", numbers.title, rows, columns, note=note, fixed=fixed)
 
 
 def choose_kind(values: Sequence[object]) -> str:
@@ -135,7 +134,7 @@ def choose_kind(values: Sequence[object]) -> str:
 
 def scale_or_none(value: float, factor: float) -> float | None:
     """Return the scaled value; None if it is missing."""
-    return None if math.isnan(value) else to_plain_value(value * factor)
+    return None if math.isnan(value) else value * factor
 
 
 def compute_ratio(ours: float, paper: float) -> float | None:
