@@ -501,11 +501,12 @@ def make_table(
     columns: Sequence[Column] | None = None,
     blank: Mapping[str, pd.Series] = MappingProxyType({}),
     marks: Mapping[str, Sequence[bool]] = MappingProxyType({}),
+    backgrounds: Mapping[str, Sequence[str]] = MappingProxyType({}),
     **properties,
 ) -> Table:
     """Return a table from a frame with a column for every key, or from mappings or tuples. Without `columns` it has
     those of its name in `columns.csv`. Where `blank` is true a column shows nothing; where `marks` is true a value is
-    highlighted."""
+    highlighted; `backgrounds` are colours, or empty."""
     columns = tuple(columns or select_columns(name))
     if not isinstance(rows, pd.DataFrame):  # objects: with types that pandas infers, a missing text would become NaN
         rows = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
@@ -513,13 +514,19 @@ def make_table(
     for column in columns:
         cells = rows[column.key].map(format_simulated) if column.key == "simulated" else rows[column.key]
         values.append(store_column(cells, blank[column.key].to_numpy(bool) if column.key in blank else None))
-    marked = frozenset(
+    marked = {
         (row, index)
         for index, column in enumerate(columns)
         if column.key in marks
         for row in np.flatnonzero(marks[column.key]).tolist()
-    )
-    return Table(name, title, columns, Rows(values), marks=marked, **properties)
+    }
+    fills = {
+        (row, index): colour
+        for index, column in enumerate(columns)
+        for row, colour in enumerate(backgrounds.get(column.key, ()))
+        if colour
+    }
+    return Table(name, title, columns, Rows(values), marks=frozenset(marked), backgrounds=fills, **properties)
 
 
 @dataclass(frozen=True, slots=True)

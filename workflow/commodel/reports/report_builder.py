@@ -80,6 +80,7 @@ def build_report(
         simulated |= {to_plain_value(parameters.platform) for parameters in parameter_sets if parameters.simulated}
         if raw is None:
             raw = pd.DataFrame(columns=[column.key for column in select_columns("Raw", without=OPTIONAL_TIMES)])
+        containers = overhead.select_containers(containers)
         native_pairs = overhead.pair_with_native(frame, containers)
         unmeasured = measurement_conditions.prepare_unmeasured(unmeasured)
         probes = measurement_conditions.describe_unmeasured_probes(unmeasured, raw, passes)

@@ -66,28 +66,19 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         Column("validity", "validity"),
     ]
     scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIME_COLUMNS})
-    sections = [
-        Section(
-            "Models",
-            "",
-            (Answer("Kernel", tuple(sentences)), make_table("Families", "Predicted times", scaled, columns)),
-        )
-    ]
+    models = Answer("Kernel", tuple(sentences)), make_table("Families", "Predicted times", scaled, columns)
+    sections = [Section("Models", "", models)]
     if iterations:
-        iteration_frame = pd.DataFrame(iterations)
-        names = [name for name in iteration_frame if name not in ("iteration", "count")]
-        iteration_frame = iteration_frame.assign(
-            **{name: MICRO * iteration_frame[name].astype(float) for name in names}
-        )
-        columns = [*select_columns("Alike iterations"), *(Column(name, f"{name} [µs]", "number") for name in names)]
+        times = pd.DataFrame(iterations)
+        names = [name for name in times if name not in ("iteration", "count")]
+        times = times.assign(**{name: MICRO * times[name].astype(float) for name in names})
+        columns = [*select_columns("Equal iterations"), *(Column(name, f"{name} [µs]", "number") for name in names)]
         note = "One row for consecutive iterations with equal messages; the time is that of one iteration."
-        sections.append(
-            Section("Iterations", note, (make_table("Iterations", "Iteration by iteration", iteration_frame, columns),))
-        )
+        table = make_table("Iterations", "Iteration by iteration", times, columns)
+        sections.append(Section("Iterations", note, (table,)))
+    title = "Predicted communication times of a kernel"
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
-    write_xlsx(
-        Report("commodel predict --kernel", "Predicted communication times of a kernel", banner, tuple(sections)), path
-    )
+    write_xlsx(Report("commodel predict --kernel", title, banner, tuple(sections)), path)
 
 
 PARTITION_COLUMNS = ("rank", "x", "y", "width", "height")
@@ -146,19 +137,18 @@ def _read_partition(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[i
             break
         for name, value in values.items():
             if not _is_whole_number(value):
-                found = "a formula" if isinstance(value, Formula) else show_value(value)
+                shown = "a formula" if isinstance(value, Formula) else show_value(value)
                 key = f"sheet '{sheet}', cell {letters[name]}{line}"
-                raise UserError(f"found {found}, wanted a whole number from 0", file=path, key=key)
+                raise UserError(f"found {shown}, wanted a whole number from 0", file=path, key=key)
         rank = int(values["rank"])
         if rank in row_of_rank:
             key = f"sheet '{sheet}', cell {letters['rank']}{line}"
             raise UserError(f"found rank {rank} again, first in row {row_of_rank[rank][0]}", file=path, key=key)
         row_of_rank[rank] = line, {name: int(value) for name, value in values.items()}
-    missing_rank = next((rank for rank in range(len(row_of_rank) or 1) if rank not in row_of_rank), None)
-    if missing_rank is not None:
-        raise UserError(
-            f"found no rank {missing_rank}, wanted a row for each from 0", file=path, key=f"sheet '{sheet}'"
-        )
+    for rank in range(len(row_of_rank) or 1):
+        if rank not in row_of_rank:
+            message = f"found no rank {rank}, wanted a row for each from 0"
+            raise UserError(message, file=path, key=f"sheet '{sheet}'")
     ordered = [row_of_rank[rank] for rank in range(len(row_of_rank))]
     columns = {name: [values[name] for _, values in ordered] for name in PARTITION_COLUMNS}
     return EditedPartition(path, sheet, columns, [line for line, _ in ordered], letters)
@@ -175,10 +165,6 @@ MAX_WEIGHT_SETS = 3  # sets of weights, each in a sentence
 
 def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path: Path) -> None:
     """Write the workbook of a decision table, with `remarks` on all of it."""
-    write_xlsx(make_decision_report(decided, remarks), path)
-
-
-def make_decision_report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
     simulated = bool(decided["simulated"].any())
     platform_names = ", ".join(sorted(set(decided["platform"]) - {""})) or "a platform without a name"
     platforms = f"{platform_names} (simulated)" if simulated else platform_names
@@ -186,7 +172,7 @@ def make_decision_report(decided: pd.DataFrame, remarks: Sequence[str]) -> Repor
     operations = decided.groupby("operation", sort=False)
     sections = [Section("Decisions", "", (describe_basis(decided, remarks), tabulate_decisions(decided)))]
     sections += [Section(name, "", tabulate_best_alternatives(name, rows)) for name, rows in operations]
-    return Report("commodel advise", f"What to use on {platforms}", banner, tuple(sections))
+    write_xlsx(Report("commodel advise", f"What to use on {platforms}", banner, tuple(sections)), path)
 
 
 def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
@@ -226,12 +212,8 @@ def tabulate_decisions(decided: pd.DataFrame) -> Table:
     times = {name: decided[name] * MICRO for name in ("seconds", "low", "high")}
     shown = decided.assign(**times, size=[format_size(number) for number in decided["bytes"]])
     columns = select_columns("Decisions", without=() if decided["leaves"].any() else ("leaves",))
-    algorithm_column = [column.key for column in columns].index("algorithm")
     colours = assign_colours(decided["algorithm"])
-    backgrounds = {
-        (row, algorithm_column): colours[name_without_argument(alternative)]
-        for row, alternative in enumerate(decided["algorithm"])
-    }
+    backgrounds = {"algorithm": [colours[name_without_argument(name)] for name in decided["algorithm"]]}
     return make_table("Decisions", "Workloads", shown, columns, fixed=len(columns) - 8, backgrounds=backgrounds)
 
 
@@ -240,25 +222,21 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     count_key = "leaves" if rows["leaves"].any() else "ranks"
     layouts = sorted({layout.partition(":")[0] for layout in rows["layout"]})
     alternatives = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
+    colours = assign_colours(rows["algorithm"])
     cells = rows.assign(
-        way=[
-            TIED_PREFIX * bool(ties) + alternative
-            for ties, alternative in zip(rows["as_good"], alternatives, strict=True)
-        ]
+        way=rows["as_good"].map(lambda ties: TIED_PREFIX * bool(ties)) + alternatives,
+        time=rows["seconds"] * MICRO,
+        colour=[colours[name_without_argument(name)] for name in rows["algorithm"]],
     )
-    cells = cells.assign(time=rows["seconds"] * MICRO)
     rows_at = {(getattr(row, count_key), row.bytes): row for row in cells.itertuples()}
     sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[count_key]))
-    count_column, colours = Column("over", count_key, "count"), assign_colours(rows["algorithm"])
     backgrounds = {
-        (at, index): colours[name_without_argument(row.algorithm)]
-        for at, number in enumerate(counts)
-        for index, length in enumerate(sizes, 1)
-        if (row := rows_at.get((number, length))) is not None
+        f"= {length}": [getattr(rows_at.get((number, length)), "colour", "") for number in counts] for length in sizes
     }
 
-    def matrix(title: str, key: str, kind: str, note: str) -> Table:
-        columns = (count_column, *(Column(f"= {length}", format_size(length), kind) for length in sizes))
+    def tabulate(title: str, key: str, kind: str, note: str) -> Table:
+        further = (Column(f"= {length}", format_size(length), kind) for length in sizes)
+        columns = (Column("over", count_key, "count"), *further)
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
@@ -267,8 +245,8 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     note = f"{TIED_PREFIX.strip()}: statistically tied with others, which the sheet Decisions lists."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
     return (
-        matrix(f"What to use for {name}, by {count_key} and message size", "way", "text", note),
-        matrix("Predicted time [µs]", "time", "number", "A colour for each algorithm, with any argument."),
+        tabulate(f"What to use for {name}, by {count_key} and message size", "way", "text", note),
+        tabulate("Predicted time [µs]", "time", "number", "A colour for each algorithm, with any argument."),
     )
 
 
@@ -279,29 +257,25 @@ RATIO_NOTE = (
 
 
 def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], path: Path) -> None:
-    in_short = Answer("In short", (*describe_changes(old, new, changed), RATIO_NOTE))
-    sections = [
-        Section(
-            "Summary", "", (in_short, tabulate_changes([change for change in changed if change.verdict in CHANGED]))
-        )
-    ]
+    answer = Answer("In short", (*describe_changes(old, new, changed), RATIO_NOTE))
+    significant = [change for change in changed if change.verdict in CHANGED]
+    sections = [Section("Summary", "", (answer, tabulate_changes(significant, "Changes", "Significant changes")))]
     for kind, name in ((POINT, "Points"), (PARAMETER, "Parameters")):
         if changes_of_kind := [change for change in changed if change.kind == kind]:
-            sections.append(Section(name, RATIO_NOTE, (tabulate_changes(changes_of_kind, name),)))
+            sections.append(Section(name, RATIO_NOTE, (tabulate_changes(changes_of_kind, name, name),)))
     differences = make_table("Provenance", "", list(compare_provenance(old, new)), fixed=2)
     sections.append(Section("Provenance", "Differences.", (differences,)))
     title = f"Changes from {to_plain_value(old.name)} to {to_plain_value(new.name)}"
     write_xlsx(Report(f"{old.name} {new.name}", title, _make_banner(old, new), tuple(sections)), path)
 
 
-def tabulate_changes(changed: Sequence[Change], name: str = "Changes") -> Table:
+def tabulate_changes(changed: Sequence[Change], name: str, title: str) -> Table:
     rows = []
     for change in changed:
         unit, factor = SHOWN_UNITS.get(change.unit, (change.unit, 1.0))
         values = (None if math.isnan(value) else value * factor for value in (change.old, change.new))
         ratios = (None if math.isnan(value) else value for value in (change.ratio, change.low, change.high))
         rows.append((change.platform, change.name, unit, *values, *ratios, change.verdict))
-    title = "Significant changes" if name == "Changes" else name
     return make_table(name, title, rows, select_columns("Changes"))
 
 
