@@ -5,7 +5,7 @@ history of several (`write_history`). `snapshot` reads the workbook of a report.
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from math import isfinite, nan
 from pathlib import Path
@@ -317,30 +317,29 @@ def _make_banner(*snapshots: Snapshot) -> str:
 
 COMPARISON_SHEET, MAX_COMPARISON_ROWS, MAX_COMPARISON_COLUMNS = "Comparison", 1 << 20, 80
 NUMBER_LIMIT = 1e15  # numbers in a sheet are below this
-TEXT_FIELDS = ("platform", "simulated", "operation", "alternative", "layout", "point")  # columns of a comparison table
-COUNT_FIELDS, TIME_FIELDS = ("ranks", "leaves", "bytes", "waves"), ("measured", "measured_low", "measured_high")
-HEADERS = {name: find_field(tables.COMPARISON, name).title for name in (*TEXT_FIELDS, *COUNT_FIELDS, *TIME_FIELDS)}
-OLD_HEADERS = {name: find_field(tables.COMPARISON, name).old for name in HEADERS}
-OPTIONAL_FIELDS = {"waves"}
 
 
 @dataclass(frozen=True)
 class Row:
     """A row of the sheet Comparison. Fields have the names of the columns of a comparison table."""
 
-    platform: str
-    simulated: str
-    operation: str
-    alternative: str
-    layout: str
-    point: str
+    platform: str = ""
+    simulated: str = ""
+    operation: str = ""
+    alternative: str = ""
+    layout: str = ""
+    point: str = ""
     ranks: int = 0
     leaves: int = 0
     bytes: int = 0
     waves: int = 1
-    measured: float = nan
+    measured: float = nan  # seconds
     measured_low: float = nan
     measured_high: float = nan
+
+
+TYPES = {field.name: field.type for field in fields(Row)}
+HEADERS = {name: find_field(tables.COMPARISON, name).title for name in TYPES}
 
 
 def read_snapshot(path: Path) -> Snapshot:
@@ -359,33 +358,35 @@ def read_snapshot(path: Path) -> Snapshot:
 
 def _read_rows(sheet, path: Path) -> Iterator[Row]:
     cells = enumerate(read_sheet_rows(sheet, MAX_COMPARISON_ROWS, MAX_COMPARISON_COLUMNS, path), 1)
-    headers = next((row for _, row in cells if set(TEXT_FIELDS[:3]) <= set(row)), ())
-    column_indices = {name: headers.index(header) for name, header in HEADERS.items() if header in headers}
-    for name in HEADERS.keys() - column_indices.keys():
-        if old_headers := [header for header in OLD_HEADERS[name] if header in headers]:
-            column_indices[name] = headers.index(old_headers[0])
-            note_old_names(path, {old_headers[0]: HEADERS[name]})
-    if missing := [HEADERS[name] for name in HEADERS if name not in column_indices and name not in OPTIONAL_FIELDS]:
-        raise UserError(f"found no column '{missing[0]}' in it", file=path, key=COMPARISON_SHEET)
+    headers = next((row for _, row in cells if {"platform", "simulated", "operation"} <= set(row)), ())
+    column_indices = {}
+    for name, title in HEADERS.items():
+        header = next(
+            (header for header in (title, *find_field(tables.COMPARISON, name).old) if header in headers), None
+        )
+        if header is not None:
+            column_indices[name] = headers.index(header)
+            if header != title:
+                note_old_names(path, {header: title})
+        elif name != "waves":
+            raise UserError(f"found no column '{title}' in it", file=path, key=COMPARISON_SHEET)
     for number, row in cells:
         values = {
             name: row[index] for name, index in column_indices.items() if index < len(row) and row[index] is not None
         }
         if "point" not in values:
             return
-        texts = {name: make_printable(values.get(name, ""), 200) for name in TEXT_FIELDS}
-        numbers = {
-            name: _parse_number(value, name, number, path) for name, value in values.items() if name not in TEXT_FIELDS
-        }
-        counts = {name: int(value) for name, value in numbers.items() if name in COUNT_FIELDS}
-        yield Row(**texts, **counts, **{name: value / MICRO for name, value in numbers.items() if name in TIME_FIELDS})
+        yield Row(**{name: _parse_value(value, name, number, path) for name, value in values.items()})
 
 
-def _parse_number(value: object, name: str, row: int, path: Path) -> float:
-    if value == "n/a" and name in TIME_FIELDS:
+def _parse_value(value: object, name: str, row: int, path: Path) -> str | float:
+    """Return the text, count or time in seconds of a cell."""
+    if TYPES[name] is str:
+        return make_printable(value, 200)
+    if value == "n/a" and TYPES[name] is float:
         return nan
     is_number = isinstance(value, int | float) and not isinstance(value, bool | Formula)
     if not (is_number and isfinite(value) and 0 <= value < NUMBER_LIMIT):
         location = f"{COMPARISON_SHEET}, row {row}, {HEADERS[name]}"
         raise UserError(f"found '{make_printable(value, 40)}', wanted a number", file=path, key=location)
-    return float(value)
+    return int(value) if TYPES[name] is int else value / MICRO
