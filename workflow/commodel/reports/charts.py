@@ -12,7 +12,7 @@ import pandas as pd
 
 from commodel.compare.alternatives import WORKLOAD
 from commodel.compare.comparison import is_library_default
-from commodel.compare.model_ranking import drop_equal_models, find_best_model, rank_models
+from commodel.compare.model_ranking import drop_equal_models, find_best_model
 from commodel.parameters import Curve, ParameterSet
 from commodel.reports.elements import MICRO, Axis, Chart, Series, count_by_frequency, format_percent, to_plain_value
 from commodel.units import format_bytes
@@ -43,9 +43,7 @@ BAND_HALF_WIDTH = 0.1  # of the strip along the identity line, as a relative err
 def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
     """Return, by platform, a chart with a series for each of the best models, and the identity line."""
     charts = {}
-    best = {
-        platform: drop_equal_models(part, rank_models(part), MAX_MODELS) for platform, part in frame.groupby("platform")
-    }
+    best = {platform: drop_equal_models(part, MAX_MODELS) for platform, part in frame.groupby("platform")}
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
         best_models, requested = best[platform], part.loc[part["family"] != "", "family"].nunique()

@@ -165,6 +165,10 @@ def format_ratio(value: float) -> str:
     return "∞" if value == math.inf else f"{value:.2f}"
 
 
+def capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def join_words(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 

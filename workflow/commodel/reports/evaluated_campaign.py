@@ -9,7 +9,7 @@ from functools import cached_property
 import pandas as pd
 
 from commodel.compare.combined_prediction import pick_alternatives
-from commodel.compare.model_ranking import find_best_model
+from commodel.compare.model_ranking import find_best_model, rank_models
 from commodel.compare.network import Network
 from commodel.compare.recommended import evaluate_recommended, summarize_recommended
 from commodel.parameters import ParameterSet
@@ -42,6 +42,12 @@ class EvaluatedCampaign:
     def best(self) -> pd.Series | None:
         """The best model, with its errors at held-out points."""
         return find_best_model(self.held_out)
+
+    @cached_property
+    def mean_errors(self) -> dict[str, float]:
+        """The mean μ of the models that predict most of the points, the lowest first."""
+        rows = rank_models(self.held_out)
+        return dict(zip(rows["family"], rows["mu_mean"], strict=True))
 
     def only(self, platform: str) -> EvaluatedCampaign:
         """Return the part of one platform."""

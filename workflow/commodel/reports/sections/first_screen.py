@@ -23,7 +23,6 @@ from commodel.compare.model_ranking import (
     find_best_model,
     find_tied_models,
     group_by_operation,
-    rank_models,
     sort_by_error,
 )
 from commodel.compare.network import Network, tabulate_distance_classes
@@ -44,6 +43,7 @@ from commodel.reports.elements import (
     SourceRows,
     Table,
     Tile,
+    capitalize,
     format_count,
     format_digits,
     format_percent,
@@ -335,13 +335,15 @@ def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
 
 def summarize_best_model(campaign: EvaluatedCampaign) -> Tile:
     held_out, best = campaign.held_out, campaign.best
-    rows, tied = rank_models(held_out), find_tied_models(held_out, best)
-    mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
-    next_models = drop_equal_models(held_out, rows, 3)[1:]
+    tied, next_models = find_tied_models(held_out, best), drop_equal_models(held_out, 3)[1:]
     line = f"Mean error on {format_count(best['points'], 'held-out point')}."
     for label, names in (("Statistically tied", [name for name in next_models if name in tied]),
                          ("Next", [name for name in next_models if name not in tied])):  # fmt: skip
-        line += f" {label}: {join_words([f'{name} ({format_error(mu[name])})' for name in names])}." if names else ""
+        line += (
+            f" {label}: {join_words([f'{name} ({format_error(campaign.mean_errors[name])})' for name in names])}."
+            if names
+            else ""
+        )
     poor = [
         name
         for name, part in group_by_operation(held_out)
@@ -434,4 +436,4 @@ def list_anomalies(campaign: EvaluatedCampaign) -> tuple[str, ...]:
         lines.append(
             f"{discarded:,} of {discarded + sample_count:,} samples were discarded because a rank started late."
         )
-    return tuple(to_plain_value(line[0].upper() + line[1:]) for line in lines[:MAX_SENTENCES])
+    return tuple(to_plain_value(capitalize(line)) for line in lines[:MAX_SENTENCES])

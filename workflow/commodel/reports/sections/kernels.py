@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.kernels import Partition, select_iterations
-from commodel.compare.model_ranking import drop_equal_models, rank_models
+from commodel.compare.model_ranking import drop_equal_models
 from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.reports.charts import MAX_MODELS, PALE_COLOURS, make_simulation_mark, spans_decades, to_microseconds
 from commodel.reports.comparison_frame import list_models, scale_to_shown_units
@@ -331,7 +331,7 @@ def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
         ends = {end: to_microseconds(points[f"measured_{end}"]) for end in ("low", "high")}
         name = "simulated" if make_simulation_mark(part) else "measured"
         lines = [Series(name, list_iterations(points), to_microseconds(points["measured"]), "both", -1, **ends)]
-        for index, family in enumerate(drop_equal_models(part, rank_models(part), MAX_MODELS)):
+        for index, family in enumerate(drop_equal_models(part, MAX_MODELS)):
             prediction = part[(part["family"] == family) & part["predicted"].notna()]
             lines.append(
                 Series(family, list_iterations(prediction), to_microseconds(prediction["predicted"]), "dashed", index)

@@ -28,6 +28,7 @@ from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.reports.elements import (
     Remark,
     Section,
+    capitalize,
     count_by_frequency,
     count_with_verb,
     format_count,
@@ -56,7 +57,7 @@ def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str,
         points = format_count(len(rows), "point")
         where = shorten_list(hosts) if hosts else "a host"
         text = f"{share} on {where} at {points}. Models assume a processor each, and predict too short times."
-        lines.append(Remark(platform, _capitalize(text)))
+        lines.append(Remark(platform, capitalize(text)))
     return lines
 
 
@@ -91,7 +92,7 @@ def _find_unnamed_levels(comparison: pd.DataFrame) -> list[Remark]:
     remedy = "Add `probes: [auto, nodepairs]`, run again, and copy the levels"
     remedy += " of `commodel show network EXPERIMENT --levels`."
     return [
-        Remark(platform, f"{_capitalize(Validity.parse(validity).explanation)}. {remedy}")
+        Remark(platform, f"{capitalize(Validity.parse(validity).explanation)}. {remedy}")
         for platform, validity in zip(affected["platform"], affected["validity"], strict=True)
     ]
 
@@ -318,7 +319,3 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
         kinds = flagged["family"] + " " + flagged["validity"].map(lambda text: Validity.parse(text).label)
         lines.append(f"{len(flagged)} of {total_text} are flagged ({format_tally(kinds)}).")
     return lines or ["Nothing: all points have the wanted precision and a prediction of every model."]
-
-
-def _capitalize(text: str) -> str:
-    return text[:1].upper() + text[1:]

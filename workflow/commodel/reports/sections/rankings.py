@@ -40,6 +40,7 @@ from commodel.reports.elements import (
     Column,
     Section,
     Table,
+    capitalize,
     format_count,
     format_factor_range,
     format_size,
@@ -102,7 +103,7 @@ class Recommendation:
 
     @property
     def scope(self) -> str:
-        return f"{self.range[1].upper()}{self.range[2:]}, {self.gain}" if self.range else self.gain
+        return capitalize(f"{self.range[1:]}, {self.gain}") if self.range else self.gain
 
     @property
     def sentence(self) -> str:

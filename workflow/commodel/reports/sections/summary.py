@@ -20,7 +20,6 @@ from commodel.compare.model_ranking import (
     grade_error,
     group_by_operation,
     rank_by_class,
-    rank_models,
 )
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.records import RECOMMENDED
@@ -97,7 +96,7 @@ def find_answers(
         if len(part.frame):
             use, gains = uses[uses["platform"] == platform], rankings.compare_with_default(part.frame)
             sentences |= {
-                BEST_MODEL: describe_best_model(part.held_out, part.best) if len(part.held_out) else [],
+                BEST_MODEL: describe_best_model(part),
                 WHAT_TO_USE: describe_uses(use, gains),
                 CERTAINTY: describe_certainty(part),
                 MISSING: measurement_conditions.describe_missing(part.frame, platform in simulated),
@@ -139,9 +138,12 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
     return remarks
 
 
-def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]:
+def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
     """Return the best model with its error, the tied and the next models, and the operations without a good model."""
-    if part["mu"].isna().all():
+    held_out, best = campaign.held_out, campaign.best
+    if held_out.empty:
+        return []
+    if held_out["mu"].isna().all():
         return ["No point has both a prediction and a measurement."]
     if best is None:
         return ["Every model predicts 0 for some point. No model can be recommended."]
@@ -151,23 +153,20 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
         f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
     )
     lines = [f"{line}({grade_error(best['mu_mean'])})."]
-    rows, tied, same = rank_models(part), find_tied_models(part, best), find_equal_models(part, best["family"])
-    mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
-    after = [
-        f"{model} ({format_ratio(mu[model])})" for model in drop_equal_models(part, rows, 3)[1:] if model not in tied
-    ]
-    equal = [f"{model} ({format_ratio(mu[model])})" for model in tied]
-    line = f"Statistically tied with it: {shorten_list(equal)}. " if equal else ""
-    line += f"Equal predictions: {shorten_list(same)}. " if same else ""
-    line += f"Next: {join_words(after)}." if after else ""
+    tied, equal = find_tied_models(held_out, best), find_equal_models(held_out, best["family"])
+    names = {model: f"{model} ({format_ratio(mu)})" for model, mu in campaign.mean_errors.items()}
+    next_models = [names[model] for model in drop_equal_models(held_out, 3)[1:] if model not in tied]
+    line = f"Statistically tied with it: {shorten_list([names[model] for model in tied])}. " if tied else ""
+    line += f"Equal predictions: {shorten_list(equal)}. " if equal else ""
+    line += f"Next: {join_words(next_models)}." if next_models else ""
     lines += [line.strip()] if line else []
     poor = []
-    for operation, some_rows in group_by_operation(part):
-        first = find_best_model(some_rows)
-        if first is None:
+    for operation, rows in group_by_operation(held_out):
+        best_there = find_best_model(rows)
+        if best_there is None:
             poor.append(f"{operation} (no comparable point)")
-        elif first["mu_mean"] > MAX_MU_FAIR:
-            poor.append(f"{operation} (best: {first['family']}, {first['mu_mean']:.2f})")
+        elif best_there["mu_mean"] > MAX_MU_FAIR:
+            poor.append(f"{operation} (best: {best_there['family']}, {best_there['mu_mean']:.2f})")
     return [*lines, f"No model predicts {join_words(poor)} well."] if poor else lines
 
 
