@@ -542,6 +542,10 @@ class SourceRows:
     column: str = ""  # of the one cell; empty: the rows as a whole
 
 
+def link_rows(table: str, column: str = "", **cells: object) -> SourceRows:
+    return SourceRows(table, tuple(cells.items()), column)
+
+
 @dataclass(frozen=True, slots=True)
 class Tile:
     """A question, the number or the bar that answers it, and one sentence."""

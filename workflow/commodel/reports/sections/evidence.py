@@ -401,11 +401,14 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
 
 def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
     """Return the form of a value's function and the meaning of its parameter, by its longest known name."""
-    names = [name, parse_key(name).function, parse_key(name).parameter]
-    form = next((fitted.forms[key] for key in names if key in fitted.forms), "")
-    meaning = next((definitions[fitted.family, key] for key in names if (fitted.family, key) in definitions), "")
-    if re.fullmatch(r"x\d+", parse_key(name).part):
-        meaning = f"first message size of another piece of {parse_key(name).function}"
+    key = parse_key(name)
+    names = [name, key.function, key.parameter]
+    form = next((fitted.forms[spelling] for spelling in names if spelling in fitted.forms), "")
+    meaning = next(
+        (definitions[fitted.family, spelling] for spelling in names if (fitted.family, spelling) in definitions), ""
+    )
+    if re.fullmatch(r"x\d+", key.part):
+        meaning = f"first message size of another piece of {key.function}"
     return {"form": format_form(form) if form in FORM_NAMES else form, "definition": meaning}
 
 

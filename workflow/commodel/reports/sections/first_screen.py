@@ -51,6 +51,7 @@ from commodel.reports.elements import (
     format_size,
     is_finite_number,
     join_words,
+    link_rows,
     mix_scale_colour,
     shorten_list,
     to_plain_value,
@@ -90,7 +91,7 @@ def make_use_grid(part: pd.DataFrame) -> Grid:
                 fill = DEFAULT_COLOUR if row.own else colours[name_without_argument(row.use)]
                 tooltip, source = (
                     describe_fastest(operation, label, row),
-                    SourceRows("Comparison", (("point", row.point),)),
+                    link_rows("Comparison", point=row.point),
                 )
                 cell = Cell(len(labels), sizes.index(length), name_fastest(row), fill, tooltip, row.own, picks, source)
                 cells.append(cell)
@@ -131,8 +132,7 @@ def join_labels(labels: list[str]) -> str:
 
 def make_trust_grid(held_out: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
-    errors = held_out[["family", "validity", "held_out", "mu", "relative_error", "covered"]]
-    errors = errors.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
+    errors = held_out.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
     names = errors["operation"].unique().tolist()
     over_all = summarize_errors(errors.assign(operation=ALL_OPERATIONS), ["operation", "family"])
     rows = pd.concat([over_all, summarize_errors(errors, ["operation", "family"])])
@@ -151,13 +151,17 @@ def make_trust_grid(held_out: pd.DataFrame) -> Grid:
             kinds = Counter(Validity.parse(text).label for text in validities.get((row.operation, row.family), ()))
             kinds.pop(ValidityKind.VALID.value, None)
             tooltip += f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
-        picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()))
-        cell = (families.index(row.family), columns.index(row.operation))
-        fill, source = (
+        picks = (("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()
+        cell = Cell(
+            families.index(row.family),
+            columns.index(row.operation),
+            format_mu(row.mu_mean),
             FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
-            link_mean_error(platform, row.operation, row.family),
+            tooltip,
+            picks=(("family", row.family), *picks),
+            source=link_mean_error(platform, row.operation, row.family),
         )
-        cells.append(Cell(*cell, format_mu(row.mu_mean), fill, tooltip, picks=picks, source=source))
+        cells.append(cell)
     row_labels = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
@@ -168,8 +172,8 @@ def make_trust_grid(held_out: pd.DataFrame) -> Grid:
 def link_mean_error(platform: str, operation: str, family: str) -> SourceRows:
     """Return the reference to the table cell of a model's mean μ."""
     if operation == ALL_OPERATIONS:
-        return SourceRows("Families", (("platform", platform), ("family", family)), "mu_mean")
-    return SourceRows("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
+        return link_rows("Families", "mu_mean", platform=platform, family=family)
+    return link_rows("Mean μ by operation", f"= {family}", platform=platform, operation=operation)
 
 
 def format_mu(mu: float) -> str:
@@ -194,40 +198,43 @@ def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network],
     for network in networks:
         rows = tabulate_distance_classes(network)
         near, far = rows.iloc[0], rows.iloc[-1]
-        figure = f"{format_seconds(near['latency'])}, {format_bandwidth(near['bandwidth'])}"
+        figure = format_network(near["latency"], near["bandwidth"])
         ends = [format_seconds(near[end]) for end in ("latency_low", "latency_high")]
         sentence = "Half a round trip and bandwidth between two nodes"
         sentence += f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else ""
         if len(rows) > 1:
-            farthest = f"{format_seconds(far['latency'])}, {format_bandwidth(far['bandwidth'])}"
+            farthest = format_network(far["latency"], far["bandwidth"])
             sentence += f"; {len(rows)} distance classes, the farthest {farthest}"
-        where = (("platform", to_plain_value(network.platform)), ("class", near["class"]))
-        return Tile("Network", figure, f"{sentence}.", source=SourceRows("Classes", where))
+        source = link_rows("Classes", platform=to_plain_value(network.platform), **{"class": near["class"]})
+        return Tile("Network", figure, f"{sentence}.", source=source)
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
         short, long = trips[0], trips[-1]
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
-        figure = f"{format_seconds(median)}, {format_bandwidth(long['bytes'] / (long['median'] / MICRO))}"
+        figure = format_network(median, long["bytes"] / (long["median"] / MICRO))
         spread = format_interval(low, high) or " (identical in all samples)"
         sentence = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         sentence += ", between two ranks of one node" if Pair.parse(pair).within else ""
-        where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
-        return Tile("Network", figure, f"{sentence}.", source=SourceRows("Latency", where, "median"))
+        source = link_rows("Latency", "median", **{key: short[key] for key in ("platform", "pair", "bytes")})
+        return Tile("Network", figure, f"{sentence}.", source=source)
     for latency, byte, quantity in LATENCY_PARAMETERS:
         for fitted in sets:
             constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
             if constant is None or per_byte is None or not constant.known:
                 continue
             if constant.value > 0 and per_byte.value > 0:
-                figure = f"{format_seconds(constant.value)}, {format_bandwidth(1 / per_byte.value)}"
+                figure = format_network(constant.value, 1 / per_byte.value)
                 sentence = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
                 sentence += f", fitted by {fitted.family}."
-                where = ("platform", to_plain_value(fitted.platform)), ("family", fitted.family), ("name", latency)
-                return Tile(
-                    "Network", figure, to_plain_value(sentence), source=SourceRows("Parameters", where, "value")
-                )
+                keys = {"platform": to_plain_value(fitted.platform), "family": fitted.family, "name": latency}
+                source = link_rows("Parameters", "value", **keys)
+                return Tile("Network", figure, to_plain_value(sentence), source=source)
     return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth.")
+
+
+def format_network(latency: float, bandwidth: float) -> str:
+    return f"{format_seconds(latency)}, {format_bandwidth(bandwidth)}"
 
 
 def find_longest_value(fitted: ParameterSet, name: str) -> Estimate | None:
@@ -328,8 +335,7 @@ def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
         line += f"(median high/low {row['width']:.2f})."
     for other in campaign.recommended.drop(recommended.index).itertuples():
         line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)})."
-    source_keys = (("platform", campaign.platform), ("prediction", RECOMMENDED))
-    source = SourceRows("Recommended", source_keys, "mu_mean")
+    source = link_rows("Recommended", "mu_mean", platform=campaign.platform, prediction=RECOMMENDED)
     return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line, source=source)
 
 
@@ -357,7 +363,7 @@ def summarize_best_model(campaign: EvaluatedCampaign) -> Tile:
 
 def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool) -> Tile:
     tile = Tile("What to use", "nothing to choose", "No workload was measured with two alternatives.")
-    tile = replace(tile, source=SourceRows("Selection", (("platform", platform),)))
+    tile = replace(tile, source=link_rows("Selection", platform=platform))
     if not has_choice:
         return tile
     rows = rankings.compare_with_default(part)
@@ -379,21 +385,22 @@ def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool)
 def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
     """Return the gain over the MPI default by choices of the recommended prediction; of the best model if too little
     was measured."""
-    frame, choices, best, where = campaign.frame, campaign.choices, campaign.best, (("platform", campaign.platform),)
+    platform, frame, choices, best = campaign.platform, campaign.frame, campaign.choices, campaign.best
     if len(choices):
         choice = combined_prediction.summarize_picks(choices.assign(operation=ALL_OPERATIONS)).iloc[0]
         choice = choice.rename({"workloads": "groups"})
         choice["over_default"] = 1 / choice["gain"]
         operations = choices["operation"].unique()
-        source_keys = (*where, ("operation", ALL_OPERATIONS if len(operations) > 1 else operations[0]))
+        operation = ALL_OPERATIONS if len(operations) > 1 else operations[0]
+        source = link_rows("Following", platform=platform, operation=operation)
         model = "the recommended prediction"
         model += " among the alternatives and the MPI default" if choice["gain"] > 0 else ""
-        return replace(describe_gain(model, choice, frame), source=SourceRows("Following", source_keys))
+        return replace(describe_gain(model, choice, frame), source=source)
     by_best = frame[frame["family"] == best["family"]] if best is not None else frame.iloc[:0]
     if not by_best["chosen"].any():
         return Tile("Gain", "nothing to choose", "No workload has two alternatives that are measured and predicted.")
     choice = summarize_choices(by_best, ["family"]).iloc[0]
-    source = SourceRows("Choosing", (*where, ("family", best["family"])))
+    source = link_rows("Choosing", platform=platform, family=best["family"])
     return replace(describe_gain(best["family"], choice, frame), source=source)
 
 
