@@ -10,20 +10,14 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
-from commodel.files.tables import COMPARISON, Field, add_default_columns, find_field, list_columns
+from commodel.files.tables import COMPARISON, add_default_columns, list_columns
 from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT
-from commodel.reports.elements import Column, select_columns, to_plain_value
+from commodel.reports.elements import to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
 PERCENTAGES = ("abs_error_median", "bias", "covered_share", "coverage", "right", "tied", "regret_mean", "regret_max")
 
 
-def make_column(field: Field) -> Column:
-    return Column(field.name, field.title, field.shown_format, field.note)
-
-
-PLATFORM_COLUMNS = select_columns("Platform")
-SAMPLE_FILE_COLUMNS = [make_column(find_field(COMPARISON, name)) for name in ("batch", "raw")]
 HELD_OUT_COLUMNS = [
     "platform",
     "simulated",

@@ -78,6 +78,7 @@ def build_report(
         del comparison  # frees the memory, if the caller has no reference
         simulated = set(frame.loc[frame["simulated"], "platform"])
         simulated |= {to_plain_value(parameters.platform) for parameters in parameter_sets if parameters.simulated}
+        drift = pd.DataFrame(columns=["against"]) if drift is None else drift
         if raw is None:
             raw = pd.DataFrame(columns=[column.key for column in select_columns("Raw", without=OPTIONAL_TIMES)])
         containers = overhead.select_containers(containers)
@@ -88,7 +89,7 @@ def build_report(
         paired = {learned_network.platform for learned_network in networks}
         anomalies = network.describe_slow_nodes(networks)
         anomalies += measurement_conditions.list_anomalies(frame, provenance, paired)
-        settings = measurement_conditions.describe_settings(drift) if drift is not None else []
+        settings = measurement_conditions.describe_settings(drift)
         campaign = evaluate_campaign(
             frame,
             sets=parameter_sets,
@@ -116,7 +117,7 @@ def build_report(
             errors,
             *choices,
             *overhead.make_sections(native_pairs, containers, simulated),
-            *(measurement_conditions.list_settings(drift) if drift is not None else []),
+            *measurement_conditions.list_settings(drift),
             *measurement_conditions.list_unmeasured(unmeasured, simulated),
             *([evidence.make_model_section(families)] if families else []),
             evidence.make_parameter_section(parameter_sets, definitions),

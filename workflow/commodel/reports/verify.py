@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from openpyxl.utils import get_column_letter
+
 from commodel.errors import UserError, make_printable
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
@@ -142,9 +144,8 @@ def are_equal(one: object, other: object) -> bool:
 
 def describe_differences(different: list[tuple[int, int, object, object]]) -> str:
     row, column, value, wanted = different[0]
-    text = (
-        f"found {format_cell(value)}, the results give {format_cell(wanted)}, in {find_column_letters(column)}{row + 1}"
-    )
+    cell = f"{get_column_letter(column + 1)}{row + 1}"
+    text = f"found {format_cell(value)}, the results give {format_cell(wanted)}, in {cell}"
     return text + (f" (and {len(different) - 1} more)" if len(different) > 1 else "")
 
 
@@ -152,13 +153,6 @@ def format_cell(value: object) -> str:
     if value is None:
         return "nothing"
     return f"{'the formula ' if isinstance(value, Formula) else ''}{make_printable(value, 60)!r}"
-
-
-def find_column_letters(column: int) -> str:
-    text = ""
-    while column >= 0:
-        text, column = chr(ord("A") + column % 26) + text, column // 26 - 1
-    return text
 
 
 def sort_by_header(table: list[tuple]) -> list[tuple]:

@@ -4,19 +4,20 @@ summaries of raw samples, and with `--samples` every sample.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_oversubscribed
 from commodel.files.results_folder import Results
+from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import COMPARISON, SCHEDULE, Condition
 from commodel.models.evaluation.values import FORM_NAMES, format_form
 from commodel.models.keys import parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts
-from commodel.reports.comparison_frame import SAMPLE_FILE_COLUMNS, scale_to_shown_units
+from commodel.reports.comparison_frame import scale_to_shown_units
 from commodel.reports.elements import (
     MICRO,
     MU_SCALE,
@@ -38,26 +39,29 @@ from commodel.results.latency_distributions import count_modes
 from commodel.results.raw_samples import find_raw_file, read_samples
 from commodel.units import format_bytes
 
-SAMPLES_SHEET = "Samples"
-
 
 def make_samples_section(plan: Plan, results: Results, summary: pd.DataFrame) -> Section:
-    point_of_id = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
-    parts = list(_iterate_samples(plan, results, point_of_id))
+    """Return the section of all samples. A damaged raw file is an error, as in `collect`."""
+    parts = []
+    for path, case in list_case_files(plan, results, summary, find_raw_file):
+        rows = pd.DataFrame(read_samples(path, case["id"]), columns=["pass", "sample", "seconds", "skew", "valid"])
+        rows[["seconds", "skew"]] *= MICRO
+        parts.append(rows.assign(**case))
     frame = pd.concat(parts, ignore_index=True) if parts else []
     table = make_table("Samples", "All samples", frame, select_columns("Every sample"), fixed=6)
-    return Section(SAMPLES_SHEET, "One row a sample of every pass, as in the raw files.", (table,))
+    return Section("Samples", "One row a sample of every pass, as in the raw files.", (table,))
 
 
-def _iterate_samples(plan: Plan, results: Results, point_of_id: dict[str, dict]) -> Iterator[pd.DataFrame]:
-    """Yield the samples of each case from the raw files of the plan. A damaged file is an error, as in `collect`."""
+def list_case_files(
+    plan: Plan, results: Results, summary: pd.DataFrame, find_file: Callable[[AnyPath, str], AnyPath | None]
+) -> Iterator[tuple[AnyPath, dict]]:
+    """Yield the file of each summarized case in the raw folders of the plan, and the columns of the case."""
+    cases = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
     for batch in plan.batches:
         head = {"platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
         for case in batch.ids:
-            if case in point_of_id and (path := find_raw_file(results.raw(batch.name), case)):
-                rows = pd.DataFrame(read_samples(path, case), columns=["pass", "sample", "seconds", "skew", "valid"])
-                rows[["seconds", "skew"]] *= MICRO
-                yield rows.assign(**head, **point_of_id[case])
+            if case in cases and (path := find_file(results.raw(batch.name), case)) and path.exists():
+                yield path, head | cases[case]
 
 
 HISTOGRAM_SIZE = 1024  # bytes: a packet of the TAN paper. Histograms show the smallest message and this one
@@ -311,7 +315,7 @@ RAW_TIMES = ("min", "median", "mean", "p95", "max", "skew", *OPTIONAL_TIMES)  # 
 
 
 def make_raw_section(raw: pd.DataFrame, simulated: set[str]) -> Section:
-    columns = [*select_columns("Raw", without=set(OPTIONAL_TIMES) - set(raw)), *SAMPLE_FILE_COLUMNS]
+    columns = select_columns("Raw", without=set(OPTIONAL_TIMES) - set(raw))
     frame = raw.assign(**dict.fromkeys({"batch", "raw"} - set(raw), ""))  # of an older summary
     for key in set(RAW_TIMES) & set(frame):
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO

@@ -253,7 +253,6 @@ def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[s
     return make_table("Rectangles", "Rectangles", table, columns, fixed=5)
 
 
-SHEET = "Kernels"
 MAX_DRAWN_PARTITIONS = 24  # partitions
 NOTE = "Partitions of the matrix, speeds of processes, and the communication time of single iterations."
 
@@ -287,7 +286,7 @@ def make_sections(
         *list_speed_blocks(speeds, partitions, raw),
         *([tabulate_rectangles(drawn, simulated)] if drawn else []),
     ]
-    return [Section(SHEET, NOTE, tuple(blocks))]
+    return [Section("Kernels", NOTE, tuple(blocks))]
 
 
 def has_equal_shares(partition: Partition) -> bool:

@@ -29,7 +29,6 @@ MAX_DRAWN_NODES = 256  # nodes; of more, groups are drawn
 MIN_COMPLETE_SHARE = 0.99  # of the pairs
 MAX_NAMED_NODES = 4  # nodes that a line names
 MIN_NAMED_SLOWDOWN = 1.05  # smallest slowdown against comparable pairs that is named
-SHEET, NUMBERS = "Network", "Distances"
 
 
 def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]:
@@ -40,21 +39,20 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
     blocks = [
         block
         for network in worth_drawing
-        for block in (Answer(_make_title(network), tuple(describe_network(network))), *draw_matrices(network))
+        for block in (
+            Answer(f"Distances between the nodes of {_name_platform(network)}", tuple(describe_network(network))),
+            *draw_matrices(network),
+        )
     ]
     note = "Half the round trip between two nodes at a time, without other traffic of this run."
-    numbers = Section(NUMBERS, note, tuple(tabulate_networks(networks)))
-    drawn = Section(SHEET, f"{note} Colours follow the logarithm.", tuple(blocks))
+    numbers = Section("Distances", note, tuple(tabulate_networks(networks)))
+    drawn = Section("Network", f"{note} Colours follow the logarithm.", tuple(blocks))
     return ([drawn] if worth_drawing else []), [numbers]
 
 
 def _has_anomaly(network: Network) -> bool:
     has_outliers = network.distances.slow or network.distances.slow_pairs or describe_mixed_classes(network)
     return bool(has_outliers or (network.declared_by_slurm and not network.agrees))
-
-
-def _make_title(network: Network) -> str:
-    return f"Distances between the nodes of {_name_platform(network)}"
 
 
 def _name_platform(network: Network) -> str:

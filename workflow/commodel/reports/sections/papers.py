@@ -27,7 +27,6 @@ from commodel.reports.elements import (
     to_plain_value,
 )
 
-SHEET = "The paper"
 SCALED_UNITS = {"s": ("µs", MICRO)}
 
 
@@ -52,7 +51,7 @@ def make_first_section(paper: Paper, figures: Sequence[Figure], oversubscribed: 
     note = "Here: our first column in the first table of a figure. Each figure has its own section."
     words = (f"{paper.citation}.", paper.absent, *(f"{platform}: {text}" for platform, text in oversubscribed))
     figures_table = make_table("Figures", "Rebuilt figures and tables", rows, note=note)
-    return Section(SHEET, "", (Answer("The paper", words), figures_table))
+    return Section("The paper", "", (Answer("The paper", words), figures_table))
 
 
 def make_figure_section(figure: Figure, evidence: Evidence) -> Section:

@@ -20,7 +20,7 @@ from commodel.reports.elements import (
 from commodel.reports.sections.evidence import flatten_provenance
 from commodel.results.provenance import ExperimentProvenance
 
-PROVENANCE_SHEET, INPUTS_SHEET = "Provenance", "Inputs"
+PROVENANCE_SHEET = "Provenance"
 RESULTS_KEY = "results, seen from here"  # row with the path to the results, by which raw files are linked
 MAX_COLUMNS = 12  # if more keys differ between batches, each becomes a row instead of a column
 MAX_LINE_LENGTH, MAX_LINES = 500, 2000  # shown characters of a line, and shown lines of a text
@@ -52,7 +52,7 @@ def make_sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, 
         note = "The experiment and its platforms, word for word, as they were when this was planned."
         note += " Short patterns and published sets too." if traces.inputs else ""
         texts = tuple(Text(to_plain_value(name), split_text(text)) for name, text in traces.texts.items())
-        pages.append(Section(INPUTS_SHEET, note, texts))
+        pages.append(Section("Inputs", note, texts))
     return pages
 
 

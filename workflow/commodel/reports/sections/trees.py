@@ -20,7 +20,6 @@ from commodel.reports.elements import (
 )
 from commodel.units import format_seconds
 
-SHEET = "Trees"
 NOTE = (
     "The fastest trees of the largest workloads, at the smallest and the largest message. If a message of the critical "
     "path is 1 % slower, the predicted time rises by 1 % of the time that the message has on the path."
@@ -34,11 +33,8 @@ def make_sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[S
         return []
     lines = tuple(describe_critical_path(predicted, simulated) for predicted in trees)
     pictures = (draw_tree(number, predicted, simulated) for number, predicted in enumerate(trees, 1))
-    return [
-        Section(
-            SHEET, NOTE, (Answer("Critical paths of the fastest trees", lines), *pictures, tabulate_messages(trees))
-        )
-    ]
+    answer = Answer("Critical paths of the fastest trees", lines)
+    return [Section("Trees", NOTE, (answer, *pictures, tabulate_messages(trees)))]
 
 
 def make_tree_name(predicted: PredictedTree) -> str:
