@@ -71,8 +71,16 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     frame["kind"] = pd.Series(np.array(["algorithm", "topology", "library"], dtype=object)[kinds], dtype=object)
     workload = ["platform", "operation", "size", "node_usage"]
     frame["several"] = frame.groupby(workload)["layout"].transform("nunique") > 1
-    frame["place"] = _label_rows(frame, ["layout", "node_usage", "several"], _label_place)
-    frame["way"] = _label_rows(frame, ["alternative", "layout", "several"], _label_alternative)
+    frame["place"] = _label_rows(
+        frame,
+        ["layout", "node_usage", "several"],
+        lambda layout, usage, several: f"any layout, {usage}" if several else layout,
+    )
+    frame["way"] = _label_rows(
+        frame,
+        ["alternative", "layout", "several"],
+        lambda name, layout, several: f"{name}, {layout}" if several else name,
+    )
     order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]
     places = frame[order].sort_values(order, kind="stable").index
     columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
@@ -95,14 +103,6 @@ def _label_rows(frame: pd.DataFrame, keys: list[str], name: Callable[..., str]) 
     rows = frame[keys].drop_duplicates().itertuples(index=False)
     texts = np.array([to_plain_value(name(*values)) for values in rows], dtype=object)
     return pd.Series(texts[frame.groupby(keys, sort=False).ngroup()], frame.index, dtype=object)
-
-
-def _label_place(layout: str, node_usage: str, free: bool) -> str:
-    return f"any layout, {node_usage}" if free else layout
-
-
-def _label_alternative(choice: str, layout: str, free: bool) -> str:
-    return f"{choice}, {layout}" if free else choice
 
 
 def _label_size(leaves: int, ranks: int, waves: int, setting: str) -> str:

@@ -12,7 +12,14 @@ import pandas as pd
 from commodel.compare.kernels import Partition, select_iterations
 from commodel.compare.model_ranking import drop_equal_models
 from commodel.models.speeds import KernelSpeeds, Speeds
-from commodel.reports.charts import MAX_MODELS, PALE_COLOURS, make_simulation_mark, spans_decades, to_microseconds
+from commodel.reports.charts import (
+    GREY,
+    MAX_MODELS,
+    PALE_COLOURS,
+    make_simulation_mark,
+    make_time_series,
+    spans_decades,
+)
 from commodel.reports.comparison_frame import list_models, scale_to_shown_units
 from commodel.reports.elements import (
     MAX_RECTANGLES,
@@ -327,14 +334,11 @@ def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
         points = part.drop_duplicates("point").dropna(subset="measured")
         if len(points) < 2:
             continue
-        ends = {end: to_microseconds(points[f"measured_{end}"]) for end in ("low", "high")}
         name = "simulated" if make_simulation_mark(part) else "measured"
-        lines = [Series(name, list_iterations(points), to_microseconds(points["measured"]), "both", -1, **ends)]
+        lines = [make_time_series(name, points, "iteration", "measured", "both", GREY, error_bars=True)]
         for index, family in enumerate(drop_equal_models(part, MAX_MODELS)):
-            prediction = part[(part["family"] == family) & part["predicted"].notna()]
-            lines.append(
-                Series(family, list_iterations(prediction), to_microseconds(prediction["predicted"]), "dashed", index)
-            )
+            predicted = part[(part["family"] == family) & part["predicted"].notna()]
+            lines.append(make_time_series(family, predicted, "iteration", "predicted", "dashed", index))
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
         name = f"{shorten_name(kernel)}, {shorten_name(layout)}, {format_size(length)}: {platform}"
         name += make_simulation_mark(part)
@@ -348,10 +352,6 @@ def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
             )
         )
     return charts
-
-
-def list_iterations(rows: pd.DataFrame) -> tuple[float, ...]:
-    return tuple(rows["iteration"].astype(float))
 
 
 def tabulate_iterations(iterations: pd.DataFrame) -> Table:
