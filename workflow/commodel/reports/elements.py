@@ -170,7 +170,7 @@ def capitalize(text: str) -> str:
 
 
 def join_words(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def format_percent(share: float, sign: bool = False) -> str:

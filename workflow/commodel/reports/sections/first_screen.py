@@ -288,20 +288,23 @@ def make_front(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> Front:
 def describe_measurement(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
     """Return the origin of the data: `measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is
     known."""
-    days = sorted({str(batch["date"])[:10] for batch in batches if batch.get("date")})
+
+    def list_values(key: str) -> list[str]:
+        return sorted({str(batch[key]) for batch in batches if batch.get(key)})
+
+    days, commits = ([text[:length] for text in list_values(key)] for key, length in (("date", 10), ("commit", 7)))
     hosts = {str(host) for batch in batches for host in batch.get("hosts") or ()}
-    libraries = sorted({shorten_version(str(batch["mpi"])) for batch in batches if batch.get("mpi")})
-    commits = sorted({str(batch["commit"]) for batch in batches if batch.get("commit")})
-    words = ["simulated" if simulated else "measured"]
-    words += [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
-    words += [] if simulated or not hosts else [format_count(len(hosts), "host")]
-    words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
-    words += [shorten_list(libraries, 2)] if libraries else []
-    words += (
-        [shorten_list(sorted({describe_container(batch.get("container")) for batch in batches}), 2)] if batches else []
-    )
-    words += [f"commit {shorten_list([commit[:7] for commit in commits], 2)}"] if commits else []
-    return to_plain_value(" · ".join(words))
+    containers = {describe_container(batch.get("container")) for batch in batches}
+    texts = [
+        "simulated" if simulated else "measured",
+        " to ".join(dict.fromkeys([*days[:1], *days[-1:]])),
+        format_count(len(hosts), "host") if hosts and not simulated else "",
+        f"up to {int(part['ranks'].max())} ranks",
+        shorten_list(sorted(set(map(shorten_version, list_values("mpi")))), 2),
+        shorten_list(sorted(containers), 2),
+        f"commit {shorten_list(commits, 2)}" if commits else "",
+    ]
+    return to_plain_value(" · ".join(filter(None, texts)))
 
 
 def shorten_version(text: str) -> str:

@@ -186,9 +186,9 @@ def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     if not recommended:
         return [f"Keep the MPI default: no alternative is clearly faster in {format_count(len(rows), 'workload')}."]
     lines = [recommendation.sentence for recommendation in recommended]
+    lines = [rankings.describe_default(rows), *lines[:MAX_RECOMMENDED]]
     default_operations = sorted(set(rows["operation"]) - {recommendation.operation for recommendation in recommended})
-    last = [f"Keep the MPI default for {join_words(default_operations)}."] if default_operations else []
-    return [rankings.describe_default(rows), *lines[:MAX_RECOMMENDED], *last]
+    return [*lines, f"Keep the MPI default for {join_words(default_operations)}."] if default_operations else lines
 
 
 def list_leads(classes: pd.DataFrame) -> list[Answer]:
