@@ -60,8 +60,7 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     for key in TEXTS:
         frame[key] = _make_texts_safe(frame[key])
     for key in (key for key in FLAGS if frame[key].dtype != bool):
-        flags = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
-        frame[key] = np.array(flags, dtype=bool)  # of an empty list too
+        frame[key] = frame[key].astype(str).str.strip().str.lower().isin(("true", "1", "1.0"))
     for key in NUMBERS:
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
     for key in (key for key in WHOLE if frame[key].dtype != np.int64):

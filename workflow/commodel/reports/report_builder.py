@@ -118,7 +118,7 @@ def build_report(
             *choices,
             *overhead.make_sections(native_pairs, containers, simulated),
             *measurement_conditions.list_settings(drift),
-            *measurement_conditions.list_unmeasured(unmeasured, simulated),
+            *measurement_conditions.list_unmeasured(unmeasured),
             *([evidence.make_model_section(families)] if families else []),
             evidence.make_parameter_section(parameter_sets, definitions),
             latencies,

@@ -6,7 +6,8 @@ import math
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
+from operator import itemgetter
 from pathlib import Path
 
 from openpyxl.utils import get_column_letter
@@ -60,27 +61,20 @@ def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
             write_xlsx(report, wanted)
             if filecmp.cmp(wanted, path, shallow=False):
                 return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in report.sections)], ""
-            with open_received(wanted) as other:
-                own = tools.get("code_digest") == compute_code_digest()
-                return [
-                    *findings,
-                    *compare_sheets(book, other, path, own),
-                ], NOT_COMPARED if own else f"The workbook was {OTHER_VERSION}."
+            same_version = tools.get("code_digest") == compute_code_digest()
+            with open_received(wanted) as wanted_book:
+                findings += compare_sheets(book, wanted_book, path, same_version)
+            return findings, NOT_COMPARED if same_version else f"The workbook was {OTHER_VERSION}."
 
 
 def read_provenance_table(book, path: Path, name: str) -> dict[str, str]:
     """Return two adjacent columns of the provenance sheet as a mapping, from their headers down to a blank."""
-    entries, headers = {}, tuple(column.header for column in select_columns(name))
     if PROVENANCE_SHEET not in book.sheetnames:
-        return entries
-    inside = False
-    for row in read_sheet_rows(book[PROVENANCE_SHEET], MAX_PROVENANCE_ROWS, MAX_PROVENANCE_COLUMNS, path):
-        if inside and not row[0]:
-            break
-        if inside:
-            entries[str(row[0])] = str(row[1])
-        inside = inside or row[:2] == headers
-    return entries
+        return {}
+    headers = tuple(column.header for column in select_columns(name))
+    rows = read_sheet_rows(book[PROVENANCE_SHEET], MAX_PROVENANCE_ROWS, MAX_PROVENANCE_COLUMNS, path)
+    next((row for row in rows if row[:2] == headers), None)
+    return {str(row[0]): str(row[1]) for row in takewhile(itemgetter(0), rows)}
 
 
 def compare_files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
@@ -96,7 +90,7 @@ def compare_files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Find
             yield Finding(SAME if recorded[name] == digests[name] else DIFFERS, name)
 
 
-def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
+def compare_sheets(book, wanted, path: Path, same_version: bool) -> Iterator[Finding]:
     """Yield a finding for each sheet. If another version of the code wrote the workbook, only the comparison is
     checked, by the headers of its columns: the layout of other sheets may differ."""
     for name in wanted.sheetnames:
@@ -104,15 +98,13 @@ def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
         if name not in book.sheetnames:
             yield Finding(MISSING, label, "not in the workbook")
             continue
-        if not own and not name.startswith(COMPARISON_SHEET):
+        if not same_version and not name.startswith(COMPARISON_SHEET):
             yield Finding(SKIPPED, label, OTHER_VERSION)
             continue
-        expected = list(
-            read_sheet_rows(wanted[name], 1 << 20, None, path)
-        )  # written by this program, so its columns need no limit
+        expected = list(read_sheet_rows(wanted[name], 1 << 20, None, path))  # its own, so columns need no limit
         width = max((len(row) for row in expected), default=0)
         found_rows = list(read_sheet_rows(book[name], len(expected) + MARGIN_CELLS, width + MARGIN_CELLS, path))
-        if not own:
+        if not same_version:
             expected, found_rows = sort_by_header(expected), sort_by_header(found_rows)
         different = list(find_differences(expected, found_rows))
         formulas = any(isinstance(value, Formula) for cell in different for value in cell)
@@ -129,17 +121,17 @@ def find_differences(expected: list[tuple], found_rows: list[tuple]) -> Iterator
     """Yield (row, column, found, wanted) of every cell that differs."""
     for row, (expected_row, found_row) in enumerate(zip_longest(expected, found_rows, fillvalue=())):
         if expected_row != found_row:
-            for column, (one, other) in enumerate(zip_longest(expected_row, found_row)):
-                if not are_equal(one, other):
-                    yield row, column, other, one
+            for column, (wanted, value) in enumerate(zip_longest(expected_row, found_row)):
+                if not are_equal(wanted, value):
+                    yield row, column, value, wanted
 
 
-def are_equal(one: object, other: object) -> bool:
+def are_equal(wanted: object, value: object) -> bool:
     """Return whether two values are equal. The last digit of a number may differ, and a blank equals an empty text,
     because programs that save a workbook may change both."""
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return math.isclose(one, other, rel_tol=1e-12)
-    return one == other or (one in (None, "") and other in (None, ""))
+    if isinstance(wanted, int | float) and isinstance(value, int | float):
+        return math.isclose(wanted, value, rel_tol=1e-12)
+    return wanted == value or (wanted in (None, "") and value in (None, ""))
 
 
 def describe_differences(different: list[tuple[int, int, object, object]]) -> str:

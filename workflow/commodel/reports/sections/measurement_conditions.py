@@ -218,22 +218,18 @@ GAPS_NOTE = (
 def prepare_unmeasured(unmeasured: pd.DataFrame | None) -> pd.DataFrame:
     """Return the table of missing points, sorted; empty if everything was measured."""
     frame = (unmeasured if unmeasured is not None else tabulate_unmeasured([])).astype(object)
-    for key in TEXT_COLUMNS:
-        frame[key] = [to_plain_value(value) for value in frame[key]]
-    for key in COUNT_COLUMNS:
-        frame[key] = [None if pd.isna(number) else number for number in frame[key]]
-    return frame.sort_values(["platform", "kind", "status", "name", "alternative"], kind="stable").reset_index(
-        drop=True
-    )
+    frame = frame.assign(**{key: frame[key].map(to_plain_value) for key in TEXT_COLUMNS})
+    frame[COUNT_COLUMNS] = frame[COUNT_COLUMNS].where(frame[COUNT_COLUMNS].notna(), None)
+    order = ["platform", "kind", "status", "name", "alternative"]
+    return frame.sort_values(order, kind="stable", ignore_index=True)
 
 
-def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
+def list_unmeasured(frame: pd.DataFrame) -> list[Section]:
     """Return the section of missing points; none if everything was measured."""
     if frame.empty:
         return []
     columns = select_columns("Unmeasured", without=() if frame["waves"].notna().any() else ("waves",))
-    shown = frame.assign(simulated=frame["platform"].isin(simulated))
-    table = make_table("Unmeasured", "Points and probes without a measurement", shown, columns, fixed=3)
+    table = make_table("Unmeasured", "Points and probes without a measurement", frame, columns, fixed=3)
     return [Section("Not measured", GAPS_NOTE, (table,))]
 
 
