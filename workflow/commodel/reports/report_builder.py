@@ -58,19 +58,19 @@ def build_report(
     unmeasured: pd.DataFrame | None = None,
     passes: Mapping[str, int] = EMPTY,
     containers: Mapping[str, Mapping] = EMPTY,
-    traces: ExperimentProvenance = NO_PROVENANCE,
+    run_provenance: ExperimentProvenance = NO_PROVENANCE,
     networks: Sequence[Network] = (),
     drift: pd.DataFrame | None = None,
-    rebuilt: Sequence[Section] = (),
+    paper_sections: Sequence[Section] = (),
     partitions: tuple[Sequence[Partition], Sequence[str]] = ((), ()),
     speeds: Mapping[str, Speeds] = EMPTY,
     tree_predictions: Sequence[PredictedTree] = (),
     samples: Section | None = None,
-    overlay: Sequence[Section] = (),
+    overlay_sections: Sequence[Section] = (),
 ) -> Report:
     """Return the report of a campaign. `definitions` has the meaning of a parameter by (family, parameter), `families`
     title, equation, citation and neglected effects of each model, `passes` and `containers` those of each platform;
-    `rebuilt` are sections of a paper, `partitions` come from `compare.kernels`, `tree_predictions` from
+    `paper_sections` are the figures of a paper, `partitions` come from `compare.kernels`, `tree_predictions` from
     `compare.alternatives`, `speeds` are files by name. Every other argument is the output of a stage."""
     # Text columns of pyarrow take a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
@@ -108,7 +108,7 @@ def build_report(
         fronts = make_fronts(campaign, trips)
         del campaign
         sections = (
-            *rebuilt,
+            *paper_sections,
             *pictures,
             *answers,
             *kernels.make_sections(*partitions, frame, speeds, raw, simulated),
@@ -125,8 +125,8 @@ def build_report(
             *distances,
             evidence.make_fit_section(parameter_sets),
             evidence.make_raw_section(raw, simulated),
-            *overlay,
-            *provenance_tables.make_sections(provenance, traces, simulated),
+            *overlay_sections,
+            *provenance_tables.make_sections(provenance, run_provenance, simulated),
             make_glossary_section(),
         )
         return Report(
@@ -134,8 +134,8 @@ def build_report(
             to_plain_value(title or experiment),
             make_simulation_banner(simulated),
             sections,
-            provenance_tables.format_dates(provenance, traces),
-            traces.tools.get(provenance_tables.RESULTS_KEY, ""),
+            provenance_tables.format_dates(provenance, run_provenance),
+            run_provenance.tools.get(provenance_tables.RESULTS_KEY, ""),
             tuple(parameter_sets),
             fronts,
             samples,

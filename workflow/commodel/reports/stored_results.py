@@ -74,10 +74,10 @@ def shorten_machine_names(provenance: Mapping) -> dict[str, list[str]]:
     }
 
 
-def list_machines(provenance: Mapping[str, dict], traces: ExperimentProvenance, results: Results) -> set[str]:
+def list_machines(provenance: Mapping[str, dict], run_provenance: ExperimentProvenance, results: Results) -> set[str]:
     """Return all names of machines in the results and the inputs, except nodes that SimGrid simulates."""
     names = {str(record.get("machine", "")) for record in provenance.values()}
-    names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
+    names |= {name for entry in run_provenance.attempts for name in (entry["host"], *entry["nodes"])}
     real = [record for record in provenance.values() if not record.get("simulated")]
     names |= {str(name) for record in real for name in (*record["hosts"], *_list_or_empty(record.get("nodes")))}
     for path in results.inputs():
@@ -179,19 +179,23 @@ def _build_report(
     output_folder: Path | None,
     samples: bool,
 ) -> Report:
-    provenance, traces = _read_batch_provenance(plan, results), _read_provenance(plan, results)
+    provenance, run_provenance = _read_batch_provenance(plan, results), _read_provenance(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
     comparison = read_table(results.table("comparison"), COMPARISON)
     raw = read_table(results.table("summary"), SUMMARY)
-    versions = dict(traces.tools)
+    versions = dict(run_provenance.tools)
     if anonymous:
         versions[ANONYMOUS_KEY] = "machines have numbers for names"
-        names = list_machines(provenance, traces, results)
-        messages = [entry["outcome"] for entry in traces.attempts]
+        names = list_machines(provenance, run_provenance, results)
+        messages = [entry["outcome"] for entry in run_provenance.attempts]
         messages += [] if unmeasured is None else unmeasured["reason"].tolist()
         anonymize = make_anonymizer(names | find_similar_names(names, messages))
         provenance = anonymize(provenance)
-        traces = replace(traces, attempts=tuple(anonymize(list(traces.attempts))), texts=anonymize(traces.texts))
+        run_provenance = replace(
+            run_provenance,
+            attempts=tuple(anonymize(list(run_provenance.attempts))),
+            texts=anonymize(run_provenance.texts),
+        )
         if unmeasured is not None:
             unmeasured["reason"] = anonymize(unmeasured["reason"].tolist())
         for frame in (comparison, raw):
@@ -203,15 +207,17 @@ def _build_report(
         versions[SAMPLES_KEY] = "every sample has a row of its own"
     learned = make_networks(raw, find_recorded_nodes(plan, provenance))
     provenance = _add_ranges(provenance)
-    attempts = tuple(entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in traces.attempts)
-    traces = replace(traces, attempts=attempts, tools=versions if tools is None else tools)
+    attempts = tuple(
+        entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in run_provenance.attempts
+    )
+    run_provenance = replace(run_provenance, attempts=attempts, tools=versions if tools is None else tools)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
     kinds = {name: platform.kind for name, platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = measurement_conditions.describe_oversubscription(comparison, provenance)
     (partitions, unread_partitions), (speeds, unread_speeds) = read_partitions(plan), _read_speeds(plan)
-    rebuilt = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
+    paper_sections = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = find_fastest_trees(plan, comparison, sets)
     drift = measure_drift(plan, comparison, sets, read_calibrations(results))
     comparisons = [comparison]
@@ -229,15 +235,15 @@ def _build_report(
         unmeasured=unmeasured,
         passes={name: plan.passes(name) for name in plan.platforms},
         containers={name: platform.container for name, platform in plan.platforms.items() if platform.container},
-        traces=traces,
+        run_provenance=run_provenance,
         networks=learned,
         drift=drift,
         partitions=(partitions, [*unread_partitions, *unread_speeds]),
         speeds=speeds,
         tree_predictions=tree_predictions,
-        rebuilt=rebuilt,
+        paper_sections=paper_sections,
         samples=make_samples_section(plan, results, raw) if samples else None,
-        overlay=overlay.make_sections(plan, results, raw),
+        overlay_sections=overlay.make_sections(plan, results, raw),
     )
 
 

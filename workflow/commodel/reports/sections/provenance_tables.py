@@ -36,22 +36,24 @@ INPUT_FILES_NOTE = (
 )
 
 
-def make_sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, simulated: set[str]) -> list[Section]:
+def make_sections(
+    batches: Mapping[str, Mapping], run_provenance: ExperimentProvenance, simulated: set[str]
+) -> list[Section]:
     blocks = [*tabulate_batches(batches, simulated)]
-    if traces.attempts:
-        blocks.append(tabulate_attempts(traces, simulated))
-    if traces.files:
-        blocks.append(make_table("Files", "Files of this report", list(traces.files.items()), note=FILES_NOTE))
-    if traces.inputs:
-        blocks.append(tabulate_files(traces.inputs))
-    if traces.tools:
-        blocks.append(make_table("Tools", "Programs used for the report", list(traces.tools.items())))
+    if run_provenance.attempts:
+        blocks.append(tabulate_attempts(run_provenance, simulated))
+    if run_provenance.files:
+        blocks.append(make_table("Files", "Files of this report", list(run_provenance.files.items()), note=FILES_NOTE))
+    if run_provenance.inputs:
+        blocks.append(tabulate_files(run_provenance.inputs))
+    if run_provenance.tools:
+        blocks.append(make_table("Tools", "Programs used for the report", list(run_provenance.tools.items())))
     note = "Provenance of the measurements. A batch is measured in one allocation."
     pages = [Section(PROVENANCE_SHEET, note, tuple(blocks))]
-    if traces.texts:
+    if run_provenance.texts:
         note = "The experiment and its platforms, word for word, as they were when this was planned."
-        note += " Short patterns and published sets too." if traces.inputs else ""
-        texts = tuple(Text(to_plain_value(name), split_text(text)) for name, text in traces.texts.items())
+        note += " Short patterns and published sets too." if run_provenance.inputs else ""
+        texts = tuple(Text(to_plain_value(name), split_text(text)) for name, text in run_provenance.texts.items())
         pages.append(Section("Inputs", note, texts))
     return pages
 
@@ -65,12 +67,12 @@ def tabulate_files(files: Mapping[str, ArchivedFile]) -> Table:
     return make_table("Rests on", "Patterns, trees, rank files and published sets", rows, note=note)
 
 
-def tabulate_attempts(traces: ExperimentProvenance, simulated: set[str]) -> Table:
+def tabulate_attempts(run_provenance: ExperimentProvenance, simulated: set[str]) -> Table:
     rows = [
         entry
         | {"simulated": to_plain_value(entry.get("platform")) in simulated}
         | {key: format_time(entry.get(key)) for key in ("started", "ended")}
-        for entry in traces.attempts
+        for entry in run_provenance.attempts
     ]
     note = (
         "A batch that was stopped continues in its next attempt, which measures only missing points. Other tables show "
@@ -101,10 +103,10 @@ def split_text(text: str) -> tuple[str, ...]:
     )
 
 
-def format_dates(batches: Mapping[str, Mapping], traces: ExperimentProvenance) -> str:
+def format_dates(batches: Mapping[str, Mapping], run_provenance: ExperimentProvenance) -> str:
     """Return the first and the last day of the measurements; empty if unknown."""
     days = [str(batch["date"])[:10] for batch in batches.values() if batch.get("date")]
-    moments = (format_time(entry.get(key)) for entry in traces.attempts for key in ("started", "ended"))
+    moments = (format_time(entry.get(key)) for entry in run_provenance.attempts for key in ("started", "ended"))
     days = sorted({*days, *(when[:10] for when in moments if when)})
     if not days:
         return ""
