@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_oversubscribed
@@ -120,12 +121,11 @@ def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]
 
 def chart_histogram(row: dict) -> Chart:
     """Draw the outline of the bins without outliers, with the three definitions of latency."""
-    xs, ys = [], []
-    for low, high, number in row["bins"]:
-        xs += [low * MICRO, low * MICRO, high * MICRO, high * MICRO]
-        ys += [ys[-1] if ys else 0.0, number, number, number]
-    top, right = max(ys) * 1.08, row["bins"][-1][1] * MICRO
-    outline = Series("samples", (*xs, xs[-1]), (*ys, 0.0), "line", 0)
+    low, high, counts = np.array(row["bins"]).T
+    xs = (np.array([low, low, high, high]).T * MICRO).ravel().tolist()
+    ys = np.array([[0.0, *counts[:-1]], counts, counts, counts]).T.ravel().tolist()
+    left, right, top = xs[0], xs[-1], max(ys) * 1.08
+    outline = Series("samples", (*xs, right), (*ys, 0.0), "line", 0)
     definitions = (("half the smallest", "min"), ("median", "median"), ("mean", "mean"))
     marks = [
         Series(f"{name} {row[key]:.4g} µs", (row[key], row[key]), (0.0, top), "dashed", position)
@@ -137,7 +137,6 @@ def chart_histogram(row: dict) -> Chart:
         note += f"; {row['outliers']} above {right:.4g} µs not drawn"
     if row["mean"] > right:
         note += f", mean {row['mean']:.4g} µs"
-    left = row["bins"][0][0] * MICRO
     margin = 0.03 * (right - left)
     places = 2 - math.floor(math.log10(right - left))
     platform = label_platform(row["platform"], {row["platform"]} if row["simulated"] else set())
@@ -265,13 +264,12 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
     """Return the section of fitted curves: quality of fit, charts, residuals and samples."""
     curves, samples, drawn = [], [], []
     for fitted_set in sort_sets(sets):
-        title = {key: getattr(fitted_set, key) for key in SET_KEYS}
-        interesting = charts.select_worst_curves(fitted_set.curves)
+        worst_curves = charts.select_worst_curves(fitted_set.curves)
         for curve in fitted_set.curves:
-            head = title | {"curve": curve.title}
+            head = {key: getattr(fitted_set, key) for key in SET_KEYS} | {"curve": curve.title}
             factor, label = charts.scale_to_micro(curve.y_label)
             figure = None
-            if curve in interesting:
+            if curve in worst_curves:
                 figure = len(drawn) + 1
                 drawn.append(charts.chart_fit(fitted_set, curve, figure))
             errors = charts.compute_residuals(curve)
@@ -289,12 +287,11 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
                     "y": label,
                 }
             )
+            labels = {"x_label": charts.bracket_unit(curve.x_label), "y_label": label}
             for x, measured, fitted, error in zip(curve.x, curve.measured, curve.fitted, errors, strict=True):
-                values = {"measured": measured * factor, "fitted": fitted * factor, "error": error}
-                samples.append(
-                    head | {"x_label": charts.bracket_unit(curve.x_label), "x": x, "y_label": label} | values
-                )
-        drawn += charts.chart_residuals(fitted_set, interesting, len(drawn) + 1)
+                values = {"x": x, "measured": measured * factor, "fitted": fitted * factor, "error": error}
+                samples.append(head | labels | values)
+        drawn += charts.chart_residuals(fitted_set, worst_curves, len(drawn) + 1)
     note = (
         "Left-out error: each sample is left out in turn and predicted by the fit to the others. n/a: too few samples."
     )
@@ -305,9 +302,8 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
         *drawn,
         make_table("Samples", "Samples of the curves", samples, fixed=4),
     )
-    return Section(
-        "Fits", "Models are fitted to probes only, except to points that the comparison lists as not held out.", blocks
-    )
+    note = "Models are fitted to probes only, except to points that the comparison lists as not held out."
+    return Section("Fits", note, blocks)
 
 
 OPTIONAL_TIMES = ("cpu", "computation")

@@ -51,13 +51,12 @@ def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str,
     for platform, rows in measured_points[is_oversubscribed(measured_points)].groupby("platform"):
         batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
         hosts = list(dict.fromkeys(str(host) for batch in batches for host in batch.get("hosts", ())))
-        min_processes, max_processes = int(rows["processes"].min()), int(rows["processes"].max())
-        processes = f"{max_processes}" if min_processes == max_processes else f"{min_processes} to {max_processes}"
-        share = f"{processes} processes share {format_count(int(rows['processors'].min()), 'processor')}"
-        points = format_count(len(rows), "point")
-        where = shorten_list(hosts) if hosts else "a host"
-        text = f"{share} on {where} at {points}. Models assume a processor each, and predict too short times."
-        lines.append(Remark(platform, capitalize(text)))
+        processes = " to ".join(
+            dict.fromkeys(str(int(end)) for end in (rows["processes"].min(), rows["processes"].max()))
+        )
+        text = f"{processes} processes share {format_count(rows['processors'].min(), 'processor')} on "
+        text += f"{shorten_list(hosts) or 'a host'} at {format_count(len(rows), 'point')}. "
+        lines.append(Remark(platform, f"{text}Models assume a processor each, and predict too short times."))
     return lines
 
 
@@ -175,9 +174,8 @@ MAX_ALLOCATIONS = 3  # remarks on the first screen
 
 def describe_settings(drift: pd.DataFrame) -> list[Remark]:
     """Return remarks on allocations that differ significantly at the same points, the largest difference first."""
-    calibrated = drift[drift["against"] == BASIS_SAME_POINTS]
     lines = []
-    for row in calibrated.to_dict("records"):
+    for row in drift[drift["against"] == BASIS_SAME_POINTS].to_dict("records"):
         parts = [
             (max(row[f"{key}_value"], 1 / row[f"{key}_value"]), _describe_factor(row, key, name))
             for key, name in FACTORS

@@ -35,7 +35,7 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
     """Return the section of pictures, if any network has several classes or a slow node, and that of numbers."""
     if not networks:
         return [], []
-    worth_drawing = [network for network in networks if network.distances.classes > 1 or _has_anomaly(network)]
+    worth_drawing = [network for network in networks if _is_worth_drawing(network)]
     blocks = [
         block
         for network in worth_drawing
@@ -50,9 +50,11 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
     return ([drawn] if worth_drawing else []), [numbers]
 
 
-def _has_anomaly(network: Network) -> bool:
-    has_outliers = network.distances.slow or network.distances.slow_pairs or describe_mixed_classes(network)
-    return bool(has_outliers or (network.declared_by_slurm and not network.agrees))
+def _is_worth_drawing(network: Network) -> bool:
+    """Return whether a network has several classes, or an anomaly."""
+    distances, disagrees = network.distances, network.declared_by_slurm and not network.agrees
+    uneven = distances.classes > 1 or distances.slow or distances.slow_pairs
+    return bool(uneven or disagrees or describe_mixed_classes(network))
 
 
 def _name_platform(network: Network) -> str:
