@@ -287,8 +287,8 @@ class Values:
 
 
 class Pairs:
-    """The node types of every message's ranks, and its distance class: the pairs that occur, and `of`, the index of
-    each row."""
+    """The node types of every message's ranks, and its distance class: the pairs that occur, and `pair`, the index of
+    each row's pair."""
 
     def __init__(
         self, schedule: Schedule, types: Mapping[str, int] | None = None, values: Values | None = None
@@ -303,7 +303,7 @@ class Pairs:
         codes = np.ravel_multi_index(
             np.broadcast_arrays(self.sender, receiver_or_same, distance), (count, count + 1, len(names))
         )
-        used, self.of = np.unique(codes, return_inverse=True)
+        used, self.pair = np.unique(codes, return_inverse=True)
         receivers = [*self.types, SAME_NODE]
         self.pairs = [
             Pair(self.types[one], receivers[two], names[far])
@@ -312,7 +312,7 @@ class Pairs:
 
     def of_pair(self, values: Values, name: str) -> Array:
         """Return the value of each row's pair: (draws, rows)."""
-        return _arrange_by_row(values, name, self.pairs, self.of)
+        return _arrange_by_row(values, name, self.pairs, self.pair)
 
     def of_sender(self, values: Values, name: str) -> Array:
         """Return the value of each row's sender: (draws, rows)."""
@@ -342,15 +342,16 @@ def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
 
 def of_channel(schedule: Schedule, values: Values, name: str) -> Array:
     """Return the value of each row's channel: `L.within` a node or `L.between` nodes."""
-    channels, of = np.unique(schedule.channel, return_inverse=True)
-    return _arrange_by_row(values, name, ["within" if channel == MEMORY else "between" for channel in channels], of)
+    channels, channel_of = np.unique(schedule.channel, return_inverse=True)
+    names = ["within" if channel == MEMORY else "between" for channel in channels]
+    return _arrange_by_row(values, name, names, channel_of)
 
 
-def _arrange_by_row(values: Values, name: str, types_or_pairs: Sequence[str | Pair], of: np.ndarray) -> Array:
+def _arrange_by_row(values: Values, name: str, types_or_pairs: Sequence[str | Pair], index: np.ndarray) -> Array:
     if not types_or_pairs:
-        return np.zeros((*values.lead, len(of)))
+        return np.zeros((*values.lead, len(index)))
     columns = [find_value(values, name, type_or_pair) for type_or_pair in types_or_pairs]
-    return np.concatenate([np.broadcast_to(column, (*values.lead, 1)) for column in columns], axis=-1)[..., of]
+    return np.concatenate([np.broadcast_to(column, (*values.lead, 1)) for column in columns], axis=-1)[..., index]
 
 
 def select_pair_values(values: Values, type_or_pair: str | Pair) -> Values:

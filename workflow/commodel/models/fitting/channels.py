@@ -53,15 +53,10 @@ def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str,
     """
     parts = {}
     for pair, probe in list_pair_probes(observed).items():
-        channel, memory_or_pair = (MEMORY, pair.one) if pair.within else (NETWORK, pair)
-        type_or_pair = memory_or_pair if observed.types else ""
-        late_receives = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
-        busy = (
-            late_receives.seconds[:, late_receives["bytes"] <= max(MAX_SHORT_BYTES, late_receives["bytes"].min())].mean(
-                axis=1
-            )
-            / 2
-        )
+        channel, type_or_pair = MEMORY if pair.within else NETWORK, pair.type_or_pair if observed.types else ""
+        late = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
+        short = late["bytes"] <= max(MAX_SHORT_BYTES, late["bytes"].min())
+        busy = late.seconds[:, short].mean(axis=1) / 2
         empty = values.get(make_key(f"o_{channel}", type_or_pair, "a"), np.inf)  # ∞ without rings
         parts[make_key(f"p_{channel}", type_or_pair)] = np.minimum(busy, empty / 2)
     return parts
