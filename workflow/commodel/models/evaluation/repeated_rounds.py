@@ -21,7 +21,8 @@ memory.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from commodel.patterns.schedule import Schedule, Work, check_rows
 ROUNDING_SHARE = 1e-13  # tolerance, relative to the spread of the clocks and to the increase by f
 MIN_SKIPPED_PERIODS = 64  # applications of f; a search that skips fewer takes longer than replaying them
 
+T = TypeVar("T")
 State = Array  # clocks (second last axis) of each rank (last axis)
 
 
@@ -126,14 +128,14 @@ class Batch:
     @cached_property
     def kinds(self) -> np.ndarray:
         """The kind of each message."""
-        return np.concatenate([one.sent for one in self.rounds])
+        return np.concatenate([one_round.sent for one_round in self.rounds])
 
     @cached_property
     def schedule(self) -> Schedule:
         """The messages; the number of its kind stands for the bytes of each."""
         width = len(self.rounds[0].target)
         step, src = np.divmod(np.arange(len(self.rounds) * width), width)
-        target, kinds = np.concatenate([one.target for one in self.rounds]), self.kinds
+        target, kinds = np.concatenate([one_round.target for one_round in self.rounds]), self.kinds
         work = Work(step, target, kinds, kinds, kinds) if self.combines else Work.empty()
         return Schedule(width, step, src, target, kinds, work, src)
 
@@ -152,11 +154,11 @@ class PlacedRounds:
         self.rounds, self.node, self.types = rounds, np.unique(node, return_inverse=True)[1], types
         self.placed, self.levels = node, levels
         self.sizes, self.size_of = np.unique(rounds.sizes, return_inverse=True)
-        groups = [np.unique(group[node], return_inverse=True)[1] for group in levels.groups.values()]
-        groups = [self.node, *groups]
-        flips, shift = rounds.bit_flip_symmetric, rounds.shift
+        groups = _number_groups(node, levels)
         self.period = (
-            find_flip_period(groups, types) if flips else find_rotation_period(rounds.ranks, shift, groups, types)
+            find_flip_period(groups, types)
+            if rounds.bit_flip_symmetric
+            else find_rotation_period(rounds.ranks, rounds.shift, groups, types)
         )
         self._cached: dict[tuple[int, int], list[Batch]] = {}
 
@@ -266,7 +268,7 @@ class PlacedRounds:
         firsts: dict[tuple[bytes, bytes], int] = {}
         width = self.period if rounds.equal_sizes else rounds.ranks
         all_rounds = (self.round(number, width) for number in range(rounds.count))
-        kinds = ((one.sent.tobytes(), one.received.tobytes()) for one in all_rounds)
+        kinds = ((each.sent.tobytes(), each.received.tobytes()) for each in all_rounds)
         return dict(Counter(firsts.setdefault(key, number) for number, key in enumerate(kinds)))
 
     def run(self, state: State, play: PlayRounds, first: int = 0) -> State:
@@ -371,16 +373,33 @@ def _rotate_ranks(state: State, shift: int) -> State:
     return np.roll(state, shift, axis=-1) if shift % state.shape[-1] else state
 
 
+def _number_groups(node: np.ndarray, levels: Hierarchy) -> list[np.ndarray]:
+    """Return for every rank its node, and its group of each level, numbered from 0."""
+    groups = [node, *(group[node] for group in levels.groups.values())]
+    return [np.unique(group, return_inverse=True)[1] for group in groups]
+
+
+def cache_by_placement(function: Callable[..., T]) -> Callable[..., T]:
+    """Return a function that keeps its results with the schedule, by node types and levels."""
+
+    @wraps(function)
+    def find_cached(schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT) -> T:
+        key = function.__name__, *(types or {}).values(), *levels.stamp
+        if key not in schedule.cache:
+            schedule.cache[key] = function(schedule, types, levels)
+        return schedule.cache[key]
+
+    return find_cached
+
+
+@cache_by_placement
 def place_rounds(
-    schedule: CompactSchedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
+    schedule: CompactSchedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> dict[Rounds, PlacedRounds]:
-    """Return the repeated rounds of a schedule on their nodes, computed once."""
-    name = "placed rounds", *(types or {}).values(), *levels.stamp
-    if name not in schedule.cache:
-        rank_type = rank_types(schedule.node, types)
-        rounds = dict.fromkeys(part for part in schedule.parts if isinstance(part, Rounds))
-        schedule.cache[name] = {part: PlacedRounds(part, schedule.node, rank_type, levels) for part in rounds}
-    return schedule.cache[name]
+    """Return the repeated rounds of a schedule on their nodes."""
+    rank_type = rank_types(schedule.node, types)
+    rounds = dict.fromkeys(part for part in schedule.parts if isinstance(part, Rounds))
+    return {part: PlacedRounds(part, schedule.node, rank_type, levels) for part in rounds}
 
 
 def condense_rounds(
@@ -389,16 +408,13 @@ def condense_rounds(
     """Return the distinct steps of a schedule and how often each occurs, for models that add up steps."""
     if not isinstance(schedule, CompactSchedule):
         return schedule, np.ones(len(schedule.steps), dtype=int)
-    name = "condensed", *(types or {}).values(), *levels.stamp
-    if name not in schedule.cache:
-        schedule.cache[name] = _condense_uncached(schedule, types, levels)
-    return schedule.cache[name]
+    return _condense_compact(schedule, types, levels)
 
 
-def _condense_uncached(
+@cache_by_placement
+def _condense_compact(
     schedule: CompactSchedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> tuple[Schedule, np.ndarray]:
-    """Return the same without the cache."""
     parts, counts = [], []
     for part in schedule.parts:
         if isinstance(part, Rounds):
@@ -489,14 +505,12 @@ def find_representatives(
         return None
     node, ranks = np.asarray(schedule.node), schedule.ranks
     levels.distance(node, node)  # raises an error for a node that the levels lack
-    groups = {"": np.arange(int(node.max()) + 1), **levels.groups}
-    columns = [group[node] for group in groups.values()] + [node % count for count in links.values()]
-    columns = [np.unique(column, return_inverse=True)[1] for column in columns]
+    links_used = [np.unique(node % count, return_inverse=True)[1] for count in links.values()]
     shift = int(np.lcm.reduce([part.shift for part in parts]))
     types = np.zeros(ranks, dtype=int)
     if len(nodes):
         types = np.unique(np.stack(nodes)[:, node], axis=1, return_inverse=True)[1].ravel()
-    period = find_rotation_period(ranks, shift, columns, types)
+    period = find_rotation_period(ranks, shift, [*_number_groups(node, levels), *links_used], types)
     if period == ranks or period * sum(part.count for part in parts) > max_messages:
         return None
     rotation, start, messages, work = Rotation(node, period), 0, [], []
@@ -513,8 +527,9 @@ def find_representatives(
     return Representatives(sent, replayed, source * ranks + target, rotation)
 
 
+@cache_by_placement
 def find_representative_ranks(
-    schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
+    schedule: Schedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> tuple[Schedule, Schedule] | None:
     """Return the messages of the first ranks, if all other ranks are equivalent: with the true receivers, and with the
     receivers' representatives.
@@ -524,21 +539,9 @@ def find_representative_ranks(
     """
     if schedule.shift is None:
         return None
-    name = "first ranks", *(types or {}).values(), *levels.stamp
-    if name not in schedule.cache:
-        schedule.cache[name] = _find_representative_ranks(schedule, types, levels)
-    return schedule.cache[name]
-
-
-def _find_representative_ranks(
-    schedule: Schedule, types: Mapping[str, int] | None, levels: Hierarchy
-) -> tuple[Schedule, Schedule] | None:
-    """Return the same without the cache."""
     node = schedule.node
     levels.distance(node, node)  # raises an error for a node that the levels lack
-    groups = [node, *(group[node] for group in levels.groups.values())]
-    groups = [np.unique(group, return_inverse=True)[1] for group in groups]
-    period = find_rotation_period(schedule.ranks, schedule.shift, groups, rank_types(node, types))
+    period = find_rotation_period(schedule.ranks, schedule.shift, _number_groups(node, levels), rank_types(node, types))
     if period == schedule.ranks:
         return None
     rows, works = np.flatnonzero(schedule.src < period), schedule.work.rank < period

@@ -1,4 +1,4 @@
-"""Replay of a schedule: finish times of all ranks from the costs of its messages (`replay`, `replay_by_class`).
+"""Replay of a schedule: finish times of all ranks from the costs of its messages (`replay`, `predict_by_replay`).
 
 All port models share these max-plus rules. A message costs its sender `send` when it is posted, travels for `wire`, and
 costs its receiver `receive` when the receiver waits for it. A rank's next send starts at least `gap_out` of the last
@@ -14,9 +14,9 @@ A step moves three clocks of each rank: `done` is when the rank has finished its
 send may start, `last_in` when its last receive began. A rank posts its sends in row order. It receives in the order of
 arrival, at equal times in row order. `native/replay/replay.c` computes the steps.
 
-`replay_by_class` evaluates a model once with the values of each distance class that occurs; each message gets the costs
-of its class. Repeated rounds are fast-forwarded (`repeated_rounds`). If a round depends on more than the clocks, rounds
-are replayed until each adds the same time (`replay_round_by_round`).
+`predict_by_replay` evaluates a model once with the values of each distance class that occurs; each message gets the
+costs of its class. Repeated rounds are fast-forwarded (`repeated_rounds`). If a round depends on more than the clocks,
+rounds are replayed until each adds the same time (`replay_round_by_round`).
 
 The contribution of message k to a predicted time T is c_k · ∂T/∂c_k (`attribute_to_messages`). T consists of sums and
 maxima of the costs c of messages and local work, so it is homogeneous of degree 1. By Euler's theorem, it is the sum of
@@ -41,7 +41,9 @@ from commodel.errors import UserError
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.native_library import (
+    NativeArrays,
     check_finished,
+    find_address,
     load_library,
     make_int64_fields,
     make_pointer_fields,
@@ -204,7 +206,7 @@ class _Messages:
     alive."""
 
     def __init__(self, schedule: Schedule, kinds: np.ndarray | None) -> None:
-        self.arrays: list[np.ndarray] = []
+        self.arrays = NativeArrays()
         self.rows, self.works = len(schedule.src), len(schedule.work.step)
         self.costs, self.work_costs = self.rows, self.works  # numbers of a column
         if kinds is not None:
@@ -212,17 +214,13 @@ class _Messages:
             self.work_costs = min(self.costs, self.works)
         self.native = _Replay(
             *(schedule.ranks, 0, 0, 0),
-            *(self._integers(column) for column in (schedule.src, schedule.dst, schedule.work.rank)),
-            None if kinds is None else self._integers(kinds),
+            *(self.arrays.at(column) for column in (schedule.src, schedule.dst, schedule.work.rank)),
+            None if kinds is None else self.arrays.at(kinds),
             (*self._timelines(schedule), self._timeline(schedule.work.step)),
         )
 
-    def _integers(self, numbers: np.ndarray) -> int:
-        self.arrays.append(np.ascontiguousarray(numbers, dtype=np.int64))
-        return _find_address(self.arrays[-1])
-
     def _timeline(self, step: np.ndarray, rows: np.ndarray | None = None) -> _Timeline:
-        return _Timeline(self._integers(step), None if rows is None else self._integers(rows), len(step))
+        return _Timeline(self.arrays.at(step), None if rows is None else self.arrays.at(rows), len(step))
 
     def _timelines(self, schedule: Schedule) -> list[_Timeline]:
         """Return the timelines of posted sends, posted receives, matched messages, waits of receivers and waits of
@@ -239,23 +237,19 @@ class _Messages:
         return [posted, *(self._timeline(column[order], order) for column, order in orders)]
 
 
-def _find_address(numbers: np.ndarray) -> int:
-    return numbers.__array_interface__["data"][0]  # faster than `ctypes.data`
-
-
 def _make_column(numbers: Array, count: int) -> _Column:
     """Return a column of numbers that broadcast over (sizes, draws, count). The caller keeps the array alive."""
     shape = numbers.shape
     if shape and 1 != shape[-1] < count:
         raise ValueError(f"found {shape[-1]} numbers of {count}")
     strides = [0 if length == 1 else step // 8 for length, step in zip(shape, numbers.strides, strict=True)]
-    return _Column(_find_address(numbers), *(0,) * (3 - len(strides)), *strides)
+    return _Column(find_address(numbers), *(0,) * (3 - len(strides)), *strides)
 
 
 def _make_columns(numbers: Array) -> list[_Column]:
     """Return the columns (second last axis) of an array."""
     *lead, stride, row = (0, 0, *numbers.strides)[-4:]
-    first, lead = _find_address(numbers), [step // 8 for step in lead]
+    first, lead = find_address(numbers), [step // 8 for step in lead]
     return [_Column(first + number * stride, *lead, row // 8) for number in range(numbers.shape[-2])]
 
 
@@ -320,15 +314,20 @@ def _replay_rounds(costs: Costs, work_seconds: Array, state: State, batch: Batch
 CostsOf = Callable[[Schedule, Values], Costs]
 
 
-def replay_by_class(
-    schedule: Schedule, values: Values, costs: CostsOf, types: Mapping[str, int] | None = None
-) -> Array:
-    """Return when each rank is done, from the costs of its messages; local work costs gamma per byte."""
+def predict_by_replay(costs: CostsOf, by_type: bool = False) -> Callable[[Schedule, Values], Array]:
+    """Return the prediction of a model: a replay with these costs of messages; local work costs gamma per byte.
 
-    def find_costs(part: Schedule) -> Costs:
-        return compute_costs_by_class(part, values, costs) if values.classes else costs(part, values)
+    `by_type`: costs depend on node types.
+    """
 
-    return replay(schedule, find_costs, lambda part: part.work_seconds(values["gamma"]), types, values.levels)
+    def predict(schedule: Schedule, values: Values) -> Array:
+        def find_costs(part: Schedule) -> Costs:
+            return compute_costs_by_class(part, values, costs) if values.classes else costs(part, values)
+
+        types = values.settings.get("types") if by_type else None
+        return replay(schedule, find_costs, lambda part: part.work_seconds(values["gamma"]), types, values.levels)
+
+    return predict
 
 
 def compute_costs_by_class(schedule: Schedule, values: Values, costs: CostsOf) -> Costs:

@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike
 
 from commodel.models import Array
 from commodel.models.evaluation.native_library import (
+    NativeArrays,
     NativeRuns,
     check_finished,
     load_library,
@@ -309,7 +310,8 @@ class _Columns:
     """A program and its costs as C structures, and the arrays that these point to."""
 
     def __init__(self, program: Program, costs: Traffic) -> None:
-        self._arrays, schedule, bundles = [], program.schedule, program.bundles
+        self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
+        at = self._arrays.at
         runs = {name: getattr(program, name) for name in ("posted", "opened", "awaited", "finished", "passed")}
         seconds = {"wire": costs.wire, "alone": costs.unshared}
         seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
@@ -327,19 +329,13 @@ class _Columns:
             messages=len(schedule.src),
             lines=program.lines,
             in_turn=program.in_turn,
-            places=self._at(program.places),
-            src=self._at(schedule.src),
-            dst=self._at(schedule.dst),
-            pair=self._at(program.pair) if program.in_turn else None,
-            asks=self._at(program.rendezvous, np.uint8),
-            opposite=self._at(program.opposite),
+            places=at(program.places),
+            src=at(schedule.src),
+            dst=at(schedule.dst),
+            pair=at(program.pair) if program.in_turn else None,
+            asks=at(program.rendezvous, np.uint8),
+            opposite=at(program.opposite),
             bundled=0 if bundles is None else len(bundles.opposite),
-            **{name: NativeRuns(self._at(own.rows), self._at(own.first)) for name, own in runs.items()},
+            **{name: self._arrays.runs(grouped.rows, grouped.first) for name, grouped in runs.items()},
         )
-        self.costs = _NativeCosts(
-            back=costs.back, **{name: self._at(column, np.float64) for name, column in seconds.items()}
-        )
-
-    def _at(self, column: np.ndarray, type: type = np.int64) -> int:
-        self._arrays.append(np.ascontiguousarray(column, dtype=type))
-        return self._arrays[-1].ctypes.data  # an address: a typed pointer takes longer than a short schedule
+        self.costs = _NativeCosts(back=costs.back, **{name: at(column, np.float64) for name, column in seconds.items()})

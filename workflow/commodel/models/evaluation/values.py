@@ -340,7 +340,7 @@ def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
     return rank_type
 
 
-def of_channel(schedule: Schedule, values: Values, name: str) -> Array:
+def select_by_channel(schedule: Schedule, values: Values, name: str) -> Array:
     """Return the value of each row's channel: `L.within` a node or `L.between` nodes."""
     channels, channel_of = np.unique(schedule.channel, return_inverse=True)
     names = ["within" if channel == MEMORY else "between" for channel in channels]

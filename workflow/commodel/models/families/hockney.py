@@ -13,10 +13,11 @@ prediction has the validity `overlap not modelled` if waiting ports take 10 % of
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.evaluation.values import evaluate
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import fit_piecewise, make_curve
@@ -55,15 +56,15 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, curves=(evidence,))
 
 
-def predict(schedule: Schedule, values: Values, port_held: bool = True) -> Array:
-    """Return the finish times of all ranks. `port_held`: a port is busy for α too, not only for the bytes."""
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    message = values.at("alpha", schedule.bytes) + values.at("beta", schedule.bytes) * schedule.bytes
+    return Costs(wire=message, gap_out=message, gap_in=message)
 
-    def costs(part: Schedule, values: Values) -> Costs:
-        bytes = values.at("beta", part.bytes) * part.bytes
-        message = values.at("alpha", part.bytes) + bytes
-        return Costs(wire=message, gap_out=message if port_held else bytes, gap_in=message if port_held else bytes)
 
-    return replay_by_class(schedule, values, costs)
+def find_costs_with_free_ports(schedule: Schedule, values: Values) -> Costs:
+    """Return the costs if a port is busy for the bytes only, not for α."""
+    bytes = values.at("beta", schedule.bytes) * schedule.bytes
+    return replace(find_costs(schedule, values), gap_out=bytes, gap_in=bytes)
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
@@ -72,7 +73,8 @@ def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
     if not values.classes:
         return ""
     with_held_ports, with_free_ports = (
-        np.ravel(schedule.cost(predict(schedule, values, port_held))) for port_held in (True, False)
+        np.ravel(schedule.cost(predict_by_replay(costs)(schedule, values)))
+        for costs in (find_costs, find_costs_with_free_ports)
     )
     waiting = (1 - with_free_ports / np.maximum(with_held_ports, MIN_DIVISOR)).tolist()
     return [
@@ -94,7 +96,7 @@ FAMILY = Family(
     ),
     probes=("pingpong", "work"),
     fit=fit,
-    predict=predict,
+    predict=predict_by_replay(find_costs),
     independent=True,
     by_class=EVERYWHERE,
     initial_values={"alpha.a": 1e-5, "beta.a": 1e-9},

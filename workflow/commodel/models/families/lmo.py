@@ -10,7 +10,7 @@ arrives while the first is received, as in a replay.)
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.evaluation.values import Pairs
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.observed import select_common
@@ -59,18 +59,13 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, sizes, unknown=unknown, curves=tuple(curves), settings=observed.placement)
 
 
-def predict(schedule: Schedule, values: Values) -> Array:
-    types = values.settings.get("types")
-
-    def costs(part: Schedule, values: Values) -> Costs:
-        pairs, m = Pairs(part, types), part.bytes
-        return Costs(
-            send=pairs.of_sender(values, "C") + pairs.of_sender(values, "t") * m,
-            receive=pairs.of_receiver(values, "C") + pairs.of_receiver(values, "t") * m,
-            wire=pairs.of_pair(values, "L") + pairs.of_pair(values, "invbeta") * m,
-        )
-
-    return replay_by_class(schedule, values, costs, types)
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    pairs, m = Pairs(schedule, values.settings.get("types")), schedule.bytes
+    return Costs(
+        send=pairs.of_sender(values, "C") + pairs.of_sender(values, "t") * m,
+        receive=pairs.of_receiver(values, "C") + pairs.of_receiver(values, "t") * m,
+        wire=pairs.of_pair(values, "L") + pairs.of_pair(values, "invbeta") * m,
+    )
 
 
 FAMILY = Family(
@@ -88,7 +83,7 @@ FAMILY = Family(
     ),
     probes=("triplet", "prtt", "pairprtt", "work"),
     fit=fit,
-    predict=predict,
+    predict=predict_by_replay(find_costs, by_type=True),
     independent=True,
     by_class=BETWEEN,
     initial_values={"C": 1e-6, "t": 1e-10, "L": 1e-5, "invbeta": 1e-9},

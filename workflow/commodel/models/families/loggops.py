@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from commodel.models.evaluation import simulator
-from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import fit_line, fit_mean, make_curve
 from commodel.models.fitting.round_trips import NEVER, collect_round_trips, find_last_before_jump, fit_network
@@ -90,18 +90,19 @@ def predict(schedule: Schedule, values: Values) -> Array:
     if values.settings.get("convention") == "loggopsim":
         return simulator.finish_times(schedule, values)
 
-    def costs(part: Schedule, values: Values) -> Costs:
-        L, o = values["L"], values["o"]
-        S = values.numbers.get("S", NEVER)
-        body = np.maximum(part.bytes - 1, 0)
-        busy, travel = o + body * values["O"], body * values["G"]
-        gap = values["g"] + travel
-        eager = Costs(send=busy, receive=busy, wire=L + travel, gap_out=gap, gap_in=gap)
-        if not np.any(part.bytes > S):
-            return eager
-        return replace(eager, request=np.where(part.bytes > S, L, np.nan), grant=o + L + o)
+    return predict_by_replay(find_costs)(schedule, values)
 
-    return replay_by_class(schedule, values, costs)
+
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    L, o = values["L"], values["o"]
+    is_rendezvous = schedule.bytes > values.numbers.get("S", NEVER)
+    body = np.maximum(schedule.bytes - 1, 0)
+    busy, travel = o + body * values["O"], body * values["G"]
+    gap = values["g"] + travel
+    eager = Costs(send=busy, receive=busy, wire=L + travel, gap_out=gap, gap_in=gap)
+    if not is_rendezvous.any():
+        return eager
+    return replace(eager, request=np.where(is_rendezvous, L, np.nan), grant=o + L + o)
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str:
