@@ -476,6 +476,15 @@ class Rotation:
         return Orbits(number, length, rotations)
 
 
+def find_orbits(group: np.ndarray, rotation: Rotation | None) -> Orbits:
+    """Return the orbits of groups; without a rotation, each group is one. `group` holds the group number of each
+    node."""
+    if rotation is not None:
+        return rotation.orbits(group)
+    number = np.arange(int(group.max(initial=0)) + 1)
+    return Orbits(number, np.ones_like(number), np.zeros_like(number))
+
+
 @dataclass(frozen=True, eq=False)
 class Representatives:
     """The messages of ranks 0 to g − 1, to whom all other ranks are equivalent by symmetry."""

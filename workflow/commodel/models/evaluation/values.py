@@ -263,10 +263,10 @@ class Values:
         if name not in self.classes:
             return self
         if name not in self._of_classes:
-            own = {short: text for text in self.numbers if (short := remove_class(text, name))}
-            functions = {parse_key(short).function for short, text in own.items() if parse_key(text).part != name}
+            in_class = {short: text for text in self.numbers if (short := remove_class(text, name))}
+            functions = {parse_key(short).function for short, text in in_class.items() if parse_key(text).part != name}
             shared = {text: rows for text, rows in self.numbers.items() if parse_key(text).function not in functions}
-            numbers = shared | {short: self.numbers[text] for short, text in own.items()}
+            numbers = shared | {short: self.numbers[text] for short, text in in_class.items()}
             forms = {short: form for text, form in self.forms.items() if (short := remove_class(text, name))}
             self._of_classes[name] = replace(self, numbers=numbers, forms={**self.forms, **forms})
         return self._of_classes[name]
@@ -306,8 +306,10 @@ class Pairs:
         used, self.pair = np.unique(codes, return_inverse=True)
         receivers = [*self.types, SAME_NODE]
         self.pairs = [
-            Pair(self.types[one], receivers[two], names[far])
-            for one, two, far in zip(*np.unravel_index(used, (count, count + 1, len(names))), strict=True)
+            Pair(self.types[sender], receivers[receiver], names[distance_class])
+            for sender, receiver, distance_class in zip(
+                *np.unravel_index(used, (count, count + 1, len(names))), strict=True
+            )
         ]
 
     def of_pair(self, values: Values, name: str) -> Array:
@@ -385,8 +387,8 @@ class Classes:
     @classmethod
     def of(cls, schedule: Schedule, levels: Hierarchy) -> "Classes":
         distances = levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])
-        every = {distance: np.flatnonzero(distances == distance) for distance in range(len(levels.names))}
-        return cls(distances, {distance: rows for distance, rows in every.items() if len(rows)}, levels)
+        occurring = np.unique(distances).tolist()
+        return cls(distances, {distance: np.flatnonzero(distances == distance) for distance in occurring}, levels)
 
     def column(self, name: str, bytes: np.ndarray, values: Values) -> Array:
         """Return a function of every message's class: (draws, rows), or (sizes, draws, rows).
@@ -403,8 +405,3 @@ class Classes:
                 raise UserError(f"not probed: ranks in {self.levels.crossed(distance)}")
             column[..., rows] = values.at_or_last(function, bytes[..., rows])
         return column
-
-
-def evaluate_by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy) -> Array:
-    """Return a function of each message's distance class, at the sizes of a schedule: see `Classes.column`."""
-    return Classes.of(schedule, levels).column(name, schedule.bytes, values)
