@@ -25,7 +25,7 @@ def fit(observed: Observed) -> Fitted:
     values, curves = {}, []
     by_type: dict[str, tuple[Array, Array]] = {}  # C and t by type of node
     for pair in dict.fromkeys(triplets["pair"]):
-        by_count = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
+        by_count = (triplets.where(pair=pair, n=n) for n in (1, 2))
         one, two = select_common("bytes", *by_count)
         node_type, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
         C, t = by_type[node_type] = fit_line(size, second, 1 / one.seconds[0] ** 2)

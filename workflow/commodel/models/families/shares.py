@@ -205,7 +205,7 @@ def _count_links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Ar
         }
         if samples and level != NODE:
             size = max(samples)
-            single = trips_by_class[next_class].parts(np.array([float(size)]))[1][0, 0] / size
+            single = trips_by_class[next_class].byte_seconds(size)[0] / size
             if 2 * single > 3 * samples[size] > 0:
                 links[level] = round(single / samples[size])
     return links

@@ -79,7 +79,7 @@ def fit(observed: Observed) -> Fitted:
     for name in dict.fromkeys(rings["pair"]):
         pair = Pair.parse(name)
         channel, share = (MEMORY, 2) if pair.within else (NETWORK, 1)
-        times = group_by_concurrency(observed, rings.pick(rings["pair"] == name), pair)
+        times = group_by_concurrency(observed, rings.where(pair=name), pair)
         sizes = times[min(times)]["bytes"]
         overhead, transfers = (
             make_key(f"{letter}_{channel}", pair.type_or_pair if observed.types else "") for letter in "oL"

@@ -27,7 +27,7 @@ from commodel.units import format_seconds
 def group_by_concurrency(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
     """Return the cases by τ, the number of concurrent transfers, at the sizes that were measured at all τ. All ranks of
     a ring send at once, on one node or on two nodes."""
-    levels = {procs: rings.pick(rings["procs"] == procs) for procs in set(rings["procs"].tolist())}
+    levels = {procs: rings.where(procs=procs) for procs in set(rings["procs"].tolist())}
     if single := _select_single_transfers(observed, pair):
         levels[1] = single
     levels = dict(sorted(levels.items()))

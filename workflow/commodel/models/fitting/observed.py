@@ -45,6 +45,13 @@ class Cases:
         columns = {name: column[chosen] for name, column in self.columns.items()}
         return Cases(columns, self.seconds[:, chosen])
 
+    def where(self, **settings: object) -> "Cases":
+        """Return the cases with these settings."""
+        chosen = np.ones(len(self), dtype=bool)
+        for name, value in settings.items():
+            chosen &= self[name] == value
+        return self.pick(chosen)
+
 
 def select_common(column: str, *tables: Cases) -> tuple[Cases, ...]:
     """Return the cases of each table whose value of the column occurs in all tables, in equal order, so that tables can

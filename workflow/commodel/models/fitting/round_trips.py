@@ -246,6 +246,10 @@ class HalfTrip:
     def at(self, bytes: Array) -> Array:
         return sum(self.parts(bytes))
 
+    def byte_seconds(self, size: int) -> Array:
+        """Return the time of the bytes of a message, in every draw."""
+        return self.parts(np.array([float(size)]))[1][:, 0]
+
     def name_values(self, distance_class: str, overheads: Array) -> tuple[dict[str, Array], dict[str, str]]:
         """Return the values of a distance class, L without the overheads, and the forms of its functions."""
         values = {}
