@@ -41,9 +41,8 @@ def predict(schedule: Schedule, values: Values) -> Array:
     if too_long and _is_free_of_contention(schedule, lines, values):
         return _predict_by_rounds(schedule, values, lines, contention_free=True)
     if representatives := _find_representatives(schedule, lines):
-        return representatives.finish(
-            _TimeOrderReplay(representatives.sent, values, levels, representatives).finish(representatives.replayed)
-        )
+        pattern_replay = _TimeOrderReplay(representatives.sent, values, levels, representatives)
+        return representatives.repeat_for_all(pattern_replay.predict(representatives.replayed))
     if _fits_in_pieces(schedule, lines, values):
         return predict_in_pieces(schedule, values, levels)
     if too_long:
@@ -94,7 +93,7 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
     pieces = cut_into_pieces(schedule)
     largest = max(piece.messages for piece in pieces)
 
-    def finish(values: Values) -> Array:
+    def predict_draw(values: Values) -> Array:
         def load_piece(number: int) -> tuple[Program, Traffic]:
             report_step(f"piece {number + 1} of {len(pieces)}")
             piece = pieces[number].expand(schedule.node)
@@ -105,7 +104,7 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
     draws = []
     for draw in range(values.lead[0]):
         with report_within(f"draw {draw + 1} of {values.lead[0]}"):
-            draws.append(finish(values.select_draws(draw, draw + 1)))
+            draws.append(predict_draw(values.select_draws(draw, draw + 1)))
     return np.stack(draws)
 
 
@@ -171,8 +170,8 @@ def predict_in_time_order(schedule: Schedule, values: Values, levels: Hierarchy)
     if schedule.bytes.ndim > 1:
         sizes = range(schedule.sizes)
         stack = (schedule.resize(schedule.bytes[size, 0], schedule.work.bytes[size, 0]) for size in sizes)
-        return np.stack([pattern_replay.finish(one_size) for one_size in stack])
-    return pattern_replay.finish(schedule)
+        return np.stack([pattern_replay.predict(one_size) for one_size in stack])
+    return pattern_replay.predict(schedule)
 
 
 class _TimeOrderReplay:
@@ -195,7 +194,7 @@ class _TimeOrderReplay:
         self.pair, self.is_whole = representatives and representatives.pair, not (representatives or part)
         self.programs: dict[bytes, Program] = {}
 
-    def finish(self, schedule: Schedule) -> Array:
+    def predict(self, schedule: Schedule) -> Array:
         """Return the finish times at one size, of all draws. With very many messages, one draw at a time is in
         memory."""
         draws, draws_per_part = self.values.lead[0], max(MAX_COSTS_AT_ONCE // max(len(schedule.src), 1), 1)

@@ -14,7 +14,7 @@ counts as one to rank t mod g, and links that the rotation maps to each other ar
 returns one step of each kind for models that add up steps. `cut_into_pieces` cuts rounds that would not fit into
 memory.
 
-    >>> Rotation(np.repeat(np.arange(3), 2), 2).orbits(np.array([0, 0, 1, 1, 2, 2])).length  # nodes of ranks 0 to 5
+    >>> Rotation(np.repeat(np.arange(3), 2), 2).find_orbits(np.array([0, 0, 1, 1, 2, 2])).length  # nodes of 6 ranks
     array([3, 3, 3])
 """
 
@@ -459,7 +459,7 @@ class Rotation:
     def __init__(self, node: np.ndarray, period: int) -> None:
         self.node, self.period, self.rotations = node, period, len(node) // period
 
-    def orbits(self, group: np.ndarray) -> Orbits:
+    def find_orbits(self, group: np.ndarray) -> Orbits:
         """Return the orbits of groups; `group` holds the group number of each node."""
         ranks_group = group[self.node]
         following = np.full(int(group.max(initial=0)) + 1, -1)
@@ -480,7 +480,7 @@ def find_orbits(group: np.ndarray, rotation: Rotation | None) -> Orbits:
     """Return the orbits of groups; without a rotation, each group is one. `group` holds the group number of each
     node."""
     if rotation is not None:
-        return rotation.orbits(group)
+        return rotation.find_orbits(group)
     number = np.arange(int(group.max(initial=0)) + 1)
     return Orbits(number, np.ones_like(number), np.zeros_like(number))
 
@@ -494,7 +494,7 @@ class Representatives:
     pair: np.ndarray  # of every message a number for its two ranks
     rotation: Rotation
 
-    def finish(self, finish: np.ndarray) -> np.ndarray:
+    def repeat_for_all(self, finish: np.ndarray) -> np.ndarray:
         """Return the finish times of all ranks from those of the representatives."""
         return np.tile(finish, self.rotation.rotations)
 

@@ -27,13 +27,12 @@ trees, a change of costs by less than a millionth selects one of them.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from ctypes import CFUNCTYPE, Structure, c_int
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -49,6 +48,7 @@ from commodel.models.evaluation.native_library import (
     make_pointer_fields,
 )
 from commodel.models.evaluation.repeated_rounds import Batch, State, find_representative_ranks, place_rounds
+from commodel.models.evaluation.shared_lines import Sharing
 from commodel.models.evaluation.values import Values, list_distance_classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import CompactSchedule, Rounds
@@ -56,10 +56,8 @@ from commodel.patterns.schedule import Groups, Schedule, Step, argsort_stably
 
 # Factors of the costs of messages, and of work.
 _FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
-TIE_BREAK, DERIVATIVE_STEP = (
-    1e-6,
-    1e-9,
-)  # relative changes of a cost: to select one of equal paths, and for a derivative
+# Relative changes of a cost: to select one of equal paths, and for a derivative.
+TIE_BREAK, DERIVATIVE_STEP = 1e-6, 1e-9
 MIN_CONTRIBUTION = 1e-3  # relative to the mean contribution; smaller ones are rounding errors
 
 
@@ -94,16 +92,6 @@ def scale_costs(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
     return type(costs)(*scaled), work_seconds * work
 
 
-class Shared(Protocol):
-    """Times at which messages leave shared links. The replay calls the methods step by step."""
-
-    def rows(self, step: Step) -> Iterable[np.ndarray]:
-        """Yield the messages that begin in a step, in groups that begin at the same time."""
-
-    def ends(self, rows: np.ndarray, start: Array) -> Array:
-        """Return the times at which messages leave the shared links, from the times at which they begin."""
-
-
 @dataclass(frozen=True)
 class Costs:
     """Seconds per message; numbers, or arrays that broadcast over (draws, rows), or (sizes, draws, rows)."""
@@ -115,7 +103,7 @@ class Costs:
     gap_in: Array | float = 0.0
     request: Array | None = None  # travel time of a rendezvous request; NaN for an eager message. None: all are eager
     grant: Array | None = None  # from the arrival of the request until the data may leave
-    shared: Callable[[Schedule], Shared] | None = None  # the links that messages share, before `wire`
+    shared: Callable[[Schedule], Sharing] | None = None  # the lines that messages share, before `wire`
 
 
 def replay(
@@ -276,13 +264,12 @@ def replay_steps(
 
     def share() -> int:
         try:
-            for rows_at_once in shared.rows(next(steps)):
-                delivered[..., rows_at_once] = shared.ends(rows_at_once, departures[..., rows_at_once])
-                if has_requests:  # a rendezvous sender waits until its message is delivered
-                    requests = np.broadcast_to(costs.request, departures.shape)[..., rows_at_once]
-                    departures[..., rows_at_once] = np.where(
-                        np.isnan(requests), departures[..., rows_at_once], delivered[..., rows_at_once]
-                    )
+            rows = shared.find_beginning(next(steps))
+            begin = departures[..., rows]
+            end = delivered[..., rows] = shared.find_ends(rows, begin)
+            if has_requests:  # a rendezvous sender waits until its message is delivered
+                requests = np.broadcast_to(costs.request, departures.shape)[..., rows]
+                departures[..., rows] = np.where(np.isnan(requests), begin, end)
         except Exception as error:  # an exception must not pass through C
             failures.append(error)
             return -1

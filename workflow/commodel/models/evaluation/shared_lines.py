@@ -419,16 +419,14 @@ class Sharing:
     rendezvous: np.ndarray
     uses: Sequence[LineUse]
 
-    def rows(self, step: Step) -> Iterator[np.ndarray]:
-        """Yield the messages that begin in a step: eager ones when they are posted, rendezvous ones when the receive is
-        posted as well."""
+    def find_beginning(self, step: Step) -> np.ndarray:
+        """Return the messages that begin in a step: eager ones when they are posted, rendezvous ones when the receive
+        is posted as well."""
         sent = np.arange(step.posted_sends.start, step.posted_sends.stop)
         matched = np.arange(step.matched.start, step.matched.stop) if isinstance(step.matched, slice) else step.matched
-        rows = np.concatenate([sent[~self.rendezvous[sent]], matched[self.rendezvous[matched]]])
-        if len(rows):
-            yield rows
+        return np.concatenate([sent[~self.rendezvous[sent]], matched[self.rendezvous[matched]]])
 
-    def ends(self, rows: np.ndarray, start: Array) -> Array:
+    def find_ends(self, rows: np.ndarray, start: Array) -> Array:
         """Return when the messages `rows` leave their lines, from the times at which they begin."""
         end = start + self.unshared[..., rows]
         for busy, seconds, columns in self.uses:

@@ -49,9 +49,8 @@ class Parameter:
     form: str = ""  # default form of a function
     of: str = ""  # one of PLACES_OF_ARGUMENT
     optional: bool = False  # may be missing; a prediction that needs it raises an error
-    recalibrated: bool = (
-        True  # whether a slower network changes it; False: local work, sizes, times fixed by a protocol
-    )
+    # Whether a slower network changes it; False: local work, sizes, times fixed by a protocol.
+    recalibrated: bool = True
     random: bool = False  # its draws are seeds of simulations, not estimates
 
     @property
@@ -234,12 +233,8 @@ def infer_forms(entry: Family, names: Iterable[str]) -> dict[str, str]:
         parameter = entry.by_name.get(parsed.parameter)
         if parameter and parameter.argument and not parameter.form:
             parts.setdefault(parsed.function, set()).add("sample" if parsed.sample else parsed.part)
-    signs = {
-        "sample": TABLE,
-        "x1": PIECEWISE,
-        "c": "quadratic",
-        "b": "linear",
-    }  # the part that identifies a form, in this order
+    # The part that identifies a form, in this order.
+    signs = {"sample": TABLE, "x1": PIECEWISE, "c": "quadratic", "b": "linear"}
     chosen = {
         function: next((signs[sign] for sign in signs if sign in parts_of_function), "")
         for function, parts_of_function in parts.items()

@@ -101,7 +101,7 @@ def fit(observed: Observed) -> Fitted:
     notes, unknown = {"g": "left at 0: part of o, as in the paper"}, {}
     if values["o.a"][0] < 0:
         notes["o.a"] = "below 0: L contains a cost of each phase, so only L + o is a cost"
-    if not trees.growth_observed:
+    if trees.form == "constant":
         unknown["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
     if trees.C[0] == 0:
         unknown["C"] = "not distinguishable from 0: the levels explain the whole wave"

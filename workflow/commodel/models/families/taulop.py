@@ -135,16 +135,14 @@ def _overlap_work(
     Transmissions are concurrent with the computation. A rank's own overheads come first, and its copies are made before
     anything is sent.
     """
-    work_without_seconds, computed = (
-        replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)),
-        schedule.overlapped_seconds,
-    )
+    without_computation = replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds))
+    computed = schedule.overlapped_seconds
     overheads = [sum_sent_overheads(schedule, size, pairs, values) for size in sizes]
     overheads = np.minimum(np.stack(overheads) if schedule.bytes.ndim > 1 else overheads[0], transmission[..., None])
     finish = np.maximum(transmission[..., None], computed + overheads)
     idle = ~np.isin(np.arange(schedule.ranks), [schedule.src, schedule.dst])
     finish[..., idle] = computed[idle]
-    return finish + _predict_work(replace(schedule, work=work_without_seconds), step_counts, values)[..., None] * ~idle
+    return finish + _predict_work(replace(schedule, work=without_computation), step_counts, values)[..., None] * ~idle
 
 
 @dataclass(frozen=True, eq=False)

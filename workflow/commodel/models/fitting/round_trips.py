@@ -24,16 +24,11 @@ from commodel.models.keys import Pair, make_key, make_sample_key, parse_key
 from commodel.units import format_bytes
 
 BURST_MESSAGES = 16
-TRIP_KINDS = (
-    (1, 0, 0),
-    (BURST_MESSAGES, 0, 0),
-    (BURST_MESSAGES, 1, 0),
-    (1, 0, 1),
-)  # n, delay, late: the round trips of each size
+# n, delay, late: the round trips of each size.
+TRIP_KINDS = (1, 0, 0), (BURST_MESSAGES, 0, 0), (BURST_MESSAGES, 1, 0), (1, 0, 1)
 NO_LATENCY = "not distinguishable from 0: the overheads alone take longer than half a round trip"
-MAX_SHORT_BYTES = (
-    256  # bytes: overheads and latency are those of messages up to this size, in which copying is negligible
-)
+# Bytes: overheads and latency are those of messages up to this size, in which copying is negligible.
+MAX_SHORT_BYTES = 256
 NEVER = np.inf  # bytes: no message uses rendezvous
 MAX_TRIP_ERROR = 0.1  # of a one-way time, above which the fit has a note
 
@@ -147,7 +142,7 @@ def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Ne
 
 
 def find_last_before_jump(size: Array, time: Array, min_jump: float) -> float:
-    """Return the last size before the time jumps by `least`, at that size and at the next one; NEVER if it does not.
+    """Return the last size before the time jumps by `min_jump`, at that size and at the next one; NEVER if it does not.
 
     A change of slope is no jump, since it is small at one of the two sizes.
     """
@@ -205,11 +200,8 @@ class HalfTrip:
         noise = (times[1:] / scale).var(axis=0) if len(times) > 1 else np.zeros(len(sizes))
         line_errors = ((lines.at(sizes)[0] - times[0]) / scale) ** 2 - noise
         interpolation_errors = (_compute_interpolation_errors(sizes, times[0]) / scale[1:-1]) ** 2 - noise[1:-1]
-        return (
-            lines
-            if np.mean(line_errors) <= max(MAX_LINE_ERROR**2, np.mean(interpolation_errors) / 4)
-            else cls.by_samples(sizes, times)
-        )
+        lines_suffice = np.mean(line_errors) <= max(MAX_LINE_ERROR**2, np.mean(interpolation_errors) / 4)
+        return lines if lines_suffice else cls.by_samples(sizes, times)
 
     @classmethod
     def by_lines(cls, form: str, line: Mapping[str, Array]) -> "HalfTrip":
