@@ -325,12 +325,14 @@ class Lines:
                     space = make_key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
                     ends = src[rows], dst[rows]
-                    line_set = LineSet.of((name, space), rows, groupings, ends, links_each, rotation)
-                    if kind in ("out", "in") and (factor := self.factors.get(level)) is not None:
-                        line_set = line_set.scale_lines(
-                            [factor[grouping.first.of_messages(ends)] for grouping in groupings]
-                        )
-                    yield line_set
+                    passed = [grouping.find_passed(ends, rotation) for grouping in groupings]
+                    line, scales = np.stack([each.line for each in passed]), [each.represented for each in passed]
+                    factors = []
+                    if kind in ("out", "in") and (of_groups := self.factors.get(level)) is not None:
+                        factors = [of_groups[grouping.first.of_messages(ends)] for grouping in groupings]
+                        scales = [factor * count for factor, count in zip(factors, scales, strict=True)]
+                    count, opposite = passed[0].count, passed[0].opposite
+                    yield LineSet(name, rows, line, count, links_each, scales, space, opposite, factors)
 
 
 def _number_spaces(kinds: Iterable["LineSet"]) -> tuple[dict[str, int], int]:
@@ -355,12 +357,7 @@ class LineSet:
     scales: Sequence[np.ndarray]  # factors of the seconds on each of `line`: messages represented × factor of the line
     space: str  # numbering space, which two kinds may share
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction
-    factors: Sequence[np.ndarray] = ()  # how many times as slow as c each of `line` is; none: all are equal
-
-    def scale_lines(self, factors: Sequence[np.ndarray]) -> "LineSet":
-        """Return the same lines with a factor for each of a message's lines."""
-        scales = [factor * count for factor, count in zip(factors, self.scales, strict=True)]
-        return replace(self, scales=scales, factors=factors)
+    factors: Sequence[np.ndarray]  # how many times as slow as c each of `line` is; none: all are equal
 
     def find_seconds(self, bytes: np.ndarray, values: Values) -> Array:
         """Return the seconds that each of these messages occupies a line without factors and other messages."""
@@ -371,23 +368,6 @@ class LineSet:
         """Return the same on the slowest of a message's lines."""
         seconds = self.find_seconds(bytes, values)
         return seconds * np.max(self.factors, axis=0) if self.factors else seconds
-
-    @classmethod
-    def of(
-        cls,
-        names: tuple[str, str],
-        rows: np.ndarray,
-        groupings: Sequence[LineGrouping],
-        nodes: tuple[np.ndarray, np.ndarray],
-        links: int,
-        rotation: Rotation | None,
-    ) -> "LineSet":
-        passed = [grouping.find_passed(nodes, rotation) for grouping in groupings]
-        lines, represented = (
-            np.stack([numbered.line for numbered in passed]),
-            [numbered.represented for numbered in passed],
-        )
-        return cls(names[0], rows, lines, passed[0].count, links, represented, names[1], passed[0].opposite)
 
 
 @dataclass(frozen=True, eq=False)

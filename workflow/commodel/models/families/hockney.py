@@ -18,10 +18,10 @@ from dataclasses import replace
 import numpy as np
 
 from commodel.models.evaluation.replay import Costs, predict_by_replay
-from commodel.models.evaluation.values import evaluate
+from commodel.models.evaluation.values import PIECEWISE, evaluate
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
-from commodel.models.fitting.regression import fit_piecewise, make_curve
-from commodel.models.keys import make_key, parse_key
+from commodel.models.fitting.regression import CHANGE_NOTE, fit_piecewise, make_curve
+from commodel.models.keys import parse_key
 from commodel.models.probes import EVERYWHERE
 
 MIN_REPORTED_WAITING = 0.1  # share of a predicted time in which ports wait, from which it is reported
@@ -35,14 +35,12 @@ def fit(observed: Observed) -> Fitted:
     values, notes = {}, {}
     edges = [parse_key(name).part[1:] for name in line if parse_key(name).part.startswith("x")]
     for number in ("", *edges):
-        values[make_key("alpha", f"a{number}")] = line[make_key("T", f"a{number}")]
-        values[make_key("beta", f"a{number}")] = line[make_key("T", f"b{number}")]
+        values |= {f"alpha.a{number}": line[f"T.a{number}"], f"beta.a{number}": line[f"T.b{number}"]}
         if number:
-            edge = make_key("alpha", f"x{number}")
-            values[edge] = values[make_key("beta", f"x{number}")] = line[make_key("T", f"x{number}")]
-            notes[edge] = "found in the data; the change lies between this size and the next one probed"
+            values[f"alpha.x{number}"] = values[f"beta.x{number}"] = line[f"T.x{number}"]
+            notes[f"alpha.x{number}"] = CHANGE_NOTE
     pieces = 1 + len(edges)
-    forms = dict.fromkeys(("alpha", "beta"), "piecewise" if pieces > 1 else "constant")
+    forms = dict.fromkeys(("alpha", "beta"), PIECEWISE if pieces > 1 else "constant")
 
     def estimated(form: str, line: Mapping[str, Array]) -> Array:
         return evaluate(form, "T", {name: draws[0] for name, draws in line.items()}, size)

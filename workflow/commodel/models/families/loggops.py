@@ -21,7 +21,7 @@ import numpy as np
 from commodel.models.evaluation import simulator
 from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
-from commodel.models.fitting.regression import fit_line, fit_mean, make_curve
+from commodel.models.fitting.regression import CHANGE_NOTE, fit_line, fit_mean, make_curve
 from commodel.models.fitting.round_trips import NEVER, collect_round_trips, find_last_before_jump, fit_network
 from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
@@ -70,7 +70,7 @@ def fit(observed: Observed) -> Fitted:
     notes, missing = dict(in_network.notes), {}
     if has_rendezvous:
         values["S"] = np.full(len(L), S)
-        notes["S"] = "found in the data; the change lies between this size and the next one probed"
+        notes["S"] = CHANGE_NOTE
     else:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
     if error_text := trips.describe_error(one_way):

@@ -62,7 +62,7 @@ from commodel.models.fitting.link_capacities import (
     is_slower,
     select_fastest_ports,
 )
-from commodel.models.fitting.regression import make_curve
+from commodel.models.fitting.regression import CHANGE_NOTE, make_curve
 from commodel.models.fitting.round_trips import NEVER, HalfTrip, collect_round_trips, fit_growing_overheads
 from commodel.models.keys import make_key, parse_key
 from commodel.parameters import Curve
@@ -129,8 +129,8 @@ def fit(observed: Observed) -> Fitted:
     partial.add(shared)
     partial.add(*fit_local_work(observed))
     notes, missing = {}, {}
-    S = find_largest_eager(observed, trips_by_class)
-    S = find_protocol_change(trips.size, trips.overheads[0]) if S is None else S
+    if (S := find_largest_eager(observed, trips_by_class)) is None:
+        S = find_protocol_change(trips.size, trips.overheads[0])
     if S == NEVER:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
     values_by_limit = {limit: partial.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
@@ -138,7 +138,7 @@ def fit(observed: Observed) -> Fitted:
     for name, limit in {"S": S, "E": E if E < S else NEVER}.items():
         if limit < NEVER:
             partial.values[name] = np.full(len(o_s), limit)
-            notes[name] = "found in the data; the change lies between this size and the next one probed"
+            notes[name] = CHANGE_NOTE
     sent_estimate = partial.estimate()
     orders = {
         order: replace(sent_estimate, settings={**partial.settings, "order": order}) for order in SETTINGS["order"]
@@ -162,25 +162,17 @@ def fit(observed: Observed) -> Fitted:
         if [is_slowed for _, is_slowed in distinguish_ways(observed, "against", distinguished, predict)] == [True]:
             partial.values["back"] = opposite_share
     missing |= _explain_missing(partial.values)
-    size_range = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
-    return Fitted(
-        partial.values,
-        size_range,
-        partial.forms,
-        notes,
-        {},
-        tuple(_list_curves(halves, trips_by_class)),
-        partial.settings,
-        missing,
-    )
+    sizes, curves = np.concatenate([size for size, _ in halves.values()]), tuple(_list_curves(halves, trips_by_class))
+    size_range = sizes.min(), sizes.max()
+    return Fitted(partial.values, size_range, partial.forms, notes, {}, curves, partial.settings, missing)
 
 
 def _explain_missing(values: Collection[str]) -> dict[str, str]:
     """Return why parameters of capacities are missing."""
     fitted = {parse_key(name).parameter for name in values}
     kinds = [f"c_{kind}" for kind in ("out", "pair", "all", "inside")]
-    missing = {name: "no probe was slowed down by it" for name in kinds if name not in fitted}
-    return missing | ({} if "c_in" in fitted else {"c_in": "as c_out"})
+    reasons = {**dict.fromkeys(kinds, "no probe was slowed down by it"), "c_in": "as c_out"}
+    return {name: reason for name, reason in reasons.items() if name not in fitted}
 
 
 def _list_curves(halves: Mapping[str, tuple[Array, Array]], trips_by_class: Mapping[str, HalfTrip]) -> Iterator[Curve]:

@@ -10,7 +10,7 @@ import numpy as np
 from commodel.models import Array
 from commodel.models.evaluation.values import PIECEWISE, TABLE
 from commodel.models.fitting.observed import Cases, Observed, select_common
-from commodel.models.fitting.regression import make_sample_values
+from commodel.models.fitting.regression import CHANGE_NOTE, make_sample_values
 from commodel.models.fitting.round_trips import (
     MAX_SHORT_BYTES,
     find_last_before_jump,
@@ -73,13 +73,9 @@ def fit_overhead_by_size(name: str, sizes: Array, single: Array) -> tuple[Array,
         return empty, "constant", {make_key(name, "a"): empty[:, 0]}, {}
     rendezvous = measure_jump(sizes, single, last)
     higher = empty[:, 0] + rendezvous
-    parts = {
-        make_key(name, "a"): empty[:, 0],
-        make_key(name, "x1"): np.full(len(empty), last),
-        make_key(name, "a1"): higher,
-    }
-    notes = {make_key(name, "a1"): f"time of a rendezvous message: {format_seconds(rendezvous[0])} more"}
-    notes[make_key(name, "x1")] = "found in the data; the change lies between this size and the next one probed"
+    a, x1, a1 = (make_key(name, part) for part in ("a", "x1", "a1"))
+    parts = {a: empty[:, 0], x1: np.full(len(empty), last), a1: higher}
+    notes = {a1: f"time of a rendezvous message: {format_seconds(rendezvous[0])} more", x1: CHANGE_NOTE}
     return np.where(sizes > last, higher[:, None], empty), PIECEWISE, parts, notes
 
 

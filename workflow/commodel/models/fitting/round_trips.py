@@ -63,9 +63,9 @@ class RoundTrips:
         """Return a text with the largest error of a model's one-way times; empty if it is small."""
         errors = one_way / self.one_way[0] - 1
         worst = np.abs(errors).argmax()
-        size_text = format_bytes(int(self.size[worst]))
-        share = f"{100 * errors[worst]:+.0f} %"
-        return f"half a round trip is missed by {share} at {size_text}" if abs(errors[worst]) > MAX_TRIP_ERROR else ""
+        if abs(errors[worst]) <= MAX_TRIP_ERROR:
+            return ""
+        return f"half a round trip is missed by {100 * errors[worst]:+.0f} % at {format_bytes(int(self.size[worst]))}"
 
 
 def list_pair_probes(observed: Observed) -> dict[Pair, str]:
@@ -275,11 +275,8 @@ def fit_growing_overheads(trips: RoundTrips, largest_eager: float) -> dict[str, 
     }
     if not (sum(growth.values())[0] > MIN_GROWTH * trips.one_way[0, eager]).any():
         return {}
-    return {
-        text: draws
-        for name in growth
-        for text, draws in make_sample_values(name, trips.size[eager].astype(int), growth[name]).items()
-    }
+    sizes = trips.size[eager].astype(int)
+    return {text: draws for name in growth for text, draws in make_sample_values(name, sizes, growth[name]).items()}
 
 
 def describe_shared_nodes(cases: Cases) -> str:
