@@ -102,8 +102,8 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
         return replay_parts(load_piece, len(pieces), largest, schedule.ranks)
 
     draws = []
-    for draw in range(values.lead[0]):
-        with report_within(f"draw {draw + 1} of {values.lead[0]}"):
+    for draw in range(values.draw_shape[0]):
+        with report_within(f"draw {draw + 1} of {values.draw_shape[0]}"):
             draws.append(predict_draw(values.select_draws(draw, draw + 1)))
     return np.stack(draws)
 
@@ -197,7 +197,7 @@ class _TimeOrderReplay:
     def predict(self, schedule: Schedule) -> Array:
         """Return the finish times at one size, of all draws. With very many messages, one draw at a time is in
         memory."""
-        draws, draws_per_part = self.values.lead[0], max(MAX_COSTS_AT_ONCE // max(len(schedule.src), 1), 1)
+        draws, draws_per_part = self.values.draw_shape[0], max(MAX_COSTS_AT_ONCE // max(len(schedule.src), 1), 1)
         parts = (self.values.select_draws(first, first + draws_per_part) for first in range(0, draws, draws_per_part))
         parts = parts if draws_per_part < draws else [self.values]
         return np.stack([replay_in_time(*prepared) for part in parts for prepared in self.prepare(schedule, part)])
@@ -206,10 +206,10 @@ class _TimeOrderReplay:
         """Yield for each draw the operations of all ranks and their costs."""
         defaults = {"S": np.inf, "E": np.inf, "back": 0.0}
         numbers = (values.numbers.get(name, default) for name, default in defaults.items())
-        S, E, opposite_share = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
+        S, E, opposite_share = (np.broadcast_to(number, (*values.draw_shape, 1))[:, 0] for number in numbers)
         copying = copy_seconds_between_nodes(schedule.bytes, self.classes.distance > 0, values)
         ends = (values[name] + seconds for name, seconds in zip(("o_s", "o_r"), copying, strict=True))
-        send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
+        send, receive = (np.broadcast_to(column, (*values.draw_shape, len(schedule.src))) for column in ends)
         wire = find_latency(schedule, values, self.classes)
         weights = find_weights(schedule, values, self.classes)
         byte_time = self.classes.column("G", schedule.bytes, values)
@@ -220,8 +220,8 @@ class _TimeOrderReplay:
             byte_time * schedule.bytes,
             self.passed_lines.find_line_seconds(schedule.bytes, values),
         )
-        work = np.broadcast_to(compute_work_seconds(schedule, values), (*values.lead, len(schedule.work.step)))
-        for draw in range(values.lead[0]):
+        work = np.broadcast_to(compute_work_seconds(schedule, values), (*values.draw_shape, len(schedule.work.step)))
+        for draw in range(values.draw_shape[0]):
             sender_waits = schedule.bytes > S[draw]
             # E = 0: even empty messages use rendezvous.
             rendezvous = sender_waits | (schedule.bytes > E[draw]) | (E[draw] == 0)

@@ -152,7 +152,7 @@ class PlacedRounds:
 
     def __init__(self, rounds: Rounds, node: np.ndarray, types: np.ndarray, levels: Hierarchy = FLAT) -> None:
         self.rounds, self.node, self.types = rounds, np.unique(node, return_inverse=True)[1], types
-        self.placed, self.levels = node, levels
+        self.platform_node, self.levels = node, levels
         self.sizes, self.size_of = np.unique(rounds.sizes, return_inverse=True)
         groups = _number_groups(node, levels)
         self.period = (
@@ -162,10 +162,10 @@ class PlacedRounds:
         )
         self._cached: dict[tuple[int, int], list[Batch]] = {}
 
-    def pair(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    def number_pairs(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return a number for each pair of ranks that identifies its node types and its distance class."""
         count = int(self.types.max()) + 1
-        distance = self.levels.distance(self.placed[source], self.placed[target])
+        distance = self.levels.distance(self.platform_node[source], self.platform_node[target])
         return (self.types[source] * count + self.types[target]) * len(self.levels.names) + distance
 
     @cached_property
@@ -177,7 +177,7 @@ class PlacedRounds:
             source, target = (np.concatenate(ranks) for ranks in zip(*ends, strict=True))
         else:
             source, target = self._sample_pairs
-        pairs, first = np.unique(self.pair(source, target), return_index=True)
+        pairs, first = np.unique(self.number_pairs(source, target), return_index=True)
         return pairs, source[first], target[first]
 
     @property
@@ -189,7 +189,7 @@ class PlacedRounds:
         distance class.
         """
         if self.levels.groups:
-            order = np.lexsort([self.node, *self.levels.columns[:, self.placed]])
+            order = np.lexsort([self.node, *self.levels.columns[:, self.platform_node]])
             return order[:-1], order[1:]
         order = np.argsort(self.node, kind="stable")
         shared = np.flatnonzero(self.node[order][1:] == self.node[order][:-1])
@@ -217,34 +217,36 @@ class PlacedRounds:
         bytes, target = np.repeat(self.sizes, len(pairs)), np.tile(target, len(self.sizes))
         work = Work.reduce(np.zeros(kinds, dtype=int), target, bytes) if self.rounds.combines else Work.empty()
         step = np.zeros(kinds, dtype=int)
-        return MessageKinds(self.rounds.ranks, step, np.tile(source, len(self.sizes)), target, bytes, work, self.placed)
+        return MessageKinds(
+            self.rounds.ranks, step, np.tile(source, len(self.sizes)), target, bytes, work, self.platform_node
+        )
 
-    def kinds(self, number: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    def find_kinds(self, number: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the kind of the message of each pair of ranks in a round."""
         pairs, *_ = self.pair_kinds
         size = 0 if len(self.sizes) == 1 else self.size_of[self.rounds.block(number, source)]
         if len(pairs) == 1:
             return size + np.zeros(len(source), dtype=int)
-        return size * len(pairs) + np.searchsorted(pairs, self.pair(source, target))
+        return size * len(pairs) + np.searchsorted(pairs, self.number_pairs(source, target))
 
-    def round(self, number: int, width: int) -> Round:
+    def make_round(self, number: int, width: int) -> Round:
         """Return a round of the first `width` ranks."""
         ranks = np.arange(width)
         target = self.rounds.receiver(number, ranks)
-        kinds, local_target = self.kinds(number, ranks, target), target % width
+        kinds, local_target = self.find_kinds(number, ranks, target), target % width
         source = np.empty(width, dtype=int)
         source[local_target] = ranks
         return Round(source, local_target, kinds, kinds[source])
 
-    def batch(self, numbers: Iterable[int], width: int) -> Batch:
+    def make_batch(self, numbers: Iterable[int], width: int) -> Batch:
         """Return some rounds of the first `width` ranks."""
-        return Batch([self.round(number, width) for number in numbers], self.rounds.combines)
+        return Batch([self.make_round(number, width) for number in numbers], self.rounds.combines)
 
     def iterate_period(self, number: int, width: int) -> Iterable[Batch]:
         """Yield the rounds of one period from `number` on, in batches that fit into memory."""
         end, at_once = number + self.period, max(MAX_CACHED_ENTRIES // width, 1)
         parts = (range(first, min(first + at_once, end)) for first in range(number, end, at_once))
-        batches = (self.batch(numbers, width) for numbers in parts)
+        batches = (self.make_batch(numbers, width) for numbers in parts)
         if self.period > at_once:
             return batches
         if (number, width) not in self._cached:
@@ -267,7 +269,7 @@ class PlacedRounds:
             return {first: len(range(first, rounds.count, period)) for first in range(min(period, rounds.count))}
         firsts: dict[tuple[bytes, bytes], int] = {}
         width = self.period if rounds.equal_sizes else rounds.ranks
-        all_rounds = (self.round(number, width) for number in range(rounds.count))
+        all_rounds = (self.make_round(number, width) for number in range(rounds.count))
         kinds = ((each.sent.tobytes(), each.received.tobytes()) for each in all_rounds)
         return dict(Counter(firsts.setdefault(key, number) for number, key in enumerate(kinds)))
 
@@ -280,7 +282,7 @@ class PlacedRounds:
         while number < rounds.count:
             times = self._count_periods(number, width)
             if times < 3:
-                state = play(state, self.batch([number], width))
+                state = play(state, self.make_batch([number], width))
                 number += 1
                 continue
             rotation = self.period if rounds.relays_blocks else 0
@@ -321,7 +323,7 @@ class PlacedRounds:
         for first in range(0, comparable, at_once := max(MAX_CACHED_ENTRIES // period, 1)):
             number = np.arange(first, min(first + at_once, comparable))[:, None]
             partners, partners_later = (
-                self.pair(ranks, rounds.receiver(rows, ranks)) for rows in (number, number + period)
+                self.number_pairs(ranks, rounds.receiver(rows, ranks)) for rows in (number, number + period)
             )
             differs.append(first + np.flatnonzero((partners != partners_later).any(axis=1)))
         ends, index = np.append(np.concatenate(differs), comparable), np.arange(comparable)

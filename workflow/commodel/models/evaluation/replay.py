@@ -236,9 +236,9 @@ def _make_column(numbers: Array, count: int) -> _Column:
 
 def _make_columns(numbers: Array) -> list[_Column]:
     """Return the columns (second last axis) of an array."""
-    *lead, stride, row = (0, 0, *numbers.strides)[-4:]
-    first, lead = find_address(numbers), [step // 8 for step in lead]
-    return [_Column(first + number * stride, *lead, row // 8) for number in range(numbers.shape[-2])]
+    *strides, stride, row = (0, 0, *numbers.strides)[-4:]
+    first, strides = find_address(numbers), [step // 8 for step in strides]
+    return [_Column(first + number * stride, *strides, row // 8) for number in range(numbers.shape[-2])]
 
 
 def replay_steps(
@@ -254,11 +254,11 @@ def replay_steps(
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
     columns += [costs.request, costs.grant] if has_requests else [0.0, 0.0]
     columns = [np.asarray(column, dtype=float) for column in (*columns, work_seconds)]
-    lead = np.broadcast_shapes(*{column.shape[:-1] for column in columns}, state.shape[:-2])
-    state = np.broadcast_to(state, (*lead, *state.shape[-2:])).copy()
+    leading_shape = np.broadcast_shapes(*{column.shape[:-1] for column in columns}, state.shape[:-2])
+    state = np.broadcast_to(state, (*leading_shape, *state.shape[-2:])).copy()
     shared = costs.shared and costs.shared(schedule)
     # When each message leaves its sender, is posted by its receiver, and leaves the shared links.
-    times = np.empty((*lead, 3, messages.rows) if shared else (2, messages.rows))
+    times = np.empty((*leading_shape, 3, messages.rows) if shared else (2, messages.rows))
     departures, delivered = times[..., 0, :], times[..., -1, :]
     steps, failures = iter(schedule.steps if shared else ()), []
 
@@ -276,7 +276,7 @@ def replay_steps(
         return 0
 
     native = _Replay.from_buffer_copy(messages.native)
-    native.sizes, native.draws = (*[1] * (2 - len(lead)), *lead)
+    native.sizes, native.draws = (*[1] * (2 - len(leading_shape)), *leading_shape)
     native.requests = has_requests
     left_column, ready_column, *delivered_column = _make_columns(times)
     native.columns = (
@@ -337,10 +337,10 @@ def _merge_rows(columns: Sequence[Array | float | None], rows: Sequence[np.ndarr
         return None
     columns = [np.array([np.nan]) if column is None else np.asarray(column) for column in columns]
     count = sum(map(len, rows))
-    lead = np.broadcast_shapes(*(column.shape[:-1] for column in columns))
-    merged = np.empty((*lead, count))
+    leading_shape = np.broadcast_shapes(*(column.shape[:-1] for column in columns))
+    merged = np.empty((*leading_shape, count))
     for column, indices in zip(columns, rows, strict=True):
-        merged[..., indices] = np.broadcast_to(column, (*lead, count))[..., indices]
+        merged[..., indices] = np.broadcast_to(column, (*leading_shape, count))[..., indices]
     return merged
 
 

@@ -212,10 +212,10 @@ def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequen
     """Return for each draw the weight of every message on a shared line: in inverse proportion to the latency of an
     empty message between its nodes, as with TCP's congestion control; None: all are equal."""
     if values.settings.get("sharing") != SHARING_BY_LATENCY:
-        return [None] * values.lead[0]
+        return [None] * values.draw_shape[0]
     latency = np.maximum(find_latency(schedule, values, classes, np.zeros(len(schedule.src))), MIN_LATENCY)
     return np.broadcast_to(
-        latency.min(axis=-1, initial=np.inf, keepdims=True) / latency, (*values.lead, latency.shape[-1])
+        latency.min(axis=-1, initial=np.inf, keepdims=True) / latency, (*values.draw_shape, latency.shape[-1])
     )
 
 
@@ -382,12 +382,12 @@ class PassedLines:
 
     def find_line_seconds(self, bytes: np.ndarray, values: Values) -> Array:
         """Return the seconds that each message occupies each of its lines without other messages: (draws, uses)."""
-        lead = values.lead
-        columns = [np.zeros((*lead, 0))]
+        leading_shape = values.draw_shape
+        columns = [np.zeros((*leading_shape, 0))]
         for kind in self.kinds:
             duration = kind.find_seconds(bytes, values)
             scaled = (scale * duration for scale in kind.scales)
-            columns += [np.broadcast_to(column, (*lead, len(kind.rows))) for column in scaled]
+            columns += [np.broadcast_to(column, (*leading_shape, len(kind.rows))) for column in scaled]
         return np.concatenate(columns, axis=-1)[..., self.order]
 
 

@@ -118,13 +118,13 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
     schedule = schedule.whole
     names = ("L", "o", "g", "G", "O", *(["S"] if "S" in values else []))
     work_seconds = schedule.work_seconds(values["gamma"])
-    lead = np.broadcast_shapes(values.lead, schedule.bytes.shape[:-1], work_seconds.shape[:-1])
+    leading_shape = np.broadcast_shapes(values.draw_shape, schedule.bytes.shape[:-1], work_seconds.shape[:-1])
     groups, count = group_work(schedule)
-    body = np.broadcast_to(np.maximum(schedule.bytes, 1) - 1, (*lead, len(schedule.src)))
-    work_seconds = np.broadcast_to(work_seconds, (*lead, len(groups)))
-    numbers = {name: np.broadcast_to(values[name][..., 0], lead) for name in names}
-    finish, operations = np.empty((*lead, schedule.ranks)), {}
-    for index in np.ndindex(lead):
+    body = np.broadcast_to(np.maximum(schedule.bytes, 1) - 1, (*leading_shape, len(schedule.src)))
+    work_seconds = np.broadcast_to(work_seconds, (*leading_shape, len(groups)))
+    numbers = {name: np.broadcast_to(values[name][..., 0], leading_shape) for name in names}
+    finish, operations = np.empty((*leading_shape, schedule.ranks)), {}
+    for index in np.ndindex(leading_shape):
         work = np.bincount(groups, work_seconds[index], count)
         seconds = {name: float(column[index]) for name, column in numbers.items()}
         times, decimals = Times.of(seconds, seconds.pop("S", NEVER), body[index].astype(np.int64), work)

@@ -16,9 +16,9 @@ Settings of a parameter set select among the readings of the paper (`SETTINGS`, 
 `shared: port`, a channel is a node's memory or one direction of its port, and all messages between two waits are
 concurrent.
 
-    >>> alike, sizes = np.zeros(2, dtype=int), np.array([100, 40])  # both over one channel into one node
-    >>> sums = make_terms(position=alike, channel=alike, target=alike, bytes=sizes, label=alike)
-    >>> [f"{n}‖T({m})" for n, m in zip(sums.count, sums.bytes)]
+    >>> zeros, sizes = np.zeros(2, dtype=int), np.array([100, 40])  # both over one channel into one node
+    >>> terms = make_terms(position=zeros, channel=zeros, target=zeros, bytes=sizes, label=zeros)
+    >>> [f"{n}‖T({m})" for n, m in zip(terms.count, terms.bytes)]
     ['2‖T(40)', '1‖T(60)']
 """
 
@@ -96,20 +96,20 @@ def make_terms(
     new_turn = new_group | _find_changes(turn)
     first = np.flatnonzero(new_turn)
     lengths = np.diff(first, append=len(size))
-    before = np.where(new_turn, 0, np.concatenate([[0], size[:-1]]))
+    transferred = np.where(new_turn, 0, np.concatenate([[0], size[:-1]]))
     concurrent = np.repeat(first + lengths, lengths) - np.arange(len(size))  # how many of the turn are still active
-    remaining = size - before
+    remaining = size - transferred
     has_term = new_turn | (remaining > 0)
     starts = np.cumsum(has_term) - 1  # index of each kept term
     label, labels = _collect_active(label, first, lengths)
     message = np.where(new_turn, np.repeat(size[first + lengths - 1], lengths), -1)
     if separate_rest:
-        before, message = np.zeros_like(size), remaining
+        transferred, message = np.zeros_like(size), remaining
     columns = (
         concurrent[has_term],
         channel[has_term],
         remaining[has_term],
-        before[has_term],
+        transferred[has_term],
         message[has_term],
         label[has_term],
     )
@@ -118,21 +118,19 @@ def make_terms(
 
 
 def join_across_stages(
-    parts: Iterable[Terms], chosen: Iterable[np.ndarray], times: Iterable[int], separate_rest: bool = False
+    stages: Iterable[Terms], longest: Iterable[np.ndarray], times: Iterable[int], separate_rest: bool
 ) -> Terms:
-    """Return A1 applied from stage to stage: the terms of each part's chosen groups, joined if channel and count are
-    equal.
+    """Return A1 applied from stage to stage: the terms of the longest groups, joined if channel and count are equal.
 
-    Each part occurs `times` times. Each channel is one group and one stage, so channels add up: successive
+    Each stage occurs `times` times. Each channel is one group and one stage, so channels add up: successive
     transmissions are not concurrent.
     """
     sizes: dict[tuple, int] = defaultdict(int)
-    for part, groups, occurs in zip(parts, chosen, times, strict=True):
-        ends = np.append(part.group[1:], len(part.bytes))
-        for row in (row for group in groups for row in range(part.group[group], ends[group])):
-            sizes[int(part.channel[row]), -int(part.count[row]), part.labels[part.label[row]]] += occurs * int(
-                part.bytes[row]
-            )
+    for stage, groups, occurs in zip(stages, longest, times, strict=True):
+        ends = np.append(stage.group[1:], len(stage.bytes))
+        for row in (row for group in groups for row in range(stage.group[group], ends[group])):
+            key = int(stage.channel[row]), -int(stage.count[row]), stage.labels[stage.label[row]]
+            sizes[key] += occurs * int(stage.bytes[row])
     labels = sorted({active for _, _, active in sizes})
     columns = [
         (-negative, channel, size, labels.index(active_pairs))
@@ -140,14 +138,14 @@ def join_across_stages(
     ]
     count, channel, size, label = np.array(columns, dtype=int).T
     first = np.flatnonzero(_find_changes(channel))
-    before, message = np.zeros_like(size), size
+    transferred, message = np.zeros_like(size), size
     if not separate_rest:
         lengths = np.diff(first, append=len(size))
-        before_each = np.cumsum(size) - size
-        before = before_each - np.repeat(before_each[first], lengths)
+        sum_before = np.cumsum(size) - size
+        transferred = sum_before - np.repeat(sum_before[first], lengths)
         message = np.full_like(size, -1)
         message[first] = np.add.reduceat(size, first)
-    return Terms(count, channel, size, before, message, label, labels, first, np.arange(len(first)))
+    return Terms(count, channel, size, transferred, message, label, labels, first, np.arange(len(first)))
 
 
 def _collect_active(
@@ -330,7 +328,7 @@ class ProcessorLoads:
             find_value(select_pair_values(values, pair), f"p_{channel}", pair.type_or_pair)
             for channel, pair in zip(channels, pairs, strict=True)
         ]
-        each = np.concatenate([np.broadcast_to(column, (*values.lead, 1)) for column in each], axis=-1)
+        each = np.concatenate([np.broadcast_to(column, (*values.draw_shape, 1)) for column in each], axis=-1)
         return (first + each @ self.further.T).max(axis=-1)
 
 
@@ -355,7 +353,7 @@ def compute_term_seconds(terms: Terms, pairs: list[Pair], values: Values) -> Arr
     """Return the time of each term; of several pairs the slowest counts. Equal terms are computed once."""
     columns = [terms.count, terms.channel, terms.bytes, terms.transferred, terms.message]
     kinds, kind_of = np.unique(np.stack([*columns, terms.label]), axis=1, return_inverse=True)
-    seconds = np.empty((*values.lead, kinds.shape[1]))
+    seconds = np.empty((*values.draw_shape, kinds.shape[1]))
     for number, (count, channel, size, transferred, message, label) in enumerate(kinds.T):
         active = (pairs[pair] for pair in terms.labels[label])
         by_pair = [_compute_pair_seconds(values, channel, pair, size, transferred, count, message) for pair in active]
@@ -369,7 +367,7 @@ def find_overheads(terms: Terms, pairs: list[Pair], values: Values) -> Array:
     seconds = [
         np.max([_compute_overhead(values, channel, pairs[pair], size) for pair in terms.labels[label]], axis=0)
         if size >= 0
-        else np.zeros(values.lead)
+        else np.zeros(values.draw_shape)
         for channel, size, label in columns
     ]
     return np.stack(seconds, axis=-1)
@@ -377,7 +375,7 @@ def find_overheads(terms: Terms, pairs: list[Pair], values: Values) -> Array:
 
 def sum_sent_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
     """Return the overheads of all messages that each rank sends, in seconds."""
-    seconds = np.zeros((*values.lead, schedule.ranks))
+    seconds = np.zeros((*values.draw_shape, schedule.ranks))
     if len(schedule.src):
         np.add.at(seconds, (..., schedule.src), _compute_message_overheads(schedule, bytes, pairs, values))
     return seconds
@@ -432,11 +430,11 @@ def _evaluate_cached(values: Values, name: str, type_or_pair: str | Pair, size: 
     """Return the value of a function at a size and concurrency, cached."""
     cache, cache_key = values.cache, (name, type_or_pair, int(size), count)
     if cache_key not in cache:
-        if len(cache) * values.lead[0] > MAX_CACHED:
+        if len(cache) * values.draw_shape[0] > MAX_CACHED:
             cache.clear()
         local = select_pair_values(values, type_or_pair)
         function = find_value_name(local.functions.__contains__, name, type_or_pair)
-        cache[cache_key] = np.broadcast_to(local.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
+        cache[cache_key] = np.broadcast_to(local.at(function, np.array([size]), count), (*values.draw_shape, 1))[..., 0]
     return cache[cache_key]
 
 

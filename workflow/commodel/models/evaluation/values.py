@@ -281,7 +281,7 @@ class Values:
         return replace(self, numbers=selected)
 
     @cached_property
-    def lead(self) -> tuple[int, ...]:
+    def draw_shape(self) -> tuple[int, ...]:
         """The shape of the draws."""
         return np.broadcast_shapes((1,), *(np.shape(draws)[:-1] for draws in self.numbers.values()))
 
@@ -351,9 +351,9 @@ def select_by_channel(schedule: Schedule, values: Values, name: str) -> Array:
 
 def _arrange_by_row(values: Values, name: str, types_or_pairs: Sequence[str | Pair], index: np.ndarray) -> Array:
     if not types_or_pairs:
-        return np.zeros((*values.lead, len(index)))
+        return np.zeros((*values.draw_shape, len(index)))
     columns = [find_value(values, name, type_or_pair) for type_or_pair in types_or_pairs]
-    return np.concatenate([np.broadcast_to(column, (*values.lead, 1)) for column in columns], axis=-1)[..., index]
+    return np.concatenate([np.broadcast_to(column, (*values.draw_shape, 1)) for column in columns], axis=-1)[..., index]
 
 
 def select_pair_values(values: Values, type_or_pair: str | Pair) -> Values:
@@ -395,8 +395,12 @@ class Classes:
 
         A class without a function of its own takes the plain one.
         """
-        lead = np.broadcast_shapes((*values.lead, 1), (*bytes.shape[:-1], 1)) if bytes.ndim > 1 else (*values.lead, 1)
-        column = np.zeros((*lead[:-1], len(self.distance)))
+        leading_shape = (
+            np.broadcast_shapes((*values.draw_shape, 1), (*bytes.shape[:-1], 1))
+            if bytes.ndim > 1
+            else (*values.draw_shape, 1)
+        )
+        column = np.zeros((*leading_shape[:-1], len(self.distance)))
         for distance, rows in self.rows.items():
             function = make_key(name, self.levels.names[distance])
             if function not in values.functions:

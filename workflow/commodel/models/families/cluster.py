@@ -145,16 +145,16 @@ def predict(schedule: Schedule, values: Values) -> Array:
             return replay(schedule, lambda part: _compute_costs(part, values), lambda part: _compute_work(part, values))
         schedule = schedule.whole  # the contents of a buffer depend on all messages
     costs, work = _compute_costs(schedule, values), _compute_work(schedule, values)
-    dropped = _find_dropped(schedule, values, costs, work)
-    if dropped is None:
+    overflow = _find_overflow(schedule, values, costs, work)
+    if overflow is None:
         return finish_times(schedule, costs, work)
-    rows, lost = dropped
-    wire = np.array(np.broadcast_to(costs.wire, (*lost.retransmitted.shape[:-1], len(schedule.src))))
-    wire[..., rows] += np.where(lost.retransmitted, values["timeout"], 0)
+    rows, losses = overflow
+    wire = np.array(np.broadcast_to(costs.wire, (*losses.retransmitted.shape[:-1], len(schedule.src))))
+    wire[..., rows] += np.where(losses.retransmitted, values["timeout"], 0)
     finish = finish_times(schedule, replace(costs, wire=wire), work)
     if not _recovers_as_tcp(values):
         return finish
-    return _finish_over_tcp(schedule, values, finish, finish_times(schedule, costs, work), lost)
+    return _predict_over_tcp(schedule, values, finish, finish_times(schedule, costs, work), losses)
 
 
 def _recovers_as_tcp(values: Values) -> bool:
@@ -162,17 +162,17 @@ def _recovers_as_tcp(values: Values) -> bool:
     return values.settings.get("recovery", RECOVERY_SETTING["recovery"][0]) == "tcp"
 
 
-def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless: Array, lost: Overflow) -> Array:
+def _predict_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless: Array, losses: Overflow) -> Array:
     """Return the finish times of all ranks at each size and draw, simulated at the sizes that lose packets.
 
     Sizes with too many packets keep the times in `finish`. `lossless` has the times without losses. For draws beyond
     the limit of simulations, the time without losses is multiplied by the factor of another draw.
     """
-    sizes, draws = schedule.bytes.shape[:-2], values.lead[0]
+    sizes, draws = schedule.bytes.shape[:-2], values.draw_shape[0]
     finish, lossless = (
         np.array(np.broadcast_to(times, (*sizes, draws, schedule.ranks))) for times in (finish, lossless)
     )
-    loses = np.broadcast_to(lost.retransmitted.any(axis=-1), (*sizes, draws)).any(axis=-1)
+    loses = np.broadcast_to(losses.retransmitted.any(axis=-1), (*sizes, draws)).any(axis=-1)
     chances = np.broadcast_to(values["chance"], (draws, 1))[:, 0].tolist()
     for index in np.argwhere(loses):
         size = tuple(index)
@@ -301,7 +301,7 @@ def _count_packets(schedule: Schedule, values: Values) -> tuple[Array, Array]:
     return size - full * values["packet"], full
 
 
-def _find_dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> tuple[np.ndarray, Overflow] | None:
+def _find_overflow(schedule: Schedule, values: Values, costs: Costs, work: Array) -> tuple[np.ndarray, Overflow] | None:
     """Return the rows of messages that may lose packets, and their losses; None if there are none or the buffer is
     unknown."""
     if "B_L" not in values or not len(schedule.src):
@@ -340,10 +340,10 @@ def compute_delivered_share(schedule: Schedule, values: Values) -> Array | None:
         return None
     schedule = schedule.whole
     sizes = schedule.bytes.shape[:-2]
-    dropped = _find_dropped(schedule, values, _compute_costs(schedule, values), _compute_work(schedule, values))
-    if dropped is None:
+    overflow = _find_overflow(schedule, values, _compute_costs(schedule, values), _compute_work(schedule, values))
+    if overflow is None:
         return np.ones(sizes)
-    share = dropped[1].delivered
+    share = overflow[1].delivered
     return np.broadcast_to(share, (*sizes, share.shape[-1]))[..., 0]
 
 

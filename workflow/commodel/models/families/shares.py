@@ -242,8 +242,8 @@ FAMILY = Family(
     parameters=(
         Parameter("o_s", "s", "time the sender's processor is busy with a message"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message"),
-        Parameter("L", "s", "latency between nodes of a distance class", "m", of="class"),
-        Parameter("G", "s/B", "time per byte of a message alone, by distance class", "m", of="class"),
+        Parameter("L", "s", "latency between nodes of a distance class", "m", per="class"),
+        Parameter("G", "s/B", "time per byte of a message alone, by distance class", "m", per="class"),
         Parameter("O_s", "s", "increase of o_s for a copied message of m bytes", "m", optional=True),
         Parameter("O_r", "s", "increase of o_r for a copied message of m bytes", "m", optional=True),
         Parameter("S", "B", "largest message whose sender does not wait for its receiver", optional=True),
@@ -253,18 +253,23 @@ FAMILY = Family(
             "s/B",
             "time per byte of all that leaves, or enters, a group of a level",
             "m",
-            of="level",
+            per="level",
             optional=True,
         ),
         Parameter(
-            "c_in", "s/B", "time per byte of all that enters a node; none: c_out", "m", of="level", optional=True
+            "c_in", "s/B", "time per byte of all that enters a node; none: c_out", "m", per="level", optional=True
         ),
         Parameter(
-            "c_pair", "s/B", "time per byte of all from one group of a level to another", "m", of="level", optional=True
+            "c_pair",
+            "s/B",
+            "time per byte of all from one group of a level to another",
+            "m",
+            per="level",
+            optional=True,
         ),
-        Parameter("c_all", "s/B", "time per byte of all between groups of a level", "m", of="level", optional=True),
+        Parameter("c_all", "s/B", "time per byte of all between groups of a level", "m", per="level", optional=True),
         Parameter(
-            "c_inside", "s/B", "time per byte of all messages of m bytes in a node", "m", of="level", optional=True
+            "c_inside", "s/B", "time per byte of all messages of m bytes in a node", "m", per="level", optional=True
         ),
         Parameter(
             "back",

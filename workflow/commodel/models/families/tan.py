@@ -174,7 +174,7 @@ def _name_functions(values: Values) -> tuple[str, str]:
 def predict(schedule: Schedule, values: Values) -> Array:
     """Return when each rank is ready: its phases close when it sends, and at the end."""
     o, C = _name_functions(values)
-    state = np.empty((*values.lead, 2, schedule.ranks))
+    state = np.empty((*values.draw_shape, 2, schedule.ranks))
     state[..., 0, :], state[..., 1, :] = values[C], -np.inf  # T of the last closed phase, and the latest arrival since
     phases = iterate_phases(schedule)
 

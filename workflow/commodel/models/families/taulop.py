@@ -178,7 +178,7 @@ def _predict_transmissions(
     seconds = [compute_term_seconds(stage, pairs, values) for stage in stages]
     if stages and get_setting(values.settings, "join") != "no":
         return join_stages(schedule, bytes, stages, seconds, times, prepared.pairs, values)
-    cost = np.zeros(values.lead)
+    cost = np.zeros(values.draw_shape)
     for number, (stage, term_times, count) in enumerate(zip(stages, seconds, times, strict=True)):
         longest = sum_terms(stage, term_times)
         if prepared.busy:
@@ -230,12 +230,12 @@ FAMILY = Family(
     "of hybrid data-parallel applications on heterogeneous clusters, IEEE TPDS 28, 2017",
     equation="T⁰(m) = o₀(m) + 2·L₀(m, τ); T¹(m) = o₁(m) + L₁(m, τ); n‖L(m, τ) = L(m, n·τ)",
     parameters=(
-        Parameter("o_0", "s", "time until the bytes of a message within a node flow", "m", of="type", optional=True),
-        Parameter("L_0", "s", "time of a transfer within a node, τ at once", "m", of="type", optional=True),
-        Parameter("o_1", "s", "time until the bytes of a message between nodes flow", "m", of="pair", optional=True),
-        Parameter("L_1", "s", "time of a transfer between nodes, τ at once", "m", of="pair", optional=True),
-        Parameter("p_0", "s", "of each further message within a node, for its processor", of="type", default=0.0),
-        Parameter("p_1", "s", "of each further message between nodes, for its processor", of="pair", default=0.0),
+        Parameter("o_0", "s", "time until the bytes of a message within a node flow", "m", per="type", optional=True),
+        Parameter("L_0", "s", "time of a transfer within a node, τ at once", "m", per="type", optional=True),
+        Parameter("o_1", "s", "time until the bytes of a message between nodes flow", "m", per="pair", optional=True),
+        Parameter("L_1", "s", "time of a transfer between nodes, τ at once", "m", per="pair", optional=True),
+        Parameter("p_0", "s", "of each further message within a node, for its processor", per="type", default=0.0),
+        Parameter("p_1", "s", "of each further message between nodes, for its processor", per="pair", default=0.0),
         Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, recalibrated=False),
     ),
     probes=("ring", "prtt", "pairprtt", "work"),
