@@ -97,11 +97,8 @@ def find_overflow(
     lost = rate * (np.take_along_axis(lost_before, end, axis=-1) - np.take_along_axis(lost_before, begin, axis=-1))
     # A message that lasts longer than a burst is assigned to the bursts in which it begins and ends.
     bursts = (np.take_along_axis(burst, at, axis=-1) for at in (begin, np.maximum(end - 1, 0)))
-    return Overflow(
-        lost,
-        (lost > ROUNDING_SHARE * packets) & np.logical_or(*(loses_packets[number] for number in bursts)),
-        delivered,
-    )
+    in_lossy_burst = np.logical_or(*(loses_packets[number] for number in bursts))
+    return Overflow(lost, (lost > ROUNDING_SHARE * packets) & in_lossy_burst, delivered)
 
 
 def _find_contents(growth: Array, last: np.ndarray, buffer: Array, longest: int) -> Array:

@@ -216,10 +216,8 @@ class PlacedRounds:
         kinds = len(self.sizes) * len(pairs)
         bytes, target = np.repeat(self.sizes, len(pairs)), np.tile(target, len(self.sizes))
         work = Work.reduce(np.zeros(kinds, dtype=int), target, bytes) if self.rounds.combines else Work.empty()
-        step = np.zeros(kinds, dtype=int)
-        return MessageKinds(
-            self.rounds.ranks, step, np.tile(source, len(self.sizes)), target, bytes, work, self.platform_node
-        )
+        step, source = np.zeros(kinds, dtype=int), np.tile(source, len(self.sizes))
+        return MessageKinds(self.rounds.ranks, step, source, target, bytes, work, self.platform_node)
 
     def find_kinds(self, number: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the kind of the message of each pair of ranks in a round."""

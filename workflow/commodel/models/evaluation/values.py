@@ -395,12 +395,8 @@ class Classes:
 
         A class without a function of its own takes the plain one.
         """
-        leading_shape = (
-            np.broadcast_shapes((*values.draw_shape, 1), (*bytes.shape[:-1], 1))
-            if bytes.ndim > 1
-            else (*values.draw_shape, 1)
-        )
-        column = np.zeros((*leading_shape[:-1], len(self.distance)))
+        leading_shape = np.broadcast_shapes(values.draw_shape, bytes.shape[:-1])
+        column = np.zeros((*leading_shape, len(self.distance)))
         for distance, rows in self.rows.items():
             function = make_key(name, self.levels.names[distance])
             if function not in values.functions:
