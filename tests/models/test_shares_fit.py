@@ -13,6 +13,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family, shares
 from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
+from commodel.models.probes import find_probe
 from commodel.models.probes.capacity import COMPUTE_SECONDS, FIRST_RECEIVED_BYTES, make_pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule, Work
@@ -335,3 +336,51 @@ def test_a_port_is_as_fast_as_messages_to_distant_nodes_show_it():
     assert fitted["c_out.node.65536"][0] == pytest.approx(C_PORT / 2, rel=0.05)
     assert "c_pair.node.65536" in fitted
     assert "c_pair.node.65536" not in shares.fit(observed(truth("shares"), "shares")).values
+
+
+def test_slow_ports_are_not_taken_for_slow_links_of_their_groups():
+    """Nodes 12 to 23 have slower ports. Only the link of the last leaf is slower than its ports."""
+    port, slow_link, machine = np.repeat([1.0, 2.0], 12) * G["beyond"], G["beyond"], truth("shares")
+
+    def one_message(case):
+        nodes = [int(node) for node in str(case["where"]).split("+")]
+        return one_way(case["apart"], case["bytes"], port[nodes].max())
+
+    def capacity(case):
+        if case["level"] != "leaf":
+            return machine.times["capacity"](case)
+        nodes, pattern = np.array([int(node) for node in str(case["where"]).split("+")]), make_pattern(case)
+        src, dst = nodes[pattern.src], nodes[pattern.dst]
+        busy = [link * np.bincount(ends, minlength=24) for link, ends in ((port, src), (port, dst))]
+        last = [slow_link * np.count_nonzero(ends >= 20) for ends in (src, dst)]
+        return one_way("beyond", case["bytes"], max(np.max(busy), *last))
+
+    seen = observed(
+        replace(machine, times=machine.times | {"capacity": capacity, "distance": lambda case: 2 * one_message(case)}),
+        "shares",
+    )
+    cases = []
+    for case in find_probe("nodepairs").cases("synthetic", machine.site, [8]):
+        apart = "leaf" if case.settings["one"] // 4 == case.settings["two"] // 4 else "beyond"
+        settings = {**case.settings, "where": "+".join(map(str, case.where)), "ranks": 2}
+        slowest = port[[case.settings["one"], case.settings["two"]]].max()
+        seconds = 2 * case.settings["trips"] * one_way(apart, case.settings["bytes"], slowest)
+        cases.append(samples.CaseSamples(settings, np.full(5, seconds), np.ones(5, dtype=int)))
+    fitted = shares.fit(replace(seen, probes={**seen.probes, "nodepairs": cases}))
+    [capacity_seconds] = [draws[0] for name, draws in fitted.values.items() if name.startswith("c_out.leaf")]
+    by_leaf = capacity_seconds * np.array(fitted.settings["link_factors"]["leaf"])
+    assert by_leaf[5] == pytest.approx(slow_link, rel=0.05)
+    assert by_leaf[:5].max() < port.max() / 4 * 1.05  # four messages at a time do not slow each other down
+
+
+def test_a_network_without_levels_whose_protocol_changes_is_fitted():
+    """G is known by samples, and no probe has messages to distant nodes."""
+    machine = truth("shares")
+
+    def round_trip(case):
+        return 2 * one_way(case["apart"], case["bytes"]) * (1 + 0.4 * np.sin(np.log(case["bytes"] + 1)))
+
+    times = machine.times | {"distance": round_trip}
+    flat = replace(machine, times=times, site=replace(machine.site, levels=Hierarchy.written({}, 24)))
+    fitted = shares.fit(observed(flat, "shares"))
+    assert {"G.beyond.65536", "c_out.node.65536"} <= fitted.values.keys()

@@ -115,7 +115,7 @@ def fit(observed: Observed) -> Fitted:
         for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())
     }
     trips_by_class = {name: HalfTrip.of(size, half, MAX_PIECES) for name, (size, half) in halves.items()}
-    shared, half_duplex = fit_capacities(observed, trips_by_class, o_s)
+    shared, half_duplex = fit_capacities(observed, trips_by_class, o_s, ports)
     factors, added = fit_link_factors(observed, trips_by_class, shared, ports)
     shared |= added
     if factors:  # links of single groups explain what two groups, or all, take longer

@@ -39,17 +39,22 @@ INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a samp
 MIN_HALF_DUPLEX_SLOWDOWN = 1.5  # slowdown by opposite traffic, from which a link counts as half duplex
 BACK_BOUNDS = 0.01, 0.5  # bounds of the parameter `back`
 
+SLOWEST_PORT = "slowest_port"  # column of cases: the largest port factor of their nodes
 TripsByClass = Mapping[str, HalfTrip]  # half a round trip of every class
 
 
-def fit_capacities(observed: Observed, trips: TripsByClass, send: Array) -> tuple[dict[str, Array], list[str]]:
+def fit_capacities(
+    observed: Observed, trips: TripsByClass, send: Array, ports: np.ndarray
+) -> tuple[dict[str, Array], list[str]]:
     """Return the capacities in seconds per byte by name (by size if it matters), and the levels with half-duplex lines.
 
-    `send` is the time in seconds that a rank is busy with each message that it sends.
+    `send` is the time in seconds that a rank is busy with each message that it sends, `ports` are the factors of
+    `fit_port_factors`.
     """
     if not observed.probes.get("capacity"):
         return {}, []
     cases = observed.cases("capacity")
+    cases = Cases({**cases.columns, SLOWEST_PORT: _find_slowest_ports(cases, ports)}, cases.seconds)
     levels = list(dict.fromkeys(cases["level"].tolist()))
     names = list(trips)
     values, half_duplex = _fit_inside(cases, trips), []
@@ -107,14 +112,13 @@ def fit_link_factors(
         outer_classes = names[names.index(level) + 1 :] if level in names else []
         if not len(cases) or not outer_classes:
             continue
-        nodes_of_case = [list(parse_nodes(str(text))) for text in cases["where"].tolist()]
         latency, single = (column[0] for column in trips[outer_classes[0]].parts(cases["bytes"].astype(float)))
-        slowest_port = np.array([ports[nodes].max() for nodes in nodes_of_case]) if len(ports) else 1.0
         byte_time = cases.seconds[0] - latency
-        slowed = byte_time > MIN_SLOWDOWN * single * slowest_port
+        slowed = byte_time > MIN_SLOWDOWN * single * _find_slowest_ports(cases, ports)
         if not slowed.any():
             continue
-        volume, groups = cases["flows"] * cases["bytes"], np.array([column[nodes[0]] for nodes in nodes_of_case])
+        senders = [parse_nodes(str(text))[0] for text in cases["where"].tolist()]
+        volume, groups = cases["flows"] * cases["bytes"], np.array(column)[senders]
         # A link without slowdown is at least as fast as that many single messages.
         fastest = np.minimum(single, (byte_time / volume)[slowed].min() * volume)
         byte_seconds = np.where(slowed, byte_time, fastest) / volume
@@ -191,10 +195,15 @@ def _select_half_trips(cases: Cases) -> Array:
 
 def select_fastest_ports(cases: Cases, ports: np.ndarray) -> Cases:
     """Return the cases between the nodes with the fastest ports."""
+    slowest = _find_slowest_ports(cases, ports)
+    return cases.pick(slowest == slowest.min(initial=np.inf))
+
+
+def _find_slowest_ports(cases: Cases, ports: np.ndarray) -> np.ndarray:
+    """Return the largest port factor of each case's nodes."""
     if not len(ports):
-        return cases
-    slowest = np.array([ports[list(parse_nodes(str(text)))].max() for text in cases["where"].tolist()])
-    return cases.pick(slowest == slowest.min())
+        return np.ones(len(cases))
+    return np.array([ports[list(parse_nodes(str(text)))].max() for text in cases["where"].tolist()])
 
 
 def _has_capacity(level: str, values: Mapping[str, Array]) -> bool:
@@ -299,7 +308,8 @@ def _fit_capacity(
                 smallest_bound = size
         elif not shares:
             return {}
-    return _add_sizes({size: share for size, share in shares.items() if size >= smallest_bound}, trips[distance])
+    bound = {size: share for size, share in shares.items() if size >= smallest_bound}
+    return _add_sizes(bound, trips[distance]) if bound else {}
 
 
 def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
@@ -353,7 +363,8 @@ def _select_slowed(cases: Cases, trips: TripsByClass, distance: str) -> tuple[Ar
         return np.zeros((1, len(cases))), np.zeros(len(cases), dtype=bool)
     latency, single = trips[distance].parts(cases["bytes"])
     byte_seconds = cases.seconds - latency
-    slow = (byte_seconds[0] > MIN_SLOWDOWN * single[0]) & (cases["flows"] > 1)
+    unshared = single[0] * cases.columns.get(SLOWEST_PORT, 1.0)
+    slow = (byte_seconds[0] > MIN_SLOWDOWN * unshared) & (cases["flows"] > 1)
     # few messages may by chance use one link each, or one for all
     return byte_seconds, slow.any() & (cases["flows"] >= cases["flows"][slow].max(initial=0) / 2)
 
@@ -369,7 +380,8 @@ def _fit_all_groups(
         latency, single = trips[distance].parts(same_size["bytes"])
         byte_seconds = same_size.seconds - latency
         # `step` messages leave each group.
-        explained = np.maximum(single[0], same_size["step"] * size * byte_times[size])
+        unshared = single[0] * same_size[SLOWEST_PORT]
+        explained = np.maximum(unshared, same_size["step"] * size * byte_times[size])
         if (byte_seconds[0] > CLEAR_EXCESS * explained).all():
             shares[size] = fit_mean(byte_seconds / (same_size["flows"] * size))
         elif not shares:

@@ -205,7 +205,10 @@ def _pair_one_group(site: Site, distance: int) -> Iterator[Crossing]:
 
 
 def _pair_each_group(site: Site, distance: int) -> Iterator[Crossing]:
-    """Yield the nodes of each group, each with a node of another group, if there are not too many groups."""
+    """Yield the nodes of each group, each with a node of another group, if there are not too many groups.
+
+    Receivers are of the senders' type if there are enough of them, so that a slower type does not hide the link.
+    """
     parents = _list_sibling_groups(site, distance)
     if sum(map(len, parents)) > MAX_GROUPS:
         return
@@ -213,6 +216,9 @@ def _pair_each_group(site: Site, distance: int) -> Iterator[Crossing]:
         for number, senders in enumerate(parent):
             other_nodes = np.concatenate([*parent[number + 1 :], *parent[:number]])
             flows = min(len(senders), len(other_nodes), MAX_FLOWS)
+            sender_type = site.members()[site.find_type(int(senders[0]))]
+            same_type = other_nodes[np.isin(other_nodes, sender_type)]
+            other_nodes = same_type if len(same_type) >= flows else other_nodes
             if flows > 1:
                 receivers = other_nodes[select_evenly(len(other_nodes), flows)]
                 yield Crossing(flows, (*senders[:flows].tolist(), *receivers.tolist()))
