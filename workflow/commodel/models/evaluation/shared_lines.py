@@ -14,7 +14,7 @@ one in the order of time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class NumberedLines:
     line: np.ndarray  # of each message
     represented: np.ndarray  # number of messages that each given message represents
     count: int
-    opposite: Callable[[np.ndarray], np.ndarray] | None = None  # between two groups: lines of the opposite direction
+    opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction, if they are others
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,47 +68,43 @@ class LineGrouping:
     half_duplex: bool = False  # both directions are one line
     into: bool = False  # links into a group, whose lines are numbered after the lines out of groups
 
-    def _number_lines(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None) -> NumberedLines:
-        """Return the lines of messages between these nodes; with `rotation`, each symmetry orbit is one line."""
+    def number_lines(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None = None) -> NumberedLines:
+        """Return the lines of messages between these nodes; with `rotation`, each symmetry orbit is one line.
+
+        With full-duplex ports, the lines into groups are numbered after those out.
+        """
         rotations = 1 if rotation is None else rotation.rotations
         group, orbits = self.first.of_messages(nodes), find_orbits(self.first.by_node, rotation)
-        if self.second is None:
-            return NumberedLines(orbits.number[group], rotations // orbits.length[group], self.first.count)
-        # A line is identified by the orbits of both groups and by how many rotations the second group is ahead of the
-        # first, modulo the greatest common divisor of the orbits' lengths.
-        second, count = self.second.of_messages(nodes), self.second.count
-        second_orbits = find_orbits(self.second.by_node, rotation)
-        period = np.gcd(orbits.length[group], second_orbits.length[second])
-        offset = (second_orbits.rotations[second] - orbits.rotations[group]) % period
-        line = (orbits.number[group] * count + second_orbits.number[second]) * rotations + offset
-        represented = rotations * period // (orbits.length[group] * second_orbits.length[second])
+        joins_groups = self.second is not None and self.second.by_node is self.first.by_node  # two of one level
+        line, total, represented = orbits.number[group], self.first.count, rotations // orbits.length[group]
+        if self.second is not None:
+            # A line is identified by the orbits of both groups and by how many rotations the second group is ahead of
+            # the first, modulo the greatest common divisor of the orbits' lengths.
+            second, count = self.second.of_messages(nodes), self.second.count
+            second_orbits = find_orbits(self.second.by_node, rotation)
+            period = np.gcd(orbits.length[group], second_orbits.length[second])
+            offset = (second_orbits.rotations[second] - orbits.rotations[group]) % period
+            line = (line * count + second_orbits.number[second]) * rotations + offset
+            represented = rotations * period // (orbits.length[group] * second_orbits.length[second])
+            total *= count * rotations
 
         def find_opposite(line: np.ndarray) -> np.ndarray:
+            if not joins_groups:
+                return (line + total) % (2 * total)
             pair, offset = np.divmod(line, rotations)
-            first, second = np.divmod(pair, count)
+            first, second = np.divmod(pair, self.second.count)
             period = np.gcd(orbits.lengths[first], orbits.lengths[second])
-            return (second * count + first) * rotations + -offset % period
+            return (second * self.second.count + first) * rotations + -offset % period
 
-        if self.half_duplex and self._joins_groups:
+        if self.half_duplex and joins_groups:
             opposite = find_opposite(line)
             represented = np.where(opposite == line, 2 * represented, represented)
             line = np.minimum(line, opposite)
-        return NumberedLines(line, represented, self.first.count * count * rotations, find_opposite)
-
-    @property
-    def _joins_groups(self) -> bool:
-        """Whether a link joins two groups of one level."""
-        return self.second is not None and self.second.by_node is self.first.by_node
-
-    def find_passed(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None = None) -> NumberedLines:
-        """Return the same with opposite directions, also for full-duplex ports, with the lines into groups after those
-        out."""
-        passed = self._number_lines(nodes, rotation)
-        if self.half_duplex or self._joins_groups:
-            return replace(passed, opposite=None if self.half_duplex else passed.opposite)
-        count = passed.count
-        line = passed.line + count if self.into else passed.line
-        return NumberedLines(line, passed.represented, 2 * count, lambda line: (line + count) % (2 * count))
+        if self.half_duplex:
+            return NumberedLines(line, represented, total, None)
+        if joins_groups:
+            return NumberedLines(line, represented, total, find_opposite)
+        return NumberedLines(line + total if self.into else line, represented, 2 * total, find_opposite)
 
 
 class BusyPeriods:
@@ -325,7 +321,7 @@ class Lines:
                     space = make_key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
                     ends = src[rows], dst[rows]
-                    passed = [grouping.find_passed(ends, rotation) for grouping in groupings]
+                    passed = [grouping.number_lines(ends, rotation) for grouping in groupings]
                     line, scales = np.stack([each.line for each in passed]), [each.represented for each in passed]
                     factors = []
                     if kind in ("out", "in") and (of_groups := self.factors.get(level)) is not None:

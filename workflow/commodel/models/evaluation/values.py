@@ -191,6 +191,10 @@ class Values:
     numbers: Mapping[str, Array]
     forms: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
+    # Results that a model computes from these values and needs for every schedule.
+    cache: dict = field(default_factory=dict, init=False)
+    _samples: dict[str, Samples] = field(default_factory=dict, init=False)
+    _of_classes: "dict[str, Values]" = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, parameters: ParameterSet, draws: int | None = 0) -> "Values":
@@ -214,15 +218,6 @@ class Values:
     def functions(self) -> frozenset[str]:
         """The names of all functions, with their node types."""
         return frozenset(parse_key(name).function for name in self.numbers)
-
-    @cached_property
-    def _samples(self) -> dict[str, Samples]:
-        return {}
-
-    @cached_property
-    def cache(self) -> dict:
-        """Results that a model computes from these values and needs for every schedule."""
-        return {}
 
     def at(self, function: str, x: ArrayLike, level: ArrayLike | None = None) -> Array:
         """Return a function's value at `x`.
@@ -270,10 +265,6 @@ class Values:
             forms = {short: form for text, form in self.forms.items() if (short := remove_class(text, name))}
             self._of_classes[name] = replace(self, numbers=numbers, forms={**self.forms, **forms})
         return self._of_classes[name]
-
-    @cached_property
-    def _of_classes(self) -> "dict[str, Values]":
-        return {}
 
     def select_draws(self, start: int, stop: int) -> "Values":
         """Return the values of some draws. A value that all draws share, such as a default, stays."""

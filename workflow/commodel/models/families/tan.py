@@ -149,12 +149,10 @@ def fit_by_paper_recipe(observed: Observed, packet: int) -> Fitted:
         form, a = "constant", a + np.maximum(fit_mean(contention), 0)
     coefficients = fit_shape_coefficients(form, leaves, contention, weights)
     letters = FORMS[form].coefficients
-    values = {"C_paper": chain.C, "o_paper.a": a}
-    values |= {make_key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
-    coefficients_at_once = {
-        make_key("o", letter): draws[0] for letter, draws in zip(letters, coefficients.T, strict=True)
-    }
-    grown = evaluate(form, "o", {"o.a": 0.0, **coefficients_at_once}, leaves)
+    growth = {make_key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
+    values = {"C_paper": chain.C, "o_paper.a": a, **growth}
+    estimates = {name: draws[0] for name, draws in growth.items()}
+    grown = evaluate(form, "o_paper", {"o_paper.a": 0.0, **estimates}, leaves)
     title = f"{format_form(form)} through the origin, x = N"
     n_to_1 = make_curve(PAPER_FAN, leaves, contention[0], grown, title, len(letters), LEAVES_AXES)
     unknown = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unknown.items()}
