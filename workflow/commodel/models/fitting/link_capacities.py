@@ -29,6 +29,7 @@ from commodel.patterns.layouts import parse_nodes
 from commodel.patterns.schedule import Schedule
 
 MIN_SLOWDOWN = 1.1  # time relative to a single message, from which messages count as sharing a link
+MIN_PORT_SLOWDOWN = 1.08  # time of a long message relative to the fastest port, from which a port may be slower
 CLEAR_EXCESS = 1.15  # time relative to that of the known capacities, from which another capacity is fitted
 SENDER_FACTOR = 1.5  # time relative to the sender's busy time, up to which the sender may be the limit, not the network
 MAX_PAIRED_NODES = 128  # nodes up to which each pair may have its own latency
@@ -136,11 +137,12 @@ def fit_link_factors(
     return factors, added
 
 
-def fit_port_factors(observed: Observed) -> np.ndarray:
+def fit_port_factors(observed: Observed, trips: TripsByClass | None = None) -> np.ndarray:
     """Return the time per byte of each node's port, relative to that of the fastest nodes.
 
     The slower port of two nodes determines their time. The fastest pair of a node therefore gives the time of its port.
-    It is chosen in the nearest distance class in which the node has several pairs.
+    It is chosen in the nearest distance class in which the node has several pairs. Long messages may have more latency
+    than short ones; `trips` show how much, once they are known.
     """
     if not observed.probes.get("nodepairs"):
         return np.ones(0)
@@ -148,20 +150,35 @@ def fit_port_factors(observed: Observed) -> np.ndarray:
     small, large = (cases.where(bytes=bytes) for bytes in (cases["bytes"].min(), cases["bytes"].max()))
     ends = large["one"].astype(int), large["two"].astype(int)
     latencies = dict(zip(zip(small["one"], small["two"], strict=True), _select_half_trips(small), strict=True))
-    pairs = zip(large["one"], large["two"], strict=True)
-    transfer = _select_half_trips(large) - [latencies.get(pair, 0.0) for pair in pairs]
-    distance = Hierarchy.of(observed.levels).distance(*ends)
+    node_pairs = zip(large["one"], large["two"], strict=True)
+    transfer = _select_half_trips(large) - [latencies.get(pair, 0.0) for pair in node_pairs]
+    hierarchy = Hierarchy.of(observed.levels)
+    distance = hierarchy.distance(*ends)
     factors = np.zeros(int(large["nodes"].max()))
-    for number in np.unique(distance):
+    for number in np.unique(distance).tolist():
         of_class = distance == number
         fastest, pairs = np.full(len(factors), np.inf), np.zeros(len(factors), dtype=int)
         for nodes in ends:
             np.minimum.at(fastest, nodes[of_class], transfer[of_class])
             np.add.at(pairs, nodes[of_class], 1)
         has_several = (pairs > 1) & (factors == 0)
-        if transfer[of_class].min() > 0:
-            factors[has_several] = fastest[has_several] / transfer[of_class].min()
+        if (least := transfer[of_class].min()) <= 0:
+            continue
+        slowdown = fastest[has_several] / least
+        if trips and (trip := trips.get(hierarchy.names[number])):
+            known = observed.cases("distance", apart=hierarchy.names[number])["bytes"].max()
+            latency = _find_added_latency(trip, float(small["bytes"][0]), float(min(known, large["bytes"][0])))
+            if least > latency:
+                of_bytes = (fastest[has_several] - latency) / (least - latency)
+                slowdown = np.where(slowdown > MIN_PORT_SLOWDOWN, of_bytes, 1.0)
+        factors[has_several] = slowdown
     return np.where(factors > CLEAR_EXCESS, factors, 1.0)
+
+
+def _find_added_latency(trip: HalfTrip, small: float, large: float) -> float:
+    """Return the seconds that do not depend on the bytes of a large message, beyond the time of a small one."""
+    seconds_of_small, seconds_of_half, seconds = trip.at(np.array([small, large / 2, large]))[0]
+    return max(2 * seconds_of_half - seconds - seconds_of_small, 0.0)
 
 
 def fit_pair_latency(observed: Observed, trips: TripsByClass) -> list[float]:
