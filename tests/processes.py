@@ -18,20 +18,21 @@ def family(process: int) -> list[int]:
     return [process, *(below for child in children for below in family(child))]
 
 
-def command_name(process: int) -> str:
-    """Empty where it has ended."""
+def read_text(path: str) -> str:
+    """Return the text of a file of /proc, empty if its process has ended."""
     try:
-        return Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
+        return Path(path).read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
         return ""
 
 
+def command_name(process: int) -> str:
+    return read_text(f"/proc/{process}/comm").strip()
+
+
 def arguments(process: int) -> list[str]:
-    """What it was started with. None where it has ended."""
-    try:
-        return Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8").split("\0")
-    except (FileNotFoundError, ProcessLookupError):
-        return []
+    """Return the words with which a process was started."""
+    return read_text(f"/proc/{process}/cmdline").split("\0")
 
 
 def kill(processes: Iterable[int]) -> None:
@@ -43,10 +44,7 @@ def kill(processes: Iterable[int]) -> None:
 
 def alive(process: int) -> bool:
     """A zombie counts as gone: who should take note of its end may be gone, too."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    return read_text(f"/proc/{process}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"])
 
 
 def still_there(processes: list[int]) -> list[int]:

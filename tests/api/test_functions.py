@@ -133,13 +133,16 @@ def test_every_public_name_is_there_and_has_a_docstring():
         commodel.nothing  # noqa: B018
 
 
-@pytest.mark.alone  # a kernel binds ports that it chose a moment before: programs of other tests may take them
-def test_the_notebook_runs_from_its_first_cell_to_its_last():
+def test_the_notebook_runs_from_its_first_cell_to_its_last(tmp_path):
+    """Its kernel has sockets of files: ports that it chose a moment before, programs of other tests might take."""
+    from jupyter_client import AsyncKernelManager
     from nbclient import NotebookClient
     from nbformat import reads
 
     notebook = reads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"), as_version=4)
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": ROOT / "examples"}}).execute()
+    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=str(tmp_path / "kernel"))
+    resources = {"metadata": {"path": ROOT / "examples"}}
+    NotebookClient(notebook, km=kernel, timeout=300, resources=resources).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     assert any("vega" in output.get("data", {}).get("text/html", "") for output in outputs)
     assert not [output for output in outputs if output["output_type"] == "error"]

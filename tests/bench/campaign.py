@@ -8,14 +8,13 @@ import tempfile
 from contextlib import chdir
 from pathlib import Path
 
-from tests.bench.measuring import make_project, show
-
 from commodel.measure.batch import measure_batch
 from commodel.models.families import find_family, list_family_names
 from commodel.plan.planning import make_plan
 from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT, find_tool
 from commodel.results.collection import collect_samples
+from tests.bench.measuring import make_project, show
 
 FIXED = 1000
 MEASURE = "{precision: 5%, min_samples: 10, max_samples: 1000, seconds: 0.6, passes: 3, warmup: 2}"

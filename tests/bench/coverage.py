@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from tests.bench.heldout import oracle
 
 from commodel.cli._output import format_table
 from commodel.compare.comparison_intervals import collect_residuals, scale_predictions
@@ -21,6 +20,7 @@ from commodel.predictions.prediction_intervals import PointSeries, apply_residua
 from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals
 from commodel.predictions.validity import have_weight
+from tests.bench.heldout import oracle
 
 Part = Callable[[Residuals], Iterator[np.ndarray]]
 

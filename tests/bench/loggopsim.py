@@ -18,8 +18,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from tests.bench.measuring import timed
-from tests.patterns.catalogue import ALGORITHMS, TREE_OPERATIONS, point
 
 from commodel.errors import UserError
 from commodel.interchange.goal import format_goal
@@ -28,6 +26,8 @@ from commodel.models.families import complete_values, find_family
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule
+from tests.bench.measuring import timed
+from tests.patterns.catalogue import ALGORITHMS, TREE_OPERATIONS, point
 
 RANKS = (2, 3, 5, 8, 16, 33)
 SIZES = (0, 8, 1000, 70_000)

@@ -9,9 +9,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from tests.bench.measuring import peak_gib, show
-from tests.models.synthetic import fitted_set
-
 from commodel.files.streamed_tables import make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.patterns.build import Shape
@@ -19,6 +16,8 @@ from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.prediction_list import list_shapes
 from commodel.predictions.predictions import predict_shapes
+from tests.bench.measuring import peak_gib, show
+from tests.models.synthetic import fitted_set
 
 FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
 WITH_DRAWS = 50  # one shape of so many, evenly: its time says what all would take

@@ -21,8 +21,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import yaml
-from tests.bench.heldout import scores
-from tests.bench.random_networks import DEFAULTS, HEAD, Drawn, draw_network, eager
 
 from commodel.api.fits import read_data_sheet
 from commodel.api.surveys import find_network
@@ -44,6 +42,8 @@ from commodel.predictions.predictions import predict
 from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.records import Plan
 from commodel.results.collection import collect_samples
+from tests.bench.heldout import scores
+from tests.bench.random_networks import DEFAULTS, HEAD, Drawn, draw_network, eager
 
 EXPERIMENT = "networks"
 KEPT = ROOT / "build" / EXPERIMENT

@@ -11,13 +11,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.bench.measuring import make_project, show, timed
-
 from commodel.plan.planning import load_plan
 from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import Campaign
 from commodel.results.progress import StatusReader
+from tests.bench.measuring import make_project, show, timed
 
 PLATFORMS, RANKS, ALGORITHMS = 8, (2, 4, 8, 16, 32), ("linear", "binomial", "binary", "chain:1KiB")
 SETTINGS = "{precision: 10%, min_samples: 3, max_samples: 3, seconds: 1, warmup: 0}"

@@ -12,12 +12,6 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-from tests.bench.measuring import make_project, peak_gib, show, timed
-from tests.models.synthetic import costs
-from tests.models.truths.shares import G, model
-from tests.patterns import slow_replay
-from tests.patterns.catalogue import point
-
 from commodel.api.fits import read_data_sheet
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import find_family
@@ -30,6 +24,11 @@ from commodel.plan.planning import make_plan
 from commodel.platforms.tools import ROOT, find_tool
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
+from tests.bench.measuring import make_project, peak_gib, show, timed
+from tests.models.synthetic import costs
+from tests.models.truths.shares import G, model
+from tests.patterns import slow_replay
+from tests.patterns.catalogue import point
 
 SIMULATED = make_given_set("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
 TAN = make_given_set("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])

@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from tests.bench.measuring import peak_gib, show, timed
-from tests.reports.study import make_comparison, make_parameters, make_raw
 
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
 from commodel.reports import build_report, write_html, write_xlsx
+from tests.bench.measuring import peak_gib, show, timed
+from tests.reports.study import make_comparison, make_parameters, make_raw
 
 ROWS = 200_000
 

@@ -121,13 +121,12 @@ def test_where_no_two_nodes_are_alike_the_classes_say_so(seed):
         assert distances.classes == 1
 
 
-@pytest.mark.parametrize("nodes", [4, 5, 8, 12, 16])
-@pytest.mark.parametrize("draw", ["normal", "uniform"])
-def test_random_times_of_pairs_form_groups_in_at_most_one_of_twenty_networks(nodes, draw):
+@pytest.mark.parametrize("nodes", [4, 5, 8, 12])
+def test_random_times_of_pairs_form_groups_in_at_most_one_of_twenty_networks(nodes):
     pairs, found = all_pairs(nodes), 0
     for seed in range(20):
         rng = np.random.default_rng([seed, nodes])
-        logs = rng.normal(0, 0.4, len(pairs)) if draw == "normal" else np.log(rng.uniform(1, 2.5, len(pairs)))
+        logs = rng.normal(0, 0.4, len(pairs)) if seed % 2 else np.log(rng.uniform(1, 2.5, len(pairs)))
         times = np.array([[1e-6, 1e-5]]) * np.exp(logs[:, None] + rng.normal(0, 0.01, (len(pairs), 2)))
         found += learn_distances(pairs, times, np.full(times.shape, 0.02), nodes).classes > 1
     assert found <= 1
@@ -140,19 +139,18 @@ TRUE_LEVELS = {
 }
 
 
-@pytest.mark.parametrize("slow", [{}, {5: (1.0, 8.0)}])
+@pytest.mark.parametrize(("seed", "slow"), [(0, {}), (1, {5: (1.0, 8.0)})])
 @pytest.mark.parametrize("network", TRUE_LEVELS)
-def test_true_groups_are_found_although_paths_differ_from_pair_to_pair(network, slow):
+def test_true_groups_are_found_although_paths_differ_from_pair_to_pair(network, seed, slow):
     """Paths differ by more than noise, so that the classes do not explain the times."""
     levels, factors = TRUE_LEVELS[network]
     hierarchy = Hierarchy.of(levels)
     pairs = all_pairs(hierarchy.nodes)
-    for seed in range(3):
-        paths = np.exp(np.random.default_rng(seed).normal(0, 0.1, len(pairs)))[:, None]
-        times, noise = measured(pairs, hierarchy, 0.01, seed, slow, np.array(factors)[:, None] * [[1e-6, 1e-5]])
-        distances = learn_distances(pairs, times * paths, noise, hierarchy.nodes)
-        assert list(distances.hierarchy.settings.values()) == list(hierarchy.settings.values())
-        assert set(slow) <= set(distances.slow)
+    paths = np.exp(np.random.default_rng(seed).normal(0, 0.1, len(pairs)))[:, None]
+    times, noise = measured(pairs, hierarchy, 0.01, seed, slow, np.array(factors)[:, None] * [[1e-6, 1e-5]])
+    distances = learn_distances(pairs, times * paths, noise, hierarchy.nodes)
+    assert list(distances.hierarchy.settings.values()) == list(hierarchy.settings.values())
+    assert set(slow) <= set(distances.slow)
 
 
 def test_four_nodes_on_two_switches_are_found_although_latencies_differ():
@@ -172,7 +170,7 @@ def test_few_nodes_are_no_reason_to_fail(nodes):
     assert distances.slow == ()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(2, 6), st.integers(2, 6), st.floats(1.35, 5), st.floats(1.0, 5), st.integers(0, 2**32 - 1))
 def test_any_two_level_network_comes_back(groups, size, latency, rate, seed):
     """Nodes are in any order; times differ between classes by more than noise does."""

@@ -1,6 +1,7 @@
 """A small experiment on two real ranks of this machine, and what is done to them from outside while it is measured."""
 
 import json
+import os
 import subprocess
 import sys
 from contextlib import chdir
@@ -8,12 +9,15 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from commodel.cli import main
 from commodel.measure.batch import measure_batch
 from commodel.plan.planning import load_plan
-from tests.processes import arguments, command_name, family
+from tests.processes import arguments, command_name, family, read_text
+from tests.waiting import until
+
+SHARED_MEMORY = Path("/dev/shm")
 
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
 EXPERIMENT = """
@@ -35,7 +39,8 @@ class Campaign:
     before. Barriers align the ranks: a busy machine makes every sample late where a common start does."""
 
     def __init__(self, folder: Path, points: int, **settings):
-        self.root = folder
+        self.root, self.session, self.shared = folder, folder / "session", set()
+        self.session.mkdir()
         for kind in ("platforms", "experiments"):
             (folder / "params" / kind).mkdir(parents=True)
         (folder / "params/platforms/two-cores.yaml").write_text(PLATFORM)
@@ -55,14 +60,12 @@ class Campaign:
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "commodel", *arguments]
 
-    def commodel(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess:
-        command = self.command(*arguments)
-        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=900, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
+    def measure(self, code: int = 0) -> Result:
+        """Measure in this process, without the start of another Python."""
+        with chdir(self.root):
+            done = CliRunner().invoke(main, self.arguments)
+        assert done.exit_code == code, done.output
         return done
-
-    def measure(self, code: int = 0) -> subprocess.CompletedProcess:
-        return self.commodel(*self.arguments, code=code)
 
     def measure_in(self, part: float) -> None:
         """Measures in this process, with only a part of the batch's time before the margin at its end."""
@@ -71,7 +74,9 @@ class Campaign:
             measure_batch(plan, plan.batch(self.raw.name), self.raw, lambda _: None)
 
     def start(self) -> subprocess.Popen:
-        return subprocess.Popen(self.command(*self.arguments), cwd=self.root, stderr=subprocess.PIPE, text=True)
+        around = os.environ | {"TMPDIR": str(self.session)}
+        command = self.command(*self.arguments)
+        return subprocess.Popen(command, cwd=self.root, stderr=subprocess.PIPE, text=True, env=around)
 
     def now(self, number: int = 1) -> str:
         """The case that is being measured."""
@@ -85,6 +90,22 @@ class Campaign:
         is before anything is measured."""
         players = [process for process in family(starter.pid) if command_name(process) == "player"]
         return [process for process in players if "--cases" in arguments(process)]  # one that has just ended has none
+
+    def note_shared_files(self, driver: subprocess.Popen) -> None:
+        """Add the files in shared memory that the ranks have in memory to `shared`, once MPICH has removed those that
+        it makes for a moment."""
+
+        def read():
+            maps = [line for rank in self.ranks(driver) for line in read_text(f"/proc/{rank}/maps").splitlines()]
+            files = {Path(line.split()[5]) for line in maps if f" {SHARED_MEMORY}/" in line}
+            return not any(path.name.startswith("mpich_shar_tmp") and path.exists() for path in files) and files
+
+        self.shared |= until(read, by=driver)
+
+    def left_behind(self) -> list[Path]:
+        """Return the files of stopped ranks in shared memory, and those of their launcher."""
+        files = [path for path in self.session.rglob("*") if not path.is_dir()]
+        return [path for path in self.shared if path.exists()] + files
 
     def samples(self) -> set[str]:
         return {path.name.partition(".")[0] for path in self.raw.glob("*.csv")}

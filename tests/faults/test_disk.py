@@ -39,7 +39,7 @@ exit $code
 """
 
 
-@pytest.mark.parametrize("size", ["24k", "400k"])
+@pytest.mark.parametrize("size", ["24k", "200k"])
 def test_a_full_disk_ends_the_driver_with_one_line(campaign, size):
     """The smallest takes not even the first case file, the largest some of the samples."""
     here = campaign(points=4, samples=3000, passes=2)

@@ -44,8 +44,13 @@ def fitted(name, truth, chosen, **how):
     return make_parameter_set(find_family(name), fit_points(find_family(name), chosen, measured(truth, chosen, **how)))
 
 
-def test_loggp_from_bursts_knows_the_gap_and_not_the_overheads_below_it():
-    values = fitted("loggp", LOGGP, points(BURSTS)).values
+@pytest.fixture(scope="module")
+def from_bursts():
+    return fitted("loggp", LOGGP, points(BURSTS))
+
+
+def test_loggp_from_bursts_knows_the_gap_and_not_the_overheads_below_it(from_bursts):
+    values = from_bursts.values
     for key in ("L", "G", "g", "gamma"):
         assert values[key].low <= LOGGP.values[key].value <= values[key].high, key
     assert values["g"].known
@@ -75,18 +80,16 @@ def test_loggp_from_trees_alone_does_not_know_the_gap():
         assert elsewhere[name][0] == pytest.approx(estimate.value, rel=0.01), name
 
 
-def test_predictions_stay_narrow_where_values_are_wide():
-    chosen = points(BURSTS)
-    parameters = replace(fitted("loggp", LOGGP, chosen), errors={})  # what the values alone leave open
+def test_predictions_stay_narrow_where_values_are_wide(from_bursts):
+    parameters = replace(from_bursts, errors={})  # what the values alone leave open
     for prediction in predict(parameters, points(BURSTS, sizes=(4096,), counts=(12,))):
         assert prediction.high < 1.1 * prediction.low
 
 
-def test_large_tables_take_a_shorter_way_to_the_same(monkeypatch):
-    chosen = points(BURSTS)
-    long_way = fitted("loggp", LOGGP, chosen).values
+def test_large_tables_take_a_shorter_way_to_the_same(from_bursts, monkeypatch):
+    long_way = from_bursts.values
     monkeypatch.setattr(parameter_search, "LARGE_TABLE_MESSAGES", 0)
-    parameters = fitted("loggp", LOGGP, chosen)
+    parameters = fitted("loggp", LOGGP, points(BURSTS))
     for key, estimate in parameters.values.items():
         assert estimate.value == pytest.approx(long_way[key].value, rel=0.02), key
         assert estimate.low <= LOGGP.values[key].value <= estimate.high, key

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.starting import environment, mpiexec
 
 from commodel.patterns.schedule_files import PLAYER_COLUMNS
 from commodel.platforms.tools import find_tool
+from tests.starting import environment, mpiexec
 
 HERE = Path(__file__).parent
 

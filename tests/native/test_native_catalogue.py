@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.patterns.catalogue import catalogue
 
 from commodel.patterns.build import build_schedule
 from commodel.patterns.operations import find_base_name
 from commodel.patterns.phases import join_stages, make_phase
 from commodel.patterns.schedule_files import write_player_table
+from tests.patterns.catalogue import catalogue
 
 SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  # a send waits for its receive
 

@@ -13,9 +13,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.starting import environment, mpiexec
 
 from commodel.platforms.tools import find_tool
+from tests.starting import environment, mpiexec
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "workflow" / "native"

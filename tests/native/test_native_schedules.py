@@ -11,10 +11,6 @@ import random
 
 import numpy as np
 import pytest
-from tests.native.test_native_simulated import HOP, O_R, O_S, L, near
-from tests.patterns.catalogue import point
-from tests.patterns.rank_local import built
-from tests.patterns.slow_events import Message
 
 from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, finish_times
@@ -22,6 +18,10 @@ from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.schedule_files import write_player_table
 from commodel.predictions.predictions import repeat_waves
+from tests.native.test_native_simulated import HOP, O_R, O_S, L, near
+from tests.patterns.catalogue import point
+from tests.patterns.rank_local import built
+from tests.patterns.slow_events import Message
 
 OVERHEAD, LATENCY, PER_BYTE = 1.5e-6, 10e-6, 1e-10  # of the simulated cluster
 SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  # a send waits for its receive

@@ -7,13 +7,13 @@ from math import ceil, log2
 
 import numpy as np
 import pytest
-from tests.patterns.catalogue import point
 
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete_values, find_family, shares
 from commodel.models.probes import find_probe
 from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule_files import write_player_table
+from tests.patterns.catalogue import point
 
 US = 1e-6
 L, O_S, O_R, G_BYTE = 10 * US, 1.5 * US, 1.5 * US, 1e-10

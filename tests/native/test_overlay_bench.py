@@ -11,11 +11,11 @@ import sys
 import time
 
 import pytest
+
+from commodel.results.process_counts import read_counts
 from tests.native.conftest import OVERLAY_COLUMNS
 from tests.processes import family, kill, still_there
 from tests.waiting import until
-
-from commodel.results.process_counts import read_counts
 
 QUICK = ("--max-seconds", "0.05", "--min-samples", "3", "--max-samples", "4", "--warmup", "1")
 

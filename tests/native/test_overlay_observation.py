@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.native.overlay_worker import DIE, ECHO, MANY, OWN
-from tests.processes import command_name, family
-from tests.waiting import until
 
 from commodel.overlay import GONE, Network, OverlayError, OverlayTimeoutError
 from commodel.overlay.library import CLOSED
+from tests.native.overlay_worker import DIE, ECHO, MANY, OWN
+from tests.processes import command_name, family
+from tests.waiting import until
 
 WORKER = [sys.executable, str(Path(__file__).with_name("overlay_worker.py"))]
 TREE = "l:0 => l:1 l:2 ; l:1 => l:3 l:4 l:5 ; l:2 => l:6 ;"  # nodes 0 l:0, 1 l:1, 2–4 l:3–l:5, 5 l:2, 6 l:6

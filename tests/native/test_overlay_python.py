@@ -7,20 +7,21 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.native.overlay_worker import DIE, ECHO, MANY, OWN, REASONS, SLOW, UNTIL_ENDED
-from tests.processes import family, still_there
-from tests.waiting import until
 
 from commodel.errors import UserError
 from commodel.overlay import Network, OverlayError, OverlayTimeoutError, Packet
 from commodel.overlay.library import CLOSED, LOST, _load_library
 from commodel.overlay.packets import DTYPES
+from tests.native.overlay_worker import DIE, ECHO, MANY, OWN, REASONS, SLOW, UNTIL_ENDED
+from tests.processes import family, still_there
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 WORKER = [sys.executable, str(Path(__file__).with_name("overlay_worker.py"))]
@@ -30,13 +31,28 @@ pytestmark = pytest.mark.usefixtures("overlay_programs")
 INTEGERS = {name: dtype for name, dtype in DTYPES.items() if dtype.kind != "f"}
 
 
-@pytest.fixture
-def network():
+@contextmanager
+def started():
+    """A network whose processes all end with it."""
+    before = set(family(os.getpid()))
     with Network(TREE, backend=WORKER) as made:
-        others = family(os.getpid())[1:]
+        others = [process for process in family(os.getpid()) if process not in before]
         yield made
     assert len(others) >= 6
     assert not still_there(others)
+
+
+@pytest.fixture
+def network():
+    with started() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared_network():
+    """One for all tests that lose no back-end and close their streams."""
+    with started() as made:
+        yield made
 
 
 @given(st.data())
@@ -98,11 +114,11 @@ def test_what_does_not_fit_is_refused_in_one_line(format, values, complaint):
     assert "\n" not in refused.value.message
 
 
-def test_back_ends_in_python_are_reduced_on_several_streams(network):
-    assert len(network) == 4
-    assert [network.name(backend) for backend in range(4)] == ["l:3", "l:4", "l:5", "l:6"]
-    streams = {name: network.stream(filter=name) for name in ("sum", "max", "concat")}
-    some = network.stream([1, 3], filter="sum")
+def test_back_ends_in_python_are_reduced_on_several_streams(shared_network):
+    assert len(shared_network) == 4
+    assert [shared_network.name(backend) for backend in range(4)] == ["l:3", "l:4", "l:5", "l:6"]
+    streams = {name: shared_network.stream(filter=name) for name in ("sum", "max", "concat")}
+    some = shared_network.stream([1, 3], filter="sum")
     assert len({stream.id for stream in [*streams.values(), some]}) == 4
     for stream in (*streams.values(), some):
         stream.send("", tag=OWN)
@@ -140,15 +156,15 @@ def test_back_ends_survive_a_stream_that_the_front_end_leaves_early(network, tag
         ("bin", "%d", 1, "checksum"),
     ],
 )
-def test_an_error_of_one_stream_ends_it_alone_and_back_ends_learn_why(network, filter, format, value, why):
-    failing, other = network.stream(filter=filter), network.stream(filter="concat")
+def test_an_error_of_one_stream_ends_it_alone_and_back_ends_learn_why(shared_network, filter, format, value, why):
+    failing, other = shared_network.stream(filter=filter), shared_network.stream(filter="concat")
     failing.send(format, value, tag=ECHO)
     with pytest.raises(OverlayError, match=why):
         failing.receive(seconds=60)
     assert why in failing.ended
     with pytest.raises(OverlayError, match=why):
         failing.send(format, value, tag=ECHO)
-    assert not network.lost
+    assert not shared_network.lost
     other.send("", tag=OWN)
     assert other.receive(seconds=60).leaves == 4
 
@@ -164,10 +180,10 @@ def test_back_ends_learn_why_a_filter_has_ended_their_stream(network):
     assert all("checksum" in text for text in packet.values[0])
 
 
-def test_the_same_packet_goes_down_and_comes_back(network):
+def test_the_same_packet_goes_down_and_comes_back(shared_network):
     image = np.random.default_rng(1).integers(0, 255, 3_000_000, dtype="u1")
     packet = Packet.of("%auc %s", image, "an image", tag=ECHO)
-    with network.stream(sync="none") as stream:
+    with shared_network.stream(sync="none") as stream:
         stream.send(packet)
         back = [stream.receive(seconds=60) for _ in range(4)]
     assert sorted(packet.source for packet in back) == [0, 1, 2, 3]
@@ -184,12 +200,12 @@ def test_waves_come_in_order_and_any_stream_is_heard(network):
     assert {other.id for _, other in heard} == {stream.id}
 
 
-def test_nothing_in_time_is_an_error_of_its_own(network):
-    with network.stream(filter="sum") as stream, pytest.raises(OverlayTimeoutError, match="nothing came"):
+def test_nothing_in_time_is_an_error_of_its_own(shared_network):
+    with shared_network.stream(filter="sum") as stream, pytest.raises(OverlayTimeoutError, match="nothing came"):
         stream.receive(seconds=0.3)
-    assert set(network.phases) == {"launch", "tree", "backends"}
-    assert 0 < network.phases["backends"] < 60
-    assert np.abs(network.skew()).max() < 0.1
+    assert set(shared_network.phases) == {"launch", "tree", "backends"}
+    assert 0 < shared_network.phases["backends"] < 60
+    assert np.abs(shared_network.skew()).max() < 0.1
 
 
 def test_a_lost_back_end_is_named_and_the_rest_goes_on_or_stops(network):
@@ -233,10 +249,8 @@ def test_a_tool_that_has_forked_does_not_turn_over_lost_connections():
 
 
 def test_a_back_end_that_is_slow_does_not_outlive_its_front_end():
-    with Network(TREE, backend=WORKER) as network:
-        others = family(os.getpid())[1:]
+    with started() as network:
         network.stream().send("%d", 60, tag=SLOW)
-    assert not still_there(others)
     network.close()
     with pytest.raises(OverlayError) as closed:
         len(network)

@@ -6,6 +6,9 @@ import shutil
 
 import openpyxl
 import pytest
+
+from commodel.compare import recommended
+from commodel.reports import evaluated_campaign
 from tests.once import made_once
 from tests.reports.reading import Page
 from tests.reports.study import (
@@ -17,9 +20,6 @@ from tests.reports.study import (
     make_round_trips,
     write_results,
 )
-
-from commodel.compare import recommended
-from commodel.reports import evaluated_campaign
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from tests.planning import planned
 
 from commodel.files.atomic import write_json
 from commodel.files.parameter_sets import write_parameters
@@ -16,6 +15,7 @@ from commodel.files.tables import write_table
 from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.records import Batch, Point
 from commodel.results.latency_distributions import tabulate_distributions
+from tests.planning import planned
 
 FAMILIES = {  # bias and spread of its predictions; pram predictions communication at nothing
     "loggp": (1.03, 0.04),

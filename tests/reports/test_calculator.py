@@ -8,8 +8,6 @@ from dataclasses import replace
 import openpyxl
 import pytest
 import xlsxwriter
-from tests import libreoffice
-from tests.reports.calculations import formulas, parameter_set, predictions, workload
 
 from commodel.advice.gather_windows import gather_bounds
 from commodel.reports import write_xlsx
@@ -17,6 +15,8 @@ from commodel.reports.elements import Report, Section
 from commodel.reports.xlsx.calculator.cells import MAX_TREE_LEVELS, Row
 from commodel.reports.xlsx.calculator.families import ALTERNATIVES, FORMULAS, OPERATIONS, find_bounds
 from commodel.reports.xlsx.calculator.sheet import BOUND_TITLES, CALCULATOR_SHEET, select_calculable
+from tests import libreoffice
+from tests.reports.calculations import formulas, parameter_set, predictions, workload
 
 MANY = 203  # inputs: 29 of each family
 EXACT = 1e-9

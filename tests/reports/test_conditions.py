@@ -4,7 +4,6 @@ measured."""
 import numpy as np
 import pandas as pd
 import pytest
-from tests.reading import sentences
 
 from commodel.cli.run import print_outcome
 from commodel.compare.comparison import name_streams, summarize_errors
@@ -15,6 +14,7 @@ from commodel.predictions.validity import Validity, ValidityKind
 from commodel.reports import build_report, build_stored_report
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.sections import measurement_conditions
+from tests.reading import sentences
 
 BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
 

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reading import sentences
 
 from commodel.reports import build_report, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
@@ -18,6 +17,7 @@ from commodel.reports.elements import Answer, Remark, choose_number_format, form
 from commodel.reports.evaluated_campaign import evaluate_campaign
 from commodel.reports.html.page import format_page
 from commodel.reports.sections import measurement_conditions, summary
+from tests.reading import sentences
 
 BEST_MODEL, WHAT_TO_USE, MISSING = "Which model predicts best", "What to use", "What is missing"
 

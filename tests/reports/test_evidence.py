@@ -7,7 +7,6 @@ import numpy as np
 import openpyxl
 import pytest
 from click.testing import CliRunner
-from tests.reports.reading import rows_of
 
 from commodel.cli.report import report as verb
 from commodel.files.tables import SUMMARY, read_table, write_table
@@ -17,6 +16,7 @@ from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.elements import format_undetermined, is_finite_number
 from commodel.reports.sections.evidence import SHOWN_UNITS
 from commodel.results.raw_samples import JOINED_HEADERS, compute_checksum
+from tests.reports.reading import rows_of
 
 
 def tables(report, section):

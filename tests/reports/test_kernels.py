@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from tests.planning import planned
 
 from commodel.compare.kernels import read_partitions, select_iterations
 from commodel.files.cache import use_archived_inputs
@@ -20,6 +19,7 @@ from commodel.reports.html.page import format_page
 from commodel.reports.pictures.render import list_pictures
 from commodel.reports.sections.kernels import UNIFORM_COLOUR, format_speed, make_sections
 from commodel.reports.xlsx.workbook import write_xlsx
+from tests.planning import planned
 
 TILES = "rank,x,y,width,height,speed\n0,0,0,3,4,600\n1,3,0,1,1,100\n2,3,1,1,3,150\n"
 BLOCK = 8192

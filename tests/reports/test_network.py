@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 import numpy as np
 import openpyxl
 import pytest
-from tests.compare.pairs import summary
 
 from commodel.compare.network import make_networks
 from commodel.hierarchy import Hierarchy
@@ -15,6 +14,7 @@ from commodel.reports.elements import Matrix, Report, Section, format_digits
 from commodel.reports.html.page import format_page
 from commodel.reports.sections.network import describe_network, make_sections
 from commodel.reports.xlsx.workbook import write_xlsx
+from tests.compare.pairs import summary
 
 LEAVES = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})
 FLAT = Hierarchy.of({"leaf": [0] * 8})

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.reading import sentences
 
 from commodel.reports import build_report
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.sections import overhead
 from commodel.stats import compute_median_interval
+from tests.reading import sentences
 
 OVERHEAD = "Overhead of the container"
 

@@ -11,8 +11,6 @@ import openpyxl
 import pandas as pd
 import pytest
 from markupsafe import Markup
-from tests.cli.running import run
-from tests.documented import ROOT
 
 from commodel.files.parameter_sets import write_parameters
 from commodel.reports import build_report, write_html
@@ -23,6 +21,8 @@ from commodel.reports.html.page import TermMarkup, format_page, list_terms
 from commodel.reports.pictures import specifications
 from commodel.reports.pictures.specifications import SCHEMA, choose_decade_ticks
 from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
+from tests.cli.running import run
+from tests.documented import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.reports.calculations import parameter_set
 
 from commodel.cli import main
 from commodel.cli.report import report as verb
@@ -25,6 +24,7 @@ from commodel.reports.elements import Report, Section
 from commodel.reports.received_workbooks import open_received, read_changed_sets, read_sheet_rows
 from commodel.reports.xlsx.calculator.families import FORMULAS
 from commodel.reports.xlsx.calculator.sheet import CALCULATOR_SHEET, SAMPLES_TITLE
+from tests.reports.calculations import parameter_set
 
 
 def pack(path, parts):

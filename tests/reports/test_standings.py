@@ -6,7 +6,6 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
-from tests.reading import sentences
 
 from commodel.compare.comparison import NOT_PREDICTED, add_choices
 from commodel.compare.model_ranking import (
@@ -25,6 +24,7 @@ from commodel.reports.html.page import format_page
 from commodel.reports.sections import measurement_conditions
 from commodel.reports.sections.rankings import compare_with_default, describe_default, list_recommendations
 from commodel.reports.sections.summary import describe_uses
+from tests.reading import sentences
 
 SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the MPI default's time over that of the fastest alternative
 ANY = "any layout, 16 nodes"

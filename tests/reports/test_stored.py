@@ -11,8 +11,6 @@ from importlib import import_module
 import openpyxl
 import pytest
 from click.testing import CliRunner
-from tests.reports.study import INPUTS, write_results
-from tests.results.damages import DAMAGES
 
 from commodel.cli.report import report as verb
 from commodel.errors import UserError
@@ -28,6 +26,8 @@ from commodel.reports.stored_results import (
 )
 from commodel.reports.verify import NOT_COMPARED, verify_workbook
 from commodel.results.attempts import DAMAGED_OUTCOME
+from tests.reports.study import INPUTS, write_results
+from tests.results.damages import DAMAGES
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.test_contract import fitted_set
-from tests.planning import planned
 
 from commodel.compare.alternatives import find_fastest_trees
 from commodel.patterns.points import Setting, make_point
@@ -23,6 +21,8 @@ from commodel.reports.pictures.specifications import specify_lines
 from commodel.reports.sections.trees import make_sections
 from commodel.reports.xlsx.charts import format_axis
 from commodel.reports.xlsx.workbook import write_xlsx
+from tests.models.test_contract import fitted_set
+from tests.planning import planned
 
 SPECS = ("binomial:3", "kary:2^2", "flat:4")
 

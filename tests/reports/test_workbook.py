@@ -11,7 +11,6 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
-from tests.reports.reading import parts, rows_of, written
 
 from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison, select_held_out
@@ -30,6 +29,7 @@ from commodel.reports.elements import (
 )
 from commodel.reports.xlsx import layout
 from commodel.reports.xlsx import workbook as xlsx
+from tests.reports.reading import parts, rows_of, written
 
 
 def test_comparison_is_a_filtered_table_with_a_frozen_header(book, comparison):
