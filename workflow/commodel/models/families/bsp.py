@@ -16,11 +16,8 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.regression import choose_form, fit_least_squares, fit_line, fit_mean, make_curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
 
-SHAPES = {
-    "constant": None,
-    "logarithmic": np.log,
-    "linear": np.asarray,
-}  # of l, as a line over a transformed number of ranks
+# Of l, as a line over a transformed number of ranks.
+SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}
 
 
 def fit(observed: Observed) -> Fitted:

@@ -142,7 +142,7 @@ def time_rounds(values: Values, n: np.ndarray) -> RoundTimes:
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
-    finish = np.zeros((*values.lead, schedule.ranks))
+    finish = np.zeros((*values.draw_shape, schedule.ranks))
     for part in schedule.parts:
         if isinstance(part, Rounds):
             finish = _repeat_rounds(place_rounds(schedule)[part], values, finish)
@@ -173,7 +173,7 @@ def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
     rounds = time_rounds(values, n)
     first, wire, busy = rounds.first, rounds.wire, rounds.busy
     work = schedule.work_seconds(values["gamma"])
-    shape = np.broadcast_shapes(values.lead, np.shape(work)[:-1], np.shape(wire)[:-1])
+    shape = np.broadcast_shapes(values.draw_shape, np.shape(work)[:-1], np.shape(wire)[:-1])
     work = np.broadcast_to(work, (*shape, len(schedule.work.step)))
     finish = np.broadcast_to(begin, (*shape, schedule.ranks)).copy()
     sender_index = np.zeros(len(schedule.src), dtype=int)  # index in n of a message's sender

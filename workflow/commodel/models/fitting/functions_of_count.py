@@ -36,9 +36,7 @@ MIN_COUNTS = {"saturating": 7, "pipeline": 4}  # different x: more than identifi
 NOT_SEPARABLE = "only a + d and d·exp(−e·f) are determined: f is set to the smallest number measured"
 GRID_STARTS = 15  # points of the grid of starts, in each direction
 MAX_STEEPNESS = 20.0  # |e|·(x_max − x_min), above which the exponential is a step
-MIN_STEEPNESS = (
-    0.1  # |e|·(x_max − x_min), below which the exponential is a line, and only the product of e and d matters
-)
+MIN_STEEPNESS = 0.1  # |e|·(x_max − x_min), below which the exponential is a line, and only e·d matters
 MAX_ITERATIONS = 40
 
 
@@ -126,9 +124,8 @@ class _Search:
         grid = np.linspace(*self.bounds[:, 0], GRID_STARTS)[:, None]
         if self.has_rise:
             max_asinh = np.arcsinh(2 * MAX_STEEPNESS)
-            steep = np.round(
-                np.sinh(np.linspace(-max_asinh, max_asinh, GRID_STARTS)) / 2, 10
-            )  # identical bits on all processors
+            steep = np.sinh(np.linspace(-max_asinh, max_asinh, GRID_STARTS)) / 2
+            steep = np.round(steep, 10)  # identical bits on all processors
             grid = np.array([(bend, slope) for bend in grid[:, 0] for slope in steep])
         features = self.subtract_average(self.features(grid))
         gram = multiply_columns(features * np.sqrt(self.weights))
@@ -205,14 +202,13 @@ class Trees:
     """A fit of TAN's trees, one value for each draw; `shape` has a column for each coefficient of o besides its
     constant."""
 
-    form: str
+    form: str  # constant if the data do not determine the growth with leaves
     C: Array
     level: Array  # L + o(2)
     shape: Array
     below: Array  # shape(2); the constant of o is level − L − below
     chain: Array  # prediction of row 0 at every height
     fan: Array  # prediction of row 0 at every number of leaves
-    growth_observed: bool  # whether the data determine the growth with leaves
 
 
 def fit_trees(height: Array, chain: Array, leaves: Array, fan: Array) -> Trees:
@@ -292,16 +288,7 @@ class _ShapeFit:
             shape = np.stack([shape[:, 0], c], axis=-1)
         predicted = self.columns(self.c) @ coefficients[0]
         count = len(self.height)
-        return Trees(
-            self.form,
-            coefficients[:, 0],
-            coefficients[:, 1],
-            shape,
-            below,
-            predicted[:count],
-            predicted[count:],
-            self.form != "constant",
-        )
+        return Trees(self.form, *coefficients[:, :2].T, shape, below, predicted[:count], predicted[count:])
 
     def _at_two(self, c: Array) -> list[Array]:
         if self.form == "exponential":
