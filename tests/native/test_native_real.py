@@ -102,10 +102,11 @@ def test_meta_records_how_it_was_run(real, load_json, tmp_path):
 
 
 def test_a_finished_case_is_not_measured_again(real):
-    result = real(2, "pingpong", "id,bytes\na,8\nb,8")
+    cases = "id,bytes\na,8\nb,8", "--max-seconds", 0.1
+    result = real(2, "pingpong", *cases)
     (result.out / "a.csv").write_text("kept")
     (result.out / "b.csv").unlink()
-    again = real(2, "pingpong", "id,bytes\na,8\nb,8")
+    again = real(2, "pingpong", *cases)
     assert (again.out / "a.csv").read_text() == "kept"
     assert again.files() == ["a.csv", "b.csv"]
     assert [line.split()[1:3] for line in again.err.splitlines()] == [["2/2", "b"]]
