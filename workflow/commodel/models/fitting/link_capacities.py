@@ -167,8 +167,8 @@ def fit_port_factors(observed: Observed, trips: TripsByClass | None = None) -> n
             continue
         slowdown = fastest[has_several] / least
         if trips and (trip := trips.get(hierarchy.names[number])):
-            known = observed.cases("distance", apart=hierarchy.names[number])["bytes"].max()
-            latency = _find_added_latency(trip, float(small["bytes"][0]), float(min(known, large["bytes"][0])))
+            largest_probed = observed.cases("distance", apart=hierarchy.names[number])["bytes"].max()
+            latency = _find_added_latency(trip, float(small["bytes"][0]), float(min(largest_probed, large["bytes"][0])))
             if least > latency:
                 of_bytes = (fastest[has_several] - latency) / (least - latency)
                 slowdown = np.where(slowdown > MIN_PORT_SLOWDOWN, of_bytes, 1.0)
