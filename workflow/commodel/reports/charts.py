@@ -48,10 +48,10 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
     best = {platform: drop_equal_models(part, MAX_MODELS) for platform, part in frame.groupby("platform")}
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
-        best_models, requested = best[platform], part.loc[part["family"] != "", "family"].nunique()
+        best_models, model_count = best[platform], part.loc[part["family"] != "", "family"].nunique()
         count = len(best_models)
-        note = f"The {count} of {requested} models with the lowest mean μ; of models with equal predictions, one."
-        note = note if count < requested else ""
+        note = f"The {count} of {model_count} models with the lowest mean μ; of models with equal predictions, one."
+        note = note if count < model_count else ""
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # zero has no place on a log axis
         part = part[part["family"].isin(best_models)]
         if part.empty:

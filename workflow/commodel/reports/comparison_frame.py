@@ -51,12 +51,12 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     the nodes; else `place` is the layout."""
     frame = name_streams(add_default_columns(comparison, COMPARISON)).reset_index(drop=True)
     # An older comparison has the interval of the parameters only, without a word.
-    older = frame["predicted"].notna() & frame["interval_basis"].isin(["", math.nan])
+    lacks_basis = frame["predicted"].notna() & frame["interval_basis"].isin(["", math.nan])
     ends = {
-        f"parameters_{end}": frame[f"parameters_{end}"].mask(older, frame[f"predicted_{end}"])
+        f"parameters_{end}": frame[f"parameters_{end}"].mask(lacks_basis, frame[f"predicted_{end}"])
         for end in ("low", "high")
     }
-    frame = frame.assign(interval_basis=frame["interval_basis"].mask(older, PARAMETERS_ONLY_TEXT), **ends)
+    frame = frame.assign(interval_basis=frame["interval_basis"].mask(lacks_basis, PARAMETERS_ONLY_TEXT), **ends)
     for key in TEXTS:
         frame[key] = _make_texts_safe(frame[key])
     for key in (key for key in FLAGS if frame[key].dtype != bool):

@@ -1,5 +1,6 @@
 """The parts of a report that every writer renders (`Section`, `Table`, `Chart`, `Matrix`, `Tiling`, `Front`), and the
-texts of their values: numbers, counts, lists, colours. Seconds are scaled to µs here and nowhere else.
+texts of their values: numbers, counts, lists, colours. Seconds are scaled to µs here and nowhere else. `columns.csv`
+has the columns of the tables: `make_table` looks them up by the table's name.
 
 The rows of a table are stored by columns, each distinct text once. As tuples, the rows of a large comparison would take
 a gigabyte.
@@ -650,7 +651,7 @@ def mix_scale_colour(share: float, pale: bool = False) -> str:
     first, second = ("good", "middle") if share < 0.5 else ("middle", "bad")
     share_of_half = 2 * share if share < 0.5 else 2 * share - 1
     parts = zip(_parse_colour(COLOURS[first]), _parse_colour(COLOURS[second]), strict=True)
-    mixed = (one + (two - one) * share_of_half for one, two in parts)
+    mixed = (low + (high - low) * share_of_half for low, high in parts)
     return "#" + "".join(f"{round(255 - (255 - tone) * (PALE_SHARE if pale else 1)):02X}" for tone in mixed)
 
 

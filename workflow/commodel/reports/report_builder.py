@@ -149,18 +149,18 @@ LATENCY_QUESTION = "What if L doubles?"
 
 def list_commands(report: Report, front: Front) -> list[tuple[str, str]]:
     name = report.experiment if len(report.experiment) <= MAX_NAME_LENGTH else "EXPERIMENT"
-    questions = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
+    commands = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
     workloads = _make_workload_options(front)
     for _, workload in workloads[-1:]:
         command = f"commodel advise --experiment {name} --platform {front.platform} {workload}"
-        questions.append(("What to use for another workload?", command))
+        commands.append(("What to use for another workload?", command))
     sets = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == front.platform]
     if doubled := _make_latency_commands(sets, front):
         family, settings = doubled
         for workload in [workload for extent, workload in workloads if extent == "ranks"][-1:]:
             file = f"results/{name}/validated/{front.platform}/{family}.yaml"
-            questions.append((LATENCY_QUESTION, f"commodel predict --params {file} {settings} {workload}"))
-    return questions
+            commands.append((LATENCY_QUESTION, f"commodel predict --params {file} {settings} {workload}"))
+    return commands
 
 
 def _make_workload_options(front: Front) -> list[tuple[str, str]]:
@@ -190,6 +190,6 @@ def _make_latency_commands(sets: Sequence[ParameterSet], front: Front) -> tuple[
     for parameters in sorted(candidates, key=lambda parameters: better_half.index(parameters.family)):
         latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
         if "L" in latencies and all(value > 0 for value in latencies.values()):
-            twice = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
-            return parameters.family, " ".join(twice)
+            set_options = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
+            return parameters.family, " ".join(set_options)
     return None

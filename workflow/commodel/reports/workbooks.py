@@ -193,16 +193,16 @@ def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     return Answer("Basis", (*lines, *(f"{remark}." for remark in remarks)))
 
 
-def _describe_intervals(bases_text: pd.Series) -> list[str]:
+def _describe_intervals(basis_texts: pd.Series) -> list[str]:
     """Return a sentence for each kind of interval and the number of its workloads. For intervals of residuals, the
     sentence is that of the most frequent basis."""
     lines = []
-    bases = bases_text.map(IntervalBasis.parse)
+    bases = basis_texts.map(IntervalBasis.parse)
     kinds = bases.map(lambda basis: "" if basis.of_residuals else basis.sentence)
     for _, rows in bases.groupby(kinds, sort=False):
         (basis, _), *_ = Counter(rows).most_common(1)
         scope = (
-            "" if len(rows) == len(bases_text) else f" at {len(rows)} of {format_count(len(bases_text), 'workload')}"
+            "" if len(rows) == len(basis_texts) else f" at {len(rows)} of {format_count(len(basis_texts), 'workload')}"
         )
         lines.append(f"Low and high{scope}: {basis.sentence}.")
     return lines

@@ -153,26 +153,28 @@ def find_departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows:
     order = np.argsort(np.concatenate([2 * messages + 1, 2 * rows]))
     observer = schedule.ranks + np.arange(len(rows))
 
-    def with_observers(column: np.ndarray, added: np.ndarray) -> np.ndarray:
+    def insert_observers(column: np.ndarray, added: np.ndarray) -> np.ndarray:
         return np.concatenate([column, added])[order]
 
-    def without_cost(column: Array | float) -> Array:
+    def insert_free_messages(column: Array | float) -> Array:
         column = np.asarray(column)
         all_rows = np.broadcast_to(column, (*column.shape[:-1], len(messages)))
         return np.concatenate([all_rows, np.zeros((*all_rows.shape[:-1], len(rows)))], axis=-1)[..., order]
 
     with_observer = Schedule.of(
         schedule.ranks + len(rows),
-        with_observers(schedule.step, schedule.step[rows]),
-        with_observers(schedule.src, schedule.src[rows]),
-        with_observers(schedule.dst, observer),
+        insert_observers(schedule.step, schedule.step[rows]),
+        insert_observers(schedule.src, schedule.src[rows]),
+        insert_observers(schedule.dst, observer),
         0,
         work=schedule.work,
         nonblocking=schedule.nonblocking
-        and NonblockingSteps(*(with_observers(column, schedule.step[rows]) for column in schedule.nonblocking.columns)),
+        and NonblockingSteps(
+            *(insert_observers(column, schedule.step[rows]) for column in schedule.nonblocking.columns)
+        ),
     )
     names = ("send", "receive", "wire", "gap_out", "gap_in")
-    observer_costs = replace(costs, **{name: without_cost(getattr(costs, name)) for name in names})
+    observer_costs = replace(costs, **{name: insert_free_messages(getattr(costs, name)) for name in names})
     return finish_times(with_observer, observer_costs, work_seconds)[..., schedule.ranks :]
 
 

@@ -268,7 +268,7 @@ class PlacedRounds:
         firsts: dict[tuple[bytes, bytes], int] = {}
         width = self.period if rounds.equal_sizes else rounds.ranks
         all_rounds = (self.make_round(number, width) for number in range(rounds.count))
-        kinds = ((each.sent.tobytes(), each.received.tobytes()) for each in all_rounds)
+        kinds = ((one_round.sent.tobytes(), one_round.received.tobytes()) for one_round in all_rounds)
         return dict(Counter(firsts.setdefault(key, number) for number, key in enumerate(kinds)))
 
     def run(self, state: State, play: PlayRounds, first: int = 0) -> State:

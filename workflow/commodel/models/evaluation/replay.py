@@ -55,7 +55,7 @@ from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Groups, Schedule, Step, argsort_stably
 
 # Factors of the costs of messages, and of work.
-_FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
+_COST_FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
 # Relative changes of a cost: to select one of equal paths, and for a derivative.
 TIE_BREAK, DERIVATIVE_STEP = 1e-6, 1e-9
 MIN_CONTRIBUTION = 1e-3  # relative to the mean contribution; smaller ones are rounding errors
@@ -72,11 +72,11 @@ def attribute_to_messages(messages: int, predict: Callable[[], Array]) -> tuple[
     factors[np.arange(messages), np.arange(messages)] *= 1 + DERIVATIVE_STEP
     work = np.ones((messages + 2, 1))
     work[messages] += DERIVATIVE_STEP
-    token = _FACTORS.set((factors, work))
+    token = _COST_FACTORS.set((factors, work))
     try:
         predictions = np.broadcast_to(predict(), messages + 2)
     finally:
-        _FACTORS.reset(token)
+        _COST_FACTORS.reset(token)
     slopes = (predictions[:-1] - predictions[-1]) / DERIVATIVE_STEP
     slopes = np.where(np.abs(slopes) < MIN_CONTRIBUTION * predictions[-1] / max(messages, 1), 0.0, slopes)
     return slopes[:-1], float(slopes[-1])
@@ -84,7 +84,7 @@ def attribute_to_messages(messages: int, predict: Callable[[], Array]) -> tuple[
 
 def scale_costs(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
     """Return the costs multiplied by the factors that `attribute_to_messages` has set, or unchanged without factors."""
-    if (factors := _FACTORS.get()) is None:
+    if (factors := _COST_FACTORS.get()) is None:
         return costs, work_seconds
     messages, work = factors
     columns = (getattr(costs, entry.name) for entry in fields(costs))
@@ -119,7 +119,7 @@ def replay(
     types or distance classes, `types` and `levels` describe these. Repeated rounds are fast-forwarded.
     """
     if not isinstance(schedule, CompactSchedule):
-        if _FACTORS.get() is None and (representatives := find_representative_ranks(schedule, types, levels)):
+        if _COST_FACTORS.get() is None and (representatives := find_representative_ranks(schedule, types, levels)):
             sent, played = representatives
             with suppress(UserError):  # the replay of all ranks below raises the error with the right rank numbers
                 finish = finish_times(played, costs(sent), work_seconds(sent))
@@ -392,7 +392,7 @@ def sum_longest_work(schedule: Schedule, seconds: Array, counts: np.ndarray) -> 
     return total
 
 
-def count_most_rows(groups: Groups) -> int:
+def count_most_messages(groups: Groups) -> int:
     """Return the largest number of messages of a rank."""
     return groups.longest if groups.order is not None else min(len(groups.ranks), 1)
 

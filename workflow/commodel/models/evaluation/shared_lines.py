@@ -322,7 +322,10 @@ class Lines:
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
                     ends = src[rows], dst[rows]
                     passed = [grouping.number_lines(ends, rotation) for grouping in groupings]
-                    line, scales = np.stack([each.line for each in passed]), [each.represented for each in passed]
+                    line, scales = (
+                        np.stack([numbered.line for numbered in passed]),
+                        [numbered.represented for numbered in passed],
+                    )
                     factors = []
                     if kind in ("out", "in") and (of_groups := self.factors.get(level)) is not None:
                         factors = [of_groups[grouping.first.of_messages(ends)] for grouping in groupings]

@@ -324,12 +324,12 @@ class ProcessorLoads:
         channels = [MEMORY if pair.within else NETWORK for pair in pairs]
         empty = [_compute_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
         first = np.where(self.waits, np.stack(empty, axis=-1)[..., None, :], 0.0).max(axis=-1)
-        each = [
+        further = [
             find_value(select_pair_values(values, pair), f"p_{channel}", pair.type_or_pair)
             for channel, pair in zip(channels, pairs, strict=True)
         ]
-        each = np.concatenate([np.broadcast_to(column, (*values.draw_shape, 1)) for column in each], axis=-1)
-        return (first + each @ self.further.T).max(axis=-1)
+        further = np.concatenate([np.broadcast_to(column, (*values.draw_shape, 1)) for column in further], axis=-1)
+        return (first + further @ self.further.T).max(axis=-1)
 
 
 SETTINGS = {

@@ -117,15 +117,15 @@ class Program:
         """
         span, work = schedule.last_step + 1, schedule.work
         all_rows = np.arange(len(schedule.src))
-        rendezvous_rows, waited_rows = (
-            np.flatnonzero(rendezvous),
-            np.flatnonzero(rendezvous if waits is None else rendezvous & waits),
-        )
-        ends = [(schedule.src, schedule.step, all_rows), (schedule.dst, schedule.dst_step, rendezvous_rows)]
-        ends += [(schedule.dst, schedule.dst_wait, all_rows), (schedule.src, schedule.src_wait, waited_rows)]
-        keys = [rank[rows] * span + step[rows] for rank, step, rows in ends] + [work.rank * span + work.step]
+        rendezvous_rows = np.flatnonzero(rendezvous)
+        waited_rows = np.flatnonzero(rendezvous if waits is None else rendezvous & waits)
+        operations = [(schedule.src, schedule.step, all_rows), (schedule.dst, schedule.dst_step, rendezvous_rows)]
+        operations += [(schedule.dst, schedule.dst_wait, all_rows), (schedule.src, schedule.src_wait, waited_rows)]
+        keys = [rank[rows] * span + step[rows] for rank, step, rows in operations] + [work.rank * span + work.step]
         places, numbers = number_distinct(keys, schedule.ranks * span)
-        runs = [GroupedRows.of(rows, group, len(places)) for (*_, rows), group in zip(ends, numbers, strict=False)]
+        runs = [
+            GroupedRows.of(rows, group, len(places)) for (*_, rows), group in zip(operations, numbers, strict=False)
+        ]
         message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
         passing = find_sort_order(message)
         passed = GroupedRows.of(line, message, len(all_rows)) if bundles is None else bundles.passed
@@ -133,7 +133,7 @@ class Program:
         opposite = np.full(int(line.max(initial=-1)) + 1, -1) if opposite is None else opposite
         pair_numbers = all_rows[:0]
         if in_turn:
-            number = schedule.src * schedule.ranks + schedule.dst if pair is None else pair
+            number = _number_rank_pairs(schedule) if pair is None else pair
             pairs, (pair_numbers,) = number_distinct([number], int(number.max(initial=0)) + 1)
             in_turn = len(pairs) < len(all_rows)
         return cls(

@@ -120,14 +120,14 @@ class Samples:
 
     def __init__(self, name: str, values: Mapping[str, Array]) -> None:
         samples = [parsed.sample for parsed in map(parse_key, values) if parsed.function == name and parsed.sample]
-        places = sorted({at for at, _ in samples})
+        positions = sorted({at for at, _ in samples})
         self.levels = sorted({level for _, level in samples if level is not None})
-        if not places:
+        if not positions:
             raise UserError(f"found no sample of {name}, wanted {name}.SIZE")
-        self.places = np.array(places, dtype=float)
+        self.positions = np.array(positions, dtype=float)
         try:
-            self.columns = [
-                np.concatenate([values[make_sample_key(name, at, level)] for at in places], axis=-1)  # (draws, places)
+            self.columns = [  # (draws, positions) each
+                np.concatenate([values[make_sample_key(name, at, level)] for at in positions], axis=-1)
                 for level in self.levels or [None]
             ]
         except KeyError as missing:
@@ -136,21 +136,21 @@ class Samples:
     def at(self, x: Array, level: ArrayLike | None = None) -> Array:
         """Return the function at `x`, for a surface at a level of concurrency."""
         if not self.levels:
-            return self._between(self.columns[0], x) * (1 if level is None else level)
+            return self._interpolate(self.columns[0], x) * (1 if level is None else level)
         level = np.broadcast_to(1 if level is None else level, x.shape)
         total = 0.0
         for column, only in zip(self.columns, np.eye(len(self.levels)), strict=True):
             share = np.interp(level, self.levels, only)  # 1 at the level of this column, 0 at the others
             if share.any():
-                total = total + share * self._between(column, x)
+                total = total + share * self._interpolate(column, x)
         return total * np.maximum(level / self.levels[-1], 1.0)
 
-    def _between(self, column: Array, x: Array) -> Array:
-        places = self.places
-        if len(places) == 1:
+    def _interpolate(self, column: Array, x: Array) -> Array:
+        positions = self.positions
+        if len(positions) == 1:
             return column + 0.0 * x
-        below = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
-        share = np.maximum((x - places[below]) / (places[below + 1] - places[below]), 0.0)
+        below = np.clip(np.searchsorted(positions, x, side="right") - 1, 0, len(positions) - 2)
+        share = np.maximum((x - positions[below]) / (positions[below + 1] - positions[below]), 0.0)
         low, high = _take_samples(column, below), _take_samples(column, below + 1)
         rise = np.where(share > 1, np.maximum(high - low, 0.0), high - low)
         return np.where(share > 1, high + (share - 1) * rise, low + share * rise)
@@ -236,7 +236,7 @@ class Values:
             of_one_size = self.at_or_last(function, x[..., :1])
             return np.broadcast_to(of_one_size, (*of_one_size.shape[:-1], x.shape[-1]))
         is_table = self.forms.get(function) == TABLE
-        return self.at(function, np.minimum(x, self._table(function).places[-1]) if is_table else x)
+        return self.at(function, np.minimum(x, self._table(function).positions[-1]) if is_table else x)
 
     def _table(self, function: str) -> Samples:
         if function not in self._samples:

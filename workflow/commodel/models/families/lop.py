@@ -31,7 +31,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.evaluation.repeated_rounds import Batch, PlacedRounds, State, place_rounds
-from commodel.models.evaluation.replay import count_most_rows
+from commodel.models.evaluation.replay import count_most_messages
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.functions_of_count import CountFunction, fit_pipeline
 from commodel.models.fitting.regression import make_curve
@@ -214,7 +214,7 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
     probed = values.settings.get("partners")
     plain = (part for part in schedule.parts if not isinstance(part, Rounds))  # in rounds a rank has one partner
     for step in (step for part in plain for step in part.steps):
-        largest = max(count_most_rows(step.sends), count_most_rows(step.receives))
+        largest = max(count_most_messages(step.sends), count_most_messages(step.receives))
         if probed and largest > int(probed):
             return f"extrapolated: a rank with {largest} messages in a step, probed up to {probed}"
         pair = step.src * schedule.ranks + schedule.dst[step.posted_sends]

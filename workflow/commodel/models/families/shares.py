@@ -49,7 +49,7 @@ from commodel.models.families import Array, Family, Fitted, Observed, Parameter,
 from commodel.models.fitting.channels import fit_local_work
 from commodel.models.fitting.link_capacities import (
     detect_sharing_by_latency,
-    distinguish_ways,
+    distinguish_behaviours,
     find_largest_eager,
     find_largest_sent,
     find_links_by_destination,
@@ -134,7 +134,7 @@ def fit(observed: Observed) -> Fitted:
     if S == NEVER:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
     values_by_limit = {limit: partial.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
-    E = min(find_largest_sent(distinguish_ways(observed, "start", values_by_limit, predict)), S)
+    E = min(find_largest_sent(distinguish_behaviours(observed, "start", values_by_limit, predict)), S)
     for name, limit in {"S": S, "E": E if E < S else NEVER}.items():
         if limit < NEVER:
             partial.values[name] = np.full(len(o_s), limit)
@@ -143,7 +143,7 @@ def fit(observed: Observed) -> Fitted:
     orders = {
         order: replace(sent_estimate, settings={**partial.settings, "order": order}) for order in SETTINGS["order"]
     }
-    if distinguished := distinguish_ways(observed, "order", orders, predict):
+    if distinguished := distinguish_behaviours(observed, "order", orders, predict):
         partial.settings["order"] = distinguished[0][1]
     if detect_sharing_by_latency(observed, trips_by_class, sent_estimate, predict):
         partial.settings["sharing"] = SHARING_BY_LATENCY
@@ -159,7 +159,8 @@ def fit(observed: Observed) -> Fitted:
         partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copy_seconds(size, partial.draws)[1]))
     if (opposite_share := fit_opposite_share(observed)) is not None:
         distinguished = {True: partial.estimate(back=opposite_share[0]), False: partial.estimate()}
-        if [is_slowed for _, is_slowed in distinguish_ways(observed, "against", distinguished, predict)] == [True]:
+        nearest = [is_slowed for _, is_slowed in distinguish_behaviours(observed, "against", distinguished, predict)]
+        if nearest == [True]:
             partial.values["back"] = opposite_share
     missing |= _explain_missing(partial.values)
     sizes, curves = np.concatenate([size for size, _ in halves.values()]), tuple(_list_curves(halves, trips_by_class))

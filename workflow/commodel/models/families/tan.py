@@ -96,7 +96,7 @@ def fit(observed: Observed) -> Fitted:
     height, leaves, wave = chain["height"].astype(float), fan["n"].astype(float), chain.seconds / 2
     trees = fit_trees(height, wave, leaves, fan.seconds)
     letters = FORMS[trees.form].coefficients
-    values = {"L": L, "o.a": trees.level - L - trees.below, "g": np.zeros_like(L), "C": trees.C}
+    values = {"L": L, "o.a": trees.level - L - trees.shape_at_two, "g": np.zeros_like(L), "C": trees.C}
     values |= {make_key("o", letter): draws for letter, draws in zip(letters, trees.shape.T, strict=True)}
     notes, unknown = {"g": "left at 0: part of o, as in the paper"}, {}
     if values["o.a"][0] < 0:

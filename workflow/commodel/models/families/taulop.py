@@ -152,7 +152,7 @@ class Prepared:
     pairs: Pairs
     first: list[int]  # step of every stage
     terms_by_size: list[list[Terms]]  # of every size, the terms of every stage
-    busy: list[ProcessorLoads]  # of every stage, if the set includes processors
+    loads: list[ProcessorLoads]  # of every stage, if the set includes processors
 
 
 def _prepare_terms(schedule: Schedule, values: Values) -> Prepared:
@@ -161,12 +161,12 @@ def _prepare_terms(schedule: Schedule, values: Values) -> Prepared:
     readings = (get_setting(settings, name) for name in SETTINGS)
     key = (*readings, *(types.items() if types else ()), values.classes, values.levels.stamp)
     if key not in prepared:
-        pairs, stages, busy = Pairs(schedule, types, values), list_stages(schedule, settings), []
+        pairs, stages, loads = Pairs(schedule, types, values), list_stages(schedule, settings), []
         sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
         terms_by_size = [make_stage_terms(schedule, size, settings, pairs) for size in sizes]
         if get_setting(settings, "shared") == "port":
-            busy = [ProcessorLoads.of(schedule, list_message_rows(schedule, stage), pairs) for stage in stages]
-        prepared[key] = Prepared(pairs, [stage[0] for stage in stages], terms_by_size, busy)
+            loads = [ProcessorLoads.of(schedule, list_message_rows(schedule, stage), pairs) for stage in stages]
+        prepared[key] = Prepared(pairs, [stage[0] for stage in stages], terms_by_size, loads)
     return prepared[key]
 
 
@@ -181,8 +181,8 @@ def _predict_transmissions(
     cost = np.zeros(values.draw_shape)
     for number, (stage, term_times, count) in enumerate(zip(stages, seconds, times, strict=True)):
         longest = sum_terms(stage, term_times)
-        if prepared.busy:
-            longest = np.maximum(longest, prepared.busy[number].predict_busiest(values, pairs))
+        if prepared.loads:
+            longest = np.maximum(longest, prepared.loads[number].predict_busiest(values, pairs))
         cost = cost + count * longest
     return cost
 
@@ -199,12 +199,9 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
     types, by_node = values.settings.get("types"), get_setting(values.settings, "shared") != "channel"
     schedule, _ = condense_rounds(schedule, types, values.levels)
     pairs = Pairs(schedule, types)
-    largest: dict[int, int] = {}
-    for step_terms in make_stage_terms(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs):
-        for channel in set(step_terms.channel.tolist()):
-            count = int(step_terms.count[step_terms.channel == channel].max())
-            largest[channel] = max(largest.get(channel, 0), count)
-    for channel, count in sorted(largest.items()):
+    stages = make_stage_terms(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs)
+    for channel in CHANNEL_NAMES:
+        count = max((int(terms.count[terms.channel == channel].max(initial=0)) for terms in stages), default=0)
         needed = convert_concurrency(values, channel, count)
         measured = max((level for _, level in _list_samples(values, f"L_{channel}")), default=needed)
         if needed > measured:

@@ -1,7 +1,8 @@
 """Capacities of links and levels, from messages that cross a boundary at the same time (probes `capacity`, `pairs`).
 
 `fit_capacities` fits the additional time of concurrent messages over a single one. A boundary without slowdown has no
-capacity. `distinguish_ways` determines which of several behaviours a network has, by a replay of probe cases with each.
+capacity. `distinguish_behaviours` determines which of several behaviours a network has, by a replay of probe cases with
+each.
 
 `fit_shared_latency` fits a latency that grows with ranks, with bytes, and with the ratio of the throughput of all pairs
 to a network's capacity: L(m, p) = L_0 + L_p·p + L_m·m·max(1, throughput/capacity). Given the capacity it is linear, so
@@ -166,8 +167,8 @@ def fit_port_factors(observed: Observed, trips: TripsByClass | None = None) -> n
             continue
         slowdown = fastest[has_several] / least
         if trips and (trip := trips.get(hierarchy.names[number])):
-            known = observed.cases("distance", apart=hierarchy.names[number])["bytes"].max()
-            latency = _find_added_latency(trip, float(small["bytes"][0]), float(min(known, large["bytes"][0])))
+            largest_probed = observed.cases("distance", apart=hierarchy.names[number])["bytes"].max()
+            latency = _find_added_latency(trip, float(small["bytes"][0]), float(min(largest_probed, large["bytes"][0])))
             if least > latency:
                 of_bytes = (fastest[has_several] - latency) / (least - latency)
                 slowdown = np.where(slowdown > MIN_PORT_SLOWDOWN, of_bytes, 1.0)
@@ -426,7 +427,7 @@ CLEARLY_SLOWER = 1.15  # ratio of the measured time to the prediction with the c
 Predict = Callable[[Schedule, Values], Array]
 
 
-def distinguish_ways(
+def distinguish_behaviours(
     observed: Observed, how: str, behaviours: Mapping[Any, Values], predict: Predict, level: str = NODE
 ) -> list[tuple[int, Any]]:
     """Return for each case that distinguishes the behaviours: its size, and the behaviour with the nearest prediction.
@@ -486,7 +487,7 @@ def detect_sharing_by_latency(observed: Observed, trips: TripsByClass, values: V
         sharing: replace(values, settings={**values.settings, "sharing": sharing})
         for sharing in (EQUAL_SHARING, SHARING_BY_LATENCY)
     }
-    nearest = [sharing for _, sharing in distinguish_ways(observed, "unequal", behaviours, predict)]
+    nearest = [sharing for _, sharing in distinguish_behaviours(observed, "unequal", behaviours, predict)]
     return nearest.count(SHARING_BY_LATENCY) > len(nearest) / 2
 
 
@@ -499,7 +500,7 @@ def find_links_by_destination(
         alternatives = {
             count: replace(values, settings={**values.settings, "links": {level: count}}) for count in (1, count)
         }
-        nearest = [count for _, count in distinguish_ways(observed, "stride", alternatives, predict, level)]
+        nearest = [count for _, count in distinguish_behaviours(observed, "stride", alternatives, predict, level)]
         if nearest and nearest.count(count) > len(nearest) / 2:
             distinguished[level] = count
     return distinguished

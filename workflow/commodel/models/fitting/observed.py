@@ -129,12 +129,12 @@ class Fitted:
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
     errors: Mapping[str, Errors] = field(default_factory=dict)  # at held-out points
-    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # intervals that replace those of the draws
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # that replace those of the draws
 
 
 def make_estimate(
-    draws: Array, unit: str, note: str = "", determined: bool = True, reach: tuple[float, float] | None = None
+    draws: Array, unit: str, note: str = "", determined: bool = True, interval: tuple[float, float] | None = None
 ) -> Estimate:
-    """Return the value of row 0 with the 95 % interval of the draws, or with the interval `reach`."""
-    low, high = np.percentile(draws[1:], [2.5, 97.5]) if reach is None else reach
+    """Return the value of row 0 with the 95 % interval of the draws, or with `interval`."""
+    low, high = np.percentile(draws[1:], [2.5, 97.5]) if interval is None else interval
     return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, determined)

@@ -72,12 +72,17 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
     size = max(sizes)
 
     def cases(
-        level: str, how: str, crossing: Crossing, bytes: int = size, per_node: int = 1, ways: tuple[int, ...] = (1,)
+        level: str,
+        how: str,
+        crossing: Crossing,
+        bytes: int = size,
+        per_node: int = 1,
+        directions: tuple[int, ...] = (1,),
     ) -> ProbePlan:
         placement = CasePlacement(per_node * len(crossing.nodes), f"block:{per_node}", crossing.nodes)
         common = {"level": level, "how": how, "procs": placement.ranks, "flows": crossing.flows}
         common |= {"step": crossing.step, "bytes": bytes}
-        return [(placement, {**common, "ways": count}) for count in ways]
+        return [(placement, {**common, "ways": count}) for count in directions]
 
     for ranks in list_counts(site.cores)[1:]:
         if large_nodes := [node for node in range(site.nodes) if site.count_cores(site.find_type(node)) >= ranks]:
@@ -87,7 +92,7 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
                 yield from cases(NODE, "inside", within_node, length, ranks)
     ports = {crossing.flows: crossing for crossing in _choose_port_nodes(site)}
     for crossing in ports.values():
-        yield from cases(NODE, "out", crossing, ways=BOTH_WAYS)
+        yield from cases(NODE, "out", crossing, directions=BOTH_WAYS)
     medium = [
         length
         for power in list_powers_of_two(MIN_CAPACITY_BYTES, size)[:: site.thinning]
@@ -127,7 +132,7 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         for how, list_crossings in (("pair", _pair_two_groups), ("out", _pair_one_group), ("all", _pair_all_groups)):
             crossings = list(list_crossings(site, distance))
             for crossing in crossings:
-                yield from cases(name, how, crossing, ways=BOTH_WAYS)
+                yield from cases(name, how, crossing, directions=BOTH_WAYS)
             for crossing in crossings[-1:]:
                 for length in medium if crossing.flows > 1 else ():
                     yield from cases(name, how, crossing, length)

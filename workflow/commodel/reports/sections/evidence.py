@@ -99,10 +99,10 @@ def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame, 
 
 def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
     """Return the row of one case, with the bins of its histogram."""
-    body, tail = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
-    first, single = bins.iloc[0], len(body) == 1
+    inner_bins, last_bin = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
+    first, single = bins.iloc[0], len(inner_bins) == 1
     platform, size = to_plain_value(first["platform"]), int(first["bytes"])
-    mode_count = 1 if single else count_modes(body["count"].to_numpy())
+    mode_count = 1 if single else count_modes(inner_bins["count"].to_numpy())
     return {
         "platform": platform,
         "simulated": platform in simulated,
@@ -112,10 +112,10 @@ def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]
         "samples": int(bins["count"].sum()),
         "modes": mode_count,
         **{key: float(summary[key]) / 2 * MICRO for key in STATISTICS},
-        "outliers": int(tail["count"].sum()),
+        "outliers": int(last_bin["count"].sum()),
         "spread": "one value" if single else "one mode" if mode_count == 1 else f"{mode_count} modes",
         "single": single,
-        "bins": body[["low", "high", "count"]].to_numpy(float).tolist(),
+        "bins": inner_bins[["low", "high", "count"]].to_numpy(float).tolist(),
     }
 
 

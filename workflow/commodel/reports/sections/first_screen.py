@@ -435,12 +435,11 @@ def list_anomalies(campaign: EvaluatedCampaign) -> tuple[str, ...]:
     lines += [remark.text for remark in (*campaign.anomalies, *campaign.settings)][:MAX_CONDITIONS]
     if best is not None:
         lines += measurement_conditions.describe_missing_intervals(campaign.held_out, best["family"])
-        if is_finite_number(inside := best["covered_share"]):
+        if is_finite_number(coverage := best["covered_share"]):
             error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # of a share, by chance
-            line = (
-                f"Intervals of {best['family']} cover {format_percent(inside)} of the measured medians (target: 95 %)."
-            )
-            lines += [line] if abs(inside - COVERAGE) > error else []
+            line = f"Intervals of {best['family']} cover {format_percent(coverage)} of the measured medians "
+            line += "(target: 95 %)."
+            lines += [line] if abs(coverage - COVERAGE) > error else []
     discarded, sample_count = int(points["invalid"].sum()), int(points["samples"].sum())
     if discarded > 0.1 * (discarded + sample_count):
         lines.append(

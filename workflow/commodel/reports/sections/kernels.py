@@ -172,11 +172,11 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
     rows = []
     for number, partition in partitions:
         tiling = partition.tiling
-        area, half = tiling.area, int((tiling.width + tiling.height).sum())
-        squares = float(2 * np.sqrt(area).sum())
+        area, half_perimeters = tiling.area, int((tiling.width + tiling.height).sum())
+        square_half_perimeters = float(2 * np.sqrt(area).sum())
         keys = number, list_platforms(partition, simulated), partition.kernel, partition.division, partition.layout
         sizes = tiling.side, name_unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
-        rows.append((*keys, *sizes, half / squares if squares else math.nan))
+        rows.append((*keys, *sizes, half_perimeters / square_half_perimeters if square_half_perimeters else math.nan))
     return make_table("Partitions", "Partitions", rows)
 
 
@@ -184,11 +184,11 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
     """Return the drawing of a partition, with its number from `overview`."""
     tiling, ranks = partition.tiling, np.flatnonzero(partition.tiling.area)
     fills, legend, colour_rule = assign_colours(partition, ranks)
-    ends = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
+    share_range = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
     units = name_unit(partition) + "s"
     short = "/".join(to_plain_value(partition.division).split("/")[-2:])
     name = f"{partition.kernel}, {short}: {list_platforms(partition, simulated)}"
-    pictured = f"{tiling.side}×{tiling.side} {units} over {format_count(tiling.ranks, 'process', 'es')}"
+    extent = f"{tiling.side}×{tiling.side} {units} over {format_count(tiling.ranks, 'process', 'es')}"
     shown = [
         Rectangle(
             str(rank),
@@ -199,14 +199,15 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
         )
         for rank, fill in zip(ranks.tolist(), fills, strict=True)
     ]
-    alt = f"{name}. {pictured} as rectangles of {ends} {units}, {colour_rule}: {'; '.join(text for _, text in legend)}."
+    legend_text = "; ".join(text for _, text in legend)
+    alt = f"{name}. {extent} as rectangles of {share_range} {units}, {colour_rule}: {legend_text}."
     return Tiling(
         f"Partition {number}",
         f"Partition {number}: {name}",
         tiling.side,
         tuple(shown),
         legend,
-        f"{pictured}, {colour_rule}.",
+        f"{extent}, {colour_rule}.",
         alt,
     )
 
@@ -280,12 +281,12 @@ def make_sections(
     drawn = [(number, partition) for number, partition in drawn if not has_equal_shares(partition)] or drawn
     drawn = drawn[:MAX_DRAWN_PARTITIONS]
     iterations = select_iterations(frame)
-    words = [*describe_iterations(iterations), *(to_plain_value(line) for line in unread)]
+    sentences = [*describe_iterations(iterations), *(to_plain_value(line) for line in unread)]
     if len(drawn) < len(partitions):
-        drawn_kind = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
-        words.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({drawn_kind}).")
+        criterion = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
+        sentences.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({criterion}).")
     blocks = [
-        Answer("Measured iterations", tuple(words)),
+        Answer("Measured iterations", tuple(sentences)),
         tabulate_partitions(numbered, simulated),
         *(draw_partition(number, partition, simulated) for number, partition in drawn),
         *chart_iterations(iterations),

@@ -184,8 +184,8 @@ def describe_settings(drift: pd.DataFrame) -> list[Remark]:
         if parts:
             factors = " and ".join(part for _, part in parts)
             text = f"In {to_plain_value(row['allocation'])}, {factors} that of the campaign"
-            after = f"; mean μ there: {row['before']:.2f}, after `commodel calibrate`: {row['after']:.2f}"
-            text = f"{text}{after if row['after'] == row['after'] else ''}."
+            error_note = f"; mean μ there: {row['before']:.2f}, after `commodel calibrate`: {row['after']:.2f}"
+            text = f"{text}{error_note if row['after'] == row['after'] else ''}."
             lines.append((max(parts)[0], Remark(to_plain_value(row["platform"]), text)))
     return [text for _, text in sorted(lines, reverse=True)[:MAX_ALLOCATIONS]]
 

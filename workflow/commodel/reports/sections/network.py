@@ -189,9 +189,9 @@ def _draw_matrix(network: Network, quantity: str, values: np.ndarray, unit: str,
         note += f"{100 * share:.0f} % of the pairs were measured. Pale: the median of the groups."
     platform = _name_platform(network)
     finite = values[np.isfinite(values)]
-    named = f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}" if slow else ""
+    slow_names = f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}" if slow else ""
     span = f"{format_digits(finite.min())} to {format_digits(finite.max())} {unit}"
-    alt = f"{quantity} between {format_count(len(order), 'node')} of {platform}: {span}{named}"
+    alt = f"{quantity} between {format_count(len(order), 'node')} of {platform}: {span}{slow_names}"
     expected = compute_group_medians(groups, matrix).tolist() if len(np.unique(groups)) < len(groups) else []
     return Matrix(
         f"{quantity.partition(',')[0]} {platform}",
@@ -239,15 +239,15 @@ def list_node_rows(network: Network) -> list[dict]:
     """Return a row for each node: its groups, and the medians of its pairs."""
     rows = []
     for node, name in enumerate(network.names):
-        own = (network.pairs == node).any(axis=1)
+        has_node = (network.pairs == node).any(axis=1)
         groups = [f"{level} {column[node]}" for level, column in network.hierarchy.groups.items()]
         rows.append(
             {
                 "number": node,
                 "node": to_plain_value(name),
                 "groups": ", ".join(groups),
-                "latency": float(np.median(network.latency[own])) * MICRO if own.any() else np.nan,
-                "bandwidth": float(np.median(network.bandwidth[own])) / 1e6 if own.any() else np.nan,
+                "latency": float(np.median(network.latency[has_node])) * MICRO if has_node.any() else np.nan,
+                "bandwidth": float(np.median(network.bandwidth[has_node])) / 1e6 if has_node.any() else np.nan,
                 "slow": node in network.distances.slow,
             }
         )

@@ -103,15 +103,16 @@ def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
     head = f" [{unit}]" if unit else ""
     kind = choose_kind([value for row in numbers.rows for value in (row.paper, *row.ours) if not math.isnan(value)])
     kind = {"%": "percent"}.get(numbers.unit, kind)
-    printed = any(math.isfinite(row.paper) for row in numbers.rows)  # else its column and the ratios would be empty
+    # Without a number of the paper, its column and the ratios would be empty.
+    has_paper_values = any(math.isfinite(row.paper) for row in numbers.rows)
     columns = [
         Column(f"subject {at}", name, choose_kind([row.subject[at] for row in numbers.rows]))
         for at, name in enumerate(numbers.subjects)
     ]
-    columns += [Column("paper", f"paper{head}", kind, numbers.source)] if printed else []
+    columns += [Column("paper", f"paper{head}", kind, numbers.source)] if has_paper_values else []
     for name in numbers.columns:
         columns.append(Column(f"ours {name}", f"{name}{head}", kind))
-        columns += [Column(f"ratio {name}", f"{name} / paper", "ratio")] if printed else []
+        columns += [Column(f"ratio {name}", f"{name} / paper", "ratio")] if has_paper_values else []
     rows = []
     for row in numbers.rows:
         cells = {f"subject {at}": subject for at, subject in enumerate(row.subject)}

@@ -121,32 +121,37 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     for batch in entries.values():
         by_platform.setdefault(batch.get("platform", ""), []).append(batch)
     keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
-    everywhere = [key for key in keys if has_one_value(entries.values(), key)]
-    keys = [key for key in keys if key not in (*everywhere, "platform", "simulated")]
-    somewhere = [key for key in keys if all(has_one_value(rows, key) for rows in by_platform.values())]
-    differing = [key for key in keys if key not in somewhere]
-    of_all = [(key, next(iter(entries.values()))[key]) for key in everywhere]
+    common_keys = [key for key in keys if has_one_value(entries.values(), key)]
+    keys = [key for key in keys if key not in (*common_keys, "platform", "simulated")]
+    platform_keys = [key for key in keys if all(has_one_value(rows, key) for rows in by_platform.values())]
+    differing_keys = [key for key in keys if key not in platform_keys]
+    of_all = [(key, next(iter(entries.values()))[key]) for key in common_keys]
     tables = [make_table("Common", "Common to all batches", of_all)]
-    if somewhere:
+    if platform_keys:
         rows = [
             (name, name in simulated, key, batches_of_platform[0][key])
             for name, batches_of_platform in by_platform.items()
-            for key in somewhere
+            for key in platform_keys
             if key in batches_of_platform[0]
         ]
         tables.append(make_table("Of platforms", "Common to the batches of a platform", rows))
     if len(by_platform) > 1:
-        differing.insert(0, "platform")
-    heads = {
+        differing_keys.insert(0, "platform")
+    row_heads = {
         name: (name, batch.get("platform") in simulated or batch.get("simulated") == "yes")
         for name, batch in entries.items()
     }
-    if len(differing) <= MAX_COLUMNS:
-        further = [Column(f"= {key}", key) for key in differing]
-        rows = [(*heads[name], *(batch.get(key, "") for key in differing)) for name, batch in entries.items()]
+    if len(differing_keys) <= MAX_COLUMNS:
+        further = [Column(f"= {key}", key) for key in differing_keys]
+        rows = [(*row_heads[name], *(batch.get(key, "") for key in differing_keys)) for name, batch in entries.items()]
     else:
         further = select_columns("Common")
-        rows = [(*heads[name], key, batch[key]) for name, batch in entries.items() for key in differing if key in batch]
+        rows = [
+            (*row_heads[name], key, batch[key])
+            for name, batch in entries.items()
+            for key in differing_keys
+            if key in batch
+        ]
     columns = [*select_columns("Batches"), *further]
     return [*tables, make_table("Batches", "Differences between batches", rows, columns)]
 

@@ -207,9 +207,9 @@ def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
     points, held_out, best = select_measured_points(campaign.frame), campaign.held_out, campaign.best
     if points.empty:
         return []
-    half = ((points["measured_high"] - points["measured_low"]) / 2 / points["measured"]).median()
+    half_width = ((points["measured_high"] - points["measured_low"]) / 2 / points["measured"]).median()
     line = f"{format_count(len(points), 'point')} measured; "
-    line += f"confidence intervals of medians are typically ±{format_percent(half)} (95 %)."
+    line += f"confidence intervals of medians are typically ±{format_percent(half_width)} (95 %)."
     skewed = int((points["skew"] > 0.1 * points["measured"]).sum())
     if skewed:
         skew = format_seconds(points["skew"].median())
