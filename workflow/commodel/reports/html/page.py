@@ -459,7 +459,7 @@ def format_page(report: Report) -> str:
             LEADING_SECTIONS.index(section["name"]) if section["name"] in LEADING_SECTIONS else len(LEADING_SECTIONS)
         )
     )
-    pictures = [screen[key] for screen in fronts for key in ("use", "trust", "scatter", "times") if screen[key]]
+    pictures = [screen[key] for screen in fronts for key in ("fastest", "errors", "scatter", "times") if screen[key]]
     pictures += [
         block
         for section in sections
@@ -496,7 +496,7 @@ def collect_screen(front: Front, number: int) -> dict:
     }
     grids = {
         grid.name: make_grid_picture(grid, f"{element_id}-{grid.name}") if grid.cells else None
-        for grid in (front.use, front.trust)
+        for grid in (front.fastest, front.errors)
     }
     fields = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
     return fields | pictures | grids | {"anchor": element_id}

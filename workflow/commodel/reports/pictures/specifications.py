@@ -406,7 +406,7 @@ def specify_grid(content: Grid) -> dict:
             "t": text,
             "a": cell.tooltip,
             "o": 1,
-            "picks": cell.picks,
+            "filters": cell.filters,
         }
         for cell, text in zip(content.cells, shown, strict=True)
     ]
