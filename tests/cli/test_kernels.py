@@ -135,11 +135,6 @@ HEAD = "rank,x,y,width,height\n"
     ("content", "more", "complaint"),
     [
         (HEAD + "0,0,0,2,1\n1,0,1,1,1\n", [], "{}:3: found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled"),
-        (
-            HEAD + "0,0,0,2,2\n1,1,1,1,1\n",
-            [],
-            "{}:3: rank 0 and rank 1 overlap at x=1, y=1: 2×2 at x=0, y=0 and 1×1 at",
-        ),
         (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--blocks", 4], "{}: found 2×2, wanted n=4"),
         (
             HEAD + "0,0,0,2,1\n1,0,1,2,1\n",
@@ -153,13 +148,7 @@ HEAD = "rank,x,y,width,height\n"
             [],
             "{}: found different widths at x=0: 2 of rank 0, 1 of rank 3; wanted columns, which summa needs",
         ),
-        (
-            HEAD + "=cmd|' /C calc'!A0,0,0,2,2\n",
-            [],
-            "{}:2: rank: found '=cmd|' /C calc'!A0', wanted the number of a rank, from 0",
-        ),
         ("\0\n", [], "{}:1: found a zero byte, wanted text"),
-        ("", [], "{}:1: found no column 'rank' among none"),
     ],
 )
 def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, more, complaint):
@@ -325,18 +314,16 @@ def edited(tmp_path):
 
 
 def test_a_workbook_that_was_edited_is_read_back(edited):
-    before = read_rows(f"partition {M10} --blocks 128")["rows"]
-    first, second = before[0], before[1]  # one above the other in a column
+    before = read_rows(f"partition {M10} --blocks 128")
+    first, second = before["rows"][:2]  # one above the other in a column
     assert first["x"] == second["x"]
     assert first["y"] + first["height"] == second["y"]
     moved = ("height", 0, first["height"] - 1), ("y", 1, second["y"] - 1), ("height", 1, second["height"] + 1)
-    said = read_rows(f"partition {M10} --from", edited(*moved))
-    assert said["rows"][1]["area"] == second["area"] + second["width"]
-    assert said["seconds"] > read_rows(f"partition {M10} --blocks 128")["seconds"]
-
-
-def test_workbooks_are_simulated_where_speeds_are(edited):
-    assert "SIMULATED" in str(openpyxl.load_workbook(edited())["Partition"]["A2"].value)
+    path = edited(*moved)
+    assert "SIMULATED" in str(openpyxl.load_workbook(path)["Partition"]["A2"].value)  # as the speeds are
+    after = read_rows(f"partition {M10} --from", path)
+    assert after["rows"][1]["area"] == second["area"] + second["width"]
+    assert after["seconds"] > before["seconds"]
 
 
 @pytest.mark.parametrize(
@@ -346,11 +333,9 @@ def test_workbooks_are_simulated_where_speeds_are(edited):
         (("width", 3, 30), "overlap"),
         (("x", 5, "left"), "found 'left', wanted a whole number from 0"),
         (("y", 5, "=1+1"), "found a formula, wanted a whole number from 0"),
-        (("y", 5, -1), "found '-1', wanted a whole number from 0"),
         (("y", 5, 2.5), "found '2.5', wanted a whole number from 0"),
         (("width", 5, None), "found nothing, wanted a whole number from 0"),
         (("rank", 5, 4), "found rank 4 again"),
-        (("rank", 28, 30), "found no rank 28"),
         (("height", 28, 2**20), "28"),
     ],
 )

@@ -29,22 +29,6 @@ from commodel.platforms.tools import ROOT
 from commodel.registry import discover
 from tests.cli.running import CAB, output, read_rows, run
 
-VERBS = main.list_commands(None)
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_help(verb):
-    text = output(f"{verb} --help")
-    assert "Usage:" in text
-    command = main.get_command(None, verb)
-    assert command.help
-    assert all(option.help for option in command.params if option.param_type_name == "option" and option.name != "help")
-
-
-def test_the_promised_verbs_are_there():
-    promised = "run plan measure collect fit predict compare report show doctor"
-    assert set(promised.split()) <= set(VERBS)
-
 
 def test_doctor_names_what_is_missing_and_what_it_would_give():
     text = output("doctor")
@@ -101,24 +85,25 @@ def test_plan_of_one_platform():
 
 
 HEAVY = {"jinja2", "vl_convert", "openpyxl", "pandas", "pyarrow", "scipy", "snakemake", "xlsxwriter"}
-SHOW = "import json, sys; from commodel.cli import main; main(sys.argv[1:], standalone_mode=False); "
+SHOW = "import json, sys; from commodel.cli import main; "
+SHOW += "[main(line.split(), standalone_mode=False) for line in sys.argv[1:]]; "
 SHOW += "print(); print(json.dumps(sorted(sys.modules)))"
 PREDICT = "predict --family loggp --set L=1us --set o_s=1us --set o_r=1us --set g=1us --set G=1ns"
 PREDICT += " --operation bcast --algorithm binomial --ranks 16 --bytes 1"
 
 
-def loaded(*arguments):
-    run = subprocess.run([sys.executable, "-c", SHOW, *arguments], capture_output=True, text=True, check=True)
+def loaded(*lines):
+    """Return the modules that one process has after these commands."""
+    run = subprocess.run([sys.executable, "-c", SHOW, *lines], capture_output=True, text=True, check=True)
     return set(json.loads(run.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("verb", main.list_commands(None))
-def test_help_loads_nothing_heavy(verb):
-    assert not HEAVY & loaded(verb, "--help")
+def test_help_loads_nothing_heavy():
+    assert not HEAVY & loaded(*(f"{verb} --help" for verb in main.list_commands(None)))
 
 
 def test_the_prediction_of_a_point_loads_its_own_family_only():
-    modules = loaded(*PREDICT.split())
+    modules = loaded(PREDICT)
     assert not HEAVY & modules
     families = {name for name in modules if name.startswith("commodel.models.families.")}
     assert families == {"commodel.models.families.loggp"}
@@ -126,14 +111,11 @@ def test_the_prediction_of_a_point_loads_its_own_family_only():
 
 def test_to_measure_and_to_look_how_far_that_is_loads_no_tables():
     """Every batch's job and every start of the workflow does so."""
-    load = "import json, sys, commodel.measure.batch, commodel.results.campaign, commodel.results.progress; "
-    run = subprocess.run(
-        [sys.executable, "-c", load + "print(json.dumps(list(sys.modules)))"],
-        capture_output=True,
-        text=True,
-        check=True,
+    load = (
+        "import sys, commodel.measure.batch, commodel.results.campaign, commodel.results.progress; print(*sys.modules)"
     )
-    assert not HEAVY & set(json.loads(run.stdout))
+    run = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, check=True)
+    assert not HEAVY & set(run.stdout.split())
 
 
 @pytest.fixture
@@ -347,18 +329,14 @@ def test_times_of_a_table_have_one_unit_and_columns_with_one_value_stand_above()
     ],
 )
 def test_one_line(line, wanted):
-    result = CliRunner().invoke(main, line.split())
-    assert result.exit_code == 2
+    result = run(line, code=2)
     assert result.stderr.startswith(wanted)
     assert result.stderr.count("\n") == 1
 
 
 def test_what_sends_nothing_needs_no_size():
     """Beside the mistake of leaving it out where something is sent."""
-    result = CliRunner().invoke(
-        main, ["show", "schedule", "--operation", "barrier", "--algorithm", "linear", "--ranks", "4"]
-    )
-    assert result.exit_code == 0, result.output
+    run("show schedule --operation barrier --algorithm linear --ranks 4")
 
 
 def test_no_arguments_get_the_help():

@@ -41,7 +41,7 @@ def slow(pattern, asks, waits, uses, costs, opposite, together=False, in_turn=Fa
     columns = (np.broadcast_to(column, pattern.src.shape) for column in (costs.send, costs.receive))
     columns = *columns, costs.wire, costs.unshared, costs.work
     weights = np.ones(len(pattern.src)) if costs.weights is None else costs.weights
-    kinds = costs.back, together, in_turn, weights
+    kinds = costs.opposite_share, together, in_turn, weights
     return slow_shares.finish_times(pattern, asks, waits, passed, facing, *kinds, *columns)
 
 

@@ -187,7 +187,7 @@ def slow(pattern, shared, rest, o, transfer, latency, p=(0.0, 0.0)):
             handled[src]["sent"].append(channel)
             handled[dst]["taken"].append(channel)
         for groups in stages.values():
-            find_longest_group = max(map(busy, handled.values())) if shared == "port" else 0.0
+            longest = max(map(busy, handled.values())) if shared == "port" else 0.0
             for (channel, _), sizes in groups.items():
                 begin = o[channel] + (2 - channel) * latency
                 seconds, done, started = 0.0, 0, False
@@ -196,8 +196,8 @@ def slow(pattern, shared, rest, o, transfer, latency, p=(0.0, 0.0)):
                     seconds += (2 - channel) * transfer[channel] * (shortest - done) * count
                     seconds += begin if rest == "message" or not started else 0.0
                     sizes, done, started = [size for size in sizes if size > shortest], shortest, True
-                find_longest_group = max(find_longest_group, seconds)
-            cost += find_longest_group
+                longest = max(longest, seconds)
+            cost += longest
     return cost
 
 
@@ -249,8 +249,8 @@ def test_iteration_80_by_memories_and_ports():
     back = [[1, 1, 104], [1, 1, 35]]
     memories = [[[0, 1, 134]], [[0, 2, 6], [0, 1, 104]]]
     assert sorted(group.tolist() for group in groups) == sorted([*memories, out, out, back, back])
-    find_longest_group = 40 + 2 * (2 * 12 + 134) + 40 + 2 * (2 * 97 + 27)
-    assert costs(find_family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(find_longest_group)
+    longest = 40 + 2 * (2 * 12 + 134) + 40 + 2 * (2 * 97 + 27)
+    assert costs(find_family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(longest)
     busy = parameters({"shared": "port"}, **table(3.0, 4000.0, 0.5, 2.0), p_0=1900.0, p_1=2000.0)
     # p1 posts one message in memory and three to the other node, of which one is in the overhead; and takes none.
     assert costs(find_family("taulop"), pattern, busy, drawn=False)[0] == pytest.approx(4000 + 1900 + 2 * 2000)

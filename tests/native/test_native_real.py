@@ -102,10 +102,11 @@ def test_meta_records_how_it_was_run(real, load_json, tmp_path):
 
 
 def test_a_finished_case_is_not_measured_again(real):
-    result = real(2, "pingpong", "id,bytes\na,8\nb,8")
+    cases = "id,bytes\na,8\nb,8", "--max-seconds", 0.1
+    result = real(2, "pingpong", *cases)
     (result.out / "a.csv").write_text("kept")
     (result.out / "b.csv").unlink()
-    again = real(2, "pingpong", "id,bytes\na,8\nb,8")
+    again = real(2, "pingpong", *cases)
     assert (again.out / "a.csv").read_text() == "kept"
     assert again.files() == ["a.csv", "b.csv"]
     assert [line.split()[1:3] for line in again.err.splitlines()] == [["2/2", "b"]]
@@ -189,14 +190,13 @@ def test_without_counters_of_sockets_those_of_the_host_are_used(start, relinked)
 
 
 def test_copies_grow_with_their_bytes_and_caches_help(real):
-    sizes = (1000, 30000, 1000000)
+    sizes = (1000, 30000)  # larger ones may not fit into a small cache
     cases = "\n".join(f"{kind}{size},{kind},{size}" for kind in ("ctc", "ctm", "mtm") for size in sizes)
     result = real(1, "memcopy", "id,path,bytes\n" + cases, "--max-seconds", 0.1)
     assert result.code == 0, result.err
     for kind in ("ctc", "ctm", "mtm"):
-        times = [result.median(f"{kind}{size}") for size in sizes]
-        assert times[0] < times[1] < times[2]
-    for size in sizes[:2]:  # the biggest may not fit into a small cache
+        assert result.median(f"{kind}1000") < result.median(f"{kind}30000")
+    for size in sizes:
         assert result.median(f"mtm{size}") > 0.8 * result.median(f"ctc{size}")
 
 

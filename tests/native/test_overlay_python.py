@@ -138,7 +138,7 @@ def test_back_ends_survive_a_stream_that_the_front_end_leaves_early(network, tag
     """What they still send on it is dropped, and they learn why it ended."""
     for _ in range(3):
         with network.stream() as stream:
-            stream.send("%d", 20_000, tag=tag)
+            stream.send("%d", 5_000, tag=tag)
     assert not network.lost
     other = network.stream(filter="concat")
     other.send("", tag=REASONS)

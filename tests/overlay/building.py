@@ -27,6 +27,12 @@ def build(folder: Path, flags: str, programs: Iterable[str]) -> None:
     link(folder, flags, programs)
 
 
+def build_filters(source: Path, out: Path, flags: str = "") -> Path:
+    """Return the shared object of a C file's filters."""
+    run_clean(["cc", *FLAGS, *flags.split(), "-shared", "-fPIC", "-I", SOURCES, source, "-o", out])
+    return out
+
+
 def link(folder: Path, flags: str, programs: Iterable[str]) -> None:
     """With the library that is there. What a program defines itself, as `hostile` does, is not taken from it."""
     for name in programs:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.overlay.building import CHECKED, FLAGS, SOURCES, run_clean
+from tests.overlay.building import CHECKED, FLAGS, SOURCES, build_filters, run_clean
 from tests.overlay.conftest import flat, kary
 from tests.overlay.wire import classes, leaves_of, reduced, sent
 
@@ -171,9 +171,7 @@ void overlay_filter_end(void *state) { free(state); }
 @pytest.fixture
 def own_filter(tmp_path, checked_programs):
     (tmp_path / "own.c").write_text(OWN)
-    flags = [*FLAGS, *CHECKED.split(), "-shared", "-fPIC", "-I", SOURCES]
-    run_clean(["cc", *flags, tmp_path / "own.c", "-o", tmp_path / "own.so"])
-    return tmp_path / "own.so"
+    return build_filters(tmp_path / "own.c", tmp_path / "own.so", CHECKED)
 
 
 def test_an_own_filter_has_a_state_of_each_stream(start, own_filter):

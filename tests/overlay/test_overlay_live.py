@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from commodel.platforms.tools import ROOT
-from tests.overlay.building import CHECKED, FLAGS, SOURCES, run_clean
+from tests.overlay.building import CHECKED, FLAGS, SOURCES, build_filters, run_clean
 from tests.overlay.conftest import kary, kill
 from tests.overlay.wire import sent
 from tests.processes import command_name
@@ -58,18 +58,13 @@ int late(OverlayArrivals *arrivals)
 @pytest.fixture
 def own(tmp_path, checked_programs):
     (tmp_path / "own.c").write_text(OWN)
-    flags = [*FLAGS, *CHECKED.split(), "-shared", "-fPIC", "-I", SOURCES]
-    run_clean(["cc", *flags, tmp_path / "own.c", "-o", tmp_path / "own.so"])
-    return tmp_path / "own.so"
+    return build_filters(tmp_path / "own.c", tmp_path / "own.so", CHECKED)
 
 
 @pytest.fixture
 def live_filters(tmp_path):
-    run_clean(
-        ["cc", *FLAGS, "-shared", "-fPIC", "-I", SOURCES, EXAMPLES / "live_filters.c", "-o", tmp_path / "live.so"]
-    )
     (tmp_path / "tree").write_text(kary(2, 2))
-    return tmp_path / "live.so"
+    return build_filters(EXAMPLES / "live_filters.c", tmp_path / "live.so")
 
 
 def test_the_example_in_c(live_filters, tmp_path, overlay_programs):

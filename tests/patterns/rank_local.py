@@ -3,9 +3,17 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.schedule import KINDS, Work
 from tests.patterns.slow_events import Message
+
+LOGGP = Costs(send=1.0, receive=1.0, wire=1.0, gap_out=1.0, gap_in=1.0)  # L = o = g = 1 s, G = 0
+
+
+def ends(pattern, costs=LOGGP):
+    """Return when each rank has done its part."""
+    return finish_times(pattern, costs, pattern.work_seconds(0.0)).tolist()
 
 
 @st.composite

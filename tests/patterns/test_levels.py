@@ -11,7 +11,7 @@ from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.schedule import Schedule
 from tests.patterns import slow_events
-from tests.patterns.rank_local import built, computed, programs
+from tests.patterns.rank_local import built, computed, ends, programs
 from tests.patterns.slow_events import DeadlockError
 
 
@@ -65,13 +65,6 @@ def test_levels_are_on_one_clock(case):
     costs = Costs(3.0, 2.0, 10.0, 4.0, 5.0)
     first, second = (finish_times(schedule, costs, schedule.work_seconds(0.0)) for schedule in (pattern, again))
     np.testing.assert_allclose(first, second)
-
-
-LOGGP = Costs(send=1.0, receive=1.0, wire=1.0, gap_out=1.0, gap_in=1.0)  # L = o = g = 1, G = 0
-
-
-def ends(pattern, costs=LOGGP):
-    return finish_times(pattern, costs, pattern.work_seconds(0.0)).tolist()
 
 
 def test_plain_steps_make_the_plain_schedule():

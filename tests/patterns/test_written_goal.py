@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.safe_reading import CHUNK_BYTES
-from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.pattern_files import goal, goal_binary, read_pattern
 from commodel.patterns.pattern_files.tasks import (
     CALCULATE,
@@ -25,6 +24,7 @@ from commodel.patterns.pattern_files.tasks import (
     match_messages,
 )
 from tests.patterns.goal_files import BINARY, TEXT, packed
+from tests.patterns.rank_local import ends
 from tests.refusals import message
 
 
@@ -57,9 +57,6 @@ def programs(draw):
     return Tasks("made up", ranks, rank, kind, size, peer, tag, Dependencies(before, after, begun.astype(bool)))
 
 
-LOGGP = Costs(send=1.0, receive=1.0, wire=1.0, gap_out=1.0, gap_in=1.0)  # L = o = g = 1 s, G = 0
-
-
 @pytest.fixture
 def read(tmp_path):
     def read(text):
@@ -76,10 +73,6 @@ def ranks(*bodies):
 
 def seconds(count):
     return f"calc {count}000000000"
-
-
-def ends(pattern, costs=LOGGP):
-    return finish_times(pattern, costs, pattern.work_seconds(0.0)).tolist()
 
 
 def test_three_ranks(read):

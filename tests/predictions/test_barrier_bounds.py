@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.advice.alternatives import list_algorithms
@@ -40,6 +40,7 @@ def test_no_barrier_is_cheaper_than_the_bound(machine, ranks):
     assert min(predictions) >= find_lower_bound(machine, ranks).seconds * (1 - 1e-9)
 
 
+@settings(max_examples=40)
 @given(machines(), st.integers(2, 30))
 def test_the_bound_is_the_cheapest_sequence_of_rounds(machine, ranks):
     """All sequences of partners that reach everyone, tried one by one."""

@@ -70,8 +70,11 @@ def test_a_group_counts_once_however_many_points_it_has():
 
 
 @pytest.mark.parametrize("count", [MIN_GROUPS_OF_CLASS, 20, 60])
-@pytest.mark.parametrize("draw", ["normal", "lognormal"])
-@pytest.mark.parametrize("own", [0.3, 3.0])
+@pytest.mark.parametrize(
+    ("draw", "own"),
+    [("normal", 0.3), ("lognormal", 3.0)]
+    + [pytest.param(*more, marks=pytest.mark.slow) for more in (("normal", 3.0), ("lognormal", 0.3))],
+)
 def test_a_new_group_like_the_others_is_inside_as_often_as_promised(count, draw, own):
     """Over many campaigns whose groups have a part in common and one of their own, and are skewed or heavy-tailed:
     neither less often nor, by bands that are too wide, more."""

@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 from commodel.compare import recommended
-from commodel.reports.sections import rankings
+from commodel.reports import evaluated_campaign
 from tests.once import made_once
 from tests.reports.reading import Page
 from tests.reports.study import (
@@ -35,7 +35,7 @@ def evaluate_once():
         return known[key].copy()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rankings, "evaluate_recommended", evaluate)
+        patch.setattr(evaluated_campaign, "evaluate_recommended", evaluate)
         yield
 
 

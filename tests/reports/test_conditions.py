@@ -215,9 +215,10 @@ def test_a_stream_without_a_measurement_shows_its_waves(small, waves):
 def test_probe_cases_without_samples_are_counted(small):
     probe = ["c", "b-0", "fattree", True, "probe", "pingpong", "", "block:1", 2, 2, np.nan, 8, np.nan]
     probe += ["timeout", "hung"]
+    no_samples = pd.DataFrame(columns=["kind", "platform", "passes"])
     for number, words in ((1, "1 probe case was"), (2, "2 probe cases were")):
         gaps = pd.DataFrame([probe] * number, columns=list_columns(UNMEASURED))
-        (line,) = measurement_conditions.describe_unmeasured_probes(gaps, None, {})
+        (line,) = measurement_conditions.describe_unmeasured_probes(gaps, no_samples, {})
         expected = f"{words} not measured: {number} timeout (pingpong {number})."
         assert (line.platform, line.text) == ("fattree", expected)
     report = build_report(small, experiment="probes", unmeasured=gaps)

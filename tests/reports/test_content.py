@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from commodel.reports import build_report, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import Answer, Remark, choose_number_format, format_value
+from commodel.reports.evaluated_campaign import evaluate_campaign
 from commodel.reports.html.page import format_page
 from commodel.reports.sections import measurement_conditions, summary
 from tests.reading import sentences
@@ -61,14 +62,14 @@ def test_further_findings_are_counted_and_the_answer_stays(small, number):
     frame = frame[frame["platform"] == "ether16"]
     remarks = [Remark("ether16", f"Anomaly {place}.") for place in range(number)]
     others = [Remark("fattree", "Elsewhere.")]
-    known = frame, frame[frame["held_out"]], frame.iloc[:0], set()
-    found = summary.find_answers(*known, {BEST_MODEL: [*remarks, *others]})
+    campaign, no_uses = evaluate_campaign(frame), frame.iloc[:0]
+    found = summary.find_answers(campaign, no_uses, {BEST_MODEL: [*remarks, *others]})
     shown = found[0].summarize(set())
     assert shown.question == f"{BEST_MODEL}: ether16"
     assert shown.sentences[0] == "Anomaly 0."
     assert " predicts best: " in shown.sentences[1]
     assert len(shown.sentences) == 3
-    without_remarks = summary.find_answers(*known, {})[0].sentences
+    without_remarks = summary.find_answers(campaign, no_uses, {})[0].sentences
     if (hidden := len(without_remarks) + number - 2) > 1:
         assert shown.sentences[2] == f"{hidden} more findings: see Findings."
     assert {remark.text for remark in remarks} <= set(found[0].sentences)

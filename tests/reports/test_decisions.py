@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from commodel.advice.decision_tables import COLUMNS, NOTE_SEPARATOR, summarize_notes
+from commodel.reports.charts import PALE_COLOURS
 from commodel.reports.workbooks import (
     MAX_WEIGHT_SETS,
-    PALE_COLOURS,
     TIED_PREFIX,
     describe_basis,
     write_decision_workbook,

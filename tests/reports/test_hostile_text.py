@@ -56,7 +56,7 @@ def hostile_inputs(comparison, text):
         "families": {text: dict.fromkeys(("title", "equation", "ignores", "citation"), text)},
         "unmeasured": tabulate_unmeasured([gap, gap | {"kind": "probe"}]),
         "containers": {"boxed " + text: box, text: box},
-        "traces": ExperimentProvenance({text: text}, (tried,), {text: text}, {RESULTS_KEY: text}),
+        "run_provenance": ExperimentProvenance({text: text}, (tried,), {text: text}, {RESULTS_KEY: text}),
     }
 
 

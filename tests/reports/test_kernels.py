@@ -23,6 +23,7 @@ from tests.planning import planned
 
 TILES = "rank,x,y,width,height,speed\n0,0,0,3,4,600\n1,3,0,1,1,100\n2,3,1,1,3,150\n"
 BLOCK = 8192
+NO_SAMPLES = pd.DataFrame()
 NAMES = ["point", "platform", "simulated", "operation", "layout", "bytes", "family"]
 NAMES += ["measured", "measured_low", "measured_high", "predicted", "mu"]
 
@@ -65,7 +66,7 @@ def made(tiles):
         for family, off in (("loggp", 1.5), ("taulop", 1.1))
     ]
     speeds = {"s.yaml": Speeds({"gemm": KernelSpeeds({"node/1": ((4.0, 50.0, 40.0, 60.0), (16.0, 70.0, 65.0, 75.0))})})}
-    (section,) = make_sections(*read_partitions(plan), frame_of(rows), speeds, None, set())
+    (section,) = make_sections(*read_partitions(plan), frame_of(rows), speeds, NO_SAMPLES, set())
     return Report("e", "Kernels", "", (section,)), section
 
 
@@ -106,7 +107,7 @@ def test_without_speeds_processes_are_coloured_by_kind(tmp_path, tiles):
     (tmp_path / "tiles.csv").write_text("\n".join(line.rpartition(",")[0] for line in TILES.splitlines()))
     (tmp_path / "who.csv").write_text("rank,node,cores,device\n0,0,4,cpu\n1,0,1,gpu\n2,1,4,cpu\n")
     plan = plan_of(point(tiles, layout="processes:who.csv"), point(tiles, layout="block:2"))
-    (section,) = make_sections(*read_partitions(plan), frame_of([]), {}, None, set())
+    (section,) = make_sections(*read_partitions(plan), frame_of([]), {}, NO_SAMPLES, set())
     assert [row["least"] for row in table(section, "Partitions")] == [1, 1]
     by_kind, by_node = [block for block in section.blocks if isinstance(block, Tiling)]
     assert [text for _, text in by_kind.legend] == ["node/4", "node/gpu"]
@@ -151,7 +152,7 @@ def test_speeds_state_where_they_come_from(made):
     chart = next(chart for chart in section.charts if chart.name.startswith("Speeds"))
     assert chart.series[0].low == (40.0, 65.0)
     declared = Speeds({"wave": KernelSpeeds({"node/1": ((4.0, 50.0),)})}, "sim", simulated=True, source="by hand")
-    (other,) = make_sections([], ["a line"], frame_of([]), {"s": declared}, None, {"sim"})
+    (other,) = make_sections([], ["a line"], frame_of([]), {"s": declared}, NO_SAMPLES, {"sim"})
     assert table(other, "Speeds")[0]["whence"] == "declared, not measured (simulated): by hand"
     assert "(simulated)" in other.charts[0].title
 
@@ -192,17 +193,17 @@ def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(
     assert len(unread) == 4
     assert "secret.csv" in unread[0]
     assert not any("token" in line for line in unread)
-    (section,) = make_sections(made, unread, frame_of([]), {}, None, set())
+    (section,) = make_sections(made, unread, frame_of([]), {}, NO_SAMPLES, set())
     assert [block.alt[:18] for block in section.blocks if isinstance(block, Tiling)] == ["summa, tiles.csv: "]
     assert any(line.startswith("1 of 3 partitions are drawn ") for line in section.blocks[0].sentences)
-    (section,) = make_sections(*read_partitions(plan_of(even)), frame_of([]), {}, None, set())
+    (section,) = make_sections(*read_partitions(plan_of(even)), frame_of([]), {}, NO_SAMPLES, set())
     (alone,) = [block for block in section.blocks if isinstance(block, Tiling)]
     assert alone.legend == ((UNIFORM_COLOUR, "node/1, node 0"),)
     assert select_iterations(frame_of([]).assign(operation=[])).empty
 
 
 def test_a_report_without_kernels_has_no_such_sheet():
-    assert make_sections(*read_partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, None, set()) == []
+    assert make_sections(*read_partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, NO_SAMPLES, set()) == []
 
 
 def test_speeds_of_a_legend_are_numbers_as_people_write_them():

@@ -139,7 +139,10 @@ def test_the_way_to_the_results_ends_at_the_project():
 def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
     """What a received workbook says of the way is taken for the one that it is laid beside."""
     tools = {RESULTS_KEY: "http://example.org/results"}
-    write_xlsx(build_report(small, experiment="e", traces=ExperimentProvenance({}, (), {}, tools)), tmp_path / "e.xlsx")
+    write_xlsx(
+        build_report(small, experiment="e", run_provenance=ExperimentProvenance({}, (), {}, tools)),
+        tmp_path / "e.xlsx",
+    )
     assert all(target is None for _, _, target in linked(tmp_path / "e.xlsx", "Comparison"))
 
 

@@ -25,7 +25,8 @@ def study(tmp_path):
         (tmp_path / f"pass{number}" / "a.levels").write_text(PASS)
     batches = [SimpleNamespace(name="one", platform="p", ids=["a", "b"])]
     plan = SimpleNamespace(batches=batches, platforms={"p": SimpleNamespace(simulated=False)})
-    summary = pd.DataFrame({"id": ["a", "b"], "name": ["reduce", "ring"], "settings": ["bytes=8", ""]})
+    rows = {"id": ["a", "b"], "kind": "point", "name": ["reduce", "ring"], "settings": ["bytes=8", ""]}
+    summary = pd.DataFrame(rows)
     passes = [tmp_path / f"pass{number}" for number in range(3)]
     return SimpleNamespace(
         plan=plan, results=SimpleNamespace(raw=lambda _: raw), summary=summary, passes=passes, raw=raw

@@ -172,11 +172,11 @@ def test_a_latency_that_the_data_do_not_determine_is_no_figure():
     loggp = ParameterSet(family="loggp", platform="p", simulated=False, values={"L": unknown, "G": byte}, source="s")
     pieces = {"alpha.a": known, "beta.a": byte, "beta.a1": replace(byte, value=2e-10), "beta.a2": byte}
     hockney = replace(loggp, family="hockney", values=pieces)
-    assert summarize_network([loggp], [], [])[0].figure == "not fitted"
-    tile, behind = summarize_network([loggp, hockney], [], [])
+    assert summarize_network([loggp], [], []).figure == "not fitted"
+    tile = summarize_network([loggp, hockney], [], [])
     assert tile.figure == "1.2 µs, 10.0 GB/s"
     assert "[1.1 µs, 1.3 µs]" in tile.sentence
-    assert dict(behind.where)["family"] == "hockney"
+    assert dict(tile.source.where)["family"] == "hockney"
 
 
 def test_without_a_choice_there_is_no_map_of_alternatives(fewer):

@@ -24,7 +24,7 @@ from commodel.reports.stored_results import (
     shorten_machine_names,
     shorten_to_ranges,
 )
-from commodel.reports.verify import NOT_COMPARED, find_column_letters, verify_workbook
+from commodel.reports.verify import NOT_COMPARED, verify_workbook
 from commodel.results.attempts import DAMAGED_OUTCOME
 from tests.reports.study import INPUTS, write_results
 from tests.results.damages import DAMAGES
@@ -340,10 +340,6 @@ def test_another_workbook_is_no_report(tmp_path, folder):
     openpyxl.Workbook().save(tmp_path / "x.xlsx")
     with pytest.raises(UserError, match="no digests"):
         verify_workbook(tmp_path / "x.xlsx", folder)
-
-
-def test_letters_of_columns():
-    assert [find_column_letters(place) for place in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
 
 
 @pytest.mark.usefixtures("known")

@@ -60,7 +60,7 @@ def test_a_survey_that_fails_costs_the_run_nothing_but_its_levels(project):
     folder = project.folder
     (folder / "params/platforms/leaves.xml").write_text(NETWORK)
     (folder / "params/platforms/leaves.yaml").write_text(PLATFORM)
-    project.experiment("first", EXPERIMENT.replace("[shares]", "[hockney]").replace("65536", "2048"))
+    project.experiment("first", EXPERIMENT.replace("[shares]", "[pram]").replace("[8, 64KiB]", "8"))
     project.verb("plan", "first", "--write")
     survey = load_plan(folder / "results/first/plan.json").batches[0]
     for case in survey.cases:

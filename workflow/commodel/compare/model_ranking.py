@@ -79,10 +79,10 @@ def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
     return sorted(equal_names, key=name_order)
 
 
-def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, limit: int) -> list[str]:
+def drop_equal_models(part: pd.DataFrame, limit: int) -> list[str]:
     """Return at most `limit` models of `rank_models`, none with the same predictions as an earlier one."""
     distinct, same = [], set()
-    for family in rows["family"]:
+    for family in rank_models(part)["family"]:
         if len(distinct) == limit:
             break
         if family not in same:

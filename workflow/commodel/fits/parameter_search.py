@@ -33,7 +33,7 @@ MAX_CELLS = 500_000  # of one array: sizes × draws × messages
 START_RANGE = 4.6  # largest distance of a start from the first guess, as a logarithm: a factor of 100
 MAX_LOG_VALUE = 13.8  # largest distance of a value from its start, as a logarithm: a factor of a million
 DIFFERENCE_STEP = 1e-4  # step of a logarithm in difference quotients
-SEARCH_STEPS = {"move": DIFFERENCE_STEP, "longest": 1.5}
+SEARCH_STEPS = {"difference_step": DIFFERENCE_STEP, "max_change": 1.5}
 MIN_GAIN_OF_DRAW, MIN_GAIN_OF_BEST = (
     1e-4,
     1e-10,
@@ -169,13 +169,13 @@ class SearchTask:
             return self.residuals(self.misfit(logs))
 
         bounds = best - 2 * MAX_LOG_VALUE, best + 2 * MAX_LOG_VALUE
-        loss = minimize_rows(residuals, start, bounds, MAX_STEPS_FROM_FAR, rests=MIN_GAIN_OF_DRAW, **SEARCH_STEPS)[1]
+        loss = minimize_rows(residuals, start, bounds, MAX_STEPS_FROM_FAR, min_gain=MIN_GAIN_OF_DRAW, **SEARCH_STEPS)[1]
         return offsets, loss.reshape(len(best), -1)
 
 
 def _minimize_rows(residuals: Residuals, start: Array, steps: int, min_gain: float) -> tuple[Array, Array]:
     bounds = start.min(axis=0) - MAX_LOG_VALUE, start.max(axis=0) + MAX_LOG_VALUE
-    return minimize_rows(residuals, start, bounds, steps, rests=min_gain, **SEARCH_STEPS)
+    return minimize_rows(residuals, start, bounds, steps, min_gain=min_gain, **SEARCH_STEPS)
 
 
 MAX_EDGES = 2

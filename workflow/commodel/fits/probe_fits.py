@@ -334,7 +334,7 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
         reason = unknown.get(value, unknown.get(name, ""))
         note = "; ".join(text for text in (reason, fitted.notes.get(value, fitted.notes.get(name, ""))) if text)
         values[value] = make_estimate(
-            draws, find_unit(entry, value, fitted.forms), note, not reason, fitted.reach.get(value)
+            draws, find_unit(entry, value, fitted.forms), note, not reason, fitted.intervals.get(value)
         )
     return ParameterSet(
         family=entry.name,

@@ -138,12 +138,12 @@ def compute_intervals(task: SearchTask, logs: Array, equally_good: Array) -> dic
     else:
         offsets, losses = task.profile_values(best)
         crossings = [_find_crossings(offsets, (loss - least_loss) / allowed_growth) for loss in losses]
-    reach = {}
+    intervals = {}
     for number, name in enumerate(task.names):
         ends = best[number] + crossings[number]
         logarithms = [low[number], high[number], *equally_good[:, number], *ends]
-        reach[name] = tuple(float(end) for end in exp(np.array([min(logarithms), max(logarithms)])))
-    return reach
+        intervals[name] = tuple(float(end) for end in exp(np.array([min(logarithms), max(logarithms)])))
+    return intervals
 
 
 def _find_crossings(offsets: Array, growth: Array) -> Array:
@@ -161,11 +161,11 @@ def _find_crossings(offsets: Array, growth: Array) -> Array:
     return np.array([-crossings[0], crossings[1]])
 
 
-def find_unidentified(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:
+def find_unidentified(intervals: Mapping[str, tuple[float, float]]) -> dict[str, str]:
     """Return a note for each value that differs by orders of magnitude among fits with equal predictions."""
     return {
         name: f"not identifiable from these points: anything from {low:.2g} to {high:.2g} does"
-        for name, (low, high) in reach.items()
+        for name, (low, high) in intervals.items()
         if high > low * np.exp(2 * MAX_LOG_HALF_WIDTH)
     }
 
@@ -311,7 +311,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     equally_good = best[None] if len(best) > value_count else equally_good
     report_step("draws")
     logs = _draw_samples(task, best, rng)
-    reach = compute_intervals(task, logs, equally_good)
+    intervals = compute_intervals(task, logs, equally_good)
     report_step("its error at sizes, ranks and operations left out")
     left_out_errors = cross_validate_points(points, seconds, lambda masks: task.refit_without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
@@ -329,8 +329,8 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         size_range,
         forms=task.forms,
         notes=dict.fromkeys(task.fixed, EDGE_NOTE),
-        unknown=find_unidentified(reach),
-        reach=reach,
+        unknown=find_unidentified(intervals),
+        intervals=intervals,
         curves=(fitted_curve,),
         missing={"gamma": "not measured: " + (ONE_SIZE_NOTE if has_local_work else "no point reduces")}
         if lacks_gamma

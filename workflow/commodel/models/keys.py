@@ -37,6 +37,11 @@ class Pair(NamedTuple):
     def types(self) -> tuple[str, str]:
         return self.one, self.one if self.within else self.two
 
+    @property
+    def type_or_pair(self) -> "str | Pair":
+        """What the values of the channel between the two ranks are named after: within a node the node type."""
+        return self.one if self.within else self
+
     def __str__(self) -> str:
         return f"{self.one}.{self.two}"
 

@@ -31,7 +31,7 @@ def find_lower_bound(parameters: ParameterSet, ranks: int) -> Bound:
     max_partners = min(ranks - 1, MAX_PARTNERS)
     rounds = time_rounds(values, np.arange(1, max_partners + 1))
     post_seconds, wire_seconds = (
-        np.broadcast_to(column, (*values.lead, max_partners))[0] for column in (rounds.first, rounds.wire)
+        np.broadcast_to(column, (*values.draw_shape, max_partners))[0] for column in (rounds.first, rounds.wire)
     )
     # The sender of a signal may have another number of partners. The fastest number counts.
     round_seconds = np.array([np.min(post_seconds + np.maximum(wire_seconds, wire)) for wire in wire_seconds])

@@ -68,7 +68,7 @@ def predict_by_sums(model: Model, pattern: Schedule) -> Array:
     """Return the predicted time by sums of messages: (rows,), or (sizes, rows) of a stack. Each column of ranks has one
     sender, so all sums are over senders. The first step sends the block column."""
     if not len(pattern.src):
-        return np.zeros(model.values.lead[0])
+        return np.zeros(model.values.draw_shape[0])
     after_first_step = pattern.step > pattern.step[0]
     sender = after_first_step * pattern.ranks + pattern.src
     order = np.argsort(sender, kind="stable")

@@ -39,7 +39,7 @@ class Model:
     @property
     def rows(self) -> int:
         """The estimate and its draws, as rows."""
-        return self.values.lead[0]
+        return self.values.draw_shape[0]
 
     @property
     def estimate(self) -> "Model":

@@ -5,16 +5,17 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 import numpy as np
 import pandas as pd
 
 from commodel.compare.alternatives import WORKLOAD
 from commodel.compare.comparison import is_library_default
-from commodel.compare.model_ranking import drop_equal_models, find_best_model, rank_models
+from commodel.compare.model_ranking import drop_equal_models, find_best_model
 from commodel.parameters import Curve, ParameterSet
-from commodel.reports.elements import MICRO, Axis, Chart, Series, format_percent, to_plain_value
+from commodel.reports.elements import MICRO, Axis, Chart, Series, count_by_frequency, format_percent, to_plain_value
 from commodel.units import format_bytes
 
 # Okabe and Ito: distinct for most colour-blind readers. Beyond eight, dots change their shape.
@@ -32,6 +33,7 @@ PALE_COLOURS = (
     "#C9EEF5",
     "#F6D0C8",
 )
+GREY = -1  # colour of a series
 MAX_TIME_CHARTS = 6  # charts of time over message size, a platform
 MAX_MODELS = 5  # in one chart: the best ones
 MAX_CURVES = 8  # drawn of one model on one platform
@@ -43,15 +45,13 @@ BAND_HALF_WIDTH = 0.1  # of the strip along the identity line, as a relative err
 def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
     """Return, by platform, a chart with a series for each of the best models, and the identity line."""
     charts = {}
-    best = {
-        platform: drop_equal_models(part, rank_models(part), MAX_MODELS) for platform, part in frame.groupby("platform")
-    }
+    best = {platform: drop_equal_models(part, MAX_MODELS) for platform, part in frame.groupby("platform")}
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
-        best_models, requested = best[platform], part.loc[part["family"] != "", "family"].nunique()
+        best_models, model_count = best[platform], part.loc[part["family"] != "", "family"].nunique()
         count = len(best_models)
-        note = f"The {count} of {requested} models with the lowest mean μ; of models with equal predictions, one."
-        note = note if count < requested else ""
+        note = f"The {count} of {model_count} models with the lowest mean μ; of models with equal predictions, one."
+        note = note if count < model_count else ""
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # zero has no place on a log axis
         part = part[part["family"].isin(best_models)]
         if part.empty:
@@ -78,7 +78,7 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
             for index, family in enumerate(drawn)
             if len(predicted := part[part["family"] == family])
         ]
-        diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
+        diagonal = Series("predicted = measured", (low, high), (low, high), "line", GREY)
         charts[platform] = Chart(
             f"Predicted {platform}",
             f"{describe_accuracy(part, best_models[0])}: {platform}{make_simulation_mark(part)}",
@@ -125,35 +125,16 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
     platform, operation, layout, size = workload
     lines, predictions = [], []
     defaults = set(part.loc[is_library_default(part), "way"])
-    alternatives = sorted(
-        part["way"].unique(), key=lambda alternative: (alternative in defaults, alternative)
-    )  # the MPI default last, and grey
+    alternatives = sorted(part["way"].unique(), key=lambda name: (name in defaults, name))  # the MPI default last
     for index, alternative in enumerate(alternatives):
-        rows_of_alternative = part[part["way"] == alternative]
-        curve_points = rows_of_alternative.drop_duplicates("point").sort_values("bytes")
-        sizes = tuple(curve_points["bytes"].astype(float))
-        ends = {
-            "low": to_microseconds(curve_points["measured_low"]),
-            "high": to_microseconds(curve_points["measured_high"]),
-        }
-        title = "MPI default" if defaults == {alternative} else alternative
-        lines.append(
-            Series(
-                title,
-                sizes,
-                to_microseconds(curve_points["measured"]),
-                "both",
-                -1 if defaults == {alternative} else index,
-                **ends,
-            )
-        )
+        rows = part[part["way"] == alternative].sort_values("bytes", kind="stable")
+        name, colour = ("MPI default", GREY) if defaults == {alternative} else (alternative, index)
+        points = rows.drop_duplicates("point")
+        lines.append(make_time_series(name, points, "bytes", "measured", "both", colour, error_bars=True))
         if best is not None and alternative not in defaults:
-            drawn = rows_of_alternative[
-                (rows_of_alternative["family"] == best["family"]) & (rows_of_alternative["predicted"] > 0)
-            ].sort_values("bytes")
+            predicted = rows[(rows["family"] == best["family"]) & (rows["predicted"] > 0)]
             name = f"{alternative}, {best['family']}"
-            sizes = tuple(drawn["bytes"].astype(float))
-            predictions.append(Series(name, sizes, to_microseconds(drawn["predicted"]), "dashed", index))
+            predictions.append(make_time_series(name, predicted, "bytes", "predicted", "dashed", index))
     return Chart(
         f"Time {' '.join(workload)}",
         f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{make_simulation_mark(part)}",
@@ -179,10 +160,8 @@ def describe_fastest(part: pd.DataFrame) -> str:
 def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     """Return the chart of samples and their fitted curve. An axis over more than a factor of ten is logarithmic."""
     factor, label = scale_to_micro(curve.y_label)
-    order = sorted(range(len(curve.x)), key=lambda index: curve.x[index])
-    xs = tuple(float(curve.x[index]) for index in order)
-    measured = tuple(float(curve.measured[index] * factor) for index in order)
-    line = tuple(float(curve.fitted[index] * factor) for index in order)
+    samples = sorted(zip(curve.x, curve.measured, curve.fitted, strict=True), key=itemgetter(0))
+    xs, measured, line = (tuple(column) for column in (np.array(samples, float).T * [[1], [factor], [factor]]).tolist())
     lowest, highest = min(*measured, *line), max(*measured, *line)
     is_constant = highest - lowest < MIN_RELATIVE_RANGE * abs(highest)  # rounding differences would fill the chart
     ends = {"low": 0.0, "high": 2 * highest} if is_constant and highest > 0 else {}
@@ -271,6 +250,14 @@ def bracket_unit(label: str) -> str:
     return re.sub(r" / (\S+)$", r" [\1]", label)
 
 
+def make_time_series(
+    name: str, rows: pd.DataFrame, x: str, time: str, style: str, colour: int, error_bars: bool = False
+) -> Series:
+    """Return a series of times, over another column of the comparison."""
+    ends = {end: to_microseconds(rows[f"{time}_{end}"]) for end in ("low", "high")} if error_bars else {}
+    return Series(name, tuple(rows[x].astype(float)), to_microseconds(rows[time]), style, colour, **ends)
+
+
 def to_microseconds(column: pd.Series) -> tuple[float, ...]:
     return tuple(float(value) for value in column * MICRO)
 
@@ -287,6 +274,12 @@ def find_decades(values: Sequence[float]) -> tuple[float, float]:
 
 def make_simulation_mark(part: pd.DataFrame) -> str:
     return " (simulated)" if part["simulated"].any() else ""
+
+
+def assign_colours(alternatives: Iterable[str]) -> dict[str, str]:
+    """Return a colour for each algorithm or kind of tree, the most frequent first; beyond ten, colours repeat."""
+    names = [name for name, _ in count_by_frequency(map(name_without_argument, alternatives))]
+    return {name: PALE_COLOURS[index % len(PALE_COLOURS)] for index, name in enumerate(names)}
 
 
 def name_without_argument(choice: str) -> str:

@@ -10,20 +10,14 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
-from commodel.files.tables import COMPARISON, Field, add_default_columns, find_field, list_columns
+from commodel.files.tables import COMPARISON, add_default_columns, list_columns
 from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT
-from commodel.reports.elements import Column, format_simulated, select_columns, to_plain_value
+from commodel.reports.elements import to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
-PERCENTAGES = ("abs_error_median", "bias", "covered_share", "right", "tied", "regret_mean", "regret_max")
+PERCENTAGES = ("abs_error_median", "bias", "covered_share", "coverage", "right", "tied", "regret_mean", "regret_max")
 
 
-def make_column(field: Field) -> Column:
-    return Column(field.name, field.title, field.shown_format, field.note)
-
-
-PLATFORM_COLUMNS = select_columns("Platform")
-SAMPLE_FILE_COLUMNS = [make_column(find_field(COMPARISON, name)) for name in ("batch", "raw")]
 HELD_OUT_COLUMNS = [
     "platform",
     "simulated",
@@ -35,8 +29,6 @@ HELD_OUT_COLUMNS = [
     "bytes",
     "fan_in",
     "family",
-]
-HELD_OUT_COLUMNS += [
     "point",
     "measured",
     "predicted",
@@ -49,19 +41,6 @@ HELD_OUT_COLUMNS += [
     "validity",
     "held_out",
 ]
-PREDICTION_COLUMNS = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
-PREDICTION_COLUMNS |= {
-    "interval_basis",
-    "validity",
-    "relative_error",
-    "mu",
-    "covered",
-    "held_out",
-    "raw",
-    "batch",
-    "node_usage",
-    "setting",
-}
 
 
 def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -72,17 +51,16 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     the nodes; else `place` is the layout."""
     frame = name_streams(add_default_columns(comparison, COMPARISON)).reset_index(drop=True)
     # An older comparison has the interval of the parameters only, without a word.
-    older = frame["predicted"].notna() & frame["interval_basis"].isin(["", math.nan])
+    lacks_basis = frame["predicted"].notna() & frame["interval_basis"].isin(["", math.nan])
     ends = {
-        f"parameters_{end}": frame[f"parameters_{end}"].mask(older, frame[f"predicted_{end}"])
+        f"parameters_{end}": frame[f"parameters_{end}"].mask(lacks_basis, frame[f"predicted_{end}"])
         for end in ("low", "high")
     }
-    frame = frame.assign(interval_basis=frame["interval_basis"].mask(older, PARAMETERS_ONLY_TEXT), **ends)
+    frame = frame.assign(interval_basis=frame["interval_basis"].mask(lacks_basis, PARAMETERS_ONLY_TEXT), **ends)
     for key in TEXTS:
         frame[key] = _make_texts_safe(frame[key])
     for key in (key for key in FLAGS if frame[key].dtype != bool):
-        flags = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
-        frame[key] = np.array(flags, dtype=bool)  # of an empty list too
+        frame[key] = frame[key].astype(str).str.strip().str.lower().isin(("true", "1", "1.0"))
     for key in NUMBERS:
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
     for key in (key for key in WHOLE if frame[key].dtype != np.int64):
@@ -92,8 +70,16 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     frame["kind"] = pd.Series(np.array(["algorithm", "topology", "library"], dtype=object)[kinds], dtype=object)
     workload = ["platform", "operation", "size", "node_usage"]
     frame["several"] = frame.groupby(workload)["layout"].transform("nunique") > 1
-    frame["place"] = _label_rows(frame, ["layout", "node_usage", "several"], _label_place)
-    frame["way"] = _label_rows(frame, ["alternative", "layout", "several"], _label_alternative)
+    frame["place"] = _label_rows(
+        frame,
+        ["layout", "node_usage", "several"],
+        lambda layout, usage, several: f"any layout, {usage}" if several else layout,
+    )
+    frame["way"] = _label_rows(
+        frame,
+        ["alternative", "layout", "several"],
+        lambda name, layout, several: f"{name}, {layout}" if several else name,
+    )
     order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]
     places = frame[order].sort_values(order, kind="stable").index
     columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
@@ -118,14 +104,6 @@ def _label_rows(frame: pd.DataFrame, keys: list[str], name: Callable[..., str]) 
     return pd.Series(texts[frame.groupby(keys, sort=False).ngroup()], frame.index, dtype=object)
 
 
-def _label_place(layout: str, node_usage: str, free: bool) -> str:
-    return f"any layout, {node_usage}" if free else layout
-
-
-def _label_alternative(choice: str, layout: str, free: bool) -> str:
-    return f"{choice}, {layout}" if free else choice
-
-
 def _label_size(leaves: int, ranks: int, waves: int, setting: str) -> str:
     over = f"{leaves} leaves" if leaves else f"{ranks} ranks"
     over = over if waves == 1 else f"{over}, {waves} waves"
@@ -138,21 +116,14 @@ def select_held_out(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.loc[frame["held_out"] & has_schedule(frame), HELD_OUT_COLUMNS]
 
 
-def select_salient(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return, without predictions, a row for each point, and the rows of the models' choices and of the fastest
-    alternatives."""
-    rows = ~frame.duplicated("point") | frame["chosen"] | frame["best"]
-    return frame.loc[rows, [key for key in frame if key not in PREDICTION_COLUMNS]]
-
-
 def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the values in the units of reports: seconds as µs, shares as %, flags as words."""
+    """Return the values in the units of reports: seconds as µs, shares as %."""
     factors = {field.name: field.shown_unit[1] for field in COMPARISON if field.type is float}
     shown = frame.copy(deep=False)  # unchanged columns are shared
     for key, factor in (factors | dict.fromkeys(PERCENTAGES, 100.0)).items():
         if key in shown and factor != 1:
             shown[key] = shown[key].astype(float) * factor
-    return shown.assign(simulated=shown["simulated"].map(format_simulated))
+    return shown
 
 
 def list_models(frame: pd.DataFrame) -> list[str]:

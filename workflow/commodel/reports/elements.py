@@ -1,5 +1,6 @@
 """The parts of a report that every writer renders (`Section`, `Table`, `Chart`, `Matrix`, `Tiling`, `Front`), and the
-texts of their values: numbers, counts, lists, colours. Seconds are scaled to µs here and nowhere else.
+texts of their values: numbers, counts, lists, colours. Seconds are scaled to µs here and nowhere else. `columns.csv`
+has the columns of the tables: `make_table` looks them up by the table's name.
 
 The rows of a table are stored by columns, each distinct text once. As tuples, the rows of a large comparison would take
 a gigabyte.
@@ -11,7 +12,7 @@ import csv
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
@@ -43,27 +44,23 @@ def to_plain_value(value: object) -> object:
     return make_printable(value, MAX_TEXT_LENGTH)
 
 
-def is_finite_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def has_rank(value: object) -> bool:
     """Return whether a value can be ordered: infinity can, n/a cannot."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
+def is_finite_number(value: object) -> bool:
+    return has_rank(value) and math.isfinite(value)
+
+
+NUMBER_FORMATS = {"count": "#,##0", "figure": "#,##0", "percent": "#,##0.0", "signed": "+#,##0.0;-#,##0.0;0.0"}
+NUMBER_FORMATS |= {"ratio": "0.000", "times": "#,##0.00"}
+
+
 def choose_number_format(kind: str, value: float) -> str:
-    """Return the spreadsheet format of one number; `show` prints the same digits."""
-    if kind in ("count", "figure"):
-        return "#,##0"
-    if kind == "percent":
-        return "#,##0.0"
-    if kind == "signed":
-        return "+#,##0.0;-#,##0.0;0.0"
-    if kind == "ratio":
-        return "0.000"
-    if kind == "times":
-        return "#,##0.00"
+    """Return the spreadsheet format of one number; `format_value` prints the same digits."""
+    if kind in NUMBER_FORMATS:
+        return NUMBER_FORMATS[kind]
     size = abs(value)
     if size and not 1e-3 <= size < 1e9:
         return "0.000E+00"
@@ -152,6 +149,14 @@ def format_count(number: float, noun: str, plural: str = "s") -> str:
     return f"{int(number)} {noun}{'' if number == 1 else plural}"
 
 
+PLURAL_VERBS = {"has": "have", "is": "are", "was": "were", "lacks": "lack"}
+
+
+def count_with_verb(number: int, noun: str, verb: str, attribute: str = "") -> str:
+    """Return a subject with its verb, such as `2 points of loggp have`."""
+    return f"{format_count(number, noun)}{attribute} {verb if number == 1 else PLURAL_VERBS[verb]}"
+
+
 def shorten_list(words: list[str], limit: int = 6) -> str:
     """Return a list of words with at most so many entries: `a, b and 3 more`."""
     return join_words(words if len(words) <= limit else [*words[: limit - 1], f"{len(words) - limit + 1} more"])
@@ -161,8 +166,12 @@ def format_ratio(value: float) -> str:
     return "∞" if value == math.inf else f"{value:.2f}"
 
 
+def capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def join_words(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def format_percent(share: float, sign: bool = False) -> str:
@@ -243,8 +252,8 @@ class Rows(Sequence):
     __hash__ = None
 
 
-def keep_numbers(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray | None = None) -> Sequence:
-    """Return a column of a frame: numbers unchanged, other values converted by `plain`, equal texts stored once."""
+def store_column(column: pd.Series, blank: np.ndarray | None = None) -> Sequence:
+    """Return a column for `Rows`: numbers unchanged, other values made plain, equal texts stored once."""
     kind = column.dtype.kind
     if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < MAX_SPREADSHEET_INTEGER)):
         return NumberColumn(column.to_numpy(), blank)
@@ -252,8 +261,8 @@ def keep_numbers(column: pd.Series, plain: Callable[[object], object], blank: np
         codes, texts = pd.factorize(column)
         if blank is not None:
             codes[blank] = len(texts)
-        return TextColumn(codes, [*(plain(text) for text in texts), None])
-    values = [plain(value) for value in column.tolist()]
+        return TextColumn(codes, [*map(to_plain_value, texts), None])
+    values = list(map(to_plain_value, column.tolist()))
     for index in np.flatnonzero(blank) if blank is not None else ():
         values[index] = None
     return values
@@ -342,12 +351,9 @@ def read_columns() -> dict[str, dict[str, Column]]:
     return tables
 
 
-def select_columns(table: str, first: str = "", last: str = "") -> tuple[Column, ...]:
-    """Return a table's columns in their order: all, or those from one key to another."""
-    columns = read_columns()[table]
-    keys = list(columns)
-    start, end = keys.index(first) if first else 0, keys.index(last) + 1 if last else None
-    return tuple(columns[key] for key in keys[start:end])
+def select_columns(*tables: str, without: Collection[str] = ()) -> tuple[Column, ...]:
+    """Return the columns of one or several tables in their order, except those with the keys `without`."""
+    return tuple(column for table in tables for key, column in read_columns()[table].items() if key not in without)
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,15 +502,36 @@ class Remark(NamedTuple):
 def make_table(
     name: str,
     title: str,
-    columns: Sequence[Column],
-    frame: pd.DataFrame,
+    rows: pd.DataFrame | Sequence[Mapping | tuple],
+    columns: Sequence[Column] | None = None,
     blank: Mapping[str, pd.Series] = MappingProxyType({}),
+    marks: Mapping[str, Sequence[bool]] = MappingProxyType({}),
+    backgrounds: Mapping[str, Sequence[str]] = MappingProxyType({}),
     **properties,
 ) -> Table:
-    """Return a table from a frame that has a column for every key; where `blank` is true a column shows nothing."""
-    masks = {key: mask.to_numpy(bool) for key, mask in blank.items()}
-    values = [keep_numbers(frame[column.key], to_plain_value, masks.get(column.key)) for column in columns]
-    return Table(name, title, tuple(columns), Rows(values), **properties)
+    """Return a table from a frame with a column for every key, or from mappings or tuples. Without `columns` it has
+    those of its name in `columns.csv`. Where `blank` is true a column shows nothing; where `marks` is true a value is
+    highlighted; `backgrounds` are colours, or empty."""
+    columns = tuple(columns or select_columns(name))
+    if not isinstance(rows, pd.DataFrame):  # objects: with types that pandas infers, a missing text would become NaN
+        rows = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
+    values = []
+    for column in columns:
+        cells = rows[column.key].map(format_simulated) if column.key == "simulated" else rows[column.key]
+        values.append(store_column(cells, blank[column.key].to_numpy(bool) if column.key in blank else None))
+    marked = {
+        (row, index)
+        for index, column in enumerate(columns)
+        if column.key in marks
+        for row in np.flatnonzero(marks[column.key]).tolist()
+    }
+    fills = {
+        (row, index): colour
+        for index, column in enumerate(columns)
+        for row, colour in enumerate(backgrounds.get(column.key, ()))
+        if colour
+    }
+    return Table(name, title, columns, Rows(values), marks=frozenset(marked), backgrounds=fills, **properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -514,6 +541,10 @@ class SourceRows:
     table: str
     where: tuple[tuple[str, object], ...]
     column: str = ""  # of the one cell; empty: the rows as a whole
+
+
+def link_rows(table: str, column: str = "", **cells: object) -> SourceRows:
+    return SourceRows(table, tuple(cells.items()), column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -620,7 +651,7 @@ def mix_scale_colour(share: float, pale: bool = False) -> str:
     first, second = ("good", "middle") if share < 0.5 else ("middle", "bad")
     share_of_half = 2 * share if share < 0.5 else 2 * share - 1
     parts = zip(_parse_colour(COLOURS[first]), _parse_colour(COLOURS[second]), strict=True)
-    mixed = (one + (two - one) * share_of_half for one, two in parts)
+    mixed = (low + (high - low) * share_of_half for low, high in parts)
     return "#" + "".join(f"{round(255 - (255 - tone) * (PALE_SHARE if pale else 1)):02X}" for tone in mixed)
 
 

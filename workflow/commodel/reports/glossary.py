@@ -46,4 +46,4 @@ def remove_links(text: str) -> str:
 def make_glossary_section() -> Section:
     columns = select_columns("Glossary")
     rows = pd.DataFrame([{column.key: getattr(term, column.key) for column in columns} for term in read_glossary()])
-    return Section("Glossary", "", (make_table("Glossary", "Terms", columns, rows.map(remove_links), fixed=2),))
+    return Section("Glossary", "", (make_table("Glossary", "Terms", rows.map(remove_links), fixed=2),))

@@ -13,9 +13,17 @@ from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
 from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
-from commodel.reports import charts
-from commodel.reports.comparison_frame import prepare_comparison, select_held_out
-from commodel.reports.elements import MICRO, Front, Report, Section, make_simulation_banner, to_plain_value
+from commodel.reports.comparison_frame import prepare_comparison
+from commodel.reports.elements import (
+    MICRO,
+    Front,
+    Report,
+    Section,
+    make_simulation_banner,
+    select_columns,
+    to_plain_value,
+)
+from commodel.reports.evaluated_campaign import evaluate_campaign
 from commodel.reports.glossary import make_glossary_section
 from commodel.reports.sections import (
     evidence,
@@ -28,111 +36,110 @@ from commodel.reports.sections import (
     summary,
     trees,
 )
+from commodel.reports.sections.evidence import OPTIONAL_TIMES
 from commodel.reports.sections.first_screen import make_fronts
-from commodel.reports.sections.rankings import Recommended
 from commodel.results.provenance import NO_PROVENANCE, ExperimentProvenance
 from commodel.units import format_bytes
+
+EMPTY: Mapping = MappingProxyType({})
 
 
 def build_report(
     comparison: pd.DataFrame,
     parameter_sets: Sequence[ParameterSet] = (),
     raw: pd.DataFrame | None = None,
-    provenance: Mapping[str, Mapping] | None = None,
+    provenance: Mapping[str, Mapping] = EMPTY,
     *,
     experiment: str,
     title: str = "",
     distributions: pd.DataFrame | None = None,
-    definitions: Mapping[tuple[str, str], str] | None = None,
-    families: Mapping[str, Mapping[str, str]] | None = None,
+    definitions: Mapping[tuple[str, str], str] = EMPTY,
+    families: Mapping[str, Mapping[str, str]] = EMPTY,
     unmeasured: pd.DataFrame | None = None,
-    passes: Mapping[str, int] | None = None,
-    containers: Mapping[str, Mapping] | None = None,
-    traces: ExperimentProvenance = NO_PROVENANCE,
+    passes: Mapping[str, int] = EMPTY,
+    containers: Mapping[str, Mapping] = EMPTY,
+    run_provenance: ExperimentProvenance = NO_PROVENANCE,
     networks: Sequence[Network] = (),
     drift: pd.DataFrame | None = None,
-    rebuilt: Sequence[Section] = (),
+    paper_sections: Sequence[Section] = (),
     partitions: tuple[Sequence[Partition], Sequence[str]] = ((), ()),
-    speeds: Mapping[str, Speeds] = MappingProxyType({}),
+    speeds: Mapping[str, Speeds] = EMPTY,
     tree_predictions: Sequence[PredictedTree] = (),
     samples: Section | None = None,
-    overlay: Sequence[Section] = (),
+    overlay_sections: Sequence[Section] = (),
 ) -> Report:
     """Return the report of a campaign. `definitions` has the meaning of a parameter by (family, parameter), `families`
     title, equation, citation and neglected effects of each model, `passes` and `containers` those of each platform;
-    `rebuilt` are sections of a paper, `partitions` come from `compare.kernels`, `tree_predictions` from
+    `paper_sections` are the figures of a paper, `partitions` come from `compare.kernels`, `tree_predictions` from
     `compare.alternatives`, `speeds` are files by name. Every other argument is the output of a stage."""
     # Text columns of pyarrow take a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
         frame = prepare_comparison(comparison)
         del comparison  # frees the memory, if the caller has no reference
-        simulated = set(frame.loc[frame["simulated"], "platform"]) | {
-            parameters.platform for parameters in parameter_sets if parameters.simulated
-        }
-        simulated = {to_plain_value(name) for name in simulated}
-        native_pairs, gap = (
-            overhead.pair_with_native(frame, containers or {}),
-            measurement_conditions.prepare_unmeasured(unmeasured),
-        )
-        probes = measurement_conditions.describe_unmeasured_probes(gap, raw, passes or {})
+        simulated = set(frame.loc[frame["simulated"], "platform"])
+        simulated |= {to_plain_value(parameters.platform) for parameters in parameter_sets if parameters.simulated}
+        drift = pd.DataFrame(columns=["against"]) if drift is None else drift
+        if raw is None:
+            raw = pd.DataFrame(columns=[column.key for column in select_columns("Raw", without=OPTIONAL_TIMES)])
+        containers = overhead.select_containers(containers)
+        native_pairs = overhead.pair_with_native(frame, containers)
+        unmeasured = measurement_conditions.prepare_unmeasured(unmeasured)
+        probes = measurement_conditions.describe_unmeasured_probes(unmeasured, raw, passes)
         pictures, distances = network.make_sections(networks)
         paired = {learned_network.platform for learned_network in networks}
         anomalies = network.describe_slow_nodes(networks)
-        anomalies += measurement_conditions.list_anomalies(frame, provenance or {}, paired)
-        settings = measurement_conditions.describe_settings(drift) if drift is not None else []
-        trusted = select_held_out(frame)
-        scatters, times = charts.chart_predictions(trusted), charts.chart_times(frame)
-        recommended = Recommended.of(frame)
-        answers = summary.make_sections(
+        anomalies += measurement_conditions.list_anomalies(frame, provenance, paired)
+        settings = measurement_conditions.describe_settings(drift)
+        campaign = evaluate_campaign(
             frame,
-            trusted,
-            recommended,
-            scatters,
-            times,
-            simulated,
-            probes,
-            overhead.describe_overhead(native_pairs, containers or {}, simulated),
-            anomalies,
-            settings,
+            sets=parameter_sets,
+            networks=networks,
+            provenance=provenance,
+            simulated=simulated,
+            anomalies=anomalies,
+            settings=settings,
         )
-        of_kernels = kernels.make_sections(*partitions, frame, speeds, raw, simulated)
-        errors = rankings.make_error_section(trusted)
+        overhead_sentences = overhead.describe_overhead(native_pairs, containers, simulated)
+        answers = summary.make_sections(campaign, probes, overhead_sentences)
+        errors = rankings.make_error_section(campaign.held_out)
         choices = rankings.build_selection(frame)
         latencies = evidence.make_latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
-        remarks = [*anomalies, *settings]
-        first = make_fronts(
-            frame, trusted, recommended, scatters, times, parameter_sets, networks, trips, provenance or {}, remarks
-        )
-        del trusted
+        fronts = make_fronts(campaign, trips)
+        del campaign
         sections = (
-            *rebuilt,
+            *paper_sections,
             *pictures,
             *answers,
-            *of_kernels,
+            *kernels.make_sections(*partitions, frame, speeds, raw, simulated),
             *trees.make_sections(tree_predictions, simulated),
             evidence.make_prediction_section(frame),  # the last section that needs all rows, and stores them
             errors,
             *choices,
-            *overhead.make_sections(native_pairs, containers or {}, simulated),
-            *(measurement_conditions.list_settings(drift) if drift is not None else []),
-            *measurement_conditions.list_unmeasured(gap, simulated),
+            *overhead.make_sections(native_pairs, containers, simulated),
+            *measurement_conditions.list_settings(drift),
+            *measurement_conditions.list_unmeasured(unmeasured),
             *([evidence.make_model_section(families)] if families else []),
-            evidence.make_parameter_section(parameter_sets, definitions or {}),
+            evidence.make_parameter_section(parameter_sets, definitions),
             latencies,
             *distances,
             evidence.make_fit_section(parameter_sets),
             evidence.make_raw_section(raw, simulated),
-            *overlay,
-            *provenance_tables.make_sections(provenance or {}, traces, simulated),
+            *overlay_sections,
+            *provenance_tables.make_sections(provenance, run_provenance, simulated),
             make_glossary_section(),
         )
-        when, results = (
-            provenance_tables.format_dates(provenance or {}, traces),
-            traces.tools.get(provenance_tables.RESULTS_KEY, ""),
+        return Report(
+            to_plain_value(experiment),
+            to_plain_value(title or experiment),
+            make_simulation_banner(simulated),
+            sections,
+            provenance_tables.format_dates(provenance, run_provenance),
+            run_provenance.tools.get(provenance_tables.RESULTS_KEY, ""),
+            tuple(parameter_sets),
+            fronts,
+            samples,
         )
-        heading = (to_plain_value(experiment), to_plain_value(title or experiment), make_simulation_banner(simulated))
-        return Report(*heading, sections, when, results, tuple(parameter_sets), first, samples)
 
 
 MAX_NAME_LENGTH = 60  # letters of an experiment's name in a command
@@ -142,18 +149,18 @@ LATENCY_QUESTION = "What if L doubles?"
 
 def list_commands(report: Report, front: Front) -> list[tuple[str, str]]:
     name = report.experiment if len(report.experiment) <= MAX_NAME_LENGTH else "EXPERIMENT"
-    questions = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
+    commands = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
     workloads = _make_workload_options(front)
     for _, workload in workloads[-1:]:
-        where = f"--experiment {name} --platform {front.platform}"
-        questions.append(("What to use for another workload?", f"commodel advise {where} {workload}"))
+        command = f"commodel advise --experiment {name} --platform {front.platform} {workload}"
+        commands.append(("What to use for another workload?", command))
     sets = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == front.platform]
     if doubled := _make_latency_commands(sets, front):
         family, settings = doubled
-        for workload in [workload for over, workload in workloads if over == "ranks"][-1:]:
+        for workload in [workload for extent, workload in workloads if extent == "ranks"][-1:]:
             file = f"results/{name}/validated/{front.platform}/{family}.yaml"
-            questions.append((LATENCY_QUESTION, f"commodel predict --params {file} {settings} {workload}"))
-    return questions
+            commands.append((LATENCY_QUESTION, f"commodel predict --params {file} {settings} {workload}"))
+    return commands
 
 
 def _make_workload_options(front: Front) -> list[tuple[str, str]]:
@@ -161,12 +168,10 @@ def _make_workload_options(front: Front) -> list[tuple[str, str]]:
     workloads = []
     for row, (operation, label) in enumerate(front.use.rows):
         if operation in front.trust.columns:
-            over, number = _parse_extent(label)
-            sizes = [
-                int(text) for cell in front.use.cells if cell.row == row for name, text in cell.picks if name == "bytes"
-            ]
-            workload = f"--operation {operation.removeprefix(STREAM)} --{over} {number} --bytes {_choose_size(sizes)}"
-            workloads.append((over, workload))
+            extent, number = "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
+            sizes = [int(dict(cell.picks)["bytes"]) for cell in front.use.cells if cell.row == row]
+            workload = f"--operation {operation.removeprefix(STREAM)} --{extent} {number} --bytes {_choose_size(sizes)}"
+            workloads.append((extent, workload))
     return workloads
 
 
@@ -177,19 +182,14 @@ def _choose_size(measured: Sequence[int]) -> str:
     return format_bytes(next(within, max(measured))).replace(" ", "")
 
 
-def _parse_extent(label: str) -> tuple[str, str]:
-    """Return `ranks` or `leaves` and their number, from the label of a row of the map."""
-    return "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
-
-
 def _make_latency_commands(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
     """Return the best model with a latency L, of the better half, and options that double each of its latencies."""
     ranked = [family for _, family in front.trust.rows]
-    order = ranked[: (len(ranked) + 1) // 2]
-    trusted = (parameters for parameters in sets if parameters.family in order)
-    for parameters in sorted(trusted, key=lambda parameters: order.index(parameters.family)):
+    better_half = ranked[: (len(ranked) + 1) // 2]
+    candidates = (parameters for parameters in sets if parameters.family in better_half)
+    for parameters in sorted(candidates, key=lambda parameters: better_half.index(parameters.family)):
         latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
         if "L" in latencies and all(value > 0 for value in latencies.values()):
-            twice = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
-            return parameters.family, " ".join(twice)
+            set_options = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
+            return parameters.family, " ".join(set_options)
     return None

@@ -74,10 +74,10 @@ def shorten_machine_names(provenance: Mapping) -> dict[str, list[str]]:
     }
 
 
-def list_machines(provenance: Mapping[str, dict], traces: ExperimentProvenance, results: Results) -> set[str]:
+def list_machines(provenance: Mapping[str, dict], run_provenance: ExperimentProvenance, results: Results) -> set[str]:
     """Return all names of machines in the results and the inputs, except nodes that SimGrid simulates."""
     names = {str(record.get("machine", "")) for record in provenance.values()}
-    names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
+    names |= {name for entry in run_provenance.attempts for name in (entry["host"], *entry["nodes"])}
     real = [record for record in provenance.values() if not record.get("simulated")]
     names |= {str(name) for record in real for name in (*record["hosts"], *_list_or_empty(record.get("nodes")))}
     for path in results.inputs():
@@ -179,42 +179,47 @@ def _build_report(
     output_folder: Path | None,
     samples: bool,
 ) -> Report:
-    provenance, traces = _read_batch_provenance(plan, results), _read_provenance(plan, results)
+    provenance, run_provenance = _read_batch_provenance(plan, results), _read_provenance(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
     comparison = read_table(results.table("comparison"), COMPARISON)
     raw = read_table(results.table("summary"), SUMMARY)
+    versions = dict(run_provenance.tools)
     if anonymous:
-        traces = replace(traces, tools={**traces.tools, ANONYMOUS_KEY: "machines have numbers for names"})
-        names = list_machines(provenance, traces, results)
-        messages = [entry["outcome"] for entry in traces.attempts]
+        versions[ANONYMOUS_KEY] = "machines have numbers for names"
+        names = list_machines(provenance, run_provenance, results)
+        messages = [entry["outcome"] for entry in run_provenance.attempts]
         messages += [] if unmeasured is None else unmeasured["reason"].tolist()
         anonymize = make_anonymizer(names | find_similar_names(names, messages))
         provenance = anonymize(provenance)
-        traces = replace(traces, attempts=tuple(anonymize(list(traces.attempts))), texts=anonymize(traces.texts))
+        run_provenance = replace(
+            run_provenance,
+            attempts=tuple(anonymize(list(run_provenance.attempts))),
+            texts=anonymize(run_provenance.texts),
+        )
         if unmeasured is not None:
             unmeasured["reason"] = anonymize(unmeasured["reason"].tolist())
         for frame in (comparison, raw):
             for key in {"batch", "raw"} & set(frame):
                 frame[key] = frame[key].map({name: anonymize(name) for name in frame[key].unique()})
     elif output_folder is not None and (results_path := find_relative_results(output_folder, str(results.folder))):
-        traces = replace(traces, tools={**traces.tools, RESULTS_KEY: results_path})
+        versions[RESULTS_KEY] = results_path
     if samples:
-        traces = replace(traces, tools={**traces.tools, SAMPLES_KEY: "every sample has a row of its own"})
-    if tools is not None:
-        traces = replace(traces, tools=tools)
+        versions[SAMPLES_KEY] = "every sample has a row of its own"
     learned = make_networks(raw, find_recorded_nodes(plan, provenance))
     provenance = _add_ranges(provenance)
-    tried = tuple(entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in traces.attempts)
-    traces = replace(traces, attempts=tried)
+    attempts = tuple(
+        entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in run_provenance.attempts
+    )
+    run_provenance = replace(run_provenance, attempts=attempts, tools=versions if tools is None else tools)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
-    kinds = {name: planned_platform.kind for name, planned_platform in plan.platforms.items()}
+    kinds = {name: platform.kind for name, platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = measurement_conditions.describe_oversubscription(comparison, provenance)
-    (partition_list, unread_partitions), (speeds, unread_speeds) = read_partitions(plan), _read_speeds(plan)
-    rebuilt = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
+    (partitions, unread_partitions), (speeds, unread_speeds) = read_partitions(plan), _read_speeds(plan)
+    paper_sections = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = find_fastest_trees(plan, comparison, sets)
-    drifted = measure_drift(plan, comparison, sets, read_calibrations(results))
+    drift = measure_drift(plan, comparison, sets, read_calibrations(results))
     comparisons = [comparison]
     del comparison, evidence
     return build_report(
@@ -229,20 +234,16 @@ def _build_report(
         families={name: _describe_model(name) for name in plan.families},
         unmeasured=unmeasured,
         passes={name: plan.passes(name) for name in plan.platforms},
-        containers={
-            name: planned_platform.container
-            for name, planned_platform in plan.platforms.items()
-            if planned_platform.container
-        },
-        traces=traces,
+        containers={name: platform.container for name, platform in plan.platforms.items() if platform.container},
+        run_provenance=run_provenance,
         networks=learned,
-        drift=drifted,
-        partitions=(partition_list, [*unread_partitions, *unread_speeds]),
+        drift=drift,
+        partitions=(partitions, [*unread_partitions, *unread_speeds]),
         speeds=speeds,
         tree_predictions=tree_predictions,
-        rebuilt=rebuilt,
+        paper_sections=paper_sections,
         samples=make_samples_section(plan, results, raw) if samples else None,
-        overlay=overlay.make_sections(plan, results, raw),
+        overlay_sections=overlay.make_sections(plan, results, raw),
     )
 
 
@@ -262,12 +263,10 @@ def _describe_model(name: str) -> dict[str, str]:
 
 
 def _read_provenance(plan: Plan, results: Results) -> ExperimentProvenance:
-    tried = tuple(entry for batch in plan.batches for entry in list_attempts(batch, results.all_raw))
-    shown = read_input_texts(results.folder, plan.files)
     return ExperimentProvenance(
         compute_digests(plan, results.folder),
-        tried,
-        shown,
+        tuple(attempt for batch in plan.batches for attempt in list_attempts(batch, results.all_raw)),
+        read_input_texts(results.folder, plan.files),
         list_versions(("xlsxwriter", "vl-convert-python")),
         plan.files,
     )

@@ -6,20 +6,20 @@ import math
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
+from operator import itemgetter
 from pathlib import Path
+
+from openpyxl.utils import get_column_letter
 
 from commodel.errors import UserError, make_printable
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.plan.planning import load_plan
+from commodel.reports.elements import select_columns
 from commodel.reports.received_workbooks import Formula, open_received, read_sheet_rows
 from commodel.reports.sections.provenance_tables import (
-    DIGEST_HEADER,
-    FILE_HEADER,
-    PROGRAM_HEADER,
     PROVENANCE_SHEET,
-    VERSION_HEADER,
 )
 from commodel.reports.stored_results import ANONYMOUS_KEY, SAMPLES_KEY, build_stored_report
 from commodel.reports.xlsx.calculator.sheet import CALCULATOR_SHEET
@@ -30,7 +30,6 @@ SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 MAX_PROVENANCE_ROWS, MAX_PROVENANCE_COLUMNS = 100_000, 40
 MARGIN_CELLS = 200  # rows and columns beyond the expected cells that are searched for added values
 COMPARISON_SHEET = "Comparison"
-DIGEST_TABLES = {"files": (FILE_HEADER, DIGEST_HEADER), "tools": (PROGRAM_HEADER, VERSION_HEADER)}
 OTHER_VERSION = "written by another version of commodel"
 NOT_COMPARED = (
     "The file differs in bytes from a report of the results; its charts, formats and links were not compared."
@@ -47,12 +46,11 @@ class Finding:
 def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
     """Return the findings (same, different or missing), and a remark on the parts that were not compared."""
     with open_received(path) as book:
-        recorded = {name: read_digest_table(book, path, *heads) for name, heads in DIGEST_TABLES.items()}
-        if not recorded["files"]:
+        files, tools = (read_provenance_table(book, path, name) for name in ("Files", "Tools"))
+        if not files:
             raise UserError("found no digests in it, wanted a report's workbook", file=path)
-        findings = list(compare_files(recorded["files"], folder))
+        findings = list(compare_files(files, folder))
         try:
-            tools = recorded["tools"]
             report = build_stored_report(
                 folder, anonymous=ANONYMOUS_KEY in tools, tools=tools, samples=SAMPLES_KEY in tools
             )
@@ -63,27 +61,20 @@ def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
             write_xlsx(report, wanted)
             if filecmp.cmp(wanted, path, shallow=False):
                 return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in report.sections)], ""
-            with open_received(wanted) as other:
-                own = recorded["tools"].get("code_digest") == compute_code_digest()
-                return [
-                    *findings,
-                    *compare_sheets(book, other, path, own),
-                ], NOT_COMPARED if own else f"The workbook was {OTHER_VERSION}."
+            same_version = tools.get("code_digest") == compute_code_digest()
+            with open_received(wanted) as wanted_book:
+                findings += compare_sheets(book, wanted_book, path, same_version)
+            return findings, NOT_COMPARED if same_version else f"The workbook was {OTHER_VERSION}."
 
 
-def read_digest_table(book, path: Path, key: str, value: str) -> dict[str, str]:
+def read_provenance_table(book, path: Path, name: str) -> dict[str, str]:
     """Return two adjacent columns of the provenance sheet as a mapping, from their headers down to a blank."""
-    entries: dict[str, str] = {}
     if PROVENANCE_SHEET not in book.sheetnames:
-        return entries
-    inside = False
-    for row in read_sheet_rows(book[PROVENANCE_SHEET], MAX_PROVENANCE_ROWS, MAX_PROVENANCE_COLUMNS, path):
-        if inside and not row[0]:
-            break
-        if inside:
-            entries[str(row[0])] = str(row[1])
-        inside = inside or row[:2] == (key, value)
-    return entries
+        return {}
+    headers = tuple(column.header for column in select_columns(name))
+    rows = read_sheet_rows(book[PROVENANCE_SHEET], MAX_PROVENANCE_ROWS, MAX_PROVENANCE_COLUMNS, path)
+    next((row for row in rows if row[:2] == headers), None)
+    return {str(row[0]): str(row[1]) for row in takewhile(itemgetter(0), rows)}
 
 
 def compare_files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
@@ -99,7 +90,7 @@ def compare_files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Find
             yield Finding(SAME if recorded[name] == digests[name] else DIFFERS, name)
 
 
-def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
+def compare_sheets(book, wanted, path: Path, same_version: bool) -> Iterator[Finding]:
     """Yield a finding for each sheet. If another version of the code wrote the workbook, only the comparison is
     checked, by the headers of its columns: the layout of other sheets may differ."""
     for name in wanted.sheetnames:
@@ -107,15 +98,13 @@ def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
         if name not in book.sheetnames:
             yield Finding(MISSING, label, "not in the workbook")
             continue
-        if not own and not name.startswith(COMPARISON_SHEET):
+        if not same_version and not name.startswith(COMPARISON_SHEET):
             yield Finding(SKIPPED, label, OTHER_VERSION)
             continue
-        expected = list(
-            read_sheet_rows(wanted[name], 1 << 20, None, path)
-        )  # written by this program, so its columns need no limit
+        expected = list(read_sheet_rows(wanted[name], 1 << 20, None, path))  # its own, so columns need no limit
         width = max((len(row) for row in expected), default=0)
         found_rows = list(read_sheet_rows(book[name], len(expected) + MARGIN_CELLS, width + MARGIN_CELLS, path))
-        if not own:
+        if not same_version:
             expected, found_rows = sort_by_header(expected), sort_by_header(found_rows)
         different = list(find_differences(expected, found_rows))
         formulas = any(isinstance(value, Formula) for cell in different for value in cell)
@@ -132,24 +121,23 @@ def find_differences(expected: list[tuple], found_rows: list[tuple]) -> Iterator
     """Yield (row, column, found, wanted) of every cell that differs."""
     for row, (expected_row, found_row) in enumerate(zip_longest(expected, found_rows, fillvalue=())):
         if expected_row != found_row:
-            for column, (one, other) in enumerate(zip_longest(expected_row, found_row)):
-                if not are_equal(one, other):
-                    yield row, column, other, one
+            for column, (wanted, value) in enumerate(zip_longest(expected_row, found_row)):
+                if not are_equal(wanted, value):
+                    yield row, column, value, wanted
 
 
-def are_equal(one: object, other: object) -> bool:
+def are_equal(wanted: object, value: object) -> bool:
     """Return whether two values are equal. The last digit of a number may differ, and a blank equals an empty text,
     because programs that save a workbook may change both."""
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return math.isclose(one, other, rel_tol=1e-12)
-    return one == other or (one in (None, "") and other in (None, ""))
+    if isinstance(wanted, int | float) and isinstance(value, int | float):
+        return math.isclose(wanted, value, rel_tol=1e-12)
+    return wanted == value or (wanted in (None, "") and value in (None, ""))
 
 
 def describe_differences(different: list[tuple[int, int, object, object]]) -> str:
     row, column, value, wanted = different[0]
-    text = (
-        f"found {format_cell(value)}, the results give {format_cell(wanted)}, in {find_column_letters(column)}{row + 1}"
-    )
+    cell = f"{get_column_letter(column + 1)}{row + 1}"
+    text = f"found {format_cell(value)}, the results give {format_cell(wanted)}, in {cell}"
     return text + (f" (and {len(different) - 1} more)" if len(different) > 1 else "")
 
 
@@ -157,13 +145,6 @@ def format_cell(value: object) -> str:
     if value is None:
         return "nothing"
     return f"{'the formula ' if isinstance(value, Formula) else ''}{make_printable(value, 60)!r}"
-
-
-def find_column_letters(column: int) -> str:
-    text = ""
-    while column >= 0:
-        text, column = chr(ord("A") + column % 26) + text, column // 26 - 1
-    return text
 
 
 def sort_by_header(table: list[tuple]) -> list[tuple]:

@@ -5,7 +5,7 @@ history of several (`write_history`). `snapshot` reads the workbook of a report.
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from math import isfinite, nan
 from pathlib import Path
@@ -29,7 +29,7 @@ from commodel.errors import UserError, make_printable, note_old_names
 from commodel.files import tables
 from commodel.files.tables import find_field
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.reports.charts import PALE_COLOURS, name_without_argument
+from commodel.reports.charts import assign_colours, name_without_argument
 from commodel.reports.elements import (
     MICRO,
     TIED_PREFIX,
@@ -66,28 +66,19 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         Column("validity", "validity"),
     ]
     scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIME_COLUMNS})
-    sections = [
-        Section(
-            "Models",
-            "",
-            (Answer("Kernel", tuple(sentences)), make_table("Families", "Predicted times", columns, scaled)),
-        )
-    ]
+    models = Answer("Kernel", tuple(sentences)), make_table("Families", "Predicted times", scaled, columns)
+    sections = [Section("Models", "", models)]
     if iterations:
-        iteration_frame = pd.DataFrame(iterations)
-        names = [name for name in iteration_frame if name not in ("iteration", "count")]
-        iteration_frame = iteration_frame.assign(
-            **{name: MICRO * iteration_frame[name].astype(float) for name in names}
-        )
-        columns = [*select_columns("Alike iterations"), *(Column(name, f"{name} [µs]", "number") for name in names)]
+        times = pd.DataFrame(iterations)
+        names = [name for name in times if name not in ("iteration", "count")]
+        times = times.assign(**{name: MICRO * times[name].astype(float) for name in names})
+        columns = [*select_columns("Equal iterations"), *(Column(name, f"{name} [µs]", "number") for name in names)]
         note = "One row for consecutive iterations with equal messages; the time is that of one iteration."
-        sections.append(
-            Section("Iterations", note, (make_table("Iterations", "Iteration by iteration", columns, iteration_frame),))
-        )
+        table = make_table("Iterations", "Iteration by iteration", times, columns)
+        sections.append(Section("Iterations", note, (table,)))
+    title = "Predicted communication times of a kernel"
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
-    write_xlsx(
-        Report("commodel predict --kernel", "Predicted communication times of a kernel", banner, tuple(sections)), path
-    )
+    write_xlsx(Report("commodel predict --kernel", title, banner, tuple(sections)), path)
 
 
 PARTITION_COLUMNS = ("rank", "x", "y", "width", "height")
@@ -102,18 +93,9 @@ EDITING_NOTE = (
 
 def write_partition(frame: pd.DataFrame, title: str, sentences: list[str], banner: str, path: Path) -> None:
     """Write an editable partition. `frame` has a row for each rank, times in seconds."""
-    columns = [
-        *(Column(name, name, "count") for name in PARTITION_COLUMNS),
-        *select_columns("Partition"),
-        *(
-            Column(name, f"{header} [ms]", "number")
-            for name, header in (("seconds", "time"), ("low", "low"), ("high", "high"))
-        ),
-        Column("idle", "idle [%]", "percent"),
-    ]
     scaled = frame.assign(**{name: 1e3 * frame[name] for name in ("seconds", "low", "high")}, idle=100 * frame["idle"])
     sections = (
-        Section(PARTITION_SHEET, EDITING_NOTE, (make_table(PARTITION_SHEET, "Rank by rank", columns, scaled),)),
+        Section(PARTITION_SHEET, EDITING_NOTE, (make_table(PARTITION_SHEET, "Rank by rank", scaled),)),
         Section("Summary", "", (Answer(title, tuple(sentences)),)),
     )
     write_xlsx(Report("commodel partition", title, banner, sections), path)
@@ -155,19 +137,18 @@ def _read_partition(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[i
             break
         for name, value in values.items():
             if not _is_whole_number(value):
-                found = "a formula" if isinstance(value, Formula) else show_value(value)
+                shown = "a formula" if isinstance(value, Formula) else show_value(value)
                 key = f"sheet '{sheet}', cell {letters[name]}{line}"
-                raise UserError(f"found {found}, wanted a whole number from 0", file=path, key=key)
+                raise UserError(f"found {shown}, wanted a whole number from 0", file=path, key=key)
         rank = int(values["rank"])
         if rank in row_of_rank:
             key = f"sheet '{sheet}', cell {letters['rank']}{line}"
             raise UserError(f"found rank {rank} again, first in row {row_of_rank[rank][0]}", file=path, key=key)
         row_of_rank[rank] = line, {name: int(value) for name, value in values.items()}
-    missing_rank = next((rank for rank in range(len(row_of_rank) or 1) if rank not in row_of_rank), None)
-    if missing_rank is not None:
-        raise UserError(
-            f"found no rank {missing_rank}, wanted a row for each from 0", file=path, key=f"sheet '{sheet}'"
-        )
+    for rank in range(len(row_of_rank) or 1):
+        if rank not in row_of_rank:
+            message = f"found no rank {rank}, wanted a row for each from 0"
+            raise UserError(message, file=path, key=f"sheet '{sheet}'")
     ordered = [row_of_rank[rank] for rank in range(len(row_of_rank))]
     columns = {name: [values[name] for _, values in ordered] for name in PARTITION_COLUMNS}
     return EditedPartition(path, sheet, columns, [line for line, _ in ordered], letters)
@@ -184,10 +165,6 @@ MAX_WEIGHT_SETS = 3  # sets of weights, each in a sentence
 
 def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path: Path) -> None:
     """Write the workbook of a decision table, with `remarks` on all of it."""
-    write_xlsx(make_decision_report(decided, remarks), path)
-
-
-def make_decision_report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
     simulated = bool(decided["simulated"].any())
     platform_names = ", ".join(sorted(set(decided["platform"]) - {""})) or "a platform without a name"
     platforms = f"{platform_names} (simulated)" if simulated else platform_names
@@ -195,7 +172,7 @@ def make_decision_report(decided: pd.DataFrame, remarks: Sequence[str]) -> Repor
     operations = decided.groupby("operation", sort=False)
     sections = [Section("Decisions", "", (describe_basis(decided, remarks), tabulate_decisions(decided)))]
     sections += [Section(name, "", tabulate_best_alternatives(name, rows)) for name, rows in operations]
-    return Report("commodel advise", f"What to use on {platforms}", banner, tuple(sections))
+    write_xlsx(Report("commodel advise", f"What to use on {platforms}", banner, tuple(sections)), path)
 
 
 def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
@@ -216,16 +193,16 @@ def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     return Answer("Basis", (*lines, *(f"{remark}." for remark in remarks)))
 
 
-def _describe_intervals(bases_text: pd.Series) -> list[str]:
+def _describe_intervals(basis_texts: pd.Series) -> list[str]:
     """Return a sentence for each kind of interval and the number of its workloads. For intervals of residuals, the
     sentence is that of the most frequent basis."""
     lines = []
-    bases = bases_text.map(IntervalBasis.parse)
+    bases = basis_texts.map(IntervalBasis.parse)
     kinds = bases.map(lambda basis: "" if basis.of_residuals else basis.sentence)
     for _, rows in bases.groupby(kinds, sort=False):
         (basis, _), *_ = Counter(rows).most_common(1)
         scope = (
-            "" if len(rows) == len(bases_text) else f" at {len(rows)} of {format_count(len(bases_text), 'workload')}"
+            "" if len(rows) == len(basis_texts) else f" at {len(rows)} of {format_count(len(basis_texts), 'workload')}"
         )
         lines.append(f"Low and high{scope}: {basis.sentence}.")
     return lines
@@ -234,19 +211,10 @@ def _describe_intervals(bases_text: pd.Series) -> list[str]:
 def tabulate_decisions(decided: pd.DataFrame) -> Table:
     times = {name: decided[name] * MICRO for name in ("seconds", "low", "high")}
     shown = decided.assign(**times, size=[format_size(number) for number in decided["bytes"]])
-    columns = [
-        *select_columns("Decisions", "operation", "ranks"),
-        *([Column("leaves", "leaves", "count")] if decided["leaves"].any() else []),
-        *select_columns("Decisions", "bytes", "interval_basis"),
-    ]
-    algorithm_column = [column.key for column in columns].index("algorithm")
+    columns = select_columns("Decisions", without=() if decided["leaves"].any() else ("leaves",))
     colours = assign_colours(decided["algorithm"])
-    backgrounds = {
-        (row, algorithm_column): colours[name_without_argument(alternative)]
-        for row, alternative in enumerate(decided["algorithm"])
-        if name_without_argument(alternative) in colours
-    }
-    return make_table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, backgrounds=backgrounds)
+    backgrounds = {"algorithm": [colours[name_without_argument(name)] for name in decided["algorithm"]]}
+    return make_table("Decisions", "Workloads", shown, columns, fixed=len(columns) - 8, backgrounds=backgrounds)
 
 
 def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
@@ -254,44 +222,31 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     count_key = "leaves" if rows["leaves"].any() else "ranks"
     layouts = sorted({layout.partition(":")[0] for layout in rows["layout"]})
     alternatives = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
+    colours = assign_colours(rows["algorithm"])
     cells = rows.assign(
-        way=[
-            TIED_PREFIX * bool(ties) + alternative
-            for ties, alternative in zip(rows["as_good"], alternatives, strict=True)
-        ]
+        way=rows["as_good"].map(lambda ties: TIED_PREFIX * bool(ties)) + alternatives,
+        time=rows["seconds"] * MICRO,
+        colour=[colours[name_without_argument(name)] for name in rows["algorithm"]],
     )
-    cells = cells.assign(time=rows["seconds"] * MICRO)
     rows_at = {(getattr(row, count_key), row.bytes): row for row in cells.itertuples()}
     sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[count_key]))
-    count_column, colours = Column("over", count_key, "count"), assign_colours(rows["algorithm"])
     backgrounds = {
-        (at, index): colours[name_without_argument(row.algorithm)]
-        for at, number in enumerate(counts)
-        for index, length in enumerate(sizes, 1)
-        if (row := rows_at.get((number, length))) is not None and name_without_argument(row.algorithm) in colours
+        f"= {length}": [getattr(rows_at.get((number, length)), "colour", "") for number in counts] for length in sizes
     }
 
-    def matrix(title: str, key: str, kind: str, note: str) -> Table:
-        columns = (count_column, *(Column(f"= {length}", format_size(length), kind) for length in sizes))
+    def tabulate(title: str, key: str, kind: str, note: str) -> Table:
+        further = (Column(f"= {length}", format_size(length), kind) for length in sizes)
+        columns = (Column("over", count_key, "count"), *further)
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
-        return Table(f"{name} {key}", title, columns, tuple(values), note=note, backgrounds=backgrounds)
+        return make_table(f"{name} {key}", title, values, columns, note=note, backgrounds=backgrounds)
 
     note = f"{TIED_PREFIX.strip()}: statistically tied with others, which the sheet Decisions lists."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
     return (
-        matrix(f"What to use for {name}, by {count_key} and message size", "way", "text", note),
-        matrix("Predicted time [µs]", "time", "number", "A colour for each algorithm, with any argument."),
-    )
-
-
-def assign_colours(choices: pd.Series) -> dict[str, str]:
-    """Return a colour for each algorithm; if there are more algorithms than colours, for the most frequent ones."""
-    return dict(
-        zip(
-            [name for name, _ in Counter(map(name_without_argument, choices)).most_common()], PALE_COLOURS, strict=False
-        )
+        tabulate(f"What to use for {name}, by {count_key} and message size", "way", "text", note),
+        tabulate("Predicted time [µs]", "time", "number", "A colour for each algorithm, with any argument."),
     )
 
 
@@ -302,56 +257,37 @@ RATIO_NOTE = (
 
 
 def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], path: Path) -> None:
-    in_short = Answer("In short", (*describe_changes(old, new, changed), RATIO_NOTE))
-    sections = [
-        Section(
-            "Summary", "", (in_short, tabulate_changes([change for change in changed if change.verdict in CHANGED]))
-        )
-    ]
+    answer = Answer("In short", (*describe_changes(old, new, changed), RATIO_NOTE))
+    significant = [change for change in changed if change.verdict in CHANGED]
+    sections = [Section("Summary", "", (answer, tabulate_changes(significant, "Changes", "Significant changes")))]
     for kind, name in ((POINT, "Points"), (PARAMETER, "Parameters")):
         if changes_of_kind := [change for change in changed if change.kind == kind]:
-            sections.append(Section(name, RATIO_NOTE, (tabulate_changes(changes_of_kind, name),)))
-    columns = [Column(key, key) for key in ("platform", "what", "old", "new")]
-    rows = tuple(tuple(to_plain_value(text) for text in row) for row in compare_provenance(old, new))
-    sections.append(Section("Provenance", "Differences.", (Table("Provenance", "", tuple(columns), rows, fixed=2),)))
+            sections.append(Section(name, RATIO_NOTE, (tabulate_changes(changes_of_kind, name, name),)))
+    differences = make_table("Provenance", "", list(compare_provenance(old, new)), fixed=2)
+    sections.append(Section("Provenance", "Differences.", (differences,)))
     title = f"Changes from {to_plain_value(old.name)} to {to_plain_value(new.name)}"
     write_xlsx(Report(f"{old.name} {new.name}", title, _make_banner(old, new), tuple(sections)), path)
 
 
-def tabulate_changes(changed: Sequence[Change], name: str = "Changes") -> Table:
-    columns = [Column(key, key) for key in ("platform", "name", "unit")]
-    columns += [Column(key, key, "number") for key in ("old", "new")]
-    columns += [
-        Column(key, header, "ratio") for key, header in (("ratio", "new / old"), ("low", "low"), ("high", "high"))
-    ]
-    columns.append(Column("verdict", "verdict"))
+def tabulate_changes(changed: Sequence[Change], name: str, title: str) -> Table:
     rows = []
     for change in changed:
         unit, factor = SHOWN_UNITS.get(change.unit, (change.unit, 1.0))
         values = (None if math.isnan(value) else value * factor for value in (change.old, change.new))
         ratios = (None if math.isnan(value) else value for value in (change.ratio, change.low, change.high))
-        rows.append(
-            (
-                to_plain_value(change.platform),
-                to_plain_value(change.name),
-                to_plain_value(unit),
-                *values,
-                *ratios,
-                change.verdict,
-            )
-        )
-    return Table(name, "Significant changes" if name == "Changes" else name, tuple(columns), tuple(rows))
+        rows.append((change.platform, change.name, unit, *values, *ratios, change.verdict))
+    return make_table(name, title, rows, select_columns("Changes"))
 
 
 def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> None:
     """Write the ratios of several snapshots to the first one: means over the points of an operation, and single
     parameters."""
     names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)]
-    columns = [Column(key, key) for key in ("kind", "platform", "what")]
-    columns += [Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1)]
-    rows = tuple((line.kind, to_plain_value(line.platform), to_plain_value(line.name), *line.ratios) for line in lines)
+    further = (Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1))
+    columns = [*select_columns("History"), *further]
+    rows = [(line.kind, line.platform, line.name, *line.ratios) for line in lines]
     note = "Ratio to the first result; of points, the geometric mean over the points of an operation in both."
-    blocks = [Table("History", "Ratios to the first", tuple(columns), rows, note=note, fixed=3)]
+    blocks = [make_table("History", "Ratios to the first", rows, columns, note=note, fixed=3)]
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
         most_changed = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
         series = [
@@ -381,30 +317,29 @@ def _make_banner(*snapshots: Snapshot) -> str:
 
 COMPARISON_SHEET, MAX_COMPARISON_ROWS, MAX_COMPARISON_COLUMNS = "Comparison", 1 << 20, 80
 NUMBER_LIMIT = 1e15  # numbers in a sheet are below this
-TEXT_FIELDS = ("platform", "simulated", "operation", "alternative", "layout", "point")  # columns of a comparison table
-COUNT_FIELDS, TIME_FIELDS = ("ranks", "leaves", "bytes", "waves"), ("measured", "measured_low", "measured_high")
-HEADERS = {name: find_field(tables.COMPARISON, name).title for name in (*TEXT_FIELDS, *COUNT_FIELDS, *TIME_FIELDS)}
-OLD_HEADERS = {name: find_field(tables.COMPARISON, name).old for name in HEADERS}
-OPTIONAL_FIELDS = {"waves"}
 
 
 @dataclass(frozen=True)
 class Row:
     """A row of the sheet Comparison. Fields have the names of the columns of a comparison table."""
 
-    platform: str
-    simulated: str
-    operation: str
-    alternative: str
-    layout: str
-    point: str
+    platform: str = ""
+    simulated: str = ""
+    operation: str = ""
+    alternative: str = ""
+    layout: str = ""
+    point: str = ""
     ranks: int = 0
     leaves: int = 0
     bytes: int = 0
     waves: int = 1
-    measured: float = nan
+    measured: float = nan  # seconds
     measured_low: float = nan
     measured_high: float = nan
+
+
+TYPES = {field.name: field.type for field in fields(Row)}
+HEADERS = {name: find_field(tables.COMPARISON, name).title for name in TYPES}
 
 
 def read_snapshot(path: Path) -> Snapshot:
@@ -423,33 +358,35 @@ def read_snapshot(path: Path) -> Snapshot:
 
 def _read_rows(sheet, path: Path) -> Iterator[Row]:
     cells = enumerate(read_sheet_rows(sheet, MAX_COMPARISON_ROWS, MAX_COMPARISON_COLUMNS, path), 1)
-    headers = next((row for _, row in cells if set(TEXT_FIELDS[:3]) <= set(row)), ())
-    column_indices = {name: headers.index(header) for name, header in HEADERS.items() if header in headers}
-    for name in HEADERS.keys() - column_indices.keys():
-        if old_headers := [header for header in OLD_HEADERS[name] if header in headers]:
-            column_indices[name] = headers.index(old_headers[0])
-            note_old_names(path, {old_headers[0]: HEADERS[name]})
-    if missing := [HEADERS[name] for name in HEADERS if name not in column_indices and name not in OPTIONAL_FIELDS]:
-        raise UserError(f"found no column '{missing[0]}' in it", file=path, key=COMPARISON_SHEET)
+    headers = next((row for _, row in cells if {"platform", "simulated", "operation"} <= set(row)), ())
+    column_indices = {}
+    for name, title in HEADERS.items():
+        header = next(
+            (header for header in (title, *find_field(tables.COMPARISON, name).old) if header in headers), None
+        )
+        if header is not None:
+            column_indices[name] = headers.index(header)
+            if header != title:
+                note_old_names(path, {header: title})
+        elif name != "waves":
+            raise UserError(f"found no column '{title}' in it", file=path, key=COMPARISON_SHEET)
     for number, row in cells:
         values = {
             name: row[index] for name, index in column_indices.items() if index < len(row) and row[index] is not None
         }
         if "point" not in values:
             return
-        texts = {name: make_printable(values.get(name, ""), 200) for name in TEXT_FIELDS}
-        numbers = {
-            name: _parse_number(value, name, number, path) for name, value in values.items() if name not in TEXT_FIELDS
-        }
-        counts = {name: int(value) for name, value in numbers.items() if name in COUNT_FIELDS}
-        yield Row(**texts, **counts, **{name: value / MICRO for name, value in numbers.items() if name in TIME_FIELDS})
+        yield Row(**{name: _parse_value(value, name, number, path) for name, value in values.items()})
 
 
-def _parse_number(value: object, name: str, row: int, path: Path) -> float:
-    if value == "n/a" and name in TIME_FIELDS:
+def _parse_value(value: object, name: str, row: int, path: Path) -> str | float:
+    """Return the text, count or time in seconds of a cell."""
+    if TYPES[name] is str:
+        return make_printable(value, 200)
+    if value == "n/a" and TYPES[name] is float:
         return nan
     is_number = isinstance(value, int | float) and not isinstance(value, bool | Formula)
     if not (is_number and isfinite(value) and 0 <= value < NUMBER_LIMIT):
         location = f"{COMPARISON_SHEET}, row {row}, {HEADERS[name]}"
         raise UserError(f"found '{make_printable(value, 40)}', wanted a number", file=path, key=location)
-    return float(value)
+    return int(value) if TYPES[name] is int else value / MICRO

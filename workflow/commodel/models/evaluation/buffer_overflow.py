@@ -86,20 +86,19 @@ def find_overflow(
     single_sender = np.cumsum(np.where(order < len(dst), 1, -1), axis=-1) == 1
     growth = np.where(single_sender, np.minimum(growth, 0), growth)
 
-    level = _find_contents(growth, last_event, buffer, int(events.max()))
-    spilled = np.maximum(level + growth - buffer, 0)
-    burst, spills, delivered = _group_bursts(level, arrived, spilled)
+    contents = _find_contents(growth, last_event, buffer, int(events.max()))
+    overflow = np.maximum(contents + growth - buffer, 0)
+    burst, loses_packets, delivered = _group_bursts(contents, arrived, overflow)
 
     position = np.argsort(order, axis=-1)  # of each event in the sorted order
     begin, end = np.split(position, 2, axis=-1)
-    lost_per_rate = np.divide(spilled, arrived, out=np.zeros_like(arrived), where=arrived > 0) * span
+    lost_per_rate = np.divide(overflow, arrived, out=np.zeros_like(arrived), where=arrived > 0) * span
     lost_before = np.cumsum(lost_per_rate, axis=-1) - lost_per_rate
     lost = rate * (np.take_along_axis(lost_before, end, axis=-1) - np.take_along_axis(lost_before, begin, axis=-1))
     # A message that lasts longer than a burst is assigned to the bursts in which it begins and ends.
     bursts = (np.take_along_axis(burst, at, axis=-1) for at in (begin, np.maximum(end - 1, 0)))
-    return Overflow(
-        lost, (lost > ROUNDING_SHARE * packets) & np.logical_or(*(spills[number] for number in bursts)), delivered
-    )
+    in_lossy_burst = np.logical_or(*(loses_packets[number] for number in bursts))
+    return Overflow(lost, (lost > ROUNDING_SHARE * packets) & in_lossy_burst, delivered)
 
 
 def _find_contents(growth: Array, last: np.ndarray, buffer: Array, longest: int) -> Array:
@@ -123,14 +122,14 @@ def _find_contents(growth: Array, last: np.ndarray, buffer: Array, longest: int)
     return np.concatenate([np.zeros((*contents.shape[:-1], 1)), contents[..., :-1]], axis=-1)
 
 
-def _group_bursts(level: Array, arrived: Array, spilled: Array) -> tuple[np.ndarray, np.ndarray, Array]:
+def _group_bursts(contents: Array, arrived: Array, overflow: Array) -> tuple[np.ndarray, np.ndarray, Array]:
     """Return the burst number of each event, whether each burst loses packets, and each row's smallest delivered
     share."""
-    burst = (np.cumsum(level.ravel() <= 0) - 1).reshape(level.shape)
-    packets, lost = (np.bincount(burst.ravel(), column.ravel()) for column in (arrived, spilled))
-    spills = lost > NEGLIGIBLE_LOSS
-    share = np.where(spills, 1 - lost / np.maximum(packets, NEGLIGIBLE_LOSS), 1.0)
-    return burst, spills, share[burst].min(axis=-1)
+    burst = (np.cumsum(contents.ravel() <= 0) - 1).reshape(contents.shape)
+    packets, lost = (np.bincount(burst.ravel(), column.ravel()) for column in (arrived, overflow))
+    loses_packets = lost > NEGLIGIBLE_LOSS
+    share = np.where(loses_packets, 1 - lost / np.maximum(packets, NEGLIGIBLE_LOSS), 1.0)
+    return burst, loses_packets, share[burst].min(axis=-1)
 
 
 def _sum_by_rank(ranks: np.ndarray, column: Array) -> Array:
@@ -154,26 +153,28 @@ def find_departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows:
     order = np.argsort(np.concatenate([2 * messages + 1, 2 * rows]))
     observer = schedule.ranks + np.arange(len(rows))
 
-    def with_observers(column: np.ndarray, added: np.ndarray) -> np.ndarray:
+    def insert_observers(column: np.ndarray, added: np.ndarray) -> np.ndarray:
         return np.concatenate([column, added])[order]
 
-    def without_cost(column: Array | float) -> Array:
+    def insert_free_messages(column: Array | float) -> Array:
         column = np.asarray(column)
         all_rows = np.broadcast_to(column, (*column.shape[:-1], len(messages)))
         return np.concatenate([all_rows, np.zeros((*all_rows.shape[:-1], len(rows)))], axis=-1)[..., order]
 
     with_observer = Schedule.of(
         schedule.ranks + len(rows),
-        with_observers(schedule.step, schedule.step[rows]),
-        with_observers(schedule.src, schedule.src[rows]),
-        with_observers(schedule.dst, observer),
+        insert_observers(schedule.step, schedule.step[rows]),
+        insert_observers(schedule.src, schedule.src[rows]),
+        insert_observers(schedule.dst, observer),
         0,
         work=schedule.work,
         nonblocking=schedule.nonblocking
-        and NonblockingSteps(*(with_observers(column, schedule.step[rows]) for column in schedule.nonblocking.columns)),
+        and NonblockingSteps(
+            *(insert_observers(column, schedule.step[rows]) for column in schedule.nonblocking.columns)
+        ),
     )
     names = ("send", "receive", "wire", "gap_out", "gap_in")
-    observer_costs = replace(costs, **{name: without_cost(getattr(costs, name)) for name in names})
+    observer_costs = replace(costs, **{name: insert_free_messages(getattr(costs, name)) for name in names})
     return finish_times(with_observer, observer_costs, work_seconds)[..., schedule.ranks :]
 
 

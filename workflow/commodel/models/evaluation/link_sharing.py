@@ -5,6 +5,7 @@ symmetry, pieces of rounds one after the other, or a replay round by round.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from commodel.models.evaluation.repeated_rounds import (
 from commodel.models.evaluation.replay import Costs, replay, replay_round_by_round
 from commodel.models.evaluation.shared_lines import Lines, Sharing, find_latency, find_weights
 from commodel.models.evaluation.time_order import Bundles, Program, Traffic, replay_in_time, replay_parts
-from commodel.models.evaluation.values import Classes, Values, evaluate_by_distance
+from commodel.models.evaluation.values import Classes, Values
 from commodel.patterns.repeated import CompactSchedule, Rounds
-from commodel.patterns.schedule import KINDS, Schedule
+from commodel.patterns.schedule import KINDS, MEMORY, Schedule
 from commodel.progress import report_step, report_within
 
 MAX_EXPANDED_MESSAGES = 1 << 20  # messages; repeated rounds with more are not expanded
@@ -40,9 +41,8 @@ def predict(schedule: Schedule, values: Values) -> Array:
     if too_long and _is_free_of_contention(schedule, lines, values):
         return _predict_by_rounds(schedule, values, lines, contention_free=True)
     if representatives := _find_representatives(schedule, lines):
-        return representatives.finish(
-            _TimeOrderReplay(representatives.sent, values, levels, representatives).finish(representatives.replayed)
-        )
+        pattern_replay = _TimeOrderReplay(representatives.sent, values, levels, representatives)
+        return representatives.repeat_for_all(pattern_replay.predict(representatives.replayed))
     if _fits_in_pieces(schedule, lines, values):
         return predict_in_pieces(schedule, values, levels)
     if too_long:
@@ -59,9 +59,8 @@ def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
         schedule.messages <= MAX_EXPANDED_MESSAGES
         or _is_free_of_contention(schedule, lines, values)
         or _fits_in_pieces(schedule, lines, values)
+        or _find_representatives(schedule, lines)
     ):
-        return ""
-    if _find_representatives(schedule, lines):
         return ""
     share = "an eighth too low" if _consists_of_rings(schedule) else "half of the time"
     return f"contention not modelled: predicted round by round, which may be {share}"
@@ -94,7 +93,7 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
     pieces = cut_into_pieces(schedule)
     largest = max(piece.messages for piece in pieces)
 
-    def finish(values: Values) -> Array:
+    def predict_draw(values: Values) -> Array:
         def load_piece(number: int) -> tuple[Program, Traffic]:
             report_step(f"piece {number + 1} of {len(pieces)}")
             piece = pieces[number].expand(schedule.node)
@@ -103,9 +102,9 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
         return replay_parts(load_piece, len(pieces), largest, schedule.ranks)
 
     draws = []
-    for draw in range(values.lead[0]):
-        with report_within(f"draw {draw + 1} of {values.lead[0]}"):
-            draws.append(finish(values.select_draws(draw, draw + 1)))
+    for draw in range(values.draw_shape[0]):
+        with report_within(f"draw {draw + 1} of {values.draw_shape[0]}"):
+            draws.append(predict_draw(values.select_draws(draw, draw + 1)))
     return np.stack(draws)
 
 
@@ -117,50 +116,33 @@ def _predict_by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, 
     def is_rendezvous(part: Schedule) -> np.ndarray:
         return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
 
-    def shared_costs(part: Schedule) -> Costs:
-        rendezvous, (sending, receiving) = (
-            is_rendezvous(part),
-            copy_seconds_between_nodes(part.bytes, part.node[part.src] != part.node[part.dst], values),
-        )
+    def find_shared_lines(part: Schedule) -> Sharing:
+        return lines.find_shared_lines(part, find_transfer_seconds(part, values, levels), is_rendezvous(part))
 
-        def shared(placed: Schedule) -> Sharing:
-            return lines.find_shared_lines(
-                placed, evaluate_by_distance(placed, "G", values, levels) * placed.bytes, is_rendezvous(placed)
-            )
+    def find_costs(part: Schedule) -> Costs:
+        rendezvous, latency = is_rendezvous(part), find_latency(part, values, Classes.of(part, levels))
+        sending, receiving = copy_seconds_between_nodes(part.bytes, part.channel != MEMORY, values)
+        costs = Costs(values["o_s"] + sending, values["o_r"] + receiving, latency, shared=find_shared_lines)
+        granted_at_once = np.zeros(1)
+        if contention_free:  # a rendezvous sender waits for delivery, an eager one for the port
+            granted_at_once = find_transfer_seconds(part, values, levels)
+            eager = np.where(rendezvous, 0.0, granted_at_once)
+            costs = replace(costs, wire=latency + eager, gap_out=eager, shared=None)
+        if not rendezvous.any():
+            return costs
+        return replace(costs, request=np.where(rendezvous, 0.0, np.nan), grant=granted_at_once)
 
-        return Costs(
-            send=values["o_s"] + sending,
-            receive=values["o_r"] + receiving,
-            wire=find_latency(part, values, Classes.of(part, levels)),
-            request=np.where(rendezvous, 0.0, np.nan) if rendezvous.any() else None,
-            grant=np.zeros(1) if rendezvous.any() else None,
-            shared=shared,
-        )
-
-    def unshared_costs(part: Schedule) -> Costs:
-        """Return costs without sharing: a rendezvous sender waits for delivery, an eager one for the port."""
-        rendezvous, (sending, receiving) = (
-            is_rendezvous(part),
-            copy_seconds_between_nodes(part.bytes, part.node[part.src] != part.node[part.dst], values),
-        )
-        wire = find_latency(part, values, Classes.of(part, levels))
-        transfer = evaluate_by_distance(part, "G", values, levels)
-        transfer = transfer * part.bytes
-        return Costs(
-            send=values["o_s"] + sending,
-            receive=values["o_r"] + receiving,
-            wire=wire + np.where(rendezvous, 0.0, transfer),
-            gap_out=np.where(rendezvous, 0.0, transfer),
-            request=np.where(rendezvous, 0.0, np.nan) if rendezvous.any() else None,
-            grant=transfer if rendezvous.any() else None,
-        )
-
-    def work(part: Schedule) -> Array:
+    def find_work(part: Schedule) -> Array:
         return compute_work_seconds(part, values)
 
     if contention_free:
-        return replay(schedule, unshared_costs, work, levels=levels)
-    return replay_round_by_round(schedule, shared_costs, work)
+        return replay(schedule, find_costs, find_work, levels=levels)
+    return replay_round_by_round(schedule, find_costs, find_work)
+
+
+def find_transfer_seconds(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
+    """Return the seconds of each message's bytes without sharing."""
+    return Classes.of(schedule, levels).column("G", schedule.bytes, values) * schedule.bytes
 
 
 def get_levels(values: Values) -> Hierarchy:
@@ -177,19 +159,19 @@ def _is_free_of_contention(schedule: CompactSchedule, lines: Lines, values: Valu
         return False
     for part in schedule.parts:
         first_round = part.round(0, schedule.node)
-        if lines.is_contended(
-            first_round, evaluate_by_distance(first_round, "G", values, lines.levels) * first_round.bytes
-        ):
+        if lines.is_contended(first_round, find_transfer_seconds(first_round, values, lines.levels)):
             return False
     return True
 
 
 def predict_in_time_order(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     """Return the finish times of each size and draw, each replayed in its own order of time."""
-    replay_of = _TimeOrderReplay(schedule, values, levels)
+    pattern_replay = _TimeOrderReplay(schedule, values, levels)
     if schedule.bytes.ndim > 1:
-        return np.stack([replay_of.finish(single) for single in split_stack(schedule)])
-    return replay_of.finish(schedule)
+        sizes = range(schedule.sizes)
+        stack = (schedule.resize(schedule.bytes[size, 0], schedule.work.bytes[size, 0]) for size in sizes)
+        return np.stack([pattern_replay.predict(one_size) for one_size in stack])
+    return pattern_replay.predict(schedule)
 
 
 class _TimeOrderReplay:
@@ -209,24 +191,25 @@ class _TimeOrderReplay:
         self.passed_lines = Lines(levels, values).find_passed_lines(
             schedule, self.classes, representatives and representatives.rotation, part
         )
-        self.pair, self.whole = None if representatives is None else representatives.pair, not (representatives or part)
+        self.pair, self.is_whole = representatives and representatives.pair, not (representatives or part)
         self.programs: dict[bytes, Program] = {}
 
-    def finish(self, schedule: Schedule) -> Array:
+    def predict(self, schedule: Schedule) -> Array:
         """Return the finish times at one size, of all draws. With very many messages, one draw at a time is in
         memory."""
-        draws, draws_per_part = self.values.lead[0], max(MAX_COSTS_AT_ONCE // max(len(schedule.src), 1), 1)
+        draws, draws_per_part = self.values.draw_shape[0], max(MAX_COSTS_AT_ONCE // max(len(schedule.src), 1), 1)
         parts = (self.values.select_draws(first, first + draws_per_part) for first in range(0, draws, draws_per_part))
         parts = parts if draws_per_part < draws else [self.values]
         return np.stack([replay_in_time(*prepared) for part in parts for prepared in self.prepare(schedule, part)])
 
     def prepare(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
         """Yield for each draw the operations of all ranks and their costs."""
-        numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
-        S, E, opposite_share = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
+        defaults = {"S": np.inf, "E": np.inf, "back": 0.0}
+        numbers = (values.numbers.get(name, default) for name, default in defaults.items())
+        S, E, opposite_share = (np.broadcast_to(number, (*values.draw_shape, 1))[:, 0] for number in numbers)
         copying = copy_seconds_between_nodes(schedule.bytes, self.classes.distance > 0, values)
         ends = (values[name] + seconds for name, seconds in zip(("o_s", "o_r"), copying, strict=True))
-        send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
+        send, receive = (np.broadcast_to(column, (*values.draw_shape, len(schedule.src))) for column in ends)
         wire = find_latency(schedule, values, self.classes)
         weights = find_weights(schedule, values, self.classes)
         byte_time = self.classes.column("G", schedule.bytes, values)
@@ -237,8 +220,8 @@ class _TimeOrderReplay:
             byte_time * schedule.bytes,
             self.passed_lines.find_line_seconds(schedule.bytes, values),
         )
-        work = np.broadcast_to(compute_work_seconds(schedule, values), (*values.lead, len(schedule.work.step)))
-        for draw in range(values.lead[0]):
+        work = np.broadcast_to(compute_work_seconds(schedule, values), (*values.draw_shape, len(schedule.work.step)))
+        for draw in range(values.draw_shape[0]):
             sender_waits = schedule.bytes > S[draw]
             # E = 0: even empty messages use rendezvous.
             rendezvous = sender_waits | (schedule.bytes > E[draw]) | (E[draw] == 0)
@@ -246,7 +229,7 @@ class _TimeOrderReplay:
                 in_turn = values.settings.get("order") == ONE_AT_A_TIME
                 uses = self.passed_lines.message, self.passed_lines.line
                 opposite = self.passed_lines.opposite
-                queues = self.whole and not in_turn  # in rounds, and with ordered messages, no messages queue
+                queues = self.is_whole and not in_turn  # in rounds, and with ordered messages, no messages queue
                 bundles = Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None
                 self.programs[key] = Program.of(
                     schedule, rendezvous, uses, in_turn, sender_waits, opposite, self.pair, bundles
@@ -259,8 +242,7 @@ class _TimeOrderReplay:
 
 def copy_seconds_between_nodes(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:
     """Return the extra time of sender and receiver for each message between nodes, over that of a short message."""
-    sending, receiving = (np.where(between, seconds, 0.0) for seconds in copy_seconds(bytes, values))
-    return sending, receiving
+    return tuple(np.where(between, seconds, 0.0) for seconds in copy_seconds(bytes, values))
 
 
 def copy_seconds(bytes: np.ndarray, values: Values) -> tuple[Array | float, Array | float]:
@@ -268,14 +250,7 @@ def copy_seconds(bytes: np.ndarray, values: Values) -> tuple[Array | float, Arra
     if "O_s" not in values.functions:
         return 0.0, 0.0
     is_eager = bytes <= np.minimum(*(values.numbers.get(name, np.inf) for name in "SE"))
-    sending, receiving = (np.where(is_eager, values.at(name, bytes), 0.0) for name in ("O_s", "O_r"))
-    return sending, receiving
-
-
-def split_stack(schedule: Schedule) -> Iterator[Schedule]:
-    """Yield the schedule of each size of a stack."""
-    for number in range(schedule.sizes):
-        yield schedule.resize(schedule.bytes[number, 0], schedule.work.bytes[number, 0])
+    return tuple(np.where(is_eager, values.at(name, bytes), 0.0) for name in ("O_s", "O_r"))
 
 
 def compute_work_seconds(schedule: Schedule, values: Values) -> Array:

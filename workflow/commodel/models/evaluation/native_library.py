@@ -6,6 +6,8 @@ import ctypes
 from ctypes import Structure, c_int, c_int64, c_void_p
 from functools import cache
 
+import numpy as np
+
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.sources import ROOT
@@ -27,6 +29,25 @@ def make_pointer_fields(*names: str) -> list[tuple[str, type]]:
 
 class NativeRuns(Structure):
     _fields_ = make_pointer_fields("rows", "first")
+
+
+class NativeArrays:
+    """Arrays that C structures point to. The object keeps them alive."""
+
+    def __init__(self) -> None:
+        self._arrays: list[np.ndarray] = []
+
+    def at(self, column: np.ndarray, type: type = np.int64) -> int:
+        """Return the address of a column's numbers: a typed pointer takes longer than a short schedule."""
+        self._arrays.append(np.ascontiguousarray(column, dtype=type))
+        return find_address(self._arrays[-1])
+
+    def runs(self, rows: np.ndarray, first: np.ndarray) -> NativeRuns:
+        return NativeRuns(self.at(rows), self.at(first))
+
+
+def find_address(numbers: np.ndarray) -> int:
+    return numbers.__array_interface__["data"][0]  # faster than `ctypes.data`
 
 
 @cache

@@ -14,14 +14,15 @@ counts as one to rank t mod g, and links that the rotation maps to each other ar
 returns one step of each kind for models that add up steps. `cut_into_pieces` cuts rounds that would not fit into
 memory.
 
-    >>> Rotation(np.repeat(np.arange(3), 2), 2).orbits(np.array([0, 0, 1, 1, 2, 2])).length  # nodes of ranks 0 to 5
+    >>> Rotation(np.repeat(np.arange(3), 2), 2).find_orbits(np.array([0, 0, 1, 1, 2, 2])).length  # nodes of 6 ranks
     array([3, 3, 3])
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from commodel.patterns.schedule import Schedule, Work, check_rows
 ROUNDING_SHARE = 1e-13  # tolerance, relative to the spread of the clocks and to the increase by f
 MIN_SKIPPED_PERIODS = 64  # applications of f; a search that skips fewer takes longer than replaying them
 
+T = TypeVar("T")
 State = Array  # clocks (second last axis) of each rank (last axis)
 
 
@@ -126,14 +128,14 @@ class Batch:
     @cached_property
     def kinds(self) -> np.ndarray:
         """The kind of each message."""
-        return np.concatenate([one.sent for one in self.rounds])
+        return np.concatenate([one_round.sent for one_round in self.rounds])
 
     @cached_property
     def schedule(self) -> Schedule:
         """The messages; the number of its kind stands for the bytes of each."""
         width = len(self.rounds[0].target)
         step, src = np.divmod(np.arange(len(self.rounds) * width), width)
-        target, kinds = np.concatenate([one.target for one in self.rounds]), self.kinds
+        target, kinds = np.concatenate([one_round.target for one_round in self.rounds]), self.kinds
         work = Work(step, target, kinds, kinds, kinds) if self.combines else Work.empty()
         return Schedule(width, step, src, target, kinds, work, src)
 
@@ -150,20 +152,20 @@ class PlacedRounds:
 
     def __init__(self, rounds: Rounds, node: np.ndarray, types: np.ndarray, levels: Hierarchy = FLAT) -> None:
         self.rounds, self.node, self.types = rounds, np.unique(node, return_inverse=True)[1], types
-        self.placed, self.levels = node, levels
+        self.platform_node, self.levels = node, levels
         self.sizes, self.size_of = np.unique(rounds.sizes, return_inverse=True)
-        groups = [np.unique(group[node], return_inverse=True)[1] for group in levels.groups.values()]
-        groups = [self.node, *groups]
-        flips, shift = rounds.bit_flip_symmetric, rounds.shift
+        groups = _number_groups(node, levels)
         self.period = (
-            find_flip_period(groups, types) if flips else find_rotation_period(rounds.ranks, shift, groups, types)
+            find_flip_period(groups, types)
+            if rounds.bit_flip_symmetric
+            else find_rotation_period(rounds.ranks, rounds.shift, groups, types)
         )
         self._cached: dict[tuple[int, int], list[Batch]] = {}
 
-    def pair(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    def number_pairs(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return a number for each pair of ranks that identifies its node types and its distance class."""
         count = int(self.types.max()) + 1
-        distance = self.levels.distance(self.placed[source], self.placed[target])
+        distance = self.levels.distance(self.platform_node[source], self.platform_node[target])
         return (self.types[source] * count + self.types[target]) * len(self.levels.names) + distance
 
     @cached_property
@@ -175,7 +177,7 @@ class PlacedRounds:
             source, target = (np.concatenate(ranks) for ranks in zip(*ends, strict=True))
         else:
             source, target = self._sample_pairs
-        pairs, first = np.unique(self.pair(source, target), return_index=True)
+        pairs, first = np.unique(self.number_pairs(source, target), return_index=True)
         return pairs, source[first], target[first]
 
     @property
@@ -187,7 +189,7 @@ class PlacedRounds:
         distance class.
         """
         if self.levels.groups:
-            order = np.lexsort([self.node, *self.levels.columns[:, self.placed]])
+            order = np.lexsort([self.node, *self.levels.columns[:, self.platform_node]])
             return order[:-1], order[1:]
         order = np.argsort(self.node, kind="stable")
         shared = np.flatnonzero(self.node[order][1:] == self.node[order][:-1])
@@ -214,35 +216,35 @@ class PlacedRounds:
         kinds = len(self.sizes) * len(pairs)
         bytes, target = np.repeat(self.sizes, len(pairs)), np.tile(target, len(self.sizes))
         work = Work.reduce(np.zeros(kinds, dtype=int), target, bytes) if self.rounds.combines else Work.empty()
-        step = np.zeros(kinds, dtype=int)
-        return MessageKinds(self.rounds.ranks, step, np.tile(source, len(self.sizes)), target, bytes, work, self.placed)
+        step, source = np.zeros(kinds, dtype=int), np.tile(source, len(self.sizes))
+        return MessageKinds(self.rounds.ranks, step, source, target, bytes, work, self.platform_node)
 
-    def kinds(self, number: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    def find_kinds(self, number: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the kind of the message of each pair of ranks in a round."""
         pairs, *_ = self.pair_kinds
         size = 0 if len(self.sizes) == 1 else self.size_of[self.rounds.block(number, source)]
         if len(pairs) == 1:
             return size + np.zeros(len(source), dtype=int)
-        return size * len(pairs) + np.searchsorted(pairs, self.pair(source, target))
+        return size * len(pairs) + np.searchsorted(pairs, self.number_pairs(source, target))
 
-    def round(self, number: int, width: int) -> Round:
+    def make_round(self, number: int, width: int) -> Round:
         """Return a round of the first `width` ranks."""
         ranks = np.arange(width)
         target = self.rounds.receiver(number, ranks)
-        kinds, local_target = self.kinds(number, ranks, target), target % width
+        kinds, local_target = self.find_kinds(number, ranks, target), target % width
         source = np.empty(width, dtype=int)
         source[local_target] = ranks
         return Round(source, local_target, kinds, kinds[source])
 
-    def batch(self, numbers: Iterable[int], width: int) -> Batch:
+    def make_batch(self, numbers: Iterable[int], width: int) -> Batch:
         """Return some rounds of the first `width` ranks."""
-        return Batch([self.round(number, width) for number in numbers], self.rounds.combines)
+        return Batch([self.make_round(number, width) for number in numbers], self.rounds.combines)
 
     def iterate_period(self, number: int, width: int) -> Iterable[Batch]:
         """Yield the rounds of one period from `number` on, in batches that fit into memory."""
         end, at_once = number + self.period, max(MAX_CACHED_ENTRIES // width, 1)
         parts = (range(first, min(first + at_once, end)) for first in range(number, end, at_once))
-        batches = (self.batch(numbers, width) for numbers in parts)
+        batches = (self.make_batch(numbers, width) for numbers in parts)
         if self.period > at_once:
             return batches
         if (number, width) not in self._cached:
@@ -265,8 +267,8 @@ class PlacedRounds:
             return {first: len(range(first, rounds.count, period)) for first in range(min(period, rounds.count))}
         firsts: dict[tuple[bytes, bytes], int] = {}
         width = self.period if rounds.equal_sizes else rounds.ranks
-        all_rounds = (self.round(number, width) for number in range(rounds.count))
-        kinds = ((one.sent.tobytes(), one.received.tobytes()) for one in all_rounds)
+        all_rounds = (self.make_round(number, width) for number in range(rounds.count))
+        kinds = ((one_round.sent.tobytes(), one_round.received.tobytes()) for one_round in all_rounds)
         return dict(Counter(firsts.setdefault(key, number) for number, key in enumerate(kinds)))
 
     def run(self, state: State, play: PlayRounds, first: int = 0) -> State:
@@ -278,7 +280,7 @@ class PlacedRounds:
         while number < rounds.count:
             times = self._count_periods(number, width)
             if times < 3:
-                state = play(state, self.batch([number], width))
+                state = play(state, self.make_batch([number], width))
                 number += 1
                 continue
             rotation = self.period if rounds.relays_blocks else 0
@@ -319,7 +321,7 @@ class PlacedRounds:
         for first in range(0, comparable, at_once := max(MAX_CACHED_ENTRIES // period, 1)):
             number = np.arange(first, min(first + at_once, comparable))[:, None]
             partners, partners_later = (
-                self.pair(ranks, rounds.receiver(rows, ranks)) for rows in (number, number + period)
+                self.number_pairs(ranks, rounds.receiver(rows, ranks)) for rows in (number, number + period)
             )
             differs.append(first + np.flatnonzero((partners != partners_later).any(axis=1)))
         ends, index = np.append(np.concatenate(differs), comparable), np.arange(comparable)
@@ -371,16 +373,33 @@ def _rotate_ranks(state: State, shift: int) -> State:
     return np.roll(state, shift, axis=-1) if shift % state.shape[-1] else state
 
 
+def _number_groups(node: np.ndarray, levels: Hierarchy) -> list[np.ndarray]:
+    """Return for every rank its node, and its group of each level, numbered from 0."""
+    groups = [node, *(group[node] for group in levels.groups.values())]
+    return [np.unique(group, return_inverse=True)[1] for group in groups]
+
+
+def cache_by_placement(function: Callable[..., T]) -> Callable[..., T]:
+    """Return a function that keeps its results with the schedule, by node types and levels."""
+
+    @wraps(function)
+    def find_cached(schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT) -> T:
+        key = function.__name__, *(types or {}).values(), *levels.stamp
+        if key not in schedule.cache:
+            schedule.cache[key] = function(schedule, types, levels)
+        return schedule.cache[key]
+
+    return find_cached
+
+
+@cache_by_placement
 def place_rounds(
-    schedule: CompactSchedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
+    schedule: CompactSchedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> dict[Rounds, PlacedRounds]:
-    """Return the repeated rounds of a schedule on their nodes, computed once."""
-    name = "placed rounds", *(types or {}).values(), *levels.stamp
-    if name not in schedule.cache:
-        rank_type = rank_types(schedule.node, types)
-        rounds = dict.fromkeys(part for part in schedule.parts if isinstance(part, Rounds))
-        schedule.cache[name] = {part: PlacedRounds(part, schedule.node, rank_type, levels) for part in rounds}
-    return schedule.cache[name]
+    """Return the repeated rounds of a schedule on their nodes."""
+    rank_type = rank_types(schedule.node, types)
+    rounds = dict.fromkeys(part for part in schedule.parts if isinstance(part, Rounds))
+    return {part: PlacedRounds(part, schedule.node, rank_type, levels) for part in rounds}
 
 
 def condense_rounds(
@@ -389,16 +408,13 @@ def condense_rounds(
     """Return the distinct steps of a schedule and how often each occurs, for models that add up steps."""
     if not isinstance(schedule, CompactSchedule):
         return schedule, np.ones(len(schedule.steps), dtype=int)
-    name = "condensed", *(types or {}).values(), *levels.stamp
-    if name not in schedule.cache:
-        schedule.cache[name] = _condense_uncached(schedule, types, levels)
-    return schedule.cache[name]
+    return _condense_compact(schedule, types, levels)
 
 
-def _condense_uncached(
+@cache_by_placement
+def _condense_compact(
     schedule: CompactSchedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> tuple[Schedule, np.ndarray]:
-    """Return the same without the cache."""
     parts, counts = [], []
     for part in schedule.parts:
         if isinstance(part, Rounds):
@@ -443,7 +459,7 @@ class Rotation:
     def __init__(self, node: np.ndarray, period: int) -> None:
         self.node, self.period, self.rotations = node, period, len(node) // period
 
-    def orbits(self, group: np.ndarray) -> Orbits:
+    def find_orbits(self, group: np.ndarray) -> Orbits:
         """Return the orbits of groups; `group` holds the group number of each node."""
         ranks_group = group[self.node]
         following = np.full(int(group.max(initial=0)) + 1, -1)
@@ -460,6 +476,15 @@ class Rotation:
         return Orbits(number, length, rotations)
 
 
+def find_orbits(group: np.ndarray, rotation: Rotation | None) -> Orbits:
+    """Return the orbits of groups; without a rotation, each group is one. `group` holds the group number of each
+    node."""
+    if rotation is not None:
+        return rotation.find_orbits(group)
+    number = np.arange(int(group.max(initial=0)) + 1)
+    return Orbits(number, np.ones_like(number), np.zeros_like(number))
+
+
 @dataclass(frozen=True, eq=False)
 class Representatives:
     """The messages of ranks 0 to g − 1, to whom all other ranks are equivalent by symmetry."""
@@ -469,7 +494,7 @@ class Representatives:
     pair: np.ndarray  # of every message a number for its two ranks
     rotation: Rotation
 
-    def finish(self, finish: np.ndarray) -> np.ndarray:
+    def repeat_for_all(self, finish: np.ndarray) -> np.ndarray:
         """Return the finish times of all ranks from those of the representatives."""
         return np.tile(finish, self.rotation.rotations)
 
@@ -489,14 +514,12 @@ def find_representatives(
         return None
     node, ranks = np.asarray(schedule.node), schedule.ranks
     levels.distance(node, node)  # raises an error for a node that the levels lack
-    groups = {"": np.arange(int(node.max()) + 1), **levels.groups}
-    columns = [group[node] for group in groups.values()] + [node % count for count in links.values()]
-    columns = [np.unique(column, return_inverse=True)[1] for column in columns]
+    links_used = [np.unique(node % count, return_inverse=True)[1] for count in links.values()]
     shift = int(np.lcm.reduce([part.shift for part in parts]))
     types = np.zeros(ranks, dtype=int)
     if len(nodes):
         types = np.unique(np.stack(nodes)[:, node], axis=1, return_inverse=True)[1].ravel()
-    period = find_rotation_period(ranks, shift, columns, types)
+    period = find_rotation_period(ranks, shift, [*_number_groups(node, levels), *links_used], types)
     if period == ranks or period * sum(part.count for part in parts) > max_messages:
         return None
     rotation, start, messages, work = Rotation(node, period), 0, [], []
@@ -513,8 +536,9 @@ def find_representatives(
     return Representatives(sent, replayed, source * ranks + target, rotation)
 
 
+@cache_by_placement
 def find_representative_ranks(
-    schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
+    schedule: Schedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> tuple[Schedule, Schedule] | None:
     """Return the messages of the first ranks, if all other ranks are equivalent: with the true receivers, and with the
     receivers' representatives.
@@ -524,21 +548,9 @@ def find_representative_ranks(
     """
     if schedule.shift is None:
         return None
-    name = "first ranks", *(types or {}).values(), *levels.stamp
-    if name not in schedule.cache:
-        schedule.cache[name] = _find_representative_ranks(schedule, types, levels)
-    return schedule.cache[name]
-
-
-def _find_representative_ranks(
-    schedule: Schedule, types: Mapping[str, int] | None, levels: Hierarchy
-) -> tuple[Schedule, Schedule] | None:
-    """Return the same without the cache."""
     node = schedule.node
     levels.distance(node, node)  # raises an error for a node that the levels lack
-    groups = [node, *(group[node] for group in levels.groups.values())]
-    groups = [np.unique(group, return_inverse=True)[1] for group in groups]
-    period = find_rotation_period(schedule.ranks, schedule.shift, groups, rank_types(node, types))
+    period = find_rotation_period(schedule.ranks, schedule.shift, _number_groups(node, levels), rank_types(node, types))
     if period == schedule.ranks:
         return None
     rows, works = np.flatnonzero(schedule.src < period), schedule.work.rank < period

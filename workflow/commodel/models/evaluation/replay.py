@@ -1,4 +1,4 @@
-"""Replay of a schedule: finish times of all ranks from the costs of its messages (`replay`, `replay_by_class`).
+"""Replay of a schedule: finish times of all ranks from the costs of its messages (`replay`, `predict_by_replay`).
 
 All port models share these max-plus rules. A message costs its sender `send` when it is posted, travels for `wire`, and
 costs its receiver `receive` when the receiver waits for it. A rank's next send starts at least `gap_out` of the last
@@ -14,9 +14,9 @@ A step moves three clocks of each rank: `done` is when the rank has finished its
 send may start, `last_in` when its last receive began. A rank posts its sends in row order. It receives in the order of
 arrival, at equal times in row order. `native/replay/replay.c` computes the steps.
 
-`replay_by_class` evaluates a model once with the values of each distance class that occurs; each message gets the costs
-of its class. Repeated rounds are fast-forwarded (`repeated_rounds`). If a round depends on more than the clocks, rounds
-are replayed until each adds the same time (`replay_round_by_round`).
+`predict_by_replay` evaluates a model once with the values of each distance class that occurs; each message gets the
+costs of its class. Repeated rounds are fast-forwarded (`repeated_rounds`). If a round depends on more than the clocks,
+rounds are replayed until each adds the same time (`replay_round_by_round`).
 
 The contribution of message k to a predicted time T is c_k · ∂T/∂c_k (`attribute_to_messages`). T consists of sums and
 maxima of the costs c of messages and local work, so it is homogeneous of degree 1. By Euler's theorem, it is the sum of
@@ -27,13 +27,12 @@ trees, a change of costs by less than a millionth selects one of them.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from ctypes import CFUNCTYPE, Structure, c_int
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -41,23 +40,24 @@ from commodel.errors import UserError
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.native_library import (
+    NativeArrays,
     check_finished,
+    find_address,
     load_library,
     make_int64_fields,
     make_pointer_fields,
 )
 from commodel.models.evaluation.repeated_rounds import Batch, State, find_representative_ranks, place_rounds
+from commodel.models.evaluation.shared_lines import Sharing
 from commodel.models.evaluation.values import Values, list_distance_classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Groups, Schedule, Step, argsort_stably
 
 # Factors of the costs of messages, and of work.
-_FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
-TIE_BREAK, DERIVATIVE_STEP = (
-    1e-6,
-    1e-9,
-)  # relative changes of a cost: to select one of equal paths, and for a derivative
+_COST_FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
+# Relative changes of a cost: to select one of equal paths, and for a derivative.
+TIE_BREAK, DERIVATIVE_STEP = 1e-6, 1e-9
 MIN_CONTRIBUTION = 1e-3  # relative to the mean contribution; smaller ones are rounding errors
 
 
@@ -72,11 +72,11 @@ def attribute_to_messages(messages: int, predict: Callable[[], Array]) -> tuple[
     factors[np.arange(messages), np.arange(messages)] *= 1 + DERIVATIVE_STEP
     work = np.ones((messages + 2, 1))
     work[messages] += DERIVATIVE_STEP
-    token = _FACTORS.set((factors, work))
+    token = _COST_FACTORS.set((factors, work))
     try:
         predictions = np.broadcast_to(predict(), messages + 2)
     finally:
-        _FACTORS.reset(token)
+        _COST_FACTORS.reset(token)
     slopes = (predictions[:-1] - predictions[-1]) / DERIVATIVE_STEP
     slopes = np.where(np.abs(slopes) < MIN_CONTRIBUTION * predictions[-1] / max(messages, 1), 0.0, slopes)
     return slopes[:-1], float(slopes[-1])
@@ -84,22 +84,12 @@ def attribute_to_messages(messages: int, predict: Callable[[], Array]) -> tuple[
 
 def scale_costs(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
     """Return the costs multiplied by the factors that `attribute_to_messages` has set, or unchanged without factors."""
-    if (factors := _FACTORS.get()) is None:
+    if (factors := _COST_FACTORS.get()) is None:
         return costs, work_seconds
     messages, work = factors
     columns = (getattr(costs, entry.name) for entry in fields(costs))
     scaled = [column if column is None or callable(column) else column * messages for column in columns]
     return type(costs)(*scaled), work_seconds * work
-
-
-class Shared(Protocol):
-    """Times at which messages leave shared links. The replay calls the methods step by step."""
-
-    def rows(self, step: Step) -> Iterable[np.ndarray]:
-        """Yield the messages that begin in a step, in groups that begin at the same time."""
-
-    def ends(self, rows: np.ndarray, start: Array) -> Array:
-        """Return the times at which messages leave the shared links, from the times at which they begin."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +103,7 @@ class Costs:
     gap_in: Array | float = 0.0
     request: Array | None = None  # travel time of a rendezvous request; NaN for an eager message. None: all are eager
     grant: Array | None = None  # from the arrival of the request until the data may leave
-    shared: Callable[[Schedule], Shared] | None = None  # the links that messages share, before `wire`
+    shared: Callable[[Schedule], Sharing] | None = None  # the lines that messages share, before `wire`
 
 
 def replay(
@@ -129,7 +119,7 @@ def replay(
     types or distance classes, `types` and `levels` describe these. Repeated rounds are fast-forwarded.
     """
     if not isinstance(schedule, CompactSchedule):
-        if _FACTORS.get() is None and (representatives := find_representative_ranks(schedule, types, levels)):
+        if _COST_FACTORS.get() is None and (representatives := find_representative_ranks(schedule, types, levels)):
             sent, played = representatives
             with suppress(UserError):  # the replay of all ranks below raises the error with the right rank numbers
                 finish = finish_times(played, costs(sent), work_seconds(sent))
@@ -204,7 +194,7 @@ class _Messages:
     alive."""
 
     def __init__(self, schedule: Schedule, kinds: np.ndarray | None) -> None:
-        self.arrays: list[np.ndarray] = []
+        self.arrays = NativeArrays()
         self.rows, self.works = len(schedule.src), len(schedule.work.step)
         self.costs, self.work_costs = self.rows, self.works  # numbers of a column
         if kinds is not None:
@@ -212,17 +202,13 @@ class _Messages:
             self.work_costs = min(self.costs, self.works)
         self.native = _Replay(
             *(schedule.ranks, 0, 0, 0),
-            *(self._integers(column) for column in (schedule.src, schedule.dst, schedule.work.rank)),
-            None if kinds is None else self._integers(kinds),
+            *(self.arrays.at(column) for column in (schedule.src, schedule.dst, schedule.work.rank)),
+            None if kinds is None else self.arrays.at(kinds),
             (*self._timelines(schedule), self._timeline(schedule.work.step)),
         )
 
-    def _integers(self, numbers: np.ndarray) -> int:
-        self.arrays.append(np.ascontiguousarray(numbers, dtype=np.int64))
-        return _find_address(self.arrays[-1])
-
     def _timeline(self, step: np.ndarray, rows: np.ndarray | None = None) -> _Timeline:
-        return _Timeline(self._integers(step), None if rows is None else self._integers(rows), len(step))
+        return _Timeline(self.arrays.at(step), None if rows is None else self.arrays.at(rows), len(step))
 
     def _timelines(self, schedule: Schedule) -> list[_Timeline]:
         """Return the timelines of posted sends, posted receives, matched messages, waits of receivers and waits of
@@ -239,24 +225,20 @@ class _Messages:
         return [posted, *(self._timeline(column[order], order) for column, order in orders)]
 
 
-def _find_address(numbers: np.ndarray) -> int:
-    return numbers.__array_interface__["data"][0]  # faster than `ctypes.data`
-
-
 def _make_column(numbers: Array, count: int) -> _Column:
     """Return a column of numbers that broadcast over (sizes, draws, count). The caller keeps the array alive."""
     shape = numbers.shape
     if shape and 1 != shape[-1] < count:
         raise ValueError(f"found {shape[-1]} numbers of {count}")
     strides = [0 if length == 1 else step // 8 for length, step in zip(shape, numbers.strides, strict=True)]
-    return _Column(_find_address(numbers), *(0,) * (3 - len(strides)), *strides)
+    return _Column(find_address(numbers), *(0,) * (3 - len(strides)), *strides)
 
 
 def _make_columns(numbers: Array) -> list[_Column]:
     """Return the columns (second last axis) of an array."""
-    *lead, stride, row = (0, 0, *numbers.strides)[-4:]
-    first, lead = _find_address(numbers), [step // 8 for step in lead]
-    return [_Column(first + number * stride, *lead, row // 8) for number in range(numbers.shape[-2])]
+    *strides, stride, row = (0, 0, *numbers.strides)[-4:]
+    first, strides = find_address(numbers), [step // 8 for step in strides]
+    return [_Column(first + number * stride, *strides, row // 8) for number in range(numbers.shape[-2])]
 
 
 def replay_steps(
@@ -272,30 +254,29 @@ def replay_steps(
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
     columns += [costs.request, costs.grant] if has_requests else [0.0, 0.0]
     columns = [np.asarray(column, dtype=float) for column in (*columns, work_seconds)]
-    lead = np.broadcast_shapes(*{column.shape[:-1] for column in columns}, state.shape[:-2])
-    state = np.broadcast_to(state, (*lead, *state.shape[-2:])).copy()
+    leading_shape = np.broadcast_shapes(*{column.shape[:-1] for column in columns}, state.shape[:-2])
+    state = np.broadcast_to(state, (*leading_shape, *state.shape[-2:])).copy()
     shared = costs.shared and costs.shared(schedule)
     # When each message leaves its sender, is posted by its receiver, and leaves the shared links.
-    times = np.empty((*lead, 3, messages.rows) if shared else (2, messages.rows))
+    times = np.empty((*leading_shape, 3, messages.rows) if shared else (2, messages.rows))
     departures, delivered = times[..., 0, :], times[..., -1, :]
     steps, failures = iter(schedule.steps if shared else ()), []
 
     def share() -> int:
         try:
-            for rows_at_once in shared.rows(next(steps)):
-                delivered[..., rows_at_once] = shared.ends(rows_at_once, departures[..., rows_at_once])
-                if has_requests:  # a rendezvous sender waits until its message is delivered
-                    requests = np.broadcast_to(costs.request, departures.shape)[..., rows_at_once]
-                    departures[..., rows_at_once] = np.where(
-                        np.isnan(requests), departures[..., rows_at_once], delivered[..., rows_at_once]
-                    )
+            rows = shared.find_beginning(next(steps))
+            begin = departures[..., rows]
+            end = delivered[..., rows] = shared.find_ends(rows, begin)
+            if has_requests:  # a rendezvous sender waits until its message is delivered
+                requests = np.broadcast_to(costs.request, departures.shape)[..., rows]
+                departures[..., rows] = np.where(np.isnan(requests), begin, end)
         except Exception as error:  # an exception must not pass through C
             failures.append(error)
             return -1
         return 0
 
     native = _Replay.from_buffer_copy(messages.native)
-    native.sizes, native.draws = (*[1] * (2 - len(lead)), *lead)
+    native.sizes, native.draws = (*[1] * (2 - len(leading_shape)), *leading_shape)
     native.requests = has_requests
     left_column, ready_column, *delivered_column = _make_columns(times)
     native.columns = (
@@ -320,15 +301,20 @@ def _replay_rounds(costs: Costs, work_seconds: Array, state: State, batch: Batch
 CostsOf = Callable[[Schedule, Values], Costs]
 
 
-def replay_by_class(
-    schedule: Schedule, values: Values, costs: CostsOf, types: Mapping[str, int] | None = None
-) -> Array:
-    """Return when each rank is done, from the costs of its messages; local work costs gamma per byte."""
+def predict_by_replay(costs: CostsOf, by_type: bool = False) -> Callable[[Schedule, Values], Array]:
+    """Return the prediction of a model: a replay with these costs of messages; local work costs gamma per byte.
 
-    def find_costs(part: Schedule) -> Costs:
-        return compute_costs_by_class(part, values, costs) if values.classes else costs(part, values)
+    `by_type`: costs depend on node types.
+    """
 
-    return replay(schedule, find_costs, lambda part: part.work_seconds(values["gamma"]), types, values.levels)
+    def predict(schedule: Schedule, values: Values) -> Array:
+        def find_costs(part: Schedule) -> Costs:
+            return compute_costs_by_class(part, values, costs) if values.classes else costs(part, values)
+
+        types = values.settings.get("types") if by_type else None
+        return replay(schedule, find_costs, lambda part: part.work_seconds(values["gamma"]), types, values.levels)
+
+    return predict
 
 
 def compute_costs_by_class(schedule: Schedule, values: Values, costs: CostsOf) -> Costs:
@@ -351,10 +337,10 @@ def _merge_rows(columns: Sequence[Array | float | None], rows: Sequence[np.ndarr
         return None
     columns = [np.array([np.nan]) if column is None else np.asarray(column) for column in columns]
     count = sum(map(len, rows))
-    lead = np.broadcast_shapes(*(column.shape[:-1] for column in columns))
-    merged = np.empty((*lead, count))
+    leading_shape = np.broadcast_shapes(*(column.shape[:-1] for column in columns))
+    merged = np.empty((*leading_shape, count))
     for column, indices in zip(columns, rows, strict=True):
-        merged[..., indices] = np.broadcast_to(column, (*lead, count))[..., indices]
+        merged[..., indices] = np.broadcast_to(column, (*leading_shape, count))[..., indices]
     return merged
 
 
@@ -406,7 +392,7 @@ def sum_longest_work(schedule: Schedule, seconds: Array, counts: np.ndarray) -> 
     return total
 
 
-def count_most_rows(groups: Groups) -> int:
+def count_most_messages(groups: Groups) -> int:
     """Return the largest number of messages of a rank."""
     return groups.longest if groups.order is not None else min(len(groups.ranks), 1)
 

@@ -14,13 +14,13 @@ one in the order of time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
-from commodel.models.evaluation.repeated_rounds import Rotation
+from commodel.models.evaluation.repeated_rounds import Rotation, find_orbits
 from commodel.models.evaluation.time_order import find_sort_order, number_distinct
 from commodel.models.evaluation.values import Classes, Values
 from commodel.models.keys import make_key
@@ -37,15 +37,15 @@ LINK_FACTORS = "link_factors"  # setting: by level, the time per byte of each gr
 class Groups:
     """The group of each message's source or target."""
 
-    group: np.ndarray  # of each node
+    by_node: np.ndarray  # group of each node
     end: int  # SOURCE or TARGET
 
     @property
     def count(self) -> int:
-        return int(self.group.max(initial=0)) + 1
+        return int(self.by_node.max(initial=0)) + 1
 
-    def of(self, nodes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        return self.group[nodes[self.end]]
+    def of_messages(self, nodes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        return self.by_node[nodes[self.end]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,9 @@ class NumberedLines:
     """Numbers of the lines that messages use, for one grouping of links."""
 
     line: np.ndarray  # of each message
-    times: np.ndarray | None  # number of messages that each given message represents; None: 1
+    represented: np.ndarray  # number of messages that each given message represents
     count: int
-    back: Callable[[np.ndarray], np.ndarray] | None = None  # between two groups: the lines of the opposite direction
+    opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction, if they are others
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,75 +63,55 @@ class LineGrouping:
     """What identifies a link: the group at one end, that group and the parallel link that the destination selects, or
     the groups at both ends."""
 
-    one: Groups
-    other: Groups | None = None
-    half: bool = False  # half duplex: both directions are one line
+    first: Groups
+    second: Groups | None = None
+    half_duplex: bool = False  # both directions are one line
     into: bool = False  # links into a group, whose lines are numbered after the lines out of groups
 
-    def _number_lines(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None) -> NumberedLines:
-        """Return the lines of messages between these nodes; with `rotation`, each symmetry orbit is one line."""
-        if self.other is None:
-            group = self.one.of(nodes)
-            if rotation is None:
-                return NumberedLines(group, None, self.one.count)
-            orbits = rotation.orbits(self.one.group)
-            return NumberedLines(orbits.number[group], rotation.rotations // orbits.length[group], self.one.count)
-        return self._number_between_groups(nodes) if rotation is None else self._number_orbits(nodes, rotation)
+    def number_lines(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None = None) -> NumberedLines:
+        """Return the lines of messages between these nodes; with `rotation`, each symmetry orbit is one line.
 
-    def _number_between_groups(self, nodes: tuple[np.ndarray, np.ndarray]) -> NumberedLines:
-        first_group, second_group, count = self.one.of(nodes), self.other.of(nodes), self.other.count
-        if self.half and self._joins:
-            first_group, second_group = np.minimum(first_group, second_group), np.maximum(first_group, second_group)
-        line = first_group * count + second_group
-        total = self.one.count * count
-        return NumberedLines(line, None, total, lambda line: line % count * count + line // count)
-
-    def _number_orbits(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation) -> NumberedLines:
-        """Return the same by symmetry orbits.
-
-        A line is identified by the orbits of both groups and by how many rotations the second group is ahead of the
-        first, modulo the greatest common divisor of the orbits' lengths.
+        With full-duplex ports, the lines into groups are numbered after those out.
         """
-        one, other, count, rotations = self.one.of(nodes), self.other.of(nodes), self.other.count, rotation.rotations
-        first_orbits, second_orbits = rotation.orbits(self.one.group), rotation.orbits(self.other.group)
-        period = np.gcd(first_orbits.length[one], second_orbits.length[other])
-        offset = (second_orbits.rotations[other] - first_orbits.rotations[one]) % period
-        line = (first_orbits.number[one] * count + second_orbits.number[other]) * rotations + offset
-        times = rotations * period // (first_orbits.length[one] * second_orbits.length[other])
+        rotations = 1 if rotation is None else rotation.rotations
+        group, orbits = self.first.of_messages(nodes), find_orbits(self.first.by_node, rotation)
+        joins_groups = self.second is not None and self.second.by_node is self.first.by_node  # two of one level
+        line, total, represented = orbits.number[group], self.first.count, rotations // orbits.length[group]
+        if self.second is not None:
+            # A line is identified by the orbits of both groups and by how many rotations the second group is ahead of
+            # the first, modulo the greatest common divisor of the orbits' lengths.
+            second, count = self.second.of_messages(nodes), self.second.count
+            second_orbits = find_orbits(self.second.by_node, rotation)
+            period = np.gcd(orbits.length[group], second_orbits.length[second])
+            offset = (second_orbits.rotations[second] - orbits.rotations[group]) % period
+            line = (line * count + second_orbits.number[second]) * rotations + offset
+            represented = rotations * period // (orbits.length[group] * second_orbits.length[second])
+            total *= count * rotations
 
-        def back(line: np.ndarray) -> np.ndarray:
+        def find_opposite(line: np.ndarray) -> np.ndarray:
+            if not joins_groups:
+                return (line + total) % (2 * total)
             pair, offset = np.divmod(line, rotations)
-            one, other = np.divmod(pair, count)
-            return (other * count + one) * rotations + -offset % np.gcd(
-                first_orbits.lengths[one], first_orbits.lengths[other]
-            )
+            first, second = np.divmod(pair, self.second.count)
+            period = np.gcd(orbits.lengths[first], orbits.lengths[second])
+            return (second * self.second.count + first) * rotations + -offset % period
 
-        if self.half and self._joins:
-            times = np.where(back(line) == line, 2 * times, times)
-            line = np.minimum(line, back(line))
-        return NumberedLines(line, times, self.one.count * count * rotations, back)
-
-    @property
-    def _joins(self) -> bool:
-        """Whether a link joins two groups of one level."""
-        return self.other is not None and self.other.group is self.one.group
-
-    def passed(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None = None) -> NumberedLines:
-        """Return the same with opposite directions: `back` also for full-duplex ports, with the lines into groups after
-        those out."""
-        passed = self._number_lines(nodes, rotation)
-        if self.half or self._joins:
-            return replace(passed, back=None if self.half else passed.back)
-        count = passed.count
-        line = passed.line + count if self.into else passed.line
-        return NumberedLines(line, passed.times, 2 * count, lambda line: (line + count) % (2 * count))
+        if self.half_duplex and joins_groups:
+            opposite = find_opposite(line)
+            represented = np.where(opposite == line, 2 * represented, represented)
+            line = np.minimum(line, opposite)
+        if self.half_duplex:
+            return NumberedLines(line, represented, total, None)
+        if joins_groups:
+            return NumberedLines(line, represented, total, find_opposite)
+        return NumberedLines(line + total if self.into else line, represented, 2 * total, find_opposite)
 
 
 class BusyPeriods:
     """The current busy period of each line, and the number of its messages."""
 
     def __init__(self, count: int) -> None:
-        self.since, self.until, self.several = (np.zeros(count) for _ in range(3))
+        self.since, self.until, self.messages = (np.zeros(count) for _ in range(3))
 
     def share_lines(self, number: np.ndarray, start: Array, duration: Array) -> Array:
         """Return the times at which messages leave their lines.
@@ -145,31 +125,25 @@ class BusyPeriods:
         users = np.bincount(number, minlength=self.since.shape[-1])
         lines = np.flatnonzero(users)
         counts, line_index = users[lines], (np.cumsum(users > 0) - 1)[number]
-        # numpy sorts short integers by radix, in linear time
-        order = np.argsort(line_index.astype(np.int16) if len(lines) < 1 << 15 else line_index, kind="stable")
-        row, position_on_line = (
-            line_index[order],
-            np.arange(len(line_index)) - np.repeat(np.cumsum(counts) - counts, counts),
-        )
+        order = find_sort_order(line_index)
         # A row for each line; column 0 is the rest of earlier messages.
+        row, column = line_index[order], 1 + np.arange(len(line_index)) - np.repeat(np.cumsum(counts) - counts, counts)
         table = (*start.shape[:-1], len(lines), 1 + counts.max())
         begins, durations = np.full(table, np.inf), np.zeros(table)
-        begins[..., row, 1 + position_on_line], durations[..., row, 1 + position_on_line] = (
-            start[..., order],
-            duration[..., order],
-        )
-        since, until, several = self.since[..., lines], self.until[..., lines], self.several[lines]
+        begins[..., row, column], durations[..., row, column] = start[..., order], duration[..., order]
+        since, until, earlier = self.since[..., lines], self.until[..., lines], self.messages[lines]
         first_begin = begins.min(axis=-1)
         overlaps = (first_begin < until) & (first_begin + durations.sum(axis=-1) > since)
-        begins[..., 0] = np.where(overlaps, np.maximum(first_begin, since), np.inf)
-        durations[..., 0] = np.where(overlaps, until - np.maximum(first_begin, since), 0.0)
-        ends, end = _share_fairly(begins, durations, several)
+        remainder_begin = np.maximum(first_begin, since)
+        begins[..., 0] = np.where(overlaps, remainder_begin, np.inf)
+        durations[..., 0] = np.where(overlaps, until - remainder_begin, 0.0)
+        ends, end = _share_fairly(begins, durations, earlier)
         later = overlaps | (first_begin >= until)
         self.since[..., lines] = np.where(overlaps, np.minimum(first_begin, since), np.where(later, first_begin, since))
         self.until[..., lines] = np.where(later, end, until)
-        self.several[lines] = counts
+        self.messages[lines] = counts
         leave = np.empty_like(start)
-        leave[..., order] = ends[..., row, 1 + position_on_line]
+        leave[..., order] = ends[..., row, column]
         return leave
 
 
@@ -192,29 +166,28 @@ def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple
     busy = np.empty_like(duration)
     until = np.minimum.accumulate(np.where(idle, end, np.inf)[..., ::-1], axis=-1)[..., ::-1]
     np.put_along_axis(busy, order, until, axis=-1)
-    own_durations = durations.copy()
-    own_durations[..., 0] = 0.0
-    by_size, shares = np.argsort(own_durations, axis=-1, kind="stable"), np.empty_like(own_durations)
-    sizes, larger_count = np.take_along_axis(own_durations, by_size, axis=-1), np.arange(own_durations.shape[-1])[::-1]
+    new_durations = durations.copy()
+    new_durations[..., 0] = 0.0
+    by_size, shares = np.argsort(new_durations, axis=-1, kind="stable"), np.empty_like(new_durations)
+    sizes, larger_count = np.take_along_axis(new_durations, by_size, axis=-1), np.arange(new_durations.shape[-1])[::-1]
     np.put_along_axis(shares, by_size, np.cumsum(sizes, axis=-1) + larger_count * sizes, axis=-1)
-    waiting = np.minimum(durations[..., :1], earlier[:, None] * own_durations)
+    waiting = np.minimum(durations[..., :1], earlier[:, None] * new_durations)
     return np.minimum(busy, begins + shares + waiting), np.where(np.isfinite(end), end, -np.inf).max(axis=-1)
 
 
-LineUse = tuple[
-    BusyPeriods, Array, np.ndarray
-]  # lines of a kind, seconds of every message on them, its lines (−1: none)
+# Lines of a kind, seconds of every message on them, its lines (−1: none).
+LineUse = tuple[BusyPeriods, Array, np.ndarray]
 MIN_SLOWDOWN = 1.001  # time of a line relative to that of a single message, up to which the difference is rounding
 MAX_LINES = 1 << 20  # lines of one kind, above which their state is not kept between parts of a schedule
 
 
 def read_pair_latency(values: Values) -> np.ndarray | None:
     """Return the extra latency of every pair of nodes (nodes, nodes), or None if pairs of a class are equal."""
-    if (own := values.settings.get(PAIR_LATENCY)) is None:
+    if (latencies := values.settings.get(PAIR_LATENCY)) is None:
         return None
-    nodes = int((1 + np.sqrt(1 + 8 * len(own))) / 2)
+    nodes = int((1 + np.sqrt(1 + 8 * len(latencies))) / 2)
     matrix = np.zeros((nodes, nodes))
-    matrix[np.triu_indices(nodes, 1)] = own
+    matrix[np.triu_indices(nodes, 1)] = latencies
     return matrix + matrix.T
 
 
@@ -235,10 +208,10 @@ def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequen
     """Return for each draw the weight of every message on a shared line: in inverse proportion to the latency of an
     empty message between its nodes, as with TCP's congestion control; None: all are equal."""
     if values.settings.get("sharing") != SHARING_BY_LATENCY:
-        return [None] * values.lead[0]
+        return [None] * values.draw_shape[0]
     latency = np.maximum(find_latency(schedule, values, classes, np.zeros(len(schedule.src))), MIN_LATENCY)
     return np.broadcast_to(
-        latency.min(axis=-1, initial=np.inf, keepdims=True) / latency, (*values.lead, latency.shape[-1])
+        latency.min(axis=-1, initial=np.inf, keepdims=True) / latency, (*values.draw_shape, latency.shape[-1])
     )
 
 
@@ -247,10 +220,10 @@ class Lines:
 
     def __init__(self, levels: Hierarchy, values: Values) -> None:
         self.levels, self.values = levels, values
-        self.half = values.settings.get("half_duplex", ())
+        self.half_duplex = values.settings.get("half_duplex", ())
         self.links = values.settings.get("links", {})
         factors = values.settings.get(LINK_FACTORS, {})
-        self.factors = {level: np.asarray(own, dtype=float) for level, own in factors.items()}
+        self.factors = {level: np.asarray(column, dtype=float) for level, column in factors.items()}
         self.busy: dict[str, BusyPeriods] = {}
 
     def find_shared_lines(self, schedule: Schedule, unshared: Array, rendezvous: np.ndarray) -> "Sharing":
@@ -263,17 +236,13 @@ class Lines:
             name, count, lines = kind.name, kind.count, np.full((len(kind.line), rows), -1)
             lines[:, kind.rows] = kind.line
             if count > MAX_LINES:  # too many to keep: only those of this part
-                lines, count = (
-                    np.where(lines < 0, -1, np.unique(lines, return_inverse=True)[1].reshape(lines.shape)),
-                    lines.size,
-                )
+                numbers, count = np.unique(lines, return_inverse=True)[1].reshape(lines.shape), lines.size
+                lines = np.where(lines < 0, -1, numbers)
                 self.busy.pop(name, None)
-            duration = kind.links * find_line_seconds(name, schedule.bytes, self.values)
-            if kind.factors:
-                slowest = np.ones(rows)
-                slowest[kind.rows] = np.max(kind.factors, axis=0)
-                duration = duration * slowest
-            uses.append((self.busy.setdefault(name, BusyPeriods(count)), duration, lines))
+            duration = kind.find_slowest_seconds(schedule.bytes, self.values)
+            all_durations = np.zeros((*duration.shape[:-1], rows))
+            all_durations[..., kind.rows] = duration
+            uses.append((self.busy.setdefault(name, BusyPeriods(count)), all_durations, lines))
         return Sharing(unshared, rendezvous, uses)
 
     def is_contended(self, schedule: Schedule, unshared: Array) -> bool:
@@ -281,8 +250,7 @@ class Lines:
         for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
             if len(np.unique(kind.line)) < kind.line.size:
                 return True
-            duration = kind.links * find_line_seconds(kind.name, schedule.bytes[kind.rows], self.values)
-            duration = duration * np.max(kind.factors, axis=0) if kind.factors else duration
+            duration = kind.find_slowest_seconds(schedule.bytes, self.values)
             if (duration > unshared[..., kind.rows] * MIN_SLOWDOWN).any():
                 return True
         return False
@@ -298,18 +266,18 @@ class Lines:
         kinds = list(self._lines(schedule, classes, rotation))
         firsts, total = _number_spaces(kinds)
         rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
-        numbers = [firsts[kind.space] + own for kind in kinds for own in kind.line]
+        numbers = [firsts[kind.space] + line for kind in kinds for line in kind.line]
         if not numbers:
             return PassedLines(kinds, rows, rows, rows, rows)
         passed, numbers = (np.arange(total), numbers) if part else number_distinct(numbers, total)
         opposite = np.full(len(passed), -1)
         for kind in kinds if "back" in self.values else ():
-            first = firsts[kind.space]
-            own = slice(*np.searchsorted(passed, [first, first + kind.count]))
             if kind.opposite:
-                other = first + kind.opposite(passed[own] - first)
-                index = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
-                opposite[own] = np.where(passed[index] == other, index, -1)
+                first = firsts[kind.space]
+                of_kind = slice(*np.searchsorted(passed, [first, first + kind.count]))
+                wanted = first + kind.opposite(passed[of_kind] - first)
+                index = np.minimum(np.searchsorted(passed, wanted), len(passed) - 1)
+                opposite[of_kind] = np.where(passed[index] == wanted, index, -1)
         order = find_sort_order(rows)
         return PassedLines(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
@@ -334,29 +302,36 @@ class Lines:
         groups = {NODE: np.arange(nodes), **self.levels.groups}
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
-            half, links = level in self.half, int(self.links.get(level, 1))
-            split = not half and make_key("c_in", level) in self.values.functions
+            half_duplex, links = level in self.half_duplex, int(self.links.get(level, 1))
+            split = not half_duplex and make_key("c_in", level) in self.values.functions
             source, target = Groups(group, SOURCE), Groups(group, TARGET)
             link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
-            out, into = LineGrouping(source, link, half), LineGrouping(target, link, half, into=True)
+            out, into = LineGrouping(source, link, half_duplex), LineGrouping(target, link, half_duplex, into=True)
             leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
             # Two nodes have one path between them at any distance; two groups are joined at one distance only.
             between_pairs = leaving if level == NODE else crossing
             for kind, classes_of_way, groupings, links_each in (
                 ("out", leaving, (out,) if split else (out, into), links),
                 ("in", leaving, (into,) if split else (), links),
-                ("pair", between_pairs, (LineGrouping(source, target, half),), 1),
-                ("all", crossing, (LineGrouping(Groups(around[number], SOURCE), half=True),), 1),
-                ("inside", range(number, number + 1), (LineGrouping(source, half=True),), 1),
+                ("pair", between_pairs, (LineGrouping(source, target, half_duplex),), 1),
+                ("all", crossing, (LineGrouping(Groups(around[number], SOURCE), half_duplex=True),), 1),
+                ("inside", range(number, number + 1), (LineGrouping(source, half_duplex=True),), 1),
             ):
                 if groupings and (name := make_key(f"c_{kind}", level)) in self.values.functions:
                     space = make_key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
                     ends = src[rows], dst[rows]
-                    line_set = LineSet.of((name, space), rows, groupings, ends, links_each, rotation)
-                    if kind in ("out", "in") and (factor := self.factors.get(level)) is not None:
-                        line_set = line_set.scale_lines([factor[grouping.one.of(ends)] for grouping in groupings])
-                    yield line_set
+                    passed = [grouping.number_lines(ends, rotation) for grouping in groupings]
+                    line, scales = (
+                        np.stack([numbered.line for numbered in passed]),
+                        [numbered.represented for numbered in passed],
+                    )
+                    factors = []
+                    if kind in ("out", "in") and (of_groups := self.factors.get(level)) is not None:
+                        factors = [of_groups[grouping.first.of_messages(ends)] for grouping in groupings]
+                        scales = [factor * count for factor, count in zip(factors, scales, strict=True)]
+                    count, opposite = passed[0].count, passed[0].opposite
+                    yield LineSet(name, rows, line, count, links_each, scales, space, opposite, factors)
 
 
 def _number_spaces(kinds: Iterable["LineSet"]) -> tuple[dict[str, int], int]:
@@ -369,11 +344,6 @@ def _number_spaces(kinds: Iterable["LineSet"]) -> tuple[dict[str, int], int]:
     return firsts, total
 
 
-def find_line_seconds(name: str, bytes: np.ndarray, values: Values) -> Array:
-    """Return the seconds that each message occupies a line of the capacity `name` without other messages."""
-    return values.at_or_last(name, bytes) * bytes
-
-
 @dataclass(frozen=True, eq=False)
 class LineSet:
     """The lines of one kind."""
@@ -383,29 +353,20 @@ class LineSet:
     line: np.ndarray  # (lines per message, messages) that each of these messages passes
     count: int  # upper bound of the line numbers
     links: int  # parallel links, of which the destination selects one
-    times: Sequence[np.ndarray | None]  # number of messages that each given message represents; None: 1
+    scales: Sequence[np.ndarray]  # factors of the seconds on each of `line`: messages represented × factor of the line
     space: str  # numbering space, which two kinds may share
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction
-    factors: Sequence[np.ndarray] = ()  # how many times as slow as c each of `line` is; none: all are equal
+    factors: Sequence[np.ndarray]  # how many times as slow as c each of `line` is; none: all are equal
 
-    def scale_lines(self, factors: Sequence[np.ndarray]) -> "LineSet":
-        """Return the same lines with a factor for each of a message's lines."""
-        times = [own if count is None else own * count for own, count in zip(factors, self.times, strict=True)]
-        return replace(self, times=times, factors=factors)
+    def find_seconds(self, bytes: np.ndarray, values: Values) -> Array:
+        """Return the seconds that each of these messages occupies a line without factors and other messages."""
+        size = bytes[..., self.rows]
+        return self.links * (values.at_or_last(self.name, size) * size)
 
-    @classmethod
-    def of(
-        cls,
-        names: tuple[str, str],
-        rows: np.ndarray,
-        groupings: Sequence[LineGrouping],
-        nodes: tuple[np.ndarray, np.ndarray],
-        links: int,
-        rotation: Rotation | None,
-    ) -> "LineSet":
-        passed = [grouping.passed(nodes, rotation) for grouping in groupings]
-        lines, times = np.stack([own.line for own in passed]), [own.times for own in passed]
-        return cls(names[0], rows, lines, passed[0].count, links, times, names[1], passed[0].back)
+    def find_slowest_seconds(self, bytes: np.ndarray, values: Values) -> Array:
+        """Return the same on the slowest of a message's lines."""
+        seconds = self.find_seconds(bytes, values)
+        return seconds * np.max(self.factors, axis=0) if self.factors else seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,12 +381,12 @@ class PassedLines:
 
     def find_line_seconds(self, bytes: np.ndarray, values: Values) -> Array:
         """Return the seconds that each message occupies each of its lines without other messages: (draws, uses)."""
-        lead = values.lead
-        columns = [np.zeros((*lead, 0))]
+        leading_shape = values.draw_shape
+        columns = [np.zeros((*leading_shape, 0))]
         for kind in self.kinds:
-            duration = kind.links * find_line_seconds(kind.name, bytes[kind.rows], values)
-            scaled = (duration if times is None else times * duration for times in kind.times)
-            columns += [np.broadcast_to(column, (*lead, len(kind.rows))) for column in scaled]
+            duration = kind.find_seconds(bytes, values)
+            scaled = (scale * duration for scale in kind.scales)
+            columns += [np.broadcast_to(column, (*leading_shape, len(kind.rows))) for column in scaled]
         return np.concatenate(columns, axis=-1)[..., self.order]
 
 
@@ -437,16 +398,14 @@ class Sharing:
     rendezvous: np.ndarray
     uses: Sequence[LineUse]
 
-    def rows(self, step: Step) -> Iterator[np.ndarray]:
-        """Yield the messages that begin in a step: eager ones when they are posted, rendezvous ones when the receive is
-        posted as well."""
+    def find_beginning(self, step: Step) -> np.ndarray:
+        """Return the messages that begin in a step: eager ones when they are posted, rendezvous ones when the receive
+        is posted as well."""
         sent = np.arange(step.posted_sends.start, step.posted_sends.stop)
         matched = np.arange(step.matched.start, step.matched.stop) if isinstance(step.matched, slice) else step.matched
-        rows = np.concatenate([sent[~self.rendezvous[sent]], matched[self.rendezvous[matched]]])
-        if len(rows):
-            yield rows
+        return np.concatenate([sent[~self.rendezvous[sent]], matched[self.rendezvous[matched]]])
 
-    def ends(self, rows: np.ndarray, start: Array) -> Array:
+    def find_ends(self, rows: np.ndarray, start: Array) -> Array:
         """Return when the messages `rows` leave their lines, from the times at which they begin."""
         end = start + self.unshared[..., rows]
         for busy, seconds, columns in self.uses:
@@ -455,7 +414,7 @@ class Sharing:
                 continue
             duration = np.broadcast_to(seconds[..., rows], start.shape)[..., index]
             ends = busy.share_lines(lines[row, index], start[..., index], duration)
-            for use in range(len(lines)):
-                of_use = row == use
-                end[..., index[of_use]] = np.maximum(end[..., index[of_use]], ends[..., of_use])
+            for number in range(len(lines)):
+                in_row = row == number
+                end[..., index[in_row]] = np.maximum(end[..., index[in_row]], ends[..., in_row])
         return end

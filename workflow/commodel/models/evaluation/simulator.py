@@ -24,12 +24,14 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.evaluation.native_library import (
+    NativeArrays,
     NativeRuns,
     check_finished,
     load_library,
     make_int64_fields,
     make_pointer_fields,
 )
+from commodel.models.evaluation.time_order import GroupedRows
 from commodel.models.evaluation.values import Values
 from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, group_work, make_dependencies
 from commodel.patterns.schedule import Schedule
@@ -48,8 +50,8 @@ class Operations:
     peer: np.ndarray  # the rank at the other end of a message
     match: np.ndarray  # equal for sends and receives that match
     waits: np.ndarray  # dependencies of each
-    started: tuple[np.ndarray, np.ndarray]  # first index of each, and the operations that wait for its start
-    done: tuple[np.ndarray, np.ndarray]  # the same for its end
+    started: GroupedRows  # the operations that wait for the start of each
+    done: GroupedRows  # those that wait for its end
 
     @classmethod
     def of(cls, schedule: Schedule, busy: np.ndarray) -> "Operations":
@@ -72,10 +74,10 @@ class Operations:
         message = kind != CALC
         match[message] = _number_matches(schedule)[row[message]]
         waits = np.bincount(after, minlength=len(kind))
-        lists = [
-            _list_dependents(before[wanted], after[wanted], len(kind)) for wanted in (on_start == 1, on_start == 0)
+        dependents = [
+            GroupedRows.of(after[chosen], before[chosen], len(kind)) for chosen in (on_start == 1, on_start == 0)
         ]
-        return cls(rank, kind, row, peer, match, waits, *lists)
+        return cls(rank, kind, row, peer, match, waits, *dependents)
 
 
 def _number_matches(schedule: Schedule) -> np.ndarray:
@@ -84,12 +86,6 @@ def _number_matches(schedule: Schedule) -> np.ndarray:
     tag = schedule.step if schedule.nonblocking is None else np.arange(len(schedule.src))
     keys = np.stack([schedule.src, schedule.dst, tag])
     return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
-
-
-def _list_dependents(before: np.ndarray, after: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the operations that depend on each operation, as the first index of each and one list."""
-    order = np.argsort(before, kind="stable")
-    return np.searchsorted(before[order], np.arange(count + 1)), after[order]
 
 
 @dataclass(frozen=True)
@@ -122,20 +118,20 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
     schedule = schedule.whole
     names = ("L", "o", "g", "G", "O", *(["S"] if "S" in values else []))
     work_seconds = schedule.work_seconds(values["gamma"])
-    lead = np.broadcast_shapes(values.lead, schedule.bytes.shape[:-1], work_seconds.shape[:-1])
+    leading_shape = np.broadcast_shapes(values.draw_shape, schedule.bytes.shape[:-1], work_seconds.shape[:-1])
     groups, count = group_work(schedule)
-    body = np.broadcast_to(np.maximum(schedule.bytes, 1) - 1, (*lead, len(schedule.src)))
-    work_seconds = np.broadcast_to(work_seconds, (*lead, len(groups)))
-    numbers = {name: np.broadcast_to(values[name][..., 0], lead) for name in names}
-    finish, by_busy = np.empty((*lead, schedule.ranks)), {}
-    for index in np.ndindex(lead):
+    body = np.broadcast_to(np.maximum(schedule.bytes, 1) - 1, (*leading_shape, len(schedule.src)))
+    work_seconds = np.broadcast_to(work_seconds, (*leading_shape, len(groups)))
+    numbers = {name: np.broadcast_to(values[name][..., 0], leading_shape) for name in names}
+    finish, operations = np.empty((*leading_shape, schedule.ranks)), {}
+    for index in np.ndindex(leading_shape):
         work = np.bincount(groups, work_seconds[index], count)
         seconds = {name: float(column[index]) for name, column in numbers.items()}
         times, decimals = Times.of(seconds, seconds.pop("S", NEVER), body[index].astype(np.int64), work)
         busy = times.work > 0
-        if busy.tobytes() not in by_busy:
-            by_busy[busy.tobytes()] = Operations.of(schedule, busy)
-        finish[index] = simulate(by_busy[busy.tobytes()], times, schedule.ranks) / 10.0**decimals
+        if (key := busy.tobytes()) not in operations:
+            operations[key] = Operations.of(schedule, busy)
+        finish[index] = simulate(operations[key], times, schedule.ranks) / 10.0**decimals
     return finish
 
 
@@ -154,14 +150,12 @@ class _NativeTimes(Structure):
 
 def simulate(operations: Operations, times: Times, ranks: int) -> Array:
     """Return when each rank is done, in integer units."""
-    columns = [*(getattr(operations, name) for name in ("rank", "kind", "row", "peer", "match", "waits"))]
-    columns += [*operations.started, *operations.done, times.body, times.work]
-    columns = [np.ascontiguousarray(column, dtype=np.int64) for column in columns]
-    addresses = [column.ctypes.data for column in columns]
-    matches = int(operations.match.max(initial=0)) + 1
-    count, runs = len(operations.rank), (NativeRuns(addresses[7], addresses[6]), NativeRuns(addresses[9], addresses[8]))
-    program = _NativeOperations(ranks, count, matches, *addresses[:6], *runs)
-    durations = _NativeTimes(times.L, times.o, times.g, times.G, times.O, times.S, *addresses[10:])
+    arrays, matches = NativeArrays(), int(operations.match.max(initial=0)) + 1
+    columns = (getattr(operations, name) for name in ("rank", "kind", "row", "peer", "match", "waits"))
+    runs = (arrays.runs(grouped.rows, grouped.first) for grouped in (operations.started, operations.done))
+    program = _NativeOperations(ranks, len(operations.rank), matches, *map(arrays.at, columns), *runs)
+    numbers = times.L, times.o, times.g, times.G, times.O, times.S
+    durations = _NativeTimes(*numbers, arrays.at(times.body), arrays.at(times.work))
     finish = np.zeros(ranks)
     failed = load_library().commodel_by_events(
         ctypes.byref(program), ctypes.byref(durations), c_void_p(finish.ctypes.data)

@@ -16,14 +16,14 @@ Settings of a parameter set select among the readings of the paper (`SETTINGS`, 
 `shared: port`, a channel is a node's memory or one direction of its port, and all messages between two waits are
 concurrent.
 
-    >>> alike, sizes = np.zeros(2, dtype=int), np.array([100, 40])  # both over one channel into one node
-    >>> sums = make_terms(position=alike, channel=alike, target=alike, bytes=sizes, label=alike)
-    >>> [f"{n}‖T({m})" for n, m in zip(sums.count, sums.bytes)]
+    >>> zeros, sizes = np.zeros(2, dtype=int), np.array([100, 40])  # both over one channel into one node
+    >>> terms = make_terms(position=zeros, channel=zeros, target=zeros, bytes=sizes, label=zeros)
+    >>> [f"{n}‖T({m})" for n, m in zip(terms.count, terms.bytes)]
     ['2‖T(40)', '1‖T(60)']
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,7 @@ class Terms:
     count: np.ndarray  # n
     channel: np.ndarray  # c
     bytes: np.ndarray  # m
-    done: np.ndarray  # bytes of the messages that earlier terms have transferred; 0 in a group's first term
+    transferred: np.ndarray  # bytes of the messages in earlier terms; 0 in a group's first term
     message: np.ndarray  # the size of the message whose overhead is in this term; −1: none, a continuation
     label: np.ndarray  # the active pairs of node types, as indices of `labels`
     labels: list[tuple[int, ...]]  # sets of pairs
@@ -96,20 +96,20 @@ def make_terms(
     new_turn = new_group | _find_changes(turn)
     first = np.flatnonzero(new_turn)
     lengths = np.diff(first, append=len(size))
-    before = np.where(new_turn, 0, np.concatenate([[0], size[:-1]]))
+    transferred = np.where(new_turn, 0, np.concatenate([[0], size[:-1]]))
     concurrent = np.repeat(first + lengths, lengths) - np.arange(len(size))  # how many of the turn are still active
-    remaining = size - before
+    remaining = size - transferred
     has_term = new_turn | (remaining > 0)
     starts = np.cumsum(has_term) - 1  # index of each kept term
     label, labels = _collect_active(label, first, lengths)
     message = np.where(new_turn, np.repeat(size[first + lengths - 1], lengths), -1)
     if separate_rest:
-        before, message = np.zeros_like(size), remaining
+        transferred, message = np.zeros_like(size), remaining
     columns = (
         concurrent[has_term],
         channel[has_term],
         remaining[has_term],
-        before[has_term],
+        transferred[has_term],
         message[has_term],
         label[has_term],
     )
@@ -118,21 +118,19 @@ def make_terms(
 
 
 def join_across_stages(
-    parts: Iterable[Terms], chosen: Iterable[np.ndarray], times: Iterable[int], separate_rest: bool = False
+    stages: Iterable[Terms], longest: Iterable[np.ndarray], times: Iterable[int], separate_rest: bool
 ) -> Terms:
-    """Return A1 applied from stage to stage: the terms of each part's chosen groups, joined if channel and count are
-    equal.
+    """Return A1 applied from stage to stage: the terms of the longest groups, joined if channel and count are equal.
 
-    Each part occurs `times` times. Each channel is one group and one stage, so channels add up: successive
+    Each stage occurs `times` times. Each channel is one group and one stage, so channels add up: successive
     transmissions are not concurrent.
     """
     sizes: dict[tuple, int] = defaultdict(int)
-    for part, groups, occurs in zip(parts, chosen, times, strict=True):
-        ends = np.append(part.group[1:], len(part.bytes))
-        for row in (row for group in groups for row in range(part.group[group], ends[group])):
-            sizes[int(part.channel[row]), -int(part.count[row]), part.labels[part.label[row]]] += occurs * int(
-                part.bytes[row]
-            )
+    for stage, groups, occurs in zip(stages, longest, times, strict=True):
+        ends = np.append(stage.group[1:], len(stage.bytes))
+        for row in (row for group in groups for row in range(stage.group[group], ends[group])):
+            key = int(stage.channel[row]), -int(stage.count[row]), stage.labels[stage.label[row]]
+            sizes[key] += occurs * int(stage.bytes[row])
     labels = sorted({active for _, _, active in sizes})
     columns = [
         (-negative, channel, size, labels.index(active_pairs))
@@ -140,14 +138,14 @@ def join_across_stages(
     ]
     count, channel, size, label = np.array(columns, dtype=int).T
     first = np.flatnonzero(_find_changes(channel))
-    before, message = np.zeros_like(size), size
+    transferred, message = np.zeros_like(size), size
     if not separate_rest:
         lengths = np.diff(first, append=len(size))
-        before_each = np.cumsum(size) - size
-        before = before_each - np.repeat(before_each[first], lengths)
+        sum_before = np.cumsum(size) - size
+        transferred = sum_before - np.repeat(sum_before[first], lengths)
         message = np.full_like(size, -1)
         message[first] = np.add.reduceat(size, first)
-    return Terms(count, channel, size, before, message, label, labels, first, np.arange(len(first)))
+    return Terms(count, channel, size, transferred, message, label, labels, first, np.arange(len(first)))
 
 
 def _collect_active(
@@ -201,79 +199,76 @@ def _make_sort_key(terms: Terms, group: int) -> tuple:
     """Return the sort key of a group's terms, its bytes first."""
     end = terms.group[group + 1] if group + 1 < len(terms.group) else len(terms.bytes)
     rows = slice(terms.group[group], end)
-    columns = terms.bytes[rows], terms.count[rows], terms.channel[rows], terms.done[rows], terms.message[rows]
+    columns = terms.bytes[rows], terms.count[rows], terms.channel[rows], terms.transferred[rows], terms.message[rows]
     active = tuple(terms.labels[label] for label in terms.label[rows])
     return (terms.count[rows] * terms.bytes[rows]).sum(), *(tuple(column.tolist()) for column in columns), active
 
 
-TermFunction = Callable[[Terms], Array]  # a time for each term, on the last axis
-
-
 def join_stages(
-    steps: Sequence[Terms],
+    schedule: Schedule,
+    bytes: np.ndarray,
+    stages: Sequence[Terms],
     seconds: Sequence[Array],
     times: Sequence[int],
-    own_overheads: Sequence[Array] | None,
-    seconds_of: TermFunction,
-    overheads_of: TermFunction,
-    separate_rest: bool,
+    pairs: Pairs,
+    values: Values,
 ) -> Array:
     """Return the time of stages after A1.
 
     `seconds` are the times of each stage's terms, `times` how often it occurs. The longest groups (A3), which may
-    differ from draw to draw, are joined. `own_overheads` holds for every group of each stage the overheads that replace
-    those that A1 keeps.
+    differ from draw to draw, are joined. With `join: overheads`, the overheads of all messages replace those that A1
+    keeps.
     """
-    ends = np.cumsum([len(step_terms.stage) for step_terms in steps])[:-1]
-    counts = np.concatenate([find_longest_group(*stage) for stage in zip(steps, seconds, strict=True)], axis=-1)
-    choices, choice_of_draw = np.unique(counts, axis=0, return_inverse=True)
+    separate_rest = get_setting(values.settings, "rest") == "message"
+    keeps_overheads = get_setting(values.settings, "join") == "overheads"
+    overheads = sum_sender_overheads(schedule, bytes, pairs, values) if keeps_overheads else []
+    ends = np.cumsum([len(stage.stage) for stage in stages])[:-1]
+    longest = np.concatenate([find_longest_group(*stage) for stage in zip(stages, seconds, strict=True)], axis=-1)
+    choices, choice_of_draw = np.unique(longest, axis=0, return_inverse=True)
     cost = np.zeros(seconds[0].shape[:-1])
     for number, choice in enumerate(choices):
         groups = np.split(choice, ends)
-        joined = join_across_stages(steps, groups, times, separate_rest)
-        term_times = seconds_of(joined)
-        if own_overheads is not None:
-            term_times = term_times - overheads_of(joined)
-        seconds_of_choice = sum_terms(joined, term_times)
-        if own_overheads is not None:
-            paid = (
-                occurs * step[..., chosen].sum(axis=-1)
-                for step, chosen, occurs in zip(own_overheads, groups, times, strict=True)
-            )
-            seconds_of_choice = seconds_of_choice + sum(paid)
-        cost = np.where(choice_of_draw.ravel() == number, seconds_of_choice, cost)
+        joined = join_across_stages(stages, groups, times, separate_rest)
+        joined_seconds = compute_term_seconds(joined, pairs.pairs, values)
+        kept_overheads = 0.0
+        if keeps_overheads:
+            joined_seconds = joined_seconds - find_overheads(joined, pairs.pairs, values)
+            longest_groups = zip(overheads, groups, times, strict=True)
+            kept_overheads = sum(occurs * stage[..., chosen].sum(axis=-1) for stage, chosen, occurs in longest_groups)
+        cost = np.where(choice_of_draw.ravel() == number, sum_terms(joined, joined_seconds) + kept_overheads, cost)
     return cost
 
 
-def sum_own_overheads(schedule: Schedule, overhead: Array, by_node: bool) -> list[Array]:
+def sum_sender_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> list[Array]:
     """Return for each group of each sending step (position, channel, target) the largest sum of overheads of a sender.
 
     A sender's overheads follow one another, those of several senders are concurrent.
     """
-    steps = []
+    overhead = _compute_message_overheads(schedule, bytes, pairs, values)
+    by_node, steps = get_setting(values.settings, "shared") == "node", []
     for step in schedule.steps:
         if step.posted_sends.start == step.posted_sends.stop:
             continue
         channel, seconds = schedule.channel[step.posted_sends], overhead[..., step.posted_sends]
         position, _, first, joined = join_by_channel(step.src, channel, np.zeros(len(channel)))
         target = schedule.node[schedule.dst[step.posted_sends]][first] if by_node else np.zeros(len(first), dtype=int)
-        of_sender = np.zeros((*seconds.shape[:-1], len(first)))
-        np.add.at(of_sender, (..., joined), seconds)
+        sums = np.zeros((*seconds.shape[:-1], len(first)))  # of each sender and channel
+        np.add.at(sums, (..., joined), seconds)
         groups, group_of = np.unique(np.stack([position, channel[first], target]), axis=1, return_inverse=True)
-        of_group = np.zeros((*seconds.shape[:-1], groups.shape[1]))
-        np.maximum.at(of_group, (..., group_of.ravel()), of_sender)
-        steps.append(of_group)
+        largest = np.zeros((*seconds.shape[:-1], groups.shape[1]))
+        np.maximum.at(largest, (..., group_of.ravel()), sums)
+        steps.append(largest)
     return steps
 
 
-def list_stages(schedule: Schedule) -> list[list[int]]:
+def list_stages(schedule: Schedule, settings: Mapping[str, object]) -> list[list[int]]:
     """Return the indices of sending steps of each stage.
 
-    Without messages in flight across steps, each step is a stage. Else a stage ends when all its messages are waited
-    for.
+    Each step is a stage. With `shared: port` and messages in flight across steps, a stage ends when all its messages
+    are waited for.
     """
     sending = [number for number, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
-    if schedule.nonblocking is None:
+    if schedule.nonblocking is None or get_setting(settings, "shared") != "port":
         return [[number] for number in sending]
     waited = np.maximum(schedule.nonblocking.src_wait, schedule.nonblocking.dst_wait)
     stages: list[list[int]] = []
@@ -310,7 +305,7 @@ class ProcessorLoads:
     @classmethod
     def of(cls, schedule: Schedule, rows: np.ndarray, pairs: Pairs) -> "ProcessorLoads":
         """Return the loads of a stage's messages `rows`."""
-        kind, kinds = pairs.of[rows], len(pairs.pairs)
+        kind, kinds = pairs.pair[rows], len(pairs.pairs)
         between = np.array([not pair.within for pair in pairs.pairs])
         handled, loads = np.zeros((schedule.ranks, kinds), dtype=np.int64), []
         for rank in (schedule.src[rows], schedule.dst[rows]):
@@ -323,13 +318,17 @@ class ProcessorLoads:
         distinct = np.unique(np.concatenate(loads), axis=0)
         return cls(distinct[:, :kinds], distinct[:, kinds:] > 0)
 
-    def seconds(self, overhead: Array, further: Array) -> Array:
-        """Return the time of the busiest processor: that of an empty message of its slowest kind, and that of each
-        further one.
-
-        Both arguments have the shape (draws, kinds).
-        """
-        first = np.where(self.waits, overhead[..., None, :], 0.0).max(axis=-1)
+    def predict_busiest(self, values: Values, pairs: list[Pair]) -> Array:
+        """Return the time of the busiest processor: that of an empty message of its slowest kind, and p_c of each
+        further one."""
+        channels = [MEMORY if pair.within else NETWORK for pair in pairs]
+        empty = [_compute_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
+        first = np.where(self.waits, np.stack(empty, axis=-1)[..., None, :], 0.0).max(axis=-1)
+        further = [
+            find_value(select_pair_values(values, pair), f"p_{channel}", pair.type_or_pair)
+            for channel, pair in zip(channels, pairs, strict=True)
+        ]
+        further = np.concatenate([np.broadcast_to(column, (*values.draw_shape, 1)) for column in further], axis=-1)
         return (first + further @ self.further.T).max(axis=-1)
 
 
@@ -350,44 +349,33 @@ def get_setting(settings: Mapping[str, object], name: str) -> object:
     return settings.get(name, SETTINGS[name][0])
 
 
-def name_place(channel: int, pair: Pair) -> str | Pair:
-    """Return what a channel's values are named after: the node type within a node, else the pair."""
-    return pair.one if channel == MEMORY else pair
-
-
-def compute_term_seconds(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
+def compute_term_seconds(terms: Terms, pairs: list[Pair], values: Values) -> Array:
     """Return the time of each term; of several pairs the slowest counts. Equal terms are computed once."""
-    columns = [step_terms.count, step_terms.channel, step_terms.bytes, step_terms.done, step_terms.message]
-    kinds, kind_of = np.unique(np.stack([*columns, step_terms.label]), axis=1, return_inverse=True)
-    seconds = np.empty((*values.lead, kinds.shape[1]))
+    columns = [terms.count, terms.channel, terms.bytes, terms.transferred, terms.message]
+    kinds, kind_of = np.unique(np.stack([*columns, terms.label]), axis=1, return_inverse=True)
+    seconds = np.empty((*values.draw_shape, kinds.shape[1]))
     for number, (count, channel, size, transferred, message, label) in enumerate(kinds.T):
-        active = (pairs[pair] for pair in step_terms.labels[label])
+        active = (pairs[pair] for pair in terms.labels[label])
         by_pair = [_compute_pair_seconds(values, channel, pair, size, transferred, count, message) for pair in active]
         seconds[..., number] = np.max(by_pair, axis=0)
     return seconds[..., kind_of.ravel()]
 
 
-def find_overheads(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
+def find_overheads(terms: Terms, pairs: list[Pair], values: Values) -> Array:
     """Return the overhead in each term: 0 in a continuation."""
-    columns = zip(step_terms.channel, step_terms.message, step_terms.label, strict=True)
-    of_terms = [
-        np.max([_compute_overhead(values, channel, pairs[pair], size) for pair in step_terms.labels[label]], axis=0)
+    columns = zip(terms.channel, terms.message, terms.label, strict=True)
+    seconds = [
+        np.max([_compute_overhead(values, channel, pairs[pair], size) for pair in terms.labels[label]], axis=0)
         if size >= 0
-        else np.zeros(values.lead)
+        else np.zeros(values.draw_shape)
         for channel, size, label in columns
     ]
-    return np.stack(of_terms, axis=-1)
-
-
-def find_own_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> list[Array]:
-    """Return the overheads of `sum_own_overheads` under a set's values."""
-    by_node = get_setting(values.settings, "shared") == "node"
-    return sum_own_overheads(schedule, _compute_message_overheads(schedule, bytes, pairs, values), by_node)
+    return np.stack(seconds, axis=-1)
 
 
 def sum_sent_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
     """Return the overheads of all messages that each rank sends, in seconds."""
-    seconds = np.zeros((*values.lead, schedule.ranks))
+    seconds = np.zeros((*values.draw_shape, schedule.ranks))
     if len(schedule.src):
         np.add.at(seconds, (..., schedule.src), _compute_message_overheads(schedule, bytes, pairs, values))
     return seconds
@@ -395,25 +383,13 @@ def sum_sent_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, valu
 
 def _compute_message_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
     """Return the overhead of each message."""
-    columns, kind_of = np.unique(np.stack([schedule.channel, pairs.of, bytes]), axis=1, return_inverse=True)
+    columns, kind_of = np.unique(np.stack([schedule.channel, pairs.pair, bytes]), axis=1, return_inverse=True)
     seconds = [_compute_overhead(values, channel, pairs.pairs[pair], size) for channel, pair, size in columns.T]
     return np.stack(seconds, axis=-1)[..., kind_of.ravel()]
 
 
-def predict_busiest_processor(values: Values, pairs: list[Pair], busy: ProcessorLoads) -> Array:
-    """Return the time of a stage's busiest processor: that of an empty message, and p_c of each further one."""
-    channels = [MEMORY if pair.within else NETWORK for pair in pairs]
-    empty = [_compute_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
-    further = [
-        find_value(select_pair_values(values, pair), f"p_{channel}", name_place(channel, pair))
-        for channel, pair in zip(channels, pairs, strict=True)
-    ]
-    columns = [np.broadcast_to(column, (*values.lead, 1)) for column in further]
-    return busy.seconds(np.stack(empty, axis=-1), np.concatenate(columns, axis=-1))
-
-
 def _compute_overhead(values: Values, channel: int, pair: Pair, size: int) -> Array:
-    return _evaluate_cached(values, f"o_{channel}", name_place(channel, pair), size)
+    return _evaluate_cached(values, f"o_{channel}", pair.type_or_pair, size)
 
 
 def _compute_pair_seconds(
@@ -454,19 +430,12 @@ def _evaluate_cached(values: Values, name: str, type_or_pair: str | Pair, size: 
     """Return the value of a function at a size and concurrency, cached."""
     cache, cache_key = values.cache, (name, type_or_pair, int(size), count)
     if cache_key not in cache:
-        if len(cache) * values.lead[0] > MAX_CACHED:
+        if len(cache) * values.draw_shape[0] > MAX_CACHED:
             cache.clear()
         local = select_pair_values(values, type_or_pair)
         function = find_value_name(local.functions.__contains__, name, type_or_pair)
-        cache[cache_key] = np.broadcast_to(local.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
+        cache[cache_key] = np.broadcast_to(local.at(function, np.array([size]), count), (*values.draw_shape, 1))[..., 0]
     return cache[cache_key]
-
-
-def list_stage_steps(schedule: Schedule, settings: Mapping[str, object]) -> list[list[int]]:
-    """Return the steps of every stage."""
-    if get_setting(settings, "shared") == "port":
-        return list_stages(schedule)
-    return [[number] for number, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
 
 
 def list_message_rows(schedule: Schedule, stage: list[int]) -> np.ndarray:
@@ -482,7 +451,7 @@ def make_stage_terms(
     if shared == "port" and joins != "no":
         raise UserError(f"found join: {joins} with shared: port; wanted join: no, or shared: channel or node")
     stages = []
-    for stage in list_stage_steps(schedule, settings):
+    for stage in list_stages(schedule, settings):
         rows = list_message_rows(schedule, stage)
         size, turn, target = bytes[rows], 0, np.zeros(len(rows), dtype=int)
         if shared == "port":
@@ -496,6 +465,6 @@ def make_stage_terms(
             position = number_by_sender(schedule.src[rows])
         if shared == "node":
             target = schedule.node[schedule.dst[rows]]
-        columns = position, schedule.channel[rows], target, size, pairs.of[rows]
+        columns = position, schedule.channel[rows], target, size, pairs.pair[rows]
         stages.append(make_terms(*columns, separate_rest == "message", turn))
     return stages

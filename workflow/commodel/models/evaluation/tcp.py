@@ -28,7 +28,7 @@ class Port:
     gap_out: float  # time of a full packet at its sender's port
     gap_in: float  # time of a full packet at the switch's port to its receiver
     latency: float  # without these gaps
-    back: float  # latency of an acknowledgement
+    return_latency: float  # of an acknowledgement
     buffer: float  # packets that the port to a receiver holds
     timeout: float  # minimum retransmission timeout
 
@@ -68,21 +68,19 @@ def simulate(
     packets = np.maximum(np.broadcast_to(packets, len(schedule.src)), 1)
     eager = packets if eager is None else np.clip(eager, 1, packets)
     columns = (schedule.src, schedule.dst, schedule.step, schedule.dst_wait, packets, eager)
-    texts = [np.ascontiguousarray(column, dtype=np.int64).tobytes() for column in columns]
-    texts += [np.ascontiguousarray(np.broadcast_to(gap, len(packets)), dtype=float).tobytes() for gap in last]
-    return _simulate(schedule.ranks, tuple(texts), port, repeats, seed)
+    contents = [np.ascontiguousarray(column, dtype=np.int64).tobytes() for column in columns]
+    contents += [np.ascontiguousarray(np.broadcast_to(gap, len(packets)), dtype=float).tobytes() for gap in last]
+    return _simulate(schedule.ranks, tuple(contents), port, repeats, seed)
 
 
 @lru_cache(maxsize=256)
 def _simulate(ranks: int, columns: tuple[bytes, ...], port: Port, repeats: int, seed: int) -> Repeats:
     finish = np.zeros((repeats, ranks))
     timeouts, drops = np.zeros((2, repeats), dtype=np.int64)
-    numbers = (port.gap_out, port.gap_in, port.latency, port.back, port.buffer, port.timeout)
+    numbers = (port.gap_out, port.gap_in, port.latency, port.return_latency, port.buffer, port.timeout)
     rounds = max(ranks - 1, 1).bit_length()  # of the barrier before a repeat
-    noise = (
-        rounds * (port.latency + port.gap_in),
-        port.gap_out / 10,
-    )  # how far apart ranks start, and packets are late
+    # How far apart ranks start, and packets are late.
+    noise = rounds * (port.latency + port.gap_in), port.gap_out / 10
     pointers = [ctypes.cast(ctypes.c_char_p(column), ctypes.c_void_p) for column in columns]
     pointers += [array.ctypes.data for array in (finish, timeouts, drops)]
     native = _Native(ranks, len(columns[0]) // 8, repeats, WARMUP_REPEATS, seed, *numbers, *noise, *pointers)

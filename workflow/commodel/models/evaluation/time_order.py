@@ -3,9 +3,9 @@ for the C library `native/replay`, which simulates them event by event.
 
 All messages on a line at a time get equal shares of it, or shares in proportion to their `weights`. A message leaves
 when every one of its lines has served it, and no sooner than without sharing. Steps, posts and waits are those of
-`replay`. If a message causes traffic in the opposite direction, such as acknowledgements, this takes `back` of the
-message's share of the opposite line. On both lines, all messages get the same: the smaller of the shares that the two
-lines allow.
+`replay`. If a message causes traffic in the opposite direction, such as acknowledgements, this takes `opposite_share`
+of the message's share of the opposite line. On both lines, all messages get the same: the smaller of the shares that
+the two lines allow.
 
 Example: two messages of 3 s, the second 1 s later. They share the line from 2 s on. The first leaves at 6 s; the second
 then has the line to itself and leaves at 7 s.
@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike
 
 from commodel.models import Array
 from commodel.models.evaluation.native_library import (
+    NativeArrays,
     NativeRuns,
     check_finished,
     load_library,
@@ -116,15 +117,15 @@ class Program:
         """
         span, work = schedule.last_step + 1, schedule.work
         all_rows = np.arange(len(schedule.src))
-        rendezvous_rows, waited_rows = (
-            np.flatnonzero(rendezvous),
-            np.flatnonzero(rendezvous if waits is None else rendezvous & waits),
-        )
-        ends = [(schedule.src, schedule.step, all_rows), (schedule.dst, schedule.dst_step, rendezvous_rows)]
-        ends += [(schedule.dst, schedule.dst_wait, all_rows), (schedule.src, schedule.src_wait, waited_rows)]
-        keys = [rank[rows] * span + step[rows] for rank, step, rows in ends] + [work.rank * span + work.step]
+        rendezvous_rows = np.flatnonzero(rendezvous)
+        waited_rows = np.flatnonzero(rendezvous if waits is None else rendezvous & waits)
+        operations = [(schedule.src, schedule.step, all_rows), (schedule.dst, schedule.dst_step, rendezvous_rows)]
+        operations += [(schedule.dst, schedule.dst_wait, all_rows), (schedule.src, schedule.src_wait, waited_rows)]
+        keys = [rank[rows] * span + step[rows] for rank, step, rows in operations] + [work.rank * span + work.step]
         places, numbers = number_distinct(keys, schedule.ranks * span)
-        runs = [GroupedRows.of(rows, group, len(places)) for (*_, rows), group in zip(ends, numbers, strict=False)]
+        runs = [
+            GroupedRows.of(rows, group, len(places)) for (*_, rows), group in zip(operations, numbers, strict=False)
+        ]
         message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
         passing = find_sort_order(message)
         passed = GroupedRows.of(line, message, len(all_rows)) if bundles is None else bundles.passed
@@ -132,7 +133,7 @@ class Program:
         opposite = np.full(int(line.max(initial=-1)) + 1, -1) if opposite is None else opposite
         pair_numbers = all_rows[:0]
         if in_turn:
-            number = schedule.src * schedule.ranks + schedule.dst if pair is None else pair
+            number = _number_rank_pairs(schedule) if pair is None else pair
             pairs, (pair_numbers,) = number_distinct([number], int(number.max(initial=0)) + 1)
             in_turn = len(pairs) < len(all_rows)
         return cls(
@@ -155,7 +156,7 @@ class Traffic:
     unshared: Array  # time of a message with all lines to itself
     uses: Array  # time of each line for each of its messages
     work: Array
-    back: float = 0.0  # share of the opposite line that a message takes
+    opposite_share: float = 0.0  # share of the opposite line that a message takes
     weights: np.ndarray | None = None  # of each message: its part of a shared line relative to others; None: equal
 
 
@@ -167,17 +168,17 @@ MAX_NEIGHBOURS = 16  # pairs of bundles on a common line, per message; with more
 class Bundles:
     """Messages of equal size that pass the same lines."""
 
-    of: np.ndarray  # the bundle of each message; −1: the message passes no line
+    bundle: np.ndarray  # of each message; −1: the message passes no line
     lines: GroupedRows  # of each bundle
     passing: np.ndarray  # index of each of these among the uses of lines that were given
-    meets: GroupedRows  # of each bundle: other bundles on one of its lines, or on an opposite line
+    neighbours: GroupedRows  # of each bundle: other bundles on one of its lines, or on an opposite line
     opposite: np.ndarray  # of each line, or −1
 
     @property
     def passed(self) -> GroupedRows:
         """The bundle of each message."""
-        with_lines = np.flatnonzero(self.of >= 0)
-        return GroupedRows.of(self.of[with_lines], with_lines, len(self.of))
+        with_lines = np.flatnonzero(self.bundle >= 0)
+        return GroupedRows.of(self.bundle[with_lines], with_lines, len(self.bundle))
 
     @classmethod
     def of_queues(
@@ -194,20 +195,19 @@ class Bundles:
         sizes, passes_line = np.unique(schedule.bytes), first[1:] > first[:-1]
         size = np.searchsorted(sizes, schedule.bytes)
         key = 2 * (_number_rank_pairs(schedule) * len(sizes) + size) + passes_line
-        keys, (of,) = number_distinct([key], 2 * schedule.ranks**2 * len(sizes))
-        number = np.empty(len(keys), dtype=int)
-        number[of[::-1]] = all_rows[::-1]  # the first message of each
-        passes = keys % 2 > 0
-        names = np.where(passes, np.cumsum(passes) - 1, -1)
-        of, chosen = names[of], number[passes]
-        passing = np.concatenate([np.arange(first[own], first[own + 1]) for own in chosen])
+        keys, (kind,) = number_distinct([key], 2 * schedule.ranks**2 * len(sizes))
+        first_message = np.empty(len(keys), dtype=int)  # of each kind
+        first_message[kind[::-1]] = all_rows[::-1]
+        has_lines = keys % 2 > 0
+        bundle_of_kind, chosen = np.where(has_lines, np.cumsum(has_lines) - 1, -1), first_message[has_lines]
+        passing = np.concatenate([np.arange(first[message], first[message + 1]) for message in chosen])
         counts = first[chosen + 1] - first[chosen]
         bundle = np.repeat(np.arange(len(chosen)), counts)
-        meets = _find_neighbours(bundle, line[passing], opposite, MAX_NEIGHBOURS * len(all_rows))
-        if meets is None:
+        neighbours = _find_neighbours(bundle, line[passing], opposite, MAX_NEIGHBOURS * len(all_rows))
+        if neighbours is None:
             return None
         bounds = np.concatenate([[0], np.cumsum(counts)])
-        return cls(of, GroupedRows(line[passing], bounds), passing, meets, opposite)
+        return cls(bundle_of_kind[kind], GroupedRows(line[passing], bounds), passing, neighbours, opposite)
 
 
 def find_longest_queue(schedule: Schedule, rendezvous: np.ndarray) -> int:
@@ -309,7 +309,8 @@ class _Columns:
     """A program and its costs as C structures, and the arrays that these point to."""
 
     def __init__(self, program: Program, costs: Traffic) -> None:
-        self._arrays, schedule, bundles = [], program.schedule, program.bundles
+        self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
+        at = self._arrays.at
         runs = {name: getattr(program, name) for name in ("posted", "opened", "awaited", "finished", "passed")}
         seconds = {"wire": costs.wire, "alone": costs.unshared}
         seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
@@ -319,7 +320,7 @@ class _Columns:
             seconds["seconds"] = costs.uses[program.passing]
         else:
             seconds["seconds"], seconds["bundles"] = np.ones(len(program.passed.rows)), costs.uses[bundles.passing]
-            runs |= {"bundles": bundles.lines, "meets": bundles.meets}
+            runs |= {"bundles": bundles.lines, "meets": bundles.neighbours}
         if costs.weights is not None:
             seconds["weights"] = costs.weights
         self.program = _NativeProgram(
@@ -327,19 +328,15 @@ class _Columns:
             messages=len(schedule.src),
             lines=program.lines,
             in_turn=program.in_turn,
-            places=self._at(program.places),
-            src=self._at(schedule.src),
-            dst=self._at(schedule.dst),
-            pair=self._at(program.pair) if program.in_turn else None,
-            asks=self._at(program.rendezvous, np.uint8),
-            opposite=self._at(program.opposite),
+            places=at(program.places),
+            src=at(schedule.src),
+            dst=at(schedule.dst),
+            pair=at(program.pair) if program.in_turn else None,
+            asks=at(program.rendezvous, np.uint8),
+            opposite=at(program.opposite),
             bundled=0 if bundles is None else len(bundles.opposite),
-            **{name: NativeRuns(self._at(own.rows), self._at(own.first)) for name, own in runs.items()},
+            **{name: self._arrays.runs(grouped.rows, grouped.first) for name, grouped in runs.items()},
         )
         self.costs = _NativeCosts(
-            back=costs.back, **{name: self._at(column, np.float64) for name, column in seconds.items()}
+            back=costs.opposite_share, **{name: at(column, np.float64) for name, column in seconds.items()}
         )
-
-    def _at(self, column: np.ndarray, type: type = np.int64) -> int:
-        self._arrays.append(np.ascontiguousarray(column, dtype=type))
-        return self._arrays[-1].ctypes.data  # an address: a typed pointer takes longer than a short schedule

@@ -120,14 +120,14 @@ class Samples:
 
     def __init__(self, name: str, values: Mapping[str, Array]) -> None:
         samples = [parsed.sample for parsed in map(parse_key, values) if parsed.function == name and parsed.sample]
-        places = sorted({at for at, _ in samples})
+        positions = sorted({at for at, _ in samples})
         self.levels = sorted({level for _, level in samples if level is not None})
-        if not places:
+        if not positions:
             raise UserError(f"found no sample of {name}, wanted {name}.SIZE")
-        self.places = np.array(places, dtype=float)
+        self.positions = np.array(positions, dtype=float)
         try:
-            self.columns = [
-                np.concatenate([values[make_sample_key(name, at, level)] for at in places], axis=-1)  # (draws, places)
+            self.columns = [  # (draws, positions) each
+                np.concatenate([values[make_sample_key(name, at, level)] for at in positions], axis=-1)
                 for level in self.levels or [None]
             ]
         except KeyError as missing:
@@ -136,21 +136,21 @@ class Samples:
     def at(self, x: Array, level: ArrayLike | None = None) -> Array:
         """Return the function at `x`, for a surface at a level of concurrency."""
         if not self.levels:
-            return self._between(self.columns[0], x) * (1 if level is None else level)
+            return self._interpolate(self.columns[0], x) * (1 if level is None else level)
         level = np.broadcast_to(1 if level is None else level, x.shape)
         total = 0.0
         for column, only in zip(self.columns, np.eye(len(self.levels)), strict=True):
             share = np.interp(level, self.levels, only)  # 1 at the level of this column, 0 at the others
             if share.any():
-                total = total + share * self._between(column, x)
+                total = total + share * self._interpolate(column, x)
         return total * np.maximum(level / self.levels[-1], 1.0)
 
-    def _between(self, column: Array, x: Array) -> Array:
-        places = self.places
-        if len(places) == 1:
+    def _interpolate(self, column: Array, x: Array) -> Array:
+        positions = self.positions
+        if len(positions) == 1:
             return column + 0.0 * x
-        below = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
-        share = np.maximum((x - places[below]) / (places[below + 1] - places[below]), 0.0)
+        below = np.clip(np.searchsorted(positions, x, side="right") - 1, 0, len(positions) - 2)
+        share = np.maximum((x - positions[below]) / (positions[below + 1] - positions[below]), 0.0)
         low, high = _take_samples(column, below), _take_samples(column, below + 1)
         rise = np.where(share > 1, np.maximum(high - low, 0.0), high - low)
         return np.where(share > 1, high + (share - 1) * rise, low + share * rise)
@@ -191,6 +191,10 @@ class Values:
     numbers: Mapping[str, Array]
     forms: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
+    # Results that a model computes from these values and needs for every schedule.
+    cache: dict = field(default_factory=dict, init=False)
+    _samples: dict[str, Samples] = field(default_factory=dict, init=False)
+    _of_classes: "dict[str, Values]" = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, parameters: ParameterSet, draws: int | None = 0) -> "Values":
@@ -215,15 +219,6 @@ class Values:
         """The names of all functions, with their node types."""
         return frozenset(parse_key(name).function for name in self.numbers)
 
-    @cached_property
-    def _samples(self) -> dict[str, Samples]:
-        return {}
-
-    @cached_property
-    def cache(self) -> dict:
-        """Results that a model computes from these values and needs for every schedule."""
-        return {}
-
     def at(self, function: str, x: ArrayLike, level: ArrayLike | None = None) -> Array:
         """Return a function's value at `x`.
 
@@ -241,7 +236,7 @@ class Values:
             of_one_size = self.at_or_last(function, x[..., :1])
             return np.broadcast_to(of_one_size, (*of_one_size.shape[:-1], x.shape[-1]))
         is_table = self.forms.get(function) == TABLE
-        return self.at(function, np.minimum(x, self._table(function).places[-1]) if is_table else x)
+        return self.at(function, np.minimum(x, self._table(function).positions[-1]) if is_table else x)
 
     def _table(self, function: str) -> Samples:
         if function not in self._samples:
@@ -263,17 +258,13 @@ class Values:
         if name not in self.classes:
             return self
         if name not in self._of_classes:
-            own = {short: text for text in self.numbers if (short := remove_class(text, name))}
-            functions = {parse_key(short).function for short, text in own.items() if parse_key(text).part != name}
+            in_class = {short: text for text in self.numbers if (short := remove_class(text, name))}
+            functions = {parse_key(short).function for short, text in in_class.items() if parse_key(text).part != name}
             shared = {text: rows for text, rows in self.numbers.items() if parse_key(text).function not in functions}
-            numbers = shared | {short: self.numbers[text] for short, text in own.items()}
+            numbers = shared | {short: self.numbers[text] for short, text in in_class.items()}
             forms = {short: form for text, form in self.forms.items() if (short := remove_class(text, name))}
             self._of_classes[name] = replace(self, numbers=numbers, forms={**self.forms, **forms})
         return self._of_classes[name]
-
-    @cached_property
-    def _of_classes(self) -> "dict[str, Values]":
-        return {}
 
     def select_draws(self, start: int, stop: int) -> "Values":
         """Return the values of some draws. A value that all draws share, such as a default, stays."""
@@ -281,14 +272,14 @@ class Values:
         return replace(self, numbers=selected)
 
     @cached_property
-    def lead(self) -> tuple[int, ...]:
+    def draw_shape(self) -> tuple[int, ...]:
         """The shape of the draws."""
         return np.broadcast_shapes((1,), *(np.shape(draws)[:-1] for draws in self.numbers.values()))
 
 
 class Pairs:
-    """The node types of every message's ranks, and its distance class: the pairs that occur, and `of`, the index of
-    each row."""
+    """The node types of every message's ranks, and its distance class: the pairs that occur, and `pair`, the index of
+    each row's pair."""
 
     def __init__(
         self, schedule: Schedule, types: Mapping[str, int] | None = None, values: Values | None = None
@@ -303,16 +294,18 @@ class Pairs:
         codes = np.ravel_multi_index(
             np.broadcast_arrays(self.sender, receiver_or_same, distance), (count, count + 1, len(names))
         )
-        used, self.of = np.unique(codes, return_inverse=True)
+        used, self.pair = np.unique(codes, return_inverse=True)
         receivers = [*self.types, SAME_NODE]
         self.pairs = [
-            Pair(self.types[one], receivers[two], names[far])
-            for one, two, far in zip(*np.unravel_index(used, (count, count + 1, len(names))), strict=True)
+            Pair(self.types[sender], receivers[receiver], names[distance_class])
+            for sender, receiver, distance_class in zip(
+                *np.unravel_index(used, (count, count + 1, len(names))), strict=True
+            )
         ]
 
     def of_pair(self, values: Values, name: str) -> Array:
         """Return the value of each row's pair: (draws, rows)."""
-        return _arrange_by_row(values, name, self.pairs, self.of)
+        return _arrange_by_row(values, name, self.pairs, self.pair)
 
     def of_sender(self, values: Values, name: str) -> Array:
         """Return the value of each row's sender: (draws, rows)."""
@@ -340,17 +333,18 @@ def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
     return rank_type
 
 
-def of_channel(schedule: Schedule, values: Values, name: str) -> Array:
+def select_by_channel(schedule: Schedule, values: Values, name: str) -> Array:
     """Return the value of each row's channel: `L.within` a node or `L.between` nodes."""
-    channels, of = np.unique(schedule.channel, return_inverse=True)
-    return _arrange_by_row(values, name, ["within" if channel == MEMORY else "between" for channel in channels], of)
+    channels, channel_of = np.unique(schedule.channel, return_inverse=True)
+    names = ["within" if channel == MEMORY else "between" for channel in channels]
+    return _arrange_by_row(values, name, names, channel_of)
 
 
-def _arrange_by_row(values: Values, name: str, types_or_pairs: Sequence[str | Pair], of: np.ndarray) -> Array:
+def _arrange_by_row(values: Values, name: str, types_or_pairs: Sequence[str | Pair], index: np.ndarray) -> Array:
     if not types_or_pairs:
-        return np.zeros((*values.lead, len(of)))
+        return np.zeros((*values.draw_shape, len(index)))
     columns = [find_value(values, name, type_or_pair) for type_or_pair in types_or_pairs]
-    return np.concatenate([np.broadcast_to(column, (*values.lead, 1)) for column in columns], axis=-1)[..., of]
+    return np.concatenate([np.broadcast_to(column, (*values.draw_shape, 1)) for column in columns], axis=-1)[..., index]
 
 
 def select_pair_values(values: Values, type_or_pair: str | Pair) -> Values:
@@ -384,16 +378,16 @@ class Classes:
     @classmethod
     def of(cls, schedule: Schedule, levels: Hierarchy) -> "Classes":
         distances = levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])
-        every = {distance: np.flatnonzero(distances == distance) for distance in range(len(levels.names))}
-        return cls(distances, {distance: rows for distance, rows in every.items() if len(rows)}, levels)
+        occurring = np.unique(distances).tolist()
+        return cls(distances, {distance: np.flatnonzero(distances == distance) for distance in occurring}, levels)
 
     def column(self, name: str, bytes: np.ndarray, values: Values) -> Array:
         """Return a function of every message's class: (draws, rows), or (sizes, draws, rows).
 
         A class without a function of its own takes the plain one.
         """
-        lead = np.broadcast_shapes((*values.lead, 1), (*bytes.shape[:-1], 1)) if bytes.ndim > 1 else (*values.lead, 1)
-        column = np.zeros((*lead[:-1], len(self.distance)))
+        leading_shape = np.broadcast_shapes(values.draw_shape, bytes.shape[:-1])
+        column = np.zeros((*leading_shape, len(self.distance)))
         for distance, rows in self.rows.items():
             function = make_key(name, self.levels.names[distance])
             if function not in values.functions:
@@ -402,8 +396,3 @@ class Classes:
                 raise UserError(f"not probed: ranks in {self.levels.crossed(distance)}")
             column[..., rows] = values.at_or_last(function, bytes[..., rows])
         return column
-
-
-def evaluate_by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy) -> Array:
-    """Return a function of each message's distance class, at the sizes of a schedule: see `Classes.column`."""
-    return Classes.of(schedule, levels).column(name, schedule.bytes, values)

@@ -38,7 +38,7 @@ class Parameter:
     """One parameter: a number, or a function of its argument.
 
     The values of a function are coefficients `o.a`, `o.b` or samples `o.64`. If the parameter depends on node types
-    (`of`), these follow its name: `L.fat.thin`.
+    (`per`), these follow its name: `L.fat.thin`.
     """
 
     name: str
@@ -47,17 +47,16 @@ class Parameter:
     argument: str = ""  # m: bytes of a message; any other letter: a count
     default: float | None = None  # None: required
     form: str = ""  # default form of a function
-    of: str = ""  # one of PLACES_OF_ARGUMENT
+    per: str = ""  # what it depends on: one of PLACES_OF_ARGUMENT
     optional: bool = False  # may be missing; a prediction that needs it raises an error
-    recalibrated: bool = (
-        True  # whether a slower network changes it; False: local work, sizes, times fixed by a protocol
-    )
+    # Whether a slower network changes it; False: local work, sizes, times fixed by a protocol.
+    recalibrated: bool = True
     random: bool = False  # its draws are seeds of simulations, not estimates
 
     @property
     def symbol(self) -> str:
         """The parameter as in an equation: o_s(m), L[pair], o."""
-        return self.name + (f"[{self.of}]" if self.of else "") + (f"({self.argument})" if self.argument else "")
+        return self.name + (f"[{self.per}]" if self.per else "") + (f"({self.argument})" if self.argument else "")
 
     @property
     def about(self) -> str:
@@ -109,12 +108,12 @@ class Family:
     @cached_property
     def by_type(self) -> bool:
         """Whether values depend on node types."""
-        return any(parameter.of in ("type", "pair") for parameter in self.parameters)
+        return any(parameter.per in ("type", "pair") for parameter in self.parameters)
 
     @property
     def has_classes(self) -> bool:
         """Whether the model has values by distance class of its own, instead of one fit for each class."""
-        return any(parameter.of == "class" for parameter in self.parameters)
+        return any(parameter.per == "class" for parameter in self.parameters)
 
     @cached_property
     def by_name(self) -> dict[str, Parameter]:
@@ -125,7 +124,7 @@ class Family:
         parameter, plain = self.by_name.get(parse_key(name).parameter), name
         if self.by_class and parse_key(name).part in classes:
             plain = remove_class(name, parse_key(name).part)
-        return parameter is not None and bool(parameter.argument or parameter.of or plain == parameter.name)
+        return parameter is not None and bool(parameter.argument or parameter.per or plain == parameter.name)
 
     def full_name(self, name: str, classes: Collection[str] = ()) -> str:
         """Return the full name of a function that is given as one number: `alpha` is `alpha.a`, `o.fat` is
@@ -136,7 +135,7 @@ class Family:
         places = name.split(".")[1:]
         if self.by_class and parsed.part in classes:
             places.pop()
-        return make_key(name, "a") if len(places) in (0, PLACES_OF_ARGUMENT[parameter.of]) else name
+        return make_key(name, "a") if len(places) in (0, PLACES_OF_ARGUMENT[parameter.per]) else name
 
 
 def find_family(name: str) -> Family:
@@ -234,12 +233,8 @@ def infer_forms(entry: Family, names: Iterable[str]) -> dict[str, str]:
         parameter = entry.by_name.get(parsed.parameter)
         if parameter and parameter.argument and not parameter.form:
             parts.setdefault(parsed.function, set()).add("sample" if parsed.sample else parsed.part)
-    signs = {
-        "sample": TABLE,
-        "x1": PIECEWISE,
-        "c": "quadratic",
-        "b": "linear",
-    }  # the part that identifies a form, in this order
+    # The part that identifies a form, in this order.
+    signs = {"sample": TABLE, "x1": PIECEWISE, "c": "quadratic", "b": "linear"}
     chosen = {
         function: next((signs[sign] for sign in signs if sign in parts_of_function), "")
         for function, parts_of_function in parts.items()

@@ -10,17 +10,14 @@ word. l depends on the number of ranks, and is the time at h = 0.
 import numpy as np
 
 from commodel.models.evaluation.repeated_rounds import condense_rounds
-from commodel.models.evaluation.replay import count_most_rows, sum_longest_work
+from commodel.models.evaluation.replay import count_most_messages, sum_longest_work
 from commodel.models.evaluation.values import evaluate, format_form
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import choose_form, fit_least_squares, fit_line, fit_mean, make_curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
 
-SHAPES = {
-    "constant": None,
-    "logarithmic": np.log,
-    "linear": np.asarray,
-}  # of l, as a line over a transformed number of ranks
+# Of l, as a line over a transformed number of ranks.
+SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}
 
 
 def fit(observed: Observed) -> Fitted:
@@ -62,7 +59,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     wait = values.at("l", np.array([float(schedule.ranks)]))
     schedule, times = condense_rounds(schedule)
     ends = [bool(len(step.dst) or step.work.stop > step.work.start) for step in schedule.steps]
-    h = times @ [max(count_most_rows(step.senders), count_most_rows(step.receives)) for step in schedule.steps]
+    h = times @ [max(count_most_messages(step.senders), count_most_messages(step.receives)) for step in schedule.steps]
     w = sum_longest_work(schedule, schedule.work_seconds(values["gamma"]), times)
     total = h * values["g"] + (times @ ends) * wait + w[..., None]
     return np.broadcast_to(total, (*total.shape[:-1], schedule.ranks))

@@ -42,7 +42,6 @@ from commodel.models.fitting.packets import (
 )
 from commodel.models.fitting.regression import fit_piecewise, make_curve, make_line_curve
 from commodel.models.fitting.round_trips import collect_round_trips
-from commodel.models.keys import make_key
 from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import KINDS
@@ -65,7 +64,7 @@ def fit(observed: Observed) -> Fitted:
     trips = collect_round_trips(observed)
     short = trips.size <= PACKET_BYTES
     values, forms, curves = {}, {}, []
-    missing_reasons = {"T_s": "not observable: the paper does not define it"}
+    missing = {"T_s": "not observable: the paper does not define it"}
 
     def line(name: str, size: Array, seconds: Array, title: str, scale: Array | None = None) -> None:
         """Fit a line over sizes. `scale`: the scale of a case's error, if it is not the value itself."""
@@ -75,11 +74,7 @@ def fit(observed: Observed) -> Fitted:
         forms[name], pieces = fit_piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, max_pieces=2)
         values.update(pieces)
         if forms[name] == "linear":
-            curves.append(
-                make_line_curve(
-                    title, size, seconds, pieces[make_key(name, "a")], pieces[make_key(name, "b")], "a + b·m"
-                )
-            )
+            curves.append(make_line_curve(title, size, seconds, *pieces.values(), "a + b·m"))
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", *fit_gap(observed, "deal", "n", "gap between sends"))
@@ -98,9 +93,9 @@ def fit(observed: Observed) -> Fitted:
         if not values[name][0]
     }
     if "capacity" not in values:
-        missing_reasons["capacity"] = "not observable: no pair slowed another down"
+        missing["capacity"] = "not observable: no pair slowed another down"
     if reason:
-        missing_reasons["B_L"] = reason
+        missing["B_L"] = reason
     else:
         values["B_L"] = buffer
         values["chance"] = np.append(MEDIAN_CHANCE, _spread_chances(len(buffer) - 1, observed.seed))
@@ -110,20 +105,19 @@ def fit(observed: Observed) -> Fitted:
         if copies.seconds[0].max() > 0:
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
         else:
-            missing_reasons[name] = "not observable: a copy takes no time on this platform"
+            missing[name] = "not observable: a copy takes no time on this platform"
     values["gamma"] = fit_local_work(observed)
     values["packet"] = np.full(len(values["U_r"]), PACKET_BYTES)
     values["timeout"] = np.full(len(values["U_r"]), RTO_SECONDS) if timeouts is None else timeouts
-    source = (
-        "the value of Linux, not measured" if timeouts is None else "from streams to one rank that were sometimes late"
-    )
-    notes = {"packet": "the value of Ethernet, not measured", "timeout": source}
+    late = "from streams to one rank that were sometimes late"
+    notes = {"timeout": "the value of Linux, not measured" if timeouts is None else late}
+    notes |= {"packet": "the value of Ethernet, not measured"}
     notes |= {name: note for name, note in (("B_L", buffer_note), ("g_r", loss_note)) if note}
     notes |= {"g_s": "measured with one receiver, which may limit it"} if observed.cases("deal")["n"].max() == 1 else {}
     sizes = (trips.size[0], trips.size[-1])
     settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
     settings |= {} if reason else {"recovery": "tcp"}
-    return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing_reasons)
+    return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing)
 
 
 def _fit_latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curve]:
@@ -151,16 +145,16 @@ def predict(schedule: Schedule, values: Values) -> Array:
             return replay(schedule, lambda part: _compute_costs(part, values), lambda part: _compute_work(part, values))
         schedule = schedule.whole  # the contents of a buffer depend on all messages
     costs, work = _compute_costs(schedule, values), _compute_work(schedule, values)
-    dropped = _find_dropped(schedule, values, costs, work)
-    if dropped is None:
+    overflow = _find_overflow(schedule, values, costs, work)
+    if overflow is None:
         return finish_times(schedule, costs, work)
-    rows, lost = dropped
-    wire = np.array(np.broadcast_to(costs.wire, (*lost.retransmitted.shape[:-1], len(schedule.src))))
-    wire[..., rows] += np.where(lost.retransmitted, values["timeout"], 0)
+    rows, losses = overflow
+    wire = np.array(np.broadcast_to(costs.wire, (*losses.retransmitted.shape[:-1], len(schedule.src))))
+    wire[..., rows] += np.where(losses.retransmitted, values["timeout"], 0)
     finish = finish_times(schedule, replace(costs, wire=wire), work)
     if not _recovers_as_tcp(values):
         return finish
-    return _finish_over_tcp(schedule, values, finish, finish_times(schedule, costs, work), lost)
+    return _predict_over_tcp(schedule, values, finish, finish_times(schedule, costs, work), losses)
 
 
 def _recovers_as_tcp(values: Values) -> bool:
@@ -168,17 +162,17 @@ def _recovers_as_tcp(values: Values) -> bool:
     return values.settings.get("recovery", RECOVERY_SETTING["recovery"][0]) == "tcp"
 
 
-def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless: Array, lost: Overflow) -> Array:
+def _predict_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless: Array, losses: Overflow) -> Array:
     """Return the finish times of all ranks at each size and draw, simulated at the sizes that lose packets.
 
     Sizes with too many packets keep the times in `finish`. `lossless` has the times without losses. For draws beyond
     the limit of simulations, the time without losses is multiplied by the factor of another draw.
     """
-    sizes, draws = schedule.bytes.shape[:-2], values.lead[0]
+    sizes, draws = schedule.bytes.shape[:-2], values.draw_shape[0]
     finish, lossless = (
         np.array(np.broadcast_to(times, (*sizes, draws, schedule.ranks))) for times in (finish, lossless)
     )
-    loses = np.broadcast_to(lost.retransmitted.any(axis=-1), (*sizes, draws)).any(axis=-1)
+    loses = np.broadcast_to(losses.retransmitted.any(axis=-1), (*sizes, draws)).any(axis=-1)
     chances = np.broadcast_to(values["chance"], (draws, 1))[:, 0].tolist()
     for index in np.argwhere(loses):
         size = tuple(index)
@@ -194,10 +188,8 @@ def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless
             elif chance != MEDIAN_CHANCE and len(simulated) < runs:
                 finish[(*size, draw)] = network.run(draw, 1, SEED_RANGE + int(chance * SEED_RANGE)).finish[0]
             else:
-                simulated_draw = simulated[draw % len(simulated)]
-                ratio = schedule.cost(finish[(*size, simulated_draw)]) / schedule.cost(
-                    lossless[(*size, simulated_draw)]
-                )
+                other = (*size, simulated[draw % len(simulated)])
+                ratio = schedule.cost(finish[other]) / schedule.cost(lossless[other])
                 finish[(*size, draw)] = lossless[(*size, draw)] * ratio
                 continue
             simulated.append(draw)
@@ -234,10 +226,7 @@ class Network:
     def of(cls, schedule: Schedule, values: Values) -> "Network":
         packet, empty_message = values["packet"], np.zeros((1, 1))
         packet_bytes, limit, size = float(packet[0, 0]), float(values["eager"][0, 0]), np.maximum(schedule.bytes, 0)
-        eager_bytes, granted_bytes = (
-            np.where(size < limit, size, limit),
-            np.where(size < limit, 0, size - limit + HEADER_BYTES),
-        )
+        eager_bytes, granted_bytes = np.minimum(size, limit), np.where(size < limit, 0, size - limit + HEADER_BYTES)
         eager, granted = np.maximum(np.ceil(eager_bytes / packet_bytes), 1), np.ceil(granted_bytes / packet_bytes)
         last = np.where(
             granted > 0, granted_bytes - (granted - 1) * packet_bytes, eager_bytes - (eager - 1) * packet_bytes
@@ -286,13 +275,9 @@ def _compute_costs(schedule: Schedule, values: Values) -> Costs:
     """Return the costs of all messages, without losses."""
     packet, (last_packet, full_packets) = values["packet"], _count_packets(schedule, values)
 
-    def evaluate_last_and_full(name: str) -> tuple[Array, Array]:
-        return values.at(name, last_packet), values.at(name, packet)
-
-    (O_s, O_s_full), (g_s, g_s_full), (g_r, g_r_full), (O_r, O_r_full) = map(
-        evaluate_last_and_full, ("O_s", "g_s", "g_r", "O_r")
-    )
-    U_r = values["U_r"]
+    names, U_r = ("O_s", "g_s", "g_r", "O_r"), values["U_r"]
+    O_s, g_s, g_r, O_r = (values.at(name, last_packet) for name in names)
+    O_s_full, g_s_full, g_r_full, O_r_full = (values.at(name, packet) for name in names)
     busy = full_packets * g_s_full + g_s
     ranks = count_ranks_in_flight(schedule, compute_latency(values, last_packet, 2, g_s), busy)
     receive_full = O_r_full + U_r
@@ -316,7 +301,7 @@ def _count_packets(schedule: Schedule, values: Values) -> tuple[Array, Array]:
     return size - full * values["packet"], full
 
 
-def _find_dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> tuple[np.ndarray, Overflow] | None:
+def _find_overflow(schedule: Schedule, values: Values, costs: Costs, work: Array) -> tuple[np.ndarray, Overflow] | None:
     """Return the rows of messages that may lose packets, and their losses; None if there are none or the buffer is
     unknown."""
     if "B_L" not in values or not len(schedule.src):
@@ -355,10 +340,10 @@ def compute_delivered_share(schedule: Schedule, values: Values) -> Array | None:
         return None
     schedule = schedule.whole
     sizes = schedule.bytes.shape[:-2]
-    dropped = _find_dropped(schedule, values, _compute_costs(schedule, values), _compute_work(schedule, values))
-    if dropped is None:
+    overflow = _find_overflow(schedule, values, _compute_costs(schedule, values), _compute_work(schedule, values))
+    if overflow is None:
         return np.ones(sizes)
-    share = dropped[1].delivered
+    share = overflow[1].delivered
     return np.broadcast_to(share, (*sizes, share.shape[-1]))[..., 0]
 
 

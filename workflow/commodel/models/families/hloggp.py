@@ -8,7 +8,7 @@ the square of their number. L is half a round trip minus both overheads.
 
 from collections.abc import Mapping
 
-from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.evaluation.values import Pairs
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.families.loggp import compute_costs
@@ -61,15 +61,10 @@ def pair_network(pair: Pair, trips: RoundTrips, overhead: Overheads) -> tuple[Ne
     return in_network, make_curve(title, trips.size, trips.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
 
 
-def predict(schedule: Schedule, values: Values) -> Array:
-    types = values.settings.get("types")
-
-    def of_part(part: Schedule, values: Values) -> Costs:
-        pairs = Pairs(part, types)
-        overhead = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
-        return compute_costs(part, **overhead, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
-
-    return replay_by_class(schedule, values, of_part, types)
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    pairs = Pairs(schedule, values.settings.get("types"))
+    overhead = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
+    return compute_costs(schedule, **overhead, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
 
 
 FAMILY = Family(
@@ -78,16 +73,16 @@ FAMILY = Family(
     citation="J. L. Bosque, L. Pastor, A parallel computational model for heterogeneous clusters, IEEE TPDS 17, 2006",
     equation="T_ij(m) = o_s,i + L_ij + (m−1)·G_ij + o_r,j; next message g_ij + (m−1)·G_ij later",
     parameters=(
-        Parameter("L", "s", "latency of the network between two nodes, without overheads", of="pair"),
-        Parameter("o_s", "s", "time the sender's processor is busy with a message", of="type"),
-        Parameter("o_r", "s", "time the receiver's processor is busy with a message", of="type"),
-        Parameter("g", "s", "least time between the starts of two messages of one port", of="pair"),
-        Parameter("G", "s/B", "further time per byte", of="pair"),
+        Parameter("L", "s", "latency of the network between two nodes, without overheads", per="pair"),
+        Parameter("o_s", "s", "time the sender's processor is busy with a message", per="type"),
+        Parameter("o_r", "s", "time the receiver's processor is busy with a message", per="type"),
+        Parameter("g", "s", "least time between the starts of two messages of one port", per="pair"),
+        Parameter("G", "s/B", "further time per byte", per="pair"),
         GAMMA,
     ),
     probes=("prtt", "pairprtt", "work"),
     fit=fit,
-    predict=predict,
+    predict=predict_by_replay(find_costs, by_type=True),
     independent=True,
     by_class=BETWEEN,
     initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},

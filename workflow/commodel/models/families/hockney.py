@@ -13,14 +13,15 @@ prediction has the validity `overlap not modelled` if waiting ports take 10 % of
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from commodel.models.evaluation.replay import Costs, replay_by_class
-from commodel.models.evaluation.values import evaluate
+from commodel.models.evaluation.replay import Costs, predict_by_replay
+from commodel.models.evaluation.values import PIECEWISE, evaluate
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
-from commodel.models.fitting.regression import fit_piecewise, make_curve
-from commodel.models.keys import make_key, parse_key
+from commodel.models.fitting.regression import CHANGE_NOTE, fit_piecewise, make_curve
+from commodel.models.keys import parse_key
 from commodel.models.probes import EVERYWHERE
 
 MIN_REPORTED_WAITING = 0.1  # share of a predicted time in which ports wait, from which it is reported
@@ -34,14 +35,12 @@ def fit(observed: Observed) -> Fitted:
     values, notes = {}, {}
     edges = [parse_key(name).part[1:] for name in line if parse_key(name).part.startswith("x")]
     for number in ("", *edges):
-        values[make_key("alpha", f"a{number}")] = line[make_key("T", f"a{number}")]
-        values[make_key("beta", f"a{number}")] = line[make_key("T", f"b{number}")]
+        values |= {f"alpha.a{number}": line[f"T.a{number}"], f"beta.a{number}": line[f"T.b{number}"]}
         if number:
-            edge = make_key("alpha", f"x{number}")
-            values[edge] = values[make_key("beta", f"x{number}")] = line[make_key("T", f"x{number}")]
-            notes[edge] = "found in the data; the change lies between this size and the next one probed"
+            values[f"alpha.x{number}"] = values[f"beta.x{number}"] = line[f"T.x{number}"]
+            notes[f"alpha.x{number}"] = CHANGE_NOTE
     pieces = 1 + len(edges)
-    forms = dict.fromkeys(("alpha", "beta"), "piecewise" if pieces > 1 else "constant")
+    forms = dict.fromkeys(("alpha", "beta"), PIECEWISE if pieces > 1 else "constant")
 
     def estimated(form: str, line: Mapping[str, Array]) -> Array:
         return evaluate(form, "T", {name: draws[0] for name, draws in line.items()}, size)
@@ -55,15 +54,15 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, curves=(evidence,))
 
 
-def predict(schedule: Schedule, values: Values, port_held: bool = True) -> Array:
-    """Return the finish times of all ranks. `port_held`: a port is busy for α too, not only for the bytes."""
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    message = values.at("alpha", schedule.bytes) + values.at("beta", schedule.bytes) * schedule.bytes
+    return Costs(wire=message, gap_out=message, gap_in=message)
 
-    def costs(part: Schedule, values: Values) -> Costs:
-        bytes = values.at("beta", part.bytes) * part.bytes
-        message = values.at("alpha", part.bytes) + bytes
-        return Costs(wire=message, gap_out=message if port_held else bytes, gap_in=message if port_held else bytes)
 
-    return replay_by_class(schedule, values, costs)
+def find_costs_with_free_ports(schedule: Schedule, values: Values) -> Costs:
+    """Return the costs if a port is busy for the bytes only, not for α."""
+    bytes = values.at("beta", schedule.bytes) * schedule.bytes
+    return replace(find_costs(schedule, values), gap_out=bytes, gap_in=bytes)
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
@@ -72,7 +71,8 @@ def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
     if not values.classes:
         return ""
     with_held_ports, with_free_ports = (
-        np.ravel(schedule.cost(predict(schedule, values, port_held))) for port_held in (True, False)
+        np.ravel(schedule.cost(predict_by_replay(costs)(schedule, values)))
+        for costs in (find_costs, find_costs_with_free_ports)
     )
     waiting = (1 - with_free_ports / np.maximum(with_held_ports, MIN_DIVISOR)).tolist()
     return [
@@ -94,7 +94,7 @@ FAMILY = Family(
     ),
     probes=("pingpong", "work"),
     fit=fit,
-    predict=predict,
+    predict=predict_by_replay(find_costs),
     independent=True,
     by_class=EVERYWHERE,
     initial_values={"alpha.a": 1e-5, "beta.a": 1e-9},

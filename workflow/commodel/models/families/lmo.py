@@ -10,7 +10,7 @@ arrives while the first is received, as in a replay.)
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.evaluation.values import Pairs
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.observed import select_common
@@ -25,7 +25,7 @@ def fit(observed: Observed) -> Fitted:
     values, curves = {}, []
     by_type: dict[str, tuple[Array, Array]] = {}  # C and t by type of node
     for pair in dict.fromkeys(triplets["pair"]):
-        by_count = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
+        by_count = (triplets.where(pair=pair, n=n) for n in (1, 2))
         one, two = select_common("bytes", *by_count)
         node_type, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
         C, t = by_type[node_type] = fit_line(size, second, 1 / one.seconds[0] ** 2)
@@ -59,18 +59,13 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, sizes, unknown=unknown, curves=tuple(curves), settings=observed.placement)
 
 
-def predict(schedule: Schedule, values: Values) -> Array:
-    types = values.settings.get("types")
-
-    def costs(part: Schedule, values: Values) -> Costs:
-        pairs, m = Pairs(part, types), part.bytes
-        return Costs(
-            send=pairs.of_sender(values, "C") + pairs.of_sender(values, "t") * m,
-            receive=pairs.of_receiver(values, "C") + pairs.of_receiver(values, "t") * m,
-            wire=pairs.of_pair(values, "L") + pairs.of_pair(values, "invbeta") * m,
-        )
-
-    return replay_by_class(schedule, values, costs, types)
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    pairs, m = Pairs(schedule, values.settings.get("types")), schedule.bytes
+    return Costs(
+        send=pairs.of_sender(values, "C") + pairs.of_sender(values, "t") * m,
+        receive=pairs.of_receiver(values, "C") + pairs.of_receiver(values, "t") * m,
+        wire=pairs.of_pair(values, "L") + pairs.of_pair(values, "invbeta") * m,
+    )
 
 
 FAMILY = Family(
@@ -80,15 +75,15 @@ FAMILY = Family(
     "based on a switch-enabled Ethernet network, ICPADS 2006",
     equation="T_ij(m) = C_i + t_i·m + L_ij + m/β_ij + t_j·m + C_j",
     parameters=(
-        Parameter("C", "s", "time of a processor per message", of="type"),
-        Parameter("t", "s/B", "time of a processor per byte", of="type"),
-        Parameter("L", "s", "latency of the network between two nodes", of="pair"),
-        Parameter("invbeta", "s/B", "time of the network between two nodes per byte, 1/β", of="pair"),
+        Parameter("C", "s", "time of a processor per message", per="type"),
+        Parameter("t", "s/B", "time of a processor per byte", per="type"),
+        Parameter("L", "s", "latency of the network between two nodes", per="pair"),
+        Parameter("invbeta", "s/B", "time of the network between two nodes per byte, 1/β", per="pair"),
         GAMMA,
     ),
     probes=("triplet", "prtt", "pairprtt", "work"),
     fit=fit,
-    predict=predict,
+    predict=predict_by_replay(find_costs, by_type=True),
     independent=True,
     by_class=BETWEEN,
     initial_values={"C": 1e-6, "t": 1e-10, "L": 1e-5, "invbeta": 1e-9},

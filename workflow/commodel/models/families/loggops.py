@@ -19,16 +19,15 @@ from dataclasses import replace
 import numpy as np
 
 from commodel.models.evaluation import simulator
-from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
-from commodel.models.fitting.regression import fit_line, fit_mean, make_curve
+from commodel.models.fitting.regression import CHANGE_NOTE, fit_line, fit_mean, make_curve
 from commodel.models.fitting.round_trips import NEVER, collect_round_trips, find_last_before_jump, fit_network
 from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
 
-MAX_PROTOCOL_DROP = (
-    0.8  # share of the highest overhead of smaller sizes, below which an overhead is of another protocol
-)
+# Share of the highest overhead of smaller sizes, below which an overhead is of another protocol.
+MAX_PROTOCOL_DROP = 0.8
 
 
 def fit(observed: Observed) -> Fitted:
@@ -40,15 +39,11 @@ def fit(observed: Observed) -> Fitted:
     trips = collect_round_trips(observed)
     size, body = trips.size, trips.body
     travel = trips.one_way - trips.overheads
-    half_rendezvous = fit_mean((trips.one_way - trips.overheads / 2)[:, trips.short])[
-        0
-    ]  # L + o: half of the rendezvous
+    half_rendezvous = fit_mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o
     S = find_last_before_jump(size, trips.one_way, half_rendezvous)
     eager = size <= min(S, find_last_before_jump(size, trips.overheads, half_rendezvous))
     highest = np.maximum.accumulate(trips.overheads[0])
-    eager &= np.minimum.accumulate(
-        trips.overheads[0] > MAX_PROTOCOL_DROP * highest
-    )  # smaller overheads are of another protocol
+    eager &= np.minimum.accumulate(trips.overheads[0] > MAX_PROTOCOL_DROP * highest)
     o, O = fit_line(body[eager], trips.overheads[:, eager] / 2, 1 / trips.overheads[0, eager] ** 2)
     busy = o[:, None] + O[:, None] * body
     rendezvous = np.where(size > S, 2 * (fit_mean(travel[:, trips.short & eager]) + o)[:, None], 0)
@@ -56,9 +51,8 @@ def fit(observed: Observed) -> Fitted:
     in_network = fit_network(trips, busy[0], travel)
     L, g, G = in_network.L, in_network.g, in_network.G
     if not eager.all():  # copies of small messages do not continue if round trips of large ones take less per byte
-        slope_per_byte = fit_line(
-            body[~eager], (trips.one_way - rendezvous)[:, ~eager], 1 / trips.one_way[0, ~eager] ** 2
-        )[1]
+        without_rendezvous = (trips.one_way - rendezvous)[:, ~eager]
+        _, slope_per_byte = fit_line(body[~eager], without_rendezvous, 1 / trips.one_way[0, ~eager] ** 2)
         G = np.minimum(G, slope_per_byte)
         O = np.minimum(O, (slope_per_byte - G) / 2)
         busy = o[:, None] + O[:, None] * body
@@ -73,35 +67,35 @@ def fit(observed: Observed) -> Fitted:
         make_curve("overhead of both ends", size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
     )
     values = {"L": L, "o": o, "g": g, "G": G, "O": O, "gamma": fit_local_work(observed)}
-    notes, missing_reasons = dict(in_network.notes), {}
+    notes, missing = dict(in_network.notes), {}
     if has_rendezvous:
         values["S"] = np.full(len(L), S)
-        notes["S"] = "found in the data; the change lies between this size and the next one probed"
+        notes["S"] = CHANGE_NOTE
     else:
-        missing_reasons["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
+        missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
     if error_text := trips.describe_error(one_way):
         notes["O"] = f"one number for all sizes: with G and O {error_text}"
-    return Fitted(
-        values, (size[0], size[-1]), notes=notes, unknown=in_network.unknown, curves=curves, missing=missing_reasons
-    )
+    sizes = size[0], size[-1]
+    return Fitted(values, sizes, notes=notes, unknown=in_network.unknown, curves=curves, missing=missing)
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
     if values.settings.get("convention") == "loggopsim":
         return simulator.finish_times(schedule, values)
 
-    def costs(part: Schedule, values: Values) -> Costs:
-        L, o = values["L"], values["o"]
-        S = values.numbers.get("S", NEVER)
-        body = np.maximum(part.bytes - 1, 0)
-        busy, travel = o + body * values["O"], body * values["G"]
-        gap = values["g"] + travel
-        eager = Costs(send=busy, receive=busy, wire=L + travel, gap_out=gap, gap_in=gap)
-        if not np.any(part.bytes > S):
-            return eager
-        return replace(eager, request=np.where(part.bytes > S, L, np.nan), grant=o + L + o)
+    return predict_by_replay(find_costs)(schedule, values)
 
-    return replay_by_class(schedule, values, costs)
+
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    L, o = values["L"], values["o"]
+    is_rendezvous = schedule.bytes > values.numbers.get("S", NEVER)
+    body = np.maximum(schedule.bytes - 1, 0)
+    busy, travel = o + body * values["O"], body * values["G"]
+    gap = values["g"] + travel
+    eager = Costs(send=busy, receive=busy, wire=L + travel, gap_out=gap, gap_in=gap)
+    if not is_rendezvous.any():
+        return eager
+    return replace(eager, request=np.where(is_rendezvous, L, np.nan), grant=o + L + o)
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str:

@@ -7,7 +7,7 @@ L is half a round trip minus both overheads; Netgauge's "L" includes them.
 
 import numpy as np
 
-from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import collect_round_trips, fit_network
@@ -35,11 +35,8 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (size[0], size[-1]), notes=in_network.notes, unknown=in_network.unknown, curves=curves)
 
 
-def predict(schedule: Schedule, values: Values) -> Array:
-    def of_part(part: Schedule, values: Values) -> Costs:
-        return compute_costs(part, **{name: values[name] for name in ("L", "o_s", "o_r", "g", "G")})
-
-    return replay_by_class(schedule, values, of_part)
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    return compute_costs(schedule, **{name: values[name] for name in ("L", "o_s", "o_r", "g", "G")})
 
 
 def compute_costs(schedule: Schedule, L: Array, o_s: Array, o_r: Array, g: Array, G: Array) -> Costs:
@@ -64,7 +61,7 @@ FAMILY = Family(
     ),
     probes=("prtt", "work"),
     fit=fit,
-    predict=predict,
+    predict=predict_by_replay(find_costs),
     independent=True,
     by_class=EVERYWHERE,
     initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},

@@ -8,9 +8,9 @@ If nodes differ, the values of a channel are means over all measured pairs of ty
 
 import numpy as np
 
-from commodel.models.evaluation.replay import Costs, replay_by_class
-from commodel.models.evaluation.values import of_channel
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.evaluation.replay import Costs, predict_by_replay
+from commodel.models.evaluation.values import select_by_channel
+from commodel.models.families import GAMMA, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.families.hloggp import pair_network
 from commodel.models.families.loggp import compute_costs
 from commodel.models.fitting.round_trips import collect_pair_trips
@@ -39,11 +39,9 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=tuple(curves))
 
 
-def predict(schedule: Schedule, values: Values) -> Array:
-    def of_part(part: Schedule, values: Values) -> Costs:
-        return compute_costs(part, **{name: of_channel(part, values, name) for name in ("L", "o_s", "o_r", "g", "G")})
-
-    return replay_by_class(schedule, values, of_part)
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    names = ("L", "o_s", "o_r", "g", "G")
+    return compute_costs(schedule, **{name: select_by_channel(schedule, values, name) for name in names})
 
 
 FAMILY = Family(
@@ -53,16 +51,16 @@ FAMILY = Family(
     "communication awareness, CSE 2010",
     equation="T_c(m) = o_s,c + L_c + (m−1)·G_c + o_r,c; next message g_c + (m−1)·G_c later; c within a node or between",
     parameters=(
-        Parameter("L", "s", "latency of the channel, without overheads", of="channel"),
-        Parameter("o_s", "s", "time the sender's processor is busy with a message", of="channel"),
-        Parameter("o_r", "s", "time the receiver's processor is busy with a message", of="channel"),
-        Parameter("g", "s", "least time between the starts of two messages of one port", of="channel"),
-        Parameter("G", "s/B", "further time per byte", of="channel"),
+        Parameter("L", "s", "latency of the channel, without overheads", per="channel"),
+        Parameter("o_s", "s", "time the sender's processor is busy with a message", per="channel"),
+        Parameter("o_r", "s", "time the receiver's processor is busy with a message", per="channel"),
+        Parameter("g", "s", "least time between the starts of two messages of one port", per="channel"),
+        Parameter("G", "s/B", "further time per byte", per="channel"),
         GAMMA,
     ),
     probes=("prtt", "pairprtt", "work"),
     fit=fit,
-    predict=predict,
+    predict=predict_by_replay(find_costs),
     independent=True,
     by_class=BETWEEN,
     initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},

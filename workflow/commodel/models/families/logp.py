@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import fit_least_squares, make_curve
 from commodel.models.fitting.round_trips import NO_LATENCY, collect_round_trips
@@ -81,11 +81,12 @@ def predict(schedule: Schedule, values: Values) -> Array:
         numbers = {name: values[name] for name in ("L", "o", "g")}
         return simulate_stalls(schedule, numbers, schedule.work_seconds(values["gamma"]))
 
-    def costs(part: Schedule, values: Values) -> Costs:
-        o, g = values["o"], values["g"]
-        return Costs(send=o, receive=o, wire=values["L"], gap_out=g, gap_in=g)
+    return predict_by_replay(find_costs)(schedule, values)
 
-    return replay_by_class(schedule, values, costs)
+
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    o, g = values["o"], values["g"]
+    return Costs(send=o, receive=o, wire=values["L"], gap_out=g, gap_in=g)
 
 
 def simulate_stalls(schedule: Schedule, numbers: Mapping[str, Array], work_seconds: Array) -> Array:

@@ -31,7 +31,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.evaluation.repeated_rounds import Batch, PlacedRounds, State, place_rounds
-from commodel.models.evaluation.replay import count_most_rows
+from commodel.models.evaluation.replay import count_most_messages
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.functions_of_count import CountFunction, fit_pipeline
 from commodel.models.fitting.regression import make_curve
@@ -142,7 +142,7 @@ def time_rounds(values: Values, n: np.ndarray) -> RoundTimes:
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
-    finish = np.zeros((*values.lead, schedule.ranks))
+    finish = np.zeros((*values.draw_shape, schedule.ranks))
     for part in schedule.parts:
         if isinstance(part, Rounds):
             finish = _repeat_rounds(place_rounds(schedule)[part], values, finish)
@@ -173,7 +173,7 @@ def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
     rounds = time_rounds(values, n)
     first, wire, busy = rounds.first, rounds.wire, rounds.busy
     work = schedule.work_seconds(values["gamma"])
-    shape = np.broadcast_shapes(values.lead, np.shape(work)[:-1], np.shape(wire)[:-1])
+    shape = np.broadcast_shapes(values.draw_shape, np.shape(work)[:-1], np.shape(wire)[:-1])
     work = np.broadcast_to(work, (*shape, len(schedule.work.step)))
     finish = np.broadcast_to(begin, (*shape, schedule.ranks)).copy()
     sender_index = np.zeros(len(schedule.src), dtype=int)  # index in n of a message's sender
@@ -214,7 +214,7 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
     probed = values.settings.get("partners")
     plain = (part for part in schedule.parts if not isinstance(part, Rounds))  # in rounds a rank has one partner
     for step in (step for part in plain for step in part.steps):
-        largest = max(count_most_rows(step.sends), count_most_rows(step.receives))
+        largest = max(count_most_messages(step.sends), count_most_messages(step.receives))
         if probed and largest > int(probed):
             return f"extrapolated: a rank with {largest} messages in a step, probed up to {probed}"
         pair = step.src * schedule.ranks + schedule.dst[step.posted_sends]

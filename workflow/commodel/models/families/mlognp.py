@@ -14,8 +14,8 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.evaluation.repeated_rounds import condense_rounds
-from commodel.models.evaluation.replay import Costs, replay_by_class
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.evaluation.replay import Costs, predict_by_replay
+from commodel.models.families import GAMMA, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.observed import Cases
 from commodel.models.fitting.regression import fit_line, make_line_curve
 from commodel.models.keys import Pair, parse_key
@@ -73,20 +73,15 @@ def _round_trips_within(observed: Observed) -> Cases | None:
     return trips.pick(inside) if inside.any() else None
 
 
-def predict(schedule: Schedule, values: Values) -> Array:
-    """Return the finish times of all ranks; the transfers of a message, and the messages of a rank, follow one
-    another."""
-
-    def costs(part: Schedule, values: Values) -> Costs:
-        between_nodes = part.channel != MEMORY
-        copied = "o_mem" in values.functions
-        if not copied and not between_nodes.all():
-            raise UserError("the time of messages within a node is unknown (o_mem)")
-        network = values.at("o_net", part.bytes) + values["l_net"]
-        message = (2 * values.at("o_mem", part.bytes) if copied else 0.0) + np.where(between_nodes, network, 0)
-        return Costs(wire=message, gap_out=message, gap_in=message)
-
-    return replay_by_class(schedule, values, costs)
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    """Return costs with which the transfers of a message, and the messages of a rank, follow one another."""
+    between_nodes = schedule.channel != MEMORY
+    copied = "o_mem" in values.functions
+    if not copied and not between_nodes.all():
+        raise UserError("the time of messages within a node is unknown (o_mem)")
+    network = values.at("o_net", schedule.bytes) + values["l_net"]
+    message = (2 * values.at("o_mem", schedule.bytes) if copied else 0.0) + np.where(between_nodes, network, 0)
+    return Costs(wire=message, gap_out=message, gap_in=message)
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str:
@@ -110,7 +105,7 @@ FAMILY = Family(
     ),
     probes=("memcopy", "pingpong", "pairprtt", "work"),
     fit=fit,
-    predict=predict,
+    predict=predict_by_replay(find_costs),
     independent=True,
     by_class=BETWEEN,
     limits=describe_limits,

@@ -10,7 +10,7 @@ waiting, and counts as g. In given samples, the larger counts.
 
 import numpy as np
 
-from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import (
     describe_changed_samples,
@@ -63,14 +63,11 @@ def _limit_gap(o_s: Array, o_r: Array, g: Array) -> Array:
     return np.maximum(g, np.maximum(o_s, o_r))
 
 
-def predict(schedule: Schedule, values: Values) -> Array:
-    def costs(part: Schedule, values: Values) -> Costs:
-        o_s, o_r, g = (values.at(name, part.bytes) for name in ("o_s", "o_r", "g"))
-        gap = _limit_gap(o_s, o_r, g)
-        wire = values["L"] + gap - o_s - o_r  # below 0 if the first bytes are received while the last still leave
-        return Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
-
-    return replay_by_class(schedule, values, costs)
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    o_s, o_r, g = (values.at(name, schedule.bytes) for name in ("o_s", "o_r", "g"))
+    gap = _limit_gap(o_s, o_r, g)
+    wire = values["L"] + gap - o_s - o_r  # below 0 if the first bytes are received while the last still leave
+    return Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
 
 
 FAMILY = Family(
@@ -88,7 +85,7 @@ FAMILY = Family(
     ),
     probes=("prtt", "work"),
     fit=fit,
-    predict=predict,
+    predict=predict_by_replay(find_costs),
     independent=True,
     by_class=EVERYWHERE,
     ignores="that the latency may change with the size; contention in the network",

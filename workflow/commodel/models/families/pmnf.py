@@ -101,9 +101,8 @@ def _choose_terms(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequen
         trials = [_leave_one_out(np.moveaxis(with_constant, 1, 0))]
         if count:
             trials.append(_leave_one_out(np.moveaxis(columns[:, indices], 1, 0)))
-        errors = np.where(
-            np.isfinite(trials[0][:, :1]), trials[0], trials[-1]
-        )  # without the constant if it would be < 0
+        # Without the constant if it would be < 0.
+        errors = np.where(np.isfinite(trials[0][:, :1]), trials[0], trials[-1])
         means = np.mean(errors, axis=1)
         equal = np.flatnonzero(means <= means.min() * (1 + COLLINEAR_RESIDUAL) + ROUNDING_ERROR)
         if np.isfinite(means[equal[0]]):
@@ -126,9 +125,8 @@ def _leave_one_out(columns: Array) -> Array:
     is_valid = np.all(np.abs(np.diagonal(r, axis1=1, axis2=2)) > COLLINEAR_RESIDUAL * scale, axis=1)
     unit_target = np.ones(columns.shape[1])
     projected = np.swapaxes(q, 1, 2) @ unit_target
-    coefficients = np.linalg.solve(np.where(is_valid[:, None, None], r, np.eye(r.shape[-1])), projected[..., None])[
-        ..., 0
-    ]
+    triangular = np.where(is_valid[:, None, None], r, np.eye(r.shape[-1]))
+    coefficients = np.linalg.solve(triangular, projected[..., None])[..., 0]
     leverage_rest = 1 - np.sum(q**2, axis=-1)
     is_valid &= np.all(coefficients >= 0, axis=1) & np.all(leverage_rest > COLLINEAR_RESIDUAL, axis=1)
     residual = 1 - (q @ projected[..., None])[..., 0]

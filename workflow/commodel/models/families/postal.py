@@ -9,8 +9,8 @@ Valid for messages that take up to 10 % longer than the shortest.
 
 import numpy as np
 
-from commodel.models.evaluation.replay import Costs, replay_by_class
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.evaluation.replay import Costs, predict_by_replay
+from commodel.models.families import GAMMA, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import collect_round_trips
 from commodel.models.probes import EVERYWHERE
@@ -28,12 +28,9 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (0, largest_valid), notes=notes, curves=(evidence,))
 
 
-def predict(schedule: Schedule, values: Values) -> Array:
-    def costs(part: Schedule, values: Values) -> Costs:
-        g = values["g"]
-        return Costs(wire=np.maximum(values["lam"], 1) * g, gap_out=g, gap_in=g)
-
-    return replay_by_class(schedule, values, costs)
+def find_costs(schedule: Schedule, values: Values) -> Costs:
+    g = values["g"]
+    return Costs(wire=np.maximum(values["lam"], 1) * g, gap_out=g, gap_in=g)
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str:
@@ -53,7 +50,7 @@ FAMILY = Family(
     ),
     probes=("pingpong", "prtt", "work"),
     fit=fit,
-    predict=predict,
+    predict=predict_by_replay(find_costs),
     independent=True,
     by_class=EVERYWHERE,
     limits=describe_limits,

@@ -49,7 +49,7 @@ from commodel.models.families import Array, Family, Fitted, Observed, Parameter,
 from commodel.models.fitting.channels import fit_local_work
 from commodel.models.fitting.link_capacities import (
     detect_sharing_by_latency,
-    distinguish_ways,
+    distinguish_behaviours,
     find_largest_eager,
     find_largest_sent,
     find_links_by_destination,
@@ -62,7 +62,7 @@ from commodel.models.fitting.link_capacities import (
     is_slower,
     select_fastest_ports,
 )
-from commodel.models.fitting.regression import make_curve
+from commodel.models.fitting.regression import CHANGE_NOTE, make_curve
 from commodel.models.fitting.round_trips import NEVER, HalfTrip, collect_round_trips, fit_growing_overheads
 from commodel.models.keys import make_key, parse_key
 from commodel.parameters import Curve
@@ -130,21 +130,21 @@ def fit(observed: Observed) -> Fitted:
     partial.add(shared)
     partial.add(*fit_local_work(observed))
     notes, missing = {}, {}
-    S = find_largest_eager(observed, trips_by_class)
-    S = find_protocol_change(trips.size, trips.overheads[0]) if S is None else S
+    if (S := find_largest_eager(observed, trips_by_class)) is None:
+        S = find_protocol_change(trips.size, trips.overheads[0])
     if S == NEVER:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
     values_by_limit = {limit: partial.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
-    E = min(find_largest_sent(distinguish_ways(observed, "start", values_by_limit, predict)), S)
+    E = min(find_largest_sent(distinguish_behaviours(observed, "start", values_by_limit, predict)), S)
     for name, limit in {"S": S, "E": E if E < S else NEVER}.items():
         if limit < NEVER:
             partial.values[name] = np.full(len(o_s), limit)
-            notes[name] = "found in the data; the change lies between this size and the next one probed"
+            notes[name] = CHANGE_NOTE
     sent_estimate = partial.estimate()
     orders = {
         order: replace(sent_estimate, settings={**partial.settings, "order": order}) for order in SETTINGS["order"]
     }
-    if distinguished := distinguish_ways(observed, "order", orders, predict):
+    if distinguished := distinguish_behaviours(observed, "order", orders, predict):
         partial.settings["order"] = distinguished[0][1]
     if detect_sharing_by_latency(observed, trips_by_class, sent_estimate, predict):
         partial.settings["sharing"] = SHARING_BY_LATENCY
@@ -160,28 +160,21 @@ def fit(observed: Observed) -> Fitted:
         partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copy_seconds(size, partial.draws)[1]))
     if (opposite_share := fit_opposite_share(observed)) is not None:
         distinguished = {True: partial.estimate(back=opposite_share[0]), False: partial.estimate()}
-        if [is_slowed for _, is_slowed in distinguish_ways(observed, "against", distinguished, predict)] == [True]:
+        nearest = [is_slowed for _, is_slowed in distinguish_behaviours(observed, "against", distinguished, predict)]
+        if nearest == [True]:
             partial.values["back"] = opposite_share
     missing |= _explain_missing(partial.values)
-    size_range = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
-    return Fitted(
-        partial.values,
-        size_range,
-        partial.forms,
-        notes,
-        {},
-        tuple(_list_curves(halves, trips_by_class)),
-        partial.settings,
-        missing,
-    )
+    sizes, curves = np.concatenate([size for size, _ in halves.values()]), tuple(_list_curves(halves, trips_by_class))
+    size_range = sizes.min(), sizes.max()
+    return Fitted(partial.values, size_range, partial.forms, notes, {}, curves, partial.settings, missing)
 
 
 def _explain_missing(values: Collection[str]) -> dict[str, str]:
     """Return why parameters of capacities are missing."""
     fitted = {parse_key(name).parameter for name in values}
     kinds = [f"c_{kind}" for kind in ("out", "pair", "all", "inside")]
-    missing = {name: "no probe was slowed down by it" for name in kinds if name not in fitted}
-    return missing | ({} if "c_in" in fitted else {"c_in": "as c_out"})
+    reasons = {**dict.fromkeys(kinds, "no probe was slowed down by it"), "c_in": "as c_out"}
+    return {name: reason for name, reason in reasons.items() if name not in fitted}
 
 
 def _list_curves(halves: Mapping[str, tuple[Array, Array]], trips_by_class: Mapping[str, HalfTrip]) -> Iterator[Curve]:
@@ -206,7 +199,7 @@ def _count_links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Ar
         }
         if samples and level != NODE:
             size = max(samples)
-            single = trips_by_class[next_class].parts(np.array([float(size)]))[1][0, 0] / size
+            single = trips_by_class[next_class].byte_seconds(size)[0] / size
             if 2 * single > 3 * samples[size] > 0:
                 links[level] = round(single / samples[size])
     return links
@@ -251,8 +244,8 @@ FAMILY = Family(
     parameters=(
         Parameter("o_s", "s", "time the sender's processor is busy with a message"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message"),
-        Parameter("L", "s", "latency between nodes of a distance class", "m", of="class"),
-        Parameter("G", "s/B", "time per byte of a message alone, by distance class", "m", of="class"),
+        Parameter("L", "s", "latency between nodes of a distance class", "m", per="class"),
+        Parameter("G", "s/B", "time per byte of a message alone, by distance class", "m", per="class"),
         Parameter("O_s", "s", "increase of o_s for a copied message of m bytes", "m", optional=True),
         Parameter("O_r", "s", "increase of o_r for a copied message of m bytes", "m", optional=True),
         Parameter("S", "B", "largest message whose sender does not wait for its receiver", optional=True),
@@ -262,18 +255,23 @@ FAMILY = Family(
             "s/B",
             "time per byte of all that leaves, or enters, a group of a level",
             "m",
-            of="level",
+            per="level",
             optional=True,
         ),
         Parameter(
-            "c_in", "s/B", "time per byte of all that enters a node; none: c_out", "m", of="level", optional=True
+            "c_in", "s/B", "time per byte of all that enters a node; none: c_out", "m", per="level", optional=True
         ),
         Parameter(
-            "c_pair", "s/B", "time per byte of all from one group of a level to another", "m", of="level", optional=True
+            "c_pair",
+            "s/B",
+            "time per byte of all from one group of a level to another",
+            "m",
+            per="level",
+            optional=True,
         ),
-        Parameter("c_all", "s/B", "time per byte of all between groups of a level", "m", of="level", optional=True),
+        Parameter("c_all", "s/B", "time per byte of all between groups of a level", "m", per="level", optional=True),
         Parameter(
-            "c_inside", "s/B", "time per byte of all messages of m bytes in a node", "m", of="level", optional=True
+            "c_inside", "s/B", "time per byte of all messages of m bytes in a node", "m", per="level", optional=True
         ),
         Parameter(
             "back",

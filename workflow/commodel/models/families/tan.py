@@ -96,12 +96,12 @@ def fit(observed: Observed) -> Fitted:
     height, leaves, wave = chain["height"].astype(float), fan["n"].astype(float), chain.seconds / 2
     trees = fit_trees(height, wave, leaves, fan.seconds)
     letters = FORMS[trees.form].coefficients
-    values = {"L": L, "o.a": trees.level - L - trees.below, "g": np.zeros_like(L), "C": trees.C}
+    values = {"L": L, "o.a": trees.level - L - trees.shape_at_two, "g": np.zeros_like(L), "C": trees.C}
     values |= {make_key("o", letter): draws for letter, draws in zip(letters, trees.shape.T, strict=True)}
     notes, unknown = {"g": "left at 0: part of o, as in the paper"}, {}
     if values["o.a"][0] < 0:
         notes["o.a"] = "below 0: L contains a cost of each phase, so only L + o is a cost"
-    if not trees.growth_observed:
+    if trees.form == "constant":
         unknown["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
     if trees.C[0] == 0:
         unknown["C"] = "not distinguishable from 0: the levels explain the whole wave"
@@ -149,12 +149,10 @@ def fit_by_paper_recipe(observed: Observed, packet: int) -> Fitted:
         form, a = "constant", a + np.maximum(fit_mean(contention), 0)
     coefficients = fit_shape_coefficients(form, leaves, contention, weights)
     letters = FORMS[form].coefficients
-    values = {"C_paper": chain.C, "o_paper.a": a}
-    values |= {make_key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
-    coefficients_at_once = {
-        make_key("o", letter): draws[0] for letter, draws in zip(letters, coefficients.T, strict=True)
-    }
-    grown = evaluate(form, "o", {"o.a": 0.0, **coefficients_at_once}, leaves)
+    growth = {make_key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
+    values = {"C_paper": chain.C, "o_paper.a": a, **growth}
+    estimates = {name: draws[0] for name, draws in growth.items()}
+    grown = evaluate(form, "o_paper", {"o_paper.a": 0.0, **estimates}, leaves)
     title = f"{format_form(form)} through the origin, x = N"
     n_to_1 = make_curve(PAPER_FAN, leaves, contention[0], grown, title, len(letters), LEAVES_AXES)
     unknown = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unknown.items()}
@@ -174,7 +172,7 @@ def _name_functions(values: Values) -> tuple[str, str]:
 def predict(schedule: Schedule, values: Values) -> Array:
     """Return when each rank is ready: its phases close when it sends, and at the end."""
     o, C = _name_functions(values)
-    state = np.empty((*values.lead, 2, schedule.ranks))
+    state = np.empty((*values.draw_shape, 2, schedule.ranks))
     state[..., 0, :], state[..., 1, :] = values[C], -np.inf  # T of the last closed phase, and the latest arrival since
     phases = iterate_phases(schedule)
 

@@ -24,7 +24,7 @@ The default, `shared: channel`, counts as the paper's examples do. A set may sel
 - `join: yes`: A1, as in equations 8 to 10 (SUMMA). The messages of a rank over one channel in a step are one message,
   its channels follow one another, and stages with the same concurrency are one transmission with one overhead. This
   suits long messages ordered by bandwidth only; the rounds of a broadcast wait for each other.
-- `join: find_overheads`: A1 for the transfer, but all transmissions keep their overheads, which the paper requires for
+- `join: overheads`: A1 for the transfer, but all transmissions keep their overheads, which the paper requires for
   short messages. Those of one sender add up, those of several senders are concurrent (a processor is not shared).
 - `rest: message`: the paper's T(m₂−m₁) literally, with an overhead and a latency for the rest of a longer message when
   a shorter one ends (A2). By default a message has one of each, and its rest is max(0, L(m₂, τ) − L(m₁, τ)). Otherwise,
@@ -49,15 +49,11 @@ from commodel.models.evaluation.taulop_algebra import (
     Terms,
     compute_term_seconds,
     convert_concurrency,
-    find_overheads,
-    find_own_overheads,
     get_setting,
     join_stages,
     list_message_rows,
-    list_stage_steps,
+    list_stages,
     make_stage_terms,
-    name_place,
-    predict_busiest_processor,
     sum_sent_overheads,
     sum_terms,
 )
@@ -83,10 +79,11 @@ def fit(observed: Observed) -> Fitted:
     for name in dict.fromkeys(rings["pair"]):
         pair = Pair.parse(name)
         channel, share = (MEMORY, 2) if pair.within else (NETWORK, 1)
-        where = name_place(channel, pair)
-        times = group_by_concurrency(observed, rings.pick(rings["pair"] == name), pair)
+        times = group_by_concurrency(observed, rings.where(pair=name), pair)
         sizes = times[min(times)]["bytes"]
-        overhead, transfers = (make_key(f"{letter}_{channel}", where if observed.types else "") for letter in "oL")
+        overhead, transfers = (
+            make_key(f"{letter}_{channel}", pair.type_or_pair if observed.types else "") for letter in "oL"
+        )
         o, form, parts, note = fit_overhead_by_size(overhead, sizes, times[min(times)].seconds)
         values |= parts
         notes |= note
@@ -98,7 +95,7 @@ def fit(observed: Observed) -> Fitted:
             values |= samples
             predicted = o[0] + share * np.array([draws[0] for draws in samples.values()])
             unknown |= describe_changed_samples(list(samples), cases.seconds[0], predicted)
-            title = f"{CHANNEL_NAMES[channel]} {where}, {level} at once"
+            title = f"{CHANNEL_NAMES[channel]} {pair.type_or_pair}, {level} at once"
             curves.append(make_sampled_curve(title, sizes, cases.seconds, predicted))
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": fit_local_work(observed)}
     forms["gamma"] = "linear"
@@ -138,16 +135,14 @@ def _overlap_work(
     Transmissions are concurrent with the computation. A rank's own overheads come first, and its copies are made before
     anything is sent.
     """
-    work_without_seconds, computed = (
-        replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)),
-        schedule.overlapped_seconds,
-    )
+    without_computation = replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds))
+    computed = schedule.overlapped_seconds
     overheads = [sum_sent_overheads(schedule, size, pairs, values) for size in sizes]
     overheads = np.minimum(np.stack(overheads) if schedule.bytes.ndim > 1 else overheads[0], transmission[..., None])
     finish = np.maximum(transmission[..., None], computed + overheads)
     idle = ~np.isin(np.arange(schedule.ranks), [schedule.src, schedule.dst])
     finish[..., idle] = computed[idle]
-    return finish + _predict_work(replace(schedule, work=work_without_seconds), step_counts, values)[..., None] * ~idle
+    return finish + _predict_work(replace(schedule, work=without_computation), step_counts, values)[..., None] * ~idle
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +152,7 @@ class Prepared:
     pairs: Pairs
     first: list[int]  # step of every stage
     terms_by_size: list[list[Terms]]  # of every size, the terms of every stage
-    busy: list[ProcessorLoads]  # of every stage, if the set includes processors
+    loads: list[ProcessorLoads]  # of every stage, if the set includes processors
 
 
 def _prepare_terms(schedule: Schedule, values: Values) -> Prepared:
@@ -166,12 +161,12 @@ def _prepare_terms(schedule: Schedule, values: Values) -> Prepared:
     readings = (get_setting(settings, name) for name in SETTINGS)
     key = (*readings, *(types.items() if types else ()), values.classes, values.levels.stamp)
     if key not in prepared:
-        pairs, stages, busy = Pairs(schedule, types, values), list_stage_steps(schedule, settings), []
+        pairs, stages, loads = Pairs(schedule, types, values), list_stages(schedule, settings), []
         sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
         terms_by_size = [make_stage_terms(schedule, size, settings, pairs) for size in sizes]
         if get_setting(settings, "shared") == "port":
-            busy = [ProcessorLoads.of(schedule, list_message_rows(schedule, stage), pairs) for stage in stages]
-        prepared[key] = Prepared(pairs, [stage[0] for stage in stages], terms_by_size, busy)
+            loads = [ProcessorLoads.of(schedule, list_message_rows(schedule, stage), pairs) for stage in stages]
+        prepared[key] = Prepared(pairs, [stage[0] for stage in stages], terms_by_size, loads)
     return prepared[key]
 
 
@@ -181,19 +176,13 @@ def _predict_transmissions(
     """Return the time of all transmissions."""
     pairs = prepared.pairs.pairs
     seconds = [compute_term_seconds(stage, pairs, values) for stage in stages]
-    if stages and (join := get_setting(values.settings, "join")) != "no":
-        separate_rest = get_setting(values.settings, "rest") == "message"
-        kept_overheads = find_own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
-        term_functions = (
-            (lambda part: compute_term_seconds(part, pairs, values)),
-            (lambda part: find_overheads(part, pairs, values)),
-        )
-        return join_stages(stages, seconds, times, kept_overheads, *term_functions, separate_rest)
-    cost = np.zeros(values.lead)
+    if stages and get_setting(values.settings, "join") != "no":
+        return join_stages(schedule, bytes, stages, seconds, times, prepared.pairs, values)
+    cost = np.zeros(values.draw_shape)
     for number, (stage, term_times, count) in enumerate(zip(stages, seconds, times, strict=True)):
         longest = sum_terms(stage, term_times)
-        if prepared.busy:
-            longest = np.maximum(longest, predict_busiest_processor(values, pairs, prepared.busy[number]))
+        if prepared.loads:
+            longest = np.maximum(longest, prepared.loads[number].predict_busiest(values, pairs))
         cost = cost + count * longest
     return cost
 
@@ -210,12 +199,9 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
     types, by_node = values.settings.get("types"), get_setting(values.settings, "shared") != "channel"
     schedule, _ = condense_rounds(schedule, types, values.levels)
     pairs = Pairs(schedule, types)
-    largest: dict[int, int] = {}
-    for step_terms in make_stage_terms(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs):
-        for channel in set(step_terms.channel.tolist()):
-            count = int(step_terms.count[step_terms.channel == channel].max())
-            largest[channel] = max(largest.get(channel, 0), count)
-    for channel, count in sorted(largest.items()):
+    stages = make_stage_terms(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs)
+    for channel in CHANNEL_NAMES:
+        count = max((int(terms.count[terms.channel == channel].max(initial=0)) for terms in stages), default=0)
         needed = convert_concurrency(values, channel, count)
         measured = max((level for _, level in _list_samples(values, f"L_{channel}")), default=needed)
         if needed > measured:
@@ -241,12 +227,12 @@ FAMILY = Family(
     "of hybrid data-parallel applications on heterogeneous clusters, IEEE TPDS 28, 2017",
     equation="T⁰(m) = o₀(m) + 2·L₀(m, τ); T¹(m) = o₁(m) + L₁(m, τ); n‖L(m, τ) = L(m, n·τ)",
     parameters=(
-        Parameter("o_0", "s", "time until the bytes of a message within a node flow", "m", of="type", optional=True),
-        Parameter("L_0", "s", "time of a transfer within a node, τ at once", "m", of="type", optional=True),
-        Parameter("o_1", "s", "time until the bytes of a message between nodes flow", "m", of="pair", optional=True),
-        Parameter("L_1", "s", "time of a transfer between nodes, τ at once", "m", of="pair", optional=True),
-        Parameter("p_0", "s", "of each further message within a node, for its processor", of="type", default=0.0),
-        Parameter("p_1", "s", "of each further message between nodes, for its processor", of="pair", default=0.0),
+        Parameter("o_0", "s", "time until the bytes of a message within a node flow", "m", per="type", optional=True),
+        Parameter("L_0", "s", "time of a transfer within a node, τ at once", "m", per="type", optional=True),
+        Parameter("o_1", "s", "time until the bytes of a message between nodes flow", "m", per="pair", optional=True),
+        Parameter("L_1", "s", "time of a transfer between nodes, τ at once", "m", per="pair", optional=True),
+        Parameter("p_0", "s", "of each further message within a node, for its processor", per="type", default=0.0),
+        Parameter("p_1", "s", "of each further message between nodes, for its processor", per="pair", default=0.0),
         Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, recalibrated=False),
     ),
     probes=("ring", "prtt", "pairprtt", "work"),

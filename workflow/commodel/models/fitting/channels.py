@@ -10,7 +10,7 @@ import numpy as np
 from commodel.models import Array
 from commodel.models.evaluation.values import PIECEWISE, TABLE
 from commodel.models.fitting.observed import Cases, Observed, select_common
-from commodel.models.fitting.regression import make_sample_values
+from commodel.models.fitting.regression import CHANGE_NOTE, make_sample_values
 from commodel.models.fitting.round_trips import (
     MAX_SHORT_BYTES,
     find_last_before_jump,
@@ -27,7 +27,7 @@ from commodel.units import format_seconds
 def group_by_concurrency(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
     """Return the cases by τ, the number of concurrent transfers, at the sizes that were measured at all τ. All ranks of
     a ring send at once, on one node or on two nodes."""
-    levels = {procs: rings.pick(rings["procs"] == procs) for procs in set(rings["procs"].tolist())}
+    levels = {procs: rings.where(procs=procs) for procs in set(rings["procs"].tolist())}
     if single := _select_single_transfers(observed, pair):
         levels[1] = single
     levels = dict(sorted(levels.items()))
@@ -53,15 +53,10 @@ def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str,
     """
     parts = {}
     for pair, probe in list_pair_probes(observed).items():
-        channel, memory_or_pair = (MEMORY, pair.one) if pair.within else (NETWORK, pair)
-        type_or_pair = memory_or_pair if observed.types else ""
-        late_receives = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
-        busy = (
-            late_receives.seconds[:, late_receives["bytes"] <= max(MAX_SHORT_BYTES, late_receives["bytes"].min())].mean(
-                axis=1
-            )
-            / 2
-        )
+        channel, type_or_pair = MEMORY if pair.within else NETWORK, pair.type_or_pair if observed.types else ""
+        late = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
+        short = late["bytes"] <= max(MAX_SHORT_BYTES, late["bytes"].min())
+        busy = late.seconds[:, short].mean(axis=1) / 2
         empty = values.get(make_key(f"o_{channel}", type_or_pair, "a"), np.inf)  # ∞ without rings
         parts[make_key(f"p_{channel}", type_or_pair)] = np.minimum(busy, empty / 2)
     return parts
@@ -78,13 +73,9 @@ def fit_overhead_by_size(name: str, sizes: Array, single: Array) -> tuple[Array,
         return empty, "constant", {make_key(name, "a"): empty[:, 0]}, {}
     rendezvous = measure_jump(sizes, single, last)
     higher = empty[:, 0] + rendezvous
-    parts = {
-        make_key(name, "a"): empty[:, 0],
-        make_key(name, "x1"): np.full(len(empty), last),
-        make_key(name, "a1"): higher,
-    }
-    notes = {make_key(name, "a1"): f"time of a rendezvous message: {format_seconds(rendezvous[0])} more"}
-    notes[make_key(name, "x1")] = "found in the data; the change lies between this size and the next one probed"
+    a, x1, a1 = (make_key(name, part) for part in ("a", "x1", "a1"))
+    parts = {a: empty[:, 0], x1: np.full(len(empty), last), a1: higher}
+    notes = {a1: f"time of a rendezvous message: {format_seconds(rendezvous[0])} more", x1: CHANGE_NOTE}
     return np.where(sizes > last, higher[:, None], empty), PIECEWISE, parts, notes
 
 

@@ -36,9 +36,7 @@ MIN_COUNTS = {"saturating": 7, "pipeline": 4}  # different x: more than identifi
 NOT_SEPARABLE = "only a + d and d·exp(−e·f) are determined: f is set to the smallest number measured"
 GRID_STARTS = 15  # points of the grid of starts, in each direction
 MAX_STEEPNESS = 20.0  # |e|·(x_max − x_min), above which the exponential is a step
-MIN_STEEPNESS = (
-    0.1  # |e|·(x_max − x_min), below which the exponential is a line, and only the product of e and d matters
-)
+MIN_STEEPNESS = 0.1  # |e|·(x_max − x_min), below which the exponential is a line, and only e·d matters
 MAX_ITERATIONS = 40
 
 
@@ -71,9 +69,9 @@ def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "sat
         return CountFunction(name, form, {make_key(name, "a"): fit_mean(y, weights)}, notes, unknown)
     search = _Search(np.asarray(x, dtype=float), weights, form == "saturating")
     best = search.fit(y[:1])
-    misfit = y[0] - search.values_at(y[:1], best)[0]
+    misfit = y[0] - search.evaluate(y[:1], best)[0]
     draws = add_misfit_draws(y, misfit, weights, 5 if search.has_rise else 3)
-    coefficients = search.coefficients(draws, np.concatenate([best, search.fit(draws[1:])]))
+    coefficients = search.find_coefficients(draws, np.concatenate([best, search.fit(draws[1:])]))
     if search.has_rise:
         unknown = {make_key(name, letter): NOT_SEPARABLE for letter in "adf"}
     return CountFunction(
@@ -93,7 +91,7 @@ class _Search:
         bend = log(np.array([least, 3 * x.max()]))
         self.bounds = np.array([bend, (-MAX_STEEPNESS, MAX_STEEPNESS)][: 2 if has_rise else 1]).T
 
-    def features(self, theta: Array) -> Array:
+    def compute_features(self, theta: Array) -> Array:
         """Return the two features (…, 2, cases): 1 at x_min and falling, and 0 at x_min and rising to 1."""
         bend = exp(theta[..., :1])
         falling = bend / (bend + self.x - self.low)
@@ -105,15 +103,17 @@ class _Search:
 
     def subtract_average(self, columns: Array) -> Array:
         """Return columns minus their average, which eliminates the constant a."""
-        return columns - self.average(columns)
+        return columns - self.compute_average(columns)
 
-    def average(self, columns: Array) -> Array:
+    def compute_average(self, columns: Array) -> Array:
         return np.sum(columns * self.weights, axis=-1, keepdims=True)
 
     def fit(self, y: Array) -> Array:
         """Return θ of every row: the best of the grid, then the nearest minimum."""
-        start = self.start(y)
-        theta, _ = minimize_rows(lambda rows, theta: self.residuals(y[rows], theta), start, self.bounds, MAX_ITERATIONS)
+        start = self.find_start(y)
+        theta, _ = minimize_rows(
+            lambda rows, theta: self.compute_residuals(y[rows], theta), start, self.bounds, MAX_ITERATIONS
+        )
         if self.has_rise:
             steep = theta[:, 1]
             theta[:, 1] = np.where(
@@ -121,16 +121,15 @@ class _Search:
             )
         return theta
 
-    def start(self, y: Array) -> Array:
+    def find_start(self, y: Array) -> Array:
         """Return the best point of a grid of θ for every row."""
         grid = np.linspace(*self.bounds[:, 0], GRID_STARTS)[:, None]
         if self.has_rise:
             max_asinh = np.arcsinh(2 * MAX_STEEPNESS)
-            steep = np.round(
-                np.sinh(np.linspace(-max_asinh, max_asinh, GRID_STARTS)) / 2, 10
-            )  # identical bits on all processors
+            steep = np.sinh(np.linspace(-max_asinh, max_asinh, GRID_STARTS)) / 2
+            steep = np.round(steep, 10)  # identical bits on all processors
             grid = np.array([(bend, slope) for bend in grid[:, 0] for slope in steep])
-        features = self.subtract_average(self.features(grid))
+        features = self.subtract_average(self.compute_features(grid))
         gram = multiply_columns(features * np.sqrt(self.weights))
         weighted_y = self.weights * self.subtract_average(y)
         target = np.sum(features[:, :, None] * weighted_y, axis=-1)  # (grid, 2, rows)
@@ -138,26 +137,26 @@ class _Search:
         explained = np.sum(pair * target, axis=1)
         return grid[np.argmax(explained, axis=0)]
 
-    def linear(self, y: Array, theta: Array) -> tuple[Array, Array]:
+    def solve_linear(self, y: Array, theta: Array) -> tuple[Array, Array]:
         """Return the two coefficients of every row, (rows, 2), and their features."""
-        features = self.features(theta)
+        features = self.compute_features(theta)
         middle = self.subtract_average(features)
         gram = np.moveaxis(multiply_columns(middle * np.sqrt(self.weights)), 0, -1)
         target = np.sum(middle * (self.weights * self.subtract_average(y))[:, None], axis=-1).T
         return _solve_two_nonnegative(gram[None], target[None])[0].T, features
 
-    def residuals(self, y: Array, theta: Array) -> Array:
-        pair, features = self.linear(y, theta)
+    def compute_residuals(self, y: Array, theta: Array) -> Array:
+        pair, features = self.solve_linear(y, theta)
         return self.subtract_average(y - _sum_features(pair, features)) * np.sqrt(self.weights)
 
-    def values_at(self, y: Array, theta: Array) -> Array:
-        pair, features = self.linear(y, theta)
+    def evaluate(self, y: Array, theta: Array) -> Array:
+        pair, features = self.solve_linear(y, theta)
         shape = _sum_features(pair, features)
-        return shape + self.average(y - shape)
+        return shape + self.compute_average(y - shape)
 
-    def coefficients(self, y: Array, theta: Array) -> dict[str, Array]:
-        pair, features = self.linear(y, theta)
-        constant = self.average(y - _sum_features(pair, features))[:, 0]
+    def find_coefficients(self, y: Array, theta: Array) -> dict[str, Array]:
+        pair, features = self.solve_linear(y, theta)
+        constant = self.compute_average(y - _sum_features(pair, features))[:, 0]
         bend = exp(theta[:, 0])
         b = pair[:, 0] * bend
         values = {"a": constant, "b": b, "c": np.where(b == 0, 0.0, bend - self.low)}
@@ -205,14 +204,13 @@ class Trees:
     """A fit of TAN's trees, one value for each draw; `shape` has a column for each coefficient of o besides its
     constant."""
 
-    form: str
+    form: str  # constant if the data do not determine the growth with leaves
     C: Array
     level: Array  # L + o(2)
     shape: Array
-    below: Array  # shape(2); the constant of o is level − L − below
+    shape_at_two: Array  # shape(2); the constant of o is level − L − shape_at_two
     chain: Array  # prediction of row 0 at every height
     fan: Array  # prediction of row 0 at every number of leaves
-    growth_observed: bool  # whether the data determine the growth with leaves
 
 
 def fit_trees(height: Array, chain: Array, leaves: Array, fan: Array) -> Trees:
@@ -228,7 +226,7 @@ def fit_trees(height: Array, chain: Array, leaves: Array, fan: Array) -> Trees:
     scores = {form: fit.score for form, fit in fits.items()}
     least = min(scores.values()) + MIN_AICC_GAIN
     chosen = next(fit for form, fit in fits.items() if scores[form] <= least or len(fits) == 1)
-    return chosen.fitted()
+    return chosen.make_trees()
 
 
 class _ShapeFit:
@@ -236,33 +234,33 @@ class _ShapeFit:
 
     def __init__(self, form: str, height: Array, leaves: Array, y: Array, weights: Array) -> None:
         self.form, self.height, self.leaves, self.y, self.weights = form, height, leaves, y, weights
-        self.c = self._best_c() if form == "exponential" else 0.0
-        columns = self.columns(self.c)
+        self.c = self._find_best_c() if form == "exponential" else 0.0
+        columns = self.make_columns(self.c)
         self.misfit = y[0] - _solve_nonnegative(columns, y[:1], weights)[0] @ columns.T
         terms = columns.shape[1] + (form == "exponential")
         signal = float(np.mean(weights * y[0] ** 2))
         self.score = compute_aicc(float(np.mean(weights * self.misfit**2)), y.shape[1], terms + 1, signal)
         self.terms = terms
 
-    def basis(self, x: Array, c: float) -> list[Array]:
+    def evaluate_basis(self, x: Array, c: float) -> list[Array]:
         shapes = {"linear": [x], "logarithmic": [log(x)], "quadratic": [x, x**2], "exponential": [expm1(c * x)]}
         return shapes.get(self.form, [])
 
-    def columns(self, c: float) -> Array:
+    def make_columns(self, c: float) -> Array:
         """Return the columns of all cases, those of the chain first: the factors of C, of a level, and of the shape
         beyond x = 2."""
         messages, two_messages = self.leaves + 1.0, np.array([2.0])
-        pairs = zip(self.basis(messages, c), self.basis(two_messages, c), strict=True)
+        pairs = zip(self.evaluate_basis(messages, c), self.evaluate_basis(two_messages, c), strict=True)
         zeros = np.zeros(len(self.height))
         shape_columns = [np.concatenate([zeros, at_handled - at_two]) for at_handled, at_two in pairs]
         level = np.concatenate([self.height, np.ones(len(self.leaves))])
         return np.stack([np.ones(len(level)), level, *shape_columns], axis=-1)
 
     def _loss(self, c: float, y: Array) -> Array:
-        columns = self.columns(c)
+        columns = self.make_columns(c)
         return np.sum(self.weights * (y - _solve_nonnegative(columns, y, self.weights) @ columns.T) ** 2, axis=-1)
 
-    def _best_c(self) -> float:
+    def _find_best_c(self) -> float:
         from scipy.optimize import minimize_scalar  # imported here since it loads slowly
 
         max_leaves = self.leaves.max() + 1.0
@@ -275,38 +273,31 @@ class _ShapeFit:
         )
         return float(np.exp(best.x))
 
-    def fitted(self) -> Trees:
+    def make_trees(self) -> Trees:
         y = add_misfit_draws(self.y, self.misfit, self.weights, self.terms)
         c = np.full(len(y), self.c)
         if self.form == "exponential":  # c of the draws is on a grid around that of row 0
             grid = np.clip(np.geomspace(self.c / 5, self.c * 5, GRID_CANDIDATES), *self.bounds)
             c = grid[np.argmin([self._loss(value, y) for value in grid], axis=0)]
             c[0] = self.c
-        coefficients = np.empty((len(y), self.columns(self.c).shape[1]))
+        coefficients = np.empty((len(y), self.make_columns(self.c).shape[1]))
         for value in np.unique(c):
             rows = c == value
-            coefficients[rows] = _solve_nonnegative(self.columns(value), y[rows], self.weights)
+            coefficients[rows] = _solve_nonnegative(self.make_columns(value), y[rows], self.weights)
         shape = coefficients[:, 2:]
-        below = sum((part * at for part, at in zip(shape.T, self._at_two(c), strict=True)), np.zeros(len(y)))
+        shape_at_two = sum(
+            (part * at for part, at in zip(shape.T, self._evaluate_at_two(c), strict=True)), np.zeros(len(y))
+        )
         if self.form == "exponential":
             shape = np.stack([shape[:, 0], c], axis=-1)
-        predicted = self.columns(self.c) @ coefficients[0]
+        predicted = self.make_columns(self.c) @ coefficients[0]
         count = len(self.height)
-        return Trees(
-            self.form,
-            coefficients[:, 0],
-            coefficients[:, 1],
-            shape,
-            below,
-            predicted[:count],
-            predicted[count:],
-            self.form != "constant",
-        )
+        return Trees(self.form, *coefficients[:, :2].T, shape, shape_at_two, predicted[:count], predicted[count:])
 
-    def _at_two(self, c: Array) -> list[Array]:
+    def _evaluate_at_two(self, c: Array) -> list[Array]:
         if self.form == "exponential":
             return [expm1(2 * c)]
-        return [np.full(len(c), at[0]) for at in self.basis(np.array([2.0]), 0.0)]
+        return [np.full(len(c), at[0]) for at in self.evaluate_basis(np.array([2.0]), 0.0)]
 
 
 def _solve_nonnegative(columns: Array, y: Array, weights: Array) -> Array:

@@ -1,13 +1,15 @@
 """Capacities of links and levels, from messages that cross a boundary at the same time (probes `capacity`, `pairs`).
 
 `fit_capacities` fits the additional time of concurrent messages over a single one. A boundary without slowdown has no
-capacity. `distinguish_ways` determines which of several behaviours a network has, by a replay of probe cases with each.
+capacity. `distinguish_behaviours` determines which of several behaviours a network has, by a replay of probe cases with
+each.
 
 `fit_shared_latency` fits a latency that grows with ranks, with bytes, and with the ratio of the throughput of all pairs
 to a network's capacity: L(m, p) = L_0 + L_p·p + L_m·m·max(1, throughput/capacity). Given the capacity it is linear, so
 only the capacity is searched.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +21,7 @@ from commodel.hierarchy import BEYOND, NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.shared_lines import EQUAL_SHARING, SHARING_BY_LATENCY
 from commodel.models.evaluation.values import Values
-from commodel.models.fitting.observed import Cases, Observed
+from commodel.models.fitting.observed import Cases, CaseSamples, Observed
 from commodel.models.fitting.regression import COLLINEAR_SHARE, fit_least_squares, fit_mean
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
 from commodel.models.keys import make_key, make_sample_key, parse_key
@@ -32,10 +34,8 @@ OUTSIDE_FACTOR = 1.25  # of a capacity beyond those of the measured sizes around
 CLEAR_EXCESS = 1.15  # time relative to that of the known capacities, from which another capacity is fitted
 SENDER_FACTOR = 1.5  # time relative to the sender's busy time, up to which the sender may be the limit, not the network
 MAX_PAIRED_NODES = 128  # nodes up to which each pair may have its own latency
-SPREAD, MIN_PAIR_RATIO = (
-    (5, 95),
-    1.3,
-)  # percentiles of a class's small messages, and their ratio from which pairs differ
+SPREAD = 5, 95  # percentiles of a class's small messages
+MIN_PAIR_RATIO = 1.3  # ratio of these percentiles from which pairs differ
 EQUAL_DEVIATIONS = 3  # standard deviations of noise within which samples count as equal
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
 MIN_HALF_DUPLEX_SLOWDOWN = 1.5  # slowdown by opposite traffic, from which a link counts as half duplex
@@ -86,11 +86,10 @@ def fit_capacities(
         if slowdown is not None and slowdown[0] > MIN_HALF_DUPLEX_SLOWDOWN:
             half_duplex.append(level)
         directions = 2 if level in half_duplex else 1  # each group receives as much as it sends
-        explained = {
-            size: directions
-            * max((column[size][0] for column in (out_capacity, pair_capacity) if size in column), default=0.0)
-            for size in np.unique(cases["bytes"]).tolist()
-        }
+        explained: dict[int, float] = defaultdict(float)
+        for capacity in (out_capacity, pair_capacity):
+            for size, draws in capacity.items():
+                explained[size] = max(explained[size], directions * draws[0])
         values |= _thin_samples(make_key("c_all", level), _fit_all_groups(cases, trips, level, next_class, explained))
     return values, half_duplex
 
@@ -102,21 +101,17 @@ def fit_link_factors(
     return c_out of these levels if `values` has none. `ports` are the factors of `fit_port_factors`."""
     factors, added = {}, {}
     if np.max(ports, initial=1.0) > CLEAR_EXCESS:
-        base = ports[_find_reference_node(observed)] if _has_capacity(NODE, values) else 1.0
+        base = ports[_find_reference_node(observed, NODE) or 0] if _has_capacity(NODE, values) else 1.0
         factors[NODE] = [round(float(port / base), 4) for port in ports]
         if not _has_capacity(NODE, values):
             name = next(name for name in trips if name != NODE)
             size = int(observed.cases("nodepairs")["bytes"].max())
-            added[make_sample_key(make_key("c_out", NODE), size)] = (
-                trips[name].parts(np.array([float(size)]))[1][:, 0] / size
-            )
-    each_group = _select_cases(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
+            added[make_sample_key(make_key("c_out", NODE), size)] = trips[name].byte_seconds(size) / size
+    each_group = observed.cases("capacity").where(how="each") if observed.probes.get("capacity") else None
     names = list(trips)
     for level, column in observed.levels.items() if each_group is not None else ():
-        cases, outer_classes = (
-            _select_cases(each_group, level=level),
-            names[names.index(level) + 1 :] if level in names else [],
-        )
+        cases = each_group.where(level=level)
+        outer_classes = names[names.index(level) + 1 :] if level in names else []
         if not len(cases) or not outer_classes:
             continue
         latency, single = (column[0] for column in trips[outer_classes[0]].parts(cases["bytes"].astype(float)))
@@ -127,20 +122,19 @@ def fit_link_factors(
         senders = [parse_nodes(str(text))[0] for text in cases["where"].tolist()]
         volume, groups = cases["flows"] * cases["bytes"], np.array(column)[senders]
         # A link without slowdown is at least as fast as that many single messages.
-        byte_seconds = (
-            np.where(slowed, byte_time, np.minimum(single, (byte_time / volume)[slowed].min() * volume)) / volume
-        )
+        fastest = np.minimum(single, (byte_time / volume)[slowed].min() * volume)
+        byte_seconds = np.where(slowed, byte_time, fastest) / volume
         has_capacity = _has_capacity(level, values)
-        measured = byte_seconds[groups == _find_reference_group(observed, level)]
+        reference = _find_reference_node(observed, level)
+        measured = byte_seconds[groups == (-1 if reference is None else column[reference])]
         base = float(measured[0] if has_capacity and len(measured) else np.median(byte_seconds[slowed]))
         factor_by_group = np.full(max(column) + 1, float(np.median(byte_seconds)) / base)
         factor_by_group[groups] = byte_seconds / base
         if factor_by_group.max() > CLEAR_EXCESS * factor_by_group.min():
             factors[level] = [round(float(factor), 4) for factor in factor_by_group]
             if not has_capacity:
-                added[make_sample_key(make_key("c_out", level), int(cases["bytes"].max()))] = np.full(
-                    len(cases.seconds), base
-                )
+                key = make_sample_key(make_key("c_out", level), int(cases["bytes"].max()))
+                added[key] = np.full(len(cases.seconds), base)
     return factors, added
 
 
@@ -154,12 +148,11 @@ def fit_port_factors(observed: Observed, trips: TripsByClass | None = None) -> n
     if not observed.probes.get("nodepairs"):
         return np.ones(0)
     cases = observed.cases("nodepairs")
-    small, large = (_select_cases(cases, bytes=bytes) for bytes in (cases["bytes"].min(), cases["bytes"].max()))
+    small, large = (cases.where(bytes=bytes) for bytes in (cases["bytes"].min(), cases["bytes"].max()))
     ends = large["one"].astype(int), large["two"].astype(int)
     latencies = dict(zip(zip(small["one"], small["two"], strict=True), _select_half_trips(small), strict=True))
-    transfer = _select_half_trips(large) - [
-        latencies.get(pair, 0.0) for pair in zip(large["one"], large["two"], strict=True)
-    ]
+    node_pairs = zip(large["one"], large["two"], strict=True)
+    transfer = _select_half_trips(large) - [latencies.get(pair, 0.0) for pair in node_pairs]
     hierarchy = Hierarchy.of(observed.levels)
     distance = hierarchy.distance(*ends)
     factors = np.zeros(int(large["nodes"].max()))
@@ -174,8 +167,8 @@ def fit_port_factors(observed: Observed, trips: TripsByClass | None = None) -> n
             continue
         slowdown = fastest[has_several] / least
         if trips and (trip := trips.get(hierarchy.names[number])):
-            known = observed.cases("distance", apart=hierarchy.names[number])["bytes"].max()
-            latency = _find_added_latency(trip, float(small["bytes"][0]), float(min(known, large["bytes"][0])))
+            largest_probed = observed.cases("distance", apart=hierarchy.names[number])["bytes"].max()
+            latency = _find_added_latency(trip, float(small["bytes"][0]), float(min(largest_probed, large["bytes"][0])))
             if least > latency:
                 of_bytes = (fastest[has_several] - latency) / (least - latency)
                 slowdown = np.where(slowdown > CLEAR_EXCESS, of_bytes, 1.0)
@@ -195,7 +188,7 @@ def fit_pair_latency(observed: Observed, trips: TripsByClass) -> list[float]:
     cases = observed.cases("nodepairs") if observed.probes.get("nodepairs") else None
     if cases is None or cases["nodes"].max() > MAX_PAIRED_NODES:
         return []
-    small = _select_cases(cases, bytes=cases["bytes"].min())
+    small = cases.where(bytes=cases["bytes"].min())
     nodes, ends = int(small["nodes"].max()), (small["one"].astype(int), small["two"].astype(int))
     levels = Hierarchy.of(observed.levels)
     distance = levels.distance(*ends)
@@ -235,20 +228,16 @@ def _has_capacity(level: str, values: Mapping[str, Array]) -> bool:
     return any(parse_key(name).function == make_key("c_out", level) for name in values)
 
 
-def _find_reference_node(observed: Observed) -> int:
-    """Return the node to whose port c_out was fitted."""
+def _list_capacity_cases(observed: Observed, how: str, level: str) -> Iterator[tuple[CaseSamples, Sequence[int]]]:
+    """Yield the cases of probe `capacity` of one kind, and their nodes."""
     for case in observed.probes.get("capacity", ()):
-        if (case.settings["how"], case.settings["level"]) == ("out", NODE):
-            return int(parse_nodes(str(case.settings["where"]))[0])
-    return 0
+        if (case.settings["how"], case.settings["level"]) == (how, level):
+            yield case, parse_nodes(str(case.settings["where"]))
 
 
-def _find_reference_group(observed: Observed, level: str) -> int:
-    """Return the group to whose links c_out was fitted; -1 if there is none."""
-    for case in observed.probes.get("capacity", ()):
-        if (case.settings["how"], case.settings["level"]) == ("out", level):
-            return int(observed.levels[level][parse_nodes(str(case.settings["where"]))[0]])
-    return -1
+def _find_reference_node(observed: Observed, level: str) -> int | None:
+    """Return the first node to whose links c_out was fitted."""
+    return next((nodes[0] for _, nodes in _list_capacity_cases(observed, "out", level)), None)
 
 
 def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callable[[Array], Array]) -> dict[str, Array]:
@@ -259,7 +248,7 @@ def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callabl
     """
     if not observed.probes.get("capacity") or not trips:
         return {}
-    cases = _select_cases(observed.cases("capacity"), level=NODE, how="in")
+    cases = observed.cases("capacity").where(level=NODE, how="in")
     cases = Cases(cases.columns, cases.seconds - (cases["flows"] - 1) * receiving(cases["bytes"]))
     return _thin_samples(make_key("c_in", NODE), _fit_capacity(cases, trips, NODE, "in", list(trips)[-1], 0.0))
 
@@ -276,11 +265,8 @@ def fit_opposite_share(observed: Observed) -> Array | None:
 def _choose_faster(near_nodes: dict[int, Array], distant_nodes: dict[int, Array]) -> dict[int, Array]:
     """Return the capacities that distant nodes show if messages to them are clearly faster, else those of near ones."""
     common = near_nodes.keys() & distant_nodes.keys()
-    return (
-        distant_nodes
-        if common and near_nodes[max(common)][0] > CLEAR_EXCESS * distant_nodes[max(common)][0]
-        else near_nodes
-    )
+    are_faster = common and near_nodes[max(common)][0] > CLEAR_EXCESS * distant_nodes[max(common)][0]
+    return distant_nodes if are_faster else near_nodes
 
 
 def _thin_samples(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
@@ -289,7 +275,7 @@ def _thin_samples(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
     if not shares:
         return {}
     size = np.array(sorted(shares))
-    draws = np.stack([shares[chosen_size] for chosen_size in size.tolist()], axis=-1)
+    draws = np.stack([shares[one_size] for one_size in size.tolist()], axis=-1)
     estimates = np.maximum(draws[0], 1e-30)
     noise = EQUAL_DEVIATIONS * draws.std(axis=0) / estimates
     if (np.abs(np.log(estimates / estimates[-1])) < np.maximum(np.log(CLEAR_EXCESS), noise)).all():
@@ -297,13 +283,10 @@ def _thin_samples(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
     chosen = {0, len(size) - 1}
     while True:
         chosen_indices = sorted(chosen)
-        errors = np.abs(np.interp(size, size[chosen_indices], estimates[chosen_indices]) / estimates - 1) / np.maximum(
-            INTERPOLATION_ERROR, noise
-        )
+        interpolated = np.interp(size, size[chosen_indices], estimates[chosen_indices])
+        errors = np.abs(interpolated / estimates - 1) / np.maximum(INTERPOLATION_ERROR, noise)
         if errors.max() < 1:
-            return {
-                make_sample_key(name, chosen_size): shares[chosen_size] for chosen_size in size[chosen_indices].tolist()
-            }
+            return {make_sample_key(name, one_size): shares[one_size] for one_size in size[chosen_indices].tolist()}
         chosen.add(int(errors.argmax()))
 
 
@@ -315,23 +298,14 @@ def find_largest_eager(observed: Observed, trips: TripsByClass) -> float | None:
     """
     if not observed.probes.get("capacity"):
         return None
-    cases, nearest_class = (
-        _select_cases(observed.cases("capacity"), how="eager"),
-        next((name for name in trips if name != NODE), ""),
-    )
-    if not len(cases) or not nearest_class:
+    cases = observed.cases("capacity").where(how="eager")
+    nearest = next((trip for name, trip in trips.items() if name != NODE), None)
+    if not len(cases) or nearest is None:
         return None
-    waits = cases.seconds[0] > trips[nearest_class].at(np.array([float(FIRST_RECEIVED_BYTES)]))[0, 0] / 2
+    waits = cases.seconds[0] > nearest.at(np.array([float(FIRST_RECEIVED_BYTES)]))[0, 0] / 2
     if not waits.any():
         return NEVER
     return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
-
-
-def _select_cases(cases: Cases, **where: object) -> Cases:
-    chosen = np.ones(len(cases), dtype=bool)
-    for name, value in where.items():
-        chosen &= cases[name] == value
-    return cases.pick(chosen)
 
 
 def _fit_capacity(
@@ -341,18 +315,18 @@ def _fit_capacity(
 
     A size is missing if messages are as fast as a single one, or if a busy end may explain the time.
     """
-    shares, network_bound = {}, []
-    cases = _subtract_tiny_excess(_select_cases(cases, level=level, how=how, ways=1), trips, distance, busy)
+    shares, smallest_bound = {}, 0  # the smallest size at which the network is the limit
+    cases = _subtract_tiny_excess(cases.where(level=level, how=how, ways=1), trips, distance, busy)
     for size in np.unique(cases["bytes"])[::-1].tolist():
-        same_size = _select_cases(cases, bytes=size)
+        same_size = cases.where(bytes=size)
         byte_seconds, flows = _select_slowed(same_size, trips, distance)
         if flows.any():
             shares[size] = fit_mean((byte_seconds / (same_size["flows"] * size))[:, flows])
-            if not network_bound or byte_seconds[0, flows].max() > SENDER_FACTOR * busy * same_size["flows"].max():
-                network_bound.append(size)
+            if not smallest_bound or byte_seconds[0, flows].max() > SENDER_FACTOR * busy * same_size["flows"].max():
+                smallest_bound = size
         elif not shares:
             return {}
-    bound = {size: share for size, share in shares.items() if size >= network_bound[-1]}
+    bound = {size: share for size, share in shares.items() if size >= smallest_bound}
     return _add_sizes(bound, trips[distance]) if bound else {}
 
 
@@ -397,7 +371,7 @@ def _subtract_tiny_excess(cases: Cases, trips: TripsByClass, distance: str, busy
 def _fit_inside(cases: Cases, trips: TripsByClass) -> dict[str, Array]:
     """Return samples of the seconds per byte of all messages within a node, for sizes at which concurrent messages are
     slower. They depend on the size, since caches are faster than memory."""
-    cases = _select_cases(cases, level=NODE, how="inside", ways=1)
+    cases = cases.where(level=NODE, how="inside", ways=1)
     byte_seconds, flows = _select_slowed(cases, trips, NODE)
     per_byte = np.maximum(byte_seconds / (cases["flows"] * cases["bytes"]), 0)
     sizes = np.unique(cases["bytes"][flows]).astype(int).tolist()
@@ -425,9 +399,9 @@ def _fit_all_groups(
 ) -> dict[int, Array]:
     """Return seconds per byte of all groups together, by size, where capacities of single groups do not explain the
     time."""
-    shares, cases = {}, _subtract_tiny_excess(_select_cases(cases, level=level, how="all", ways=1), trips, distance)
+    shares, cases = {}, _subtract_tiny_excess(cases.where(level=level, how="all", ways=1), trips, distance)
     for size in np.unique(cases["bytes"])[::-1].tolist() if distance in trips else ():
-        same_size = _select_cases(cases, bytes=size)
+        same_size = cases.where(bytes=size)
         latency, single = trips[distance].parts(same_size["bytes"])
         byte_seconds = same_size.seconds - latency
         # `step` messages leave each group.
@@ -443,9 +417,9 @@ def _fit_all_groups(
 def _measure_opposite_slowdown(cases: Cases, level: str) -> Array | None:
     """Return the slowdown of the largest number of messages by as many in the opposite direction; None if not
     measured."""
-    cases = _select_cases(cases, level=level, how="out" if level == NODE else "pair")
+    cases = cases.where(level=level, how="out" if level == NODE else "pair")
     largest = cases["bytes"][cases["ways"] == 2].max(initial=0)
-    single, double = (_select_cases(cases, ways=directions, bytes=largest) for directions in (1, 2))
+    single, double = (cases.where(ways=directions, bytes=largest) for directions in (1, 2))
     if not (common := set(single["flows"].tolist()) & set(double["flows"].tolist())):
         return None
     one_way, both_ways = (
@@ -460,7 +434,7 @@ CLEARLY_SLOWER = 1.15  # ratio of the measured time to the prediction with the c
 Predict = Callable[[Schedule, Values], Array]
 
 
-def distinguish_ways(
+def distinguish_behaviours(
     observed: Observed, how: str, behaviours: Mapping[Any, Values], predict: Predict, level: str = NODE
 ) -> list[tuple[int, Any]]:
     """Return for each case that distinguishes the behaviours: its size, and the behaviour with the nearest prediction.
@@ -469,16 +443,17 @@ def distinguish_ways(
     for size, measured, schedule in _list_patterns(observed, how, level):
         compute_seconds = schedule.work.seconds.sum()
         try:
-            predictions = {
+            seconds = {
                 behaviour: schedule.cost(predict(schedule, values))[0] - compute_seconds
                 for behaviour, values in behaviours.items()
             }
         except UserError:
             return []
-        if max(predictions.values()) > MIN_RATIO * min(predictions.values()):
-            nearest.append(
-                (size, min(predictions, key=lambda behaviour: abs(predictions[behaviour] - measured + compute_seconds)))
-            )
+        if max(seconds.values()) > MIN_RATIO * min(seconds.values()):
+            errors = {
+                behaviour: abs(predicted - measured + compute_seconds) for behaviour, predicted in seconds.items()
+            }
+            nearest.append((size, min(errors, key=errors.get)))
     return sorted(nearest)
 
 
@@ -501,9 +476,8 @@ def is_slower(observed: Observed, how: str, values: Values, predict: Predict) ->
 
 def _list_patterns(observed: Observed, how: str, level: str = NODE) -> Iterator[tuple[int, float, Schedule]]:
     """Yield the size, the seconds and the pattern of each case."""
-    for case in observed.probes.get("capacity", ()):
-        if (case.settings["how"], case.settings["level"]) == (how, level) and len(case.seconds):
-            nodes = parse_nodes(str(case.settings["where"]))
+    for case, nodes in _list_capacity_cases(observed, how, level):
+        if len(case.seconds):
             yield int(case.settings["bytes"]), float(np.median(case.seconds)), make_pattern(case.settings).place(nodes)
 
 
@@ -513,14 +487,14 @@ def detect_sharing_by_latency(observed: Observed, trips: TripsByClass, values: V
     If messages to distant nodes are slower even without sharing, the cases do not distinguish this.
     """
     between = [trip for name, trip in trips.items() if name != NODE]
-    size = np.array([float(max((size for size, *_ in _list_patterns(observed, "unequal")), default=0))])
-    if len(between) < 2 or between[-1].parts(size)[1][0, 0] > CLEAR_EXCESS * between[0].parts(size)[1][0, 0]:
+    size = max((size for size, *_ in _list_patterns(observed, "unequal")), default=0)
+    if len(between) < 2 or between[-1].byte_seconds(size)[0] > CLEAR_EXCESS * between[0].byte_seconds(size)[0]:
         return False
     behaviours = {
         sharing: replace(values, settings={**values.settings, "sharing": sharing})
         for sharing in (EQUAL_SHARING, SHARING_BY_LATENCY)
     }
-    nearest = [sharing for _, sharing in distinguish_ways(observed, "unequal", behaviours, predict)]
+    nearest = [sharing for _, sharing in distinguish_behaviours(observed, "unequal", behaviours, predict)]
     return nearest.count(SHARING_BY_LATENCY) > len(nearest) / 2
 
 
@@ -533,7 +507,7 @@ def find_links_by_destination(
         alternatives = {
             count: replace(values, settings={**values.settings, "links": {level: count}}) for count in (1, count)
         }
-        nearest = [count for _, count in distinguish_ways(observed, "stride", alternatives, predict, level)]
+        nearest = [count for _, count in distinguish_behaviours(observed, "stride", alternatives, predict, level)]
         if nearest and nearest.count(count) > len(nearest) / 2:
             distinguished[level] = count
     return distinguished

@@ -97,15 +97,15 @@ def minimize_rows(
     start: Array,
     bounds: tuple[Array, Array],
     iterations: int,
-    move: float = 1e-5,
-    longest: float = np.inf,
-    rests: float = 1e-6,
+    difference_step: float = 1e-5,
+    max_change: float = np.inf,
+    min_gain: float = 1e-6,
 ) -> tuple[Array, Array]:
     """Return the minimum of each row of `start` (rows, values), and its sum of squares.
 
-    `residuals(rows, theta)` returns the residuals of the problems with these numbers. `move` is the step of difference
-    quotients. No value changes by more than `longest` in a step. A row is done if its last step reduced the sum by less
-    than the share `rests`.
+    `residuals(rows, theta)` returns the residuals of the problems with these numbers. `difference_step` is that of
+    difference quotients. No value changes by more than `max_change` in a step. A row is done if its last step reduced
+    the sum by less than the share `min_gain`.
     """
     theta = np.clip(start, *bounds)
     residual = residuals(np.arange(len(theta)), theta)
@@ -114,8 +114,8 @@ def minimize_rows(
     for _ in range(iterations):
         if not len(active):
             break
-        step = _gauss_newton_step(residuals, active, theta[active], residual[active], damping[active], move)
-        tried = np.clip(theta[active] + np.clip(step, -longest, longest), *bounds)
+        step = _gauss_newton_step(residuals, active, theta[active], residual[active], damping[active], difference_step)
+        tried = np.clip(theta[active] + np.clip(step, -max_change, max_change), *bounds)
         trial = residuals(active, tried)
         gain = (loss[active] - np.sum(trial**2, axis=-1)) / np.maximum(loss[active], MIN_DIVISOR)
         better = gain > 0
@@ -123,18 +123,18 @@ def minimize_rows(
         theta[improved], residual[improved] = tried[better], trial[better]
         loss[improved] = np.sum(trial[better] ** 2, axis=-1)
         damping[active] = np.maximum(damping[active] * np.where(better, 0.2, 4.0), MIN_DAMPING)
-        active = active[np.where(better, gain > rests, damping[active] < MAX_DAMPING)]
+        active = active[np.where(better, gain > min_gain, damping[active] < MAX_DAMPING)]
     return theta, loss
 
 
 def _gauss_newton_step(
-    residuals: Residuals, rows: np.ndarray, theta: Array, residual: Array, damping: Array, move: float
+    residuals: Residuals, rows: np.ndarray, theta: Array, residual: Array, damping: Array, difference_step: float
 ) -> Array:
     """Return the damped Gauss-Newton step of each row."""
     count = theta.shape[1]
-    shifted = (theta[:, None, :] + move * np.eye(count)).reshape(-1, count)
+    shifted = (theta[:, None, :] + difference_step * np.eye(count)).reshape(-1, count)
     shifted_residual = residuals(np.repeat(rows, count), shifted).reshape(len(rows), count, -1)
-    slope = (shifted_residual - residual[:, None, :]) / move  # (rows, values, cases)
+    slope = (shifted_residual - residual[:, None, :]) / difference_step  # (rows, values, cases)
     normal = multiply_columns(slope)
     ridge = damping[:, None] * np.diagonal(normal, axis1=1, axis2=2)
     ridge = ridge + (1e-12 * np.sum(residual**2, axis=-1) + MIN_DIVISOR)[:, None]  # for directions without effect

@@ -15,6 +15,7 @@ from commodel.stats import resample_statistic
 
 DEFAULT_DRAWS = 200
 MEAN_COUNT, MEDIAN_COUNT = "counted", "typical count"  # statistics: mean and median of a probe's counts
+STATISTICS_OF_COUNTS = {MEAN_COUNT: ("counts", "mean"), MEDIAN_COUNT: ("counts", "median")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,13 @@ class Cases:
         """Return the chosen cases."""
         columns = {name: column[chosen] for name, column in self.columns.items()}
         return Cases(columns, self.seconds[:, chosen])
+
+    def where(self, **settings: object) -> "Cases":
+        """Return the cases with these settings."""
+        chosen = np.ones(len(self), dtype=bool)
+        for name, value in settings.items():
+            chosen &= self[name] == value
+        return self.pick(chosen)
 
 
 def select_common(column: str, *tables: Cases) -> tuple[Cases, ...]:
@@ -82,7 +90,7 @@ class Observed:
         if not self.probes.get(probe):
             raise UserError(f"no measurements of probe '{probe}'")
         settings = [case.settings for case in self.probes[probe]]
-        numbers = [number for number, own in enumerate(settings) if all(own[name] == where[name] for name in where)]
+        numbers = [number for number, case in enumerate(settings) if all(case[name] == where[name] for name in where)]
         if not numbers:
             conditions = ", ".join(f"{name}={value}" for name, value in where.items())
             raise UserError(f"no measurements of probe '{probe}' with {conditions}")
@@ -102,11 +110,8 @@ class Observed:
     def _all(self, probe: str, statistic: str) -> Array:
         if (probe, statistic) not in self._resampled:
             rng, cases = np.random.default_rng([self.seed, sum(probe.encode())]), self.probes[probe]
-            if statistic in (MEAN_COUNT, MEDIAN_COUNT):
-                counted = "mean" if statistic == MEAN_COUNT else "median"
-                rows = [resample_statistic(case.counts, case.passes, counted, DEFAULT_DRAWS, rng) for case in cases]
-            else:
-                rows = [resample_statistic(case.seconds, case.passes, statistic, DEFAULT_DRAWS, rng) for case in cases]
+            column, name = STATISTICS_OF_COUNTS.get(statistic, ("seconds", statistic))
+            rows = [resample_statistic(getattr(case, column), case.passes, name, DEFAULT_DRAWS, rng) for case in cases]
             self._resampled[probe, statistic] = np.array(rows)
         return self._resampled[probe, statistic]
 
@@ -124,12 +129,12 @@ class Fitted:
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
     errors: Mapping[str, Errors] = field(default_factory=dict)  # at held-out points
-    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # intervals that replace those of the draws
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # that replace those of the draws
 
 
 def make_estimate(
-    draws: Array, unit: str, note: str = "", determined: bool = True, reach: tuple[float, float] | None = None
+    draws: Array, unit: str, note: str = "", determined: bool = True, interval: tuple[float, float] | None = None
 ) -> Estimate:
-    """Return the value of row 0 with the 95 % interval of the draws, or with the interval `reach`."""
-    low, high = np.percentile(draws[1:], [2.5, 97.5]) if reach is None else reach
+    """Return the value of row 0 with the 95 % interval of the draws, or with `interval`."""
+    low, high = np.percentile(draws[1:], [2.5, 97.5]) if interval is None else interval
     return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, determined)

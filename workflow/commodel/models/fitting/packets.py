@@ -13,16 +13,11 @@ from commodel.stats import resample_statistic
 from commodel.units import format_bytes
 
 COMPLETED_SHARE = 0.01  # share of the longest receive, up to which a receive had completed in the background
-MIN_LATE_RATIO, MIN_LATE_SECONDS = (
-    5,
-    5e-3,
-)  # multiple of the median, and seconds, above which a stream has waited for a timeout
+MIN_LATE_RATIO, MIN_LATE_SECONDS = 5, 5e-3  # multiple of the median, and seconds: later streams waited for a timeout
 MAX_EQUAL_WAITS_RATIO = 1.2  # ratio of the longest to the shortest wait that count as equal
 MIN_EQUAL_WAITS = 3  # equal waits that determine the timeout
-LOSSY_SHARE, OVERFULL_SHARE = (
-    0.001,
-    0.25,
-)  # lost shares of the packets sent: of a lossy flood, and of one whose arrivals show the buffer
+# Lost shares of the packets sent: of a lossy flood, and of one whose arrivals show the buffer.
+LOSSY_SHARE, OVERFULL_SHARE = 0.001, 0.25
 REPORTED_SHARE = 0.01  # share of the packets sent, above which packets dropped by the socket are reported
 
 
@@ -39,9 +34,7 @@ def fit_gap(
     lengths = np.unique(streams["each"])
     if len(lengths) < 2:
         raise UserError(f"no measurements of probe '{probe}' of two lengths")
-    first, last = select_common(
-        "bytes", *(streams.pick(streams["each"] == length) for length in (lengths[0], lengths[-1]))
-    )
+    first, last = select_common("bytes", *(streams.where(each=length) for length in (lengths[0], lengths[-1])))
     packets = first[partners_column] * (lengths[-1] - lengths[0])
     return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets, title, last.seconds[0] / packets
 
@@ -74,12 +67,9 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     packets, B + k·D/A are delivered (equation 4 times k). This overestimates B if senders do not start together.
     """
     flood = observed.cases("flood", MEAN_COUNT)
-    arrived, delivered, socket_buffer = (flood.pick(flood["what"] == kind) for kind in ("arrived", "through", "room"))
-    socket_size = (
-        f" of {format_bytes(int(socket_buffer.seconds[0, 0]))}"
-        if len(socket_buffer) and socket_buffer.seconds[0, 0] > 0
-        else ""
-    )
+    arrived, delivered, socket_buffer = (flood.where(what=kind) for kind in ("arrived", "through", "room"))
+    socket_bytes = int(socket_buffer.seconds[0].max(initial=0))
+    socket_size = f" of {format_bytes(socket_bytes)}" if socket_bytes > 0 else ""
     if len(set(place_ranks(str(flood["layout"][0]), int(flood["ranks"][0])))) == 1:
         return _mark_unobservable(
             f"all ranks are on one host, where packets are lost at the socket's buffer{socket_size}"
@@ -117,10 +107,8 @@ def _fit_buffer_by_arrivals(observed: Observed, sent: np.ndarray, delivered: Cas
     buffer may hold a part of one more packet, so the draws are spread over one packet.
     """
     overfull = delivered["packets"][delivered.seconds[0] < (1 - OVERFULL_SHARE) * sent]
-    floods = observed.cases("flood", MEDIAN_COUNT)
-    floods = floods.pick(
-        (floods["what"] == "held") & np.isin(floods["packets"], overfull) & (floods.seconds > 0).all(axis=0)
-    )
+    floods = observed.cases("flood", MEDIAN_COUNT).where(what="held")
+    floods = floods.pick(np.isin(floods["packets"], overfull) & (floods.seconds > 0).all(axis=0))
     if not len(floods):
         return np.empty(0)
     shortest = int(np.argmin(floods["packets"]))
@@ -150,9 +138,8 @@ def fit_timeout(observed: Observed, rows: int) -> Array | None:
     waits = max(equal_waits, key=len, default=late_times)
     if len(waits) < MIN_EQUAL_WAITS:
         return None
-    return resample_statistic(
-        waits, np.ones(len(waits), dtype=int), "median", rows - 1, np.random.default_rng(observed.seed)
-    )
+    passes, rng = np.ones(len(waits), dtype=int), np.random.default_rng(observed.seed)
+    return resample_statistic(waits, passes, "median", rows - 1, rng)
 
 
 FASTEST_NOTE = "of the fastest streams: longer streams lose packets, and retransmission takes longer"
@@ -167,10 +154,10 @@ def _mark_unobservable(why: str) -> tuple[Array, str, str]:
 def _find_dropped_share(arrived: Cases, passed: Cases) -> float:
     """Return the largest share of a flood that was delivered by the network and dropped by the socket."""
     arrived_by_packets = dict(zip(arrived["packets"].tolist(), arrived.seconds[0], strict=True))
-    pairs = zip(passed["packets"].tolist(), passed["senders"], passed.seconds[0], strict=True)
-    lost = [
+    floods = zip(passed["packets"].tolist(), passed["senders"], passed.seconds[0], strict=True)
+    dropped = [
         (delivered - arrived_by_packets[packets]) / (packets * senders)
-        for packets, senders, delivered in pairs
+        for packets, senders, delivered in floods
         if packets in arrived_by_packets
     ]
-    return float(max(lost, default=0))
+    return float(max(dropped, default=0))

@@ -23,6 +23,7 @@ from commodel.units import format_seconds
 CHANCE_PROBABILITY = 0.1  # probability of a misfit by noise alone, above which the misfit counts as noise
 COLLINEAR_SHARE = 1e-10  # share of the largest singular value, below which features count as equal
 MIN_AICC_GAIN = 1e-6  # reduction of AICc from which a later form or cut is chosen, so that rounding does not decide
+CHANGE_NOTE = "found in the data; the change lies between this size and the next one probed"
 MISFIT_SEED = 20_261  # constant, so that a fit is reproducible
 
 

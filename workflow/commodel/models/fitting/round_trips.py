@@ -24,16 +24,11 @@ from commodel.models.keys import Pair, make_key, make_sample_key, parse_key
 from commodel.units import format_bytes
 
 BURST_MESSAGES = 16
-TRIP_KINDS = (
-    (1, 0, 0),
-    (BURST_MESSAGES, 0, 0),
-    (BURST_MESSAGES, 1, 0),
-    (1, 0, 1),
-)  # n, delay, late: the round trips of each size
+# n, delay, late: the round trips of each size.
+TRIP_KINDS = (1, 0, 0), (BURST_MESSAGES, 0, 0), (BURST_MESSAGES, 1, 0), (1, 0, 1)
 NO_LATENCY = "not distinguishable from 0: the overheads alone take longer than half a round trip"
-MAX_SHORT_BYTES = (
-    256  # bytes: overheads and latency are those of messages up to this size, in which copying is negligible
-)
+# Bytes: overheads and latency are those of messages up to this size, in which copying is negligible.
+MAX_SHORT_BYTES = 256
 NEVER = np.inf  # bytes: no message uses rendezvous
 MAX_TRIP_ERROR = 0.1  # of a one-way time, above which the fit has a note
 
@@ -68,9 +63,9 @@ class RoundTrips:
         """Return a text with the largest error of a model's one-way times; empty if it is small."""
         errors = one_way / self.one_way[0] - 1
         worst = np.abs(errors).argmax()
-        size_text = format_bytes(int(self.size[worst]))
-        share = f"{100 * errors[worst]:+.0f} %"
-        return f"half a round trip is missed by {share} at {size_text}" if abs(errors[worst]) > MAX_TRIP_ERROR else ""
+        if abs(errors[worst]) <= MAX_TRIP_ERROR:
+            return ""
+        return f"half a round trip is missed by {100 * errors[worst]:+.0f} % at {format_bytes(int(self.size[worst]))}"
 
 
 def list_pair_probes(observed: Observed) -> dict[Pair, str]:
@@ -147,7 +142,7 @@ def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Ne
 
 
 def find_last_before_jump(size: Array, time: Array, min_jump: float) -> float:
-    """Return the last size before the time jumps by `least`, at that size and at the next one; NEVER if it does not.
+    """Return the last size before the time jumps by `min_jump`, at that size and at the next one; NEVER if it does not.
 
     A change of slope is no jump, since it is small at one of the two sizes.
     """
@@ -252,6 +247,10 @@ class HalfTrip:
     def at(self, bytes: Array) -> Array:
         return sum(self.parts(bytes))
 
+    def byte_seconds(self, size: int) -> Array:
+        """Return the time of the bytes of a message, in every draw."""
+        return self.parts(np.array([float(size)]))[1][:, 0]
+
     def name_values(self, distance_class: str, overheads: Array) -> tuple[dict[str, Array], dict[str, str]]:
         """Return the values of a distance class, L without the overheads, and the forms of its functions."""
         values = {}
@@ -285,11 +284,8 @@ def fit_growing_overheads(trips: RoundTrips, largest_eager: float) -> dict[str, 
     }
     if not (sum(growth.values())[0] > MIN_GROWTH * trips.one_way[0, eager]).any():
         return {}
-    return {
-        text: draws
-        for name in growth
-        for text, draws in make_sample_values(name, trips.size[eager].astype(int), growth[name]).items()
-    }
+    sizes = trips.size[eager].astype(int)
+    return {text: draws for name in growth for text, draws in make_sample_values(name, sizes, growth[name]).items()}
 
 
 def describe_shared_nodes(cases: Cases) -> str:

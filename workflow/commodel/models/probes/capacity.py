@@ -22,6 +22,7 @@ Further cases show how concurrent messages are treated:
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,7 +56,15 @@ MAX_PORT_FLOWS = 8  # nodes with which the rank of a node communicates at a time
 MAX_DISTANT_NODES = 3  # distant nodes of cases `unequal`
 COMPUTE_SECONDS = 2e-3  # computation of a rank before it receives a message
 MIN_START_BYTES = 256  # smallest message of case `start`
-Crossing = tuple[int, int, tuple[int, ...]]  # flows, rank distance of each, and the nodes of the ranks
+BOTH_WAYS = 1, 2  # messages in one direction, and in both
+
+
+class Crossing(NamedTuple):
+    """Messages from some nodes to others."""
+
+    flows: int  # number of messages
+    nodes: tuple[int, ...]  # of the ranks
+    step: int = 1  # distance of sender and receiver in ranks
 
 
 def plan(site: Site, sizes: list[int]) -> ProbePlan:
@@ -65,24 +74,25 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
     def cases(
         level: str,
         how: str,
-        flows: int,
-        placement: CasePlacement,
-        step: int = 1,
-        directions: tuple[int, ...] = (1, 2),
+        crossing: Crossing,
         bytes: int = size,
+        per_node: int = 1,
+        directions: tuple[int, ...] = (1,),
     ) -> ProbePlan:
-        common = {"level": level, "how": how, "procs": placement.ranks, "flows": flows, "step": step, "bytes": bytes}
+        placement = CasePlacement(per_node * len(crossing.nodes), f"block:{per_node}", crossing.nodes)
+        common = {"level": level, "how": how, "procs": placement.ranks, "flows": crossing.flows}
+        common |= {"step": crossing.step, "bytes": bytes}
         return [(placement, {**common, "ways": count}) for count in directions]
 
     for ranks in list_counts(site.cores)[1:]:
         if large_nodes := [node for node in range(site.nodes) if site.count_cores(site.find_type(node)) >= ranks]:
-            placement = CasePlacement(ranks, f"block:{ranks}", (large_nodes[len(large_nodes) // 2],))
+            within_node = Crossing(ranks, (large_nodes[len(large_nodes) // 2],))
             shorter = [length for length in sizes if SUCCESSIVE_BYTES <= length < size]  # they fit into caches
             for length in (size, *(shorter if ranks == site.cores else ())):
-                yield from cases(NODE, "inside", ranks, placement, directions=(1,), bytes=length)
-    ports = dict(_choose_port_nodes(site))
-    for flows, placed_nodes in ports.items():
-        yield from cases(NODE, "out", flows, CasePlacement(len(placed_nodes), "block:1", placed_nodes))
+                yield from cases(NODE, "inside", within_node, length, ranks)
+    ports = {crossing.flows: crossing for crossing in _choose_port_nodes(site)}
+    for crossing in ports.values():
+        yield from cases(NODE, "out", crossing, directions=BOTH_WAYS)
     medium = [
         length
         for power in list_powers_of_two(MIN_CAPACITY_BYTES, size)[:: site.thinning]
@@ -91,66 +101,41 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
     ]
     medium = [TINY_BYTES, *medium] if medium else []
     if (largest := max(ports, default=1)) > 1:
-        placement = CasePlacement(len(ports[largest]), "block:1", ports[largest])
-        count = min(MAX_PORT_FLOWS, site.nodes - 1)
-        farthest = CasePlacement(count + 1, "block:1", _pair_farthest(site, count))
+        farthest = _pair_farthest(site, min(MAX_PORT_FLOWS, site.nodes - 1))
         for length in (*medium, size):
-            yield from cases(NODE, "in", count, farthest, directions=(1,), bytes=length)
+            yield from cases(NODE, "in", farthest, length)
         for length in medium:
-            yield from cases(NODE, "out", largest, placement, directions=(1,), bytes=length)
+            yield from cases(NODE, "out", ports[largest], length)
         for length in (*medium, size) if site.levels.groups else ():
-            yield from cases(NODE, "far", count, farthest, directions=(1,), bytes=length)
+            yield from cases(NODE, "far", farthest, length)
         for distant in farthest.nodes[1 : 1 + MAX_DISTANT_NODES] if site.levels.groups else ():
-            three_nodes = CasePlacement(3, "block:1", (*ports[1], distant))
-            yield from cases(NODE, "unequal", 1, three_nodes, directions=(1,))
-    if 1 in ports and (ranks := min(map(site.count_cores, map(site.find_type, ports[1])))) > 1:
-        two_nodes = CasePlacement(2 * ranks, f"block:{ranks}", ports[1])
+            yield from cases(NODE, "unequal", Crossing(1, (*ports[1].nodes, distant)))
+    if 1 in ports and (ranks := min(map(site.count_cores, map(site.find_type, ports[1].nodes)))) > 1:
         for length in (*medium, size):
-            yield from cases(NODE, "pair", ranks, two_nodes, directions=(1,), bytes=length)
+            yield from cases(NODE, "pair", Crossing(ranks, ports[1].nodes), length, ranks)
     if 2 in ports:
         for limit in _list_eager_limits(size):
-            yield from cases(NODE, "eager", 1, CasePlacement(3, "block:1", ports[2]), directions=(1,), bytes=limit)
-        yield from cases(NODE, "against", OPPOSITE_MESSAGES, placement, directions=(1,))
+            yield from cases(NODE, "eager", Crossing(1, ports[2].nodes), limit)
+        yield from cases(NODE, "against", Crossing(OPPOSITE_MESSAGES, ports[largest].nodes))
     if 1 in ports:
         for limit in sorted({min(size, MIN_START_BYTES), *_list_eager_limits(size)}):
-            yield from cases(NODE, "start", 1, CasePlacement(2, "block:1", ports[1]), directions=(1,), bytes=limit)
-    for flows, step, placed_nodes in _pair_all_groups(site, 1):
-        if flows > 2:
-            yield from cases(
-                NODE, "all", flows, CasePlacement(len(placed_nodes), "block:1", placed_nodes), step, directions=(1,)
-            )
+            yield from cases(NODE, "start", ports[1], limit)
+    for crossing in _pair_all_groups(site, 1):
+        if crossing.flows > 2:
+            yield from cases(NODE, "all", crossing)
     if 1 in ports and size >= SUCCESSIVE_BYTES:
-        yield from cases(
-            NODE,
-            "order",
-            SUCCESSIVE_MESSAGES,
-            CasePlacement(2, "block:1", ports[1]),
-            directions=(1,),
-            bytes=SUCCESSIVE_BYTES,
-        )
+        yield from cases(NODE, "order", Crossing(SUCCESSIVE_MESSAGES, ports[1].nodes), SUCCESSIVE_BYTES)
     for distance, name in enumerate(site.levels.groups, 2):
-        for flows, stride, placed_nodes in _pair_same_remainder(site, distance):
-            yield from cases(
-                name,
-                "stride",
-                flows,
-                CasePlacement(len(placed_nodes), "block:1", placed_nodes),
-                stride,
-                directions=(1,),
-            )
-        for flows, step, placed_nodes in _pair_each_group(site, distance):
-            yield from cases(
-                name, "each", flows, CasePlacement(len(placed_nodes), "block:1", placed_nodes), step, directions=(1,)
-            )
+        for how, list_crossings in (("stride", _pair_same_remainder), ("each", _pair_each_group)):
+            for crossing in list_crossings(site, distance):
+                yield from cases(name, how, crossing)
         for how, list_crossings in (("pair", _pair_two_groups), ("out", _pair_one_group), ("all", _pair_all_groups)):
             crossings = list(list_crossings(site, distance))
-            for flows, step, placed_nodes in crossings:
-                yield from cases(name, how, flows, CasePlacement(len(placed_nodes), "block:1", placed_nodes), step)
-            for flows, step, placed_nodes in crossings[-1:] if crossings and crossings[-1][0] > 1 else ():
-                for length in medium:
-                    yield from cases(
-                        name, how, flows, CasePlacement(len(placed_nodes), "block:1", placed_nodes), step, (1,), length
-                    )
+            for crossing in crossings:
+                yield from cases(name, how, crossing, directions=BOTH_WAYS)
+            for crossing in crossings[-1:]:
+                for length in medium if crossing.flows > 1 else ():
+                    yield from cases(name, how, crossing, length)
 
 
 def _list_eager_limits(largest: int) -> Iterator[int]:
@@ -160,7 +145,7 @@ def _list_eager_limits(largest: int) -> Iterator[int]:
         yield from (power, 3 * power // 2, 2 * power - HEADER_BYTES)
 
 
-def _choose_port_nodes(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _choose_port_nodes(site: Site) -> Iterator[Crossing]:
     """Yield a node in the middle, and several at the smallest distance; if there is only one, the nearest ones."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     distances = site.levels.distance(node, nodes)
@@ -168,19 +153,18 @@ def _choose_port_nodes(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
     nearest = neighbours[distances[neighbours] == distances[neighbours].min()] if len(neighbours) else neighbours
     neighbours = nearest if len(nearest) > 1 else neighbours
     for flows in _list_powers(len(neighbours)):
-        yield flows, (node, *neighbours[:flows].tolist())
+        yield Crossing(flows, (node, *neighbours[:flows].tolist()))
 
 
-def _pair_farthest(site: Site, count: int) -> tuple[int, ...]:
+def _pair_farthest(site: Site, count: int) -> Crossing:
     """Return a node in the middle, and `count` nodes spread over those at the largest distance."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     distances = site.levels.distance(node, nodes)
     farthest = nodes[(nodes != node) & (distances == distances.max())]
     chosen = farthest[select_evenly(len(farthest), count)]
-    nearer = [
-        int(other) for other in nodes if other != node and other not in chosen
-    ]  # used if too few nodes are at the largest distance
-    return (node, *chosen.tolist(), *nearer[: count - len(chosen)])
+    # if too few nodes are at the largest distance
+    nearer = [other for other in nodes.tolist() if other != node and other not in chosen]
+    return Crossing(count, (node, *chosen.tolist(), *nearer[: count - len(chosen)]))
 
 
 def _list_powers(largest: int) -> list[int]:
@@ -197,6 +181,12 @@ def _list_sibling_groups(site: Site, distance: int) -> list[list[np.ndarray]]:
     return [parent for parent in groups if len(parent) > 1]
 
 
+def _split_middle(groups: list[np.ndarray]) -> list[np.ndarray]:
+    """Return the middle group, and then all others."""
+    middle = len(groups) // 2
+    return [groups[middle], *groups[:middle], *groups[middle + 1 :]]
+
+
 def _pair_two_groups(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield two groups, near the beginning of the machine and near its end."""
     parents = _list_sibling_groups(site, distance)
@@ -204,7 +194,7 @@ def _pair_two_groups(site: Site, distance: int) -> Iterator[Crossing]:
     for number, first, second in sorted(group_pairs):
         senders, receivers = parents[number][first], parents[number][second]
         for flows in _list_powers(min(len(senders), len(receivers), MAX_FLOWS)):
-            yield flows, 1, (*senders[:flows].tolist(), *receivers[:flows].tolist())
+            yield Crossing(flows, (*senders[:flows].tolist(), *receivers[:flows].tolist()))
 
 
 def _pair_one_group(site: Site, distance: int) -> Iterator[Crossing]:
@@ -213,10 +203,10 @@ def _pair_one_group(site: Site, distance: int) -> Iterator[Crossing]:
     Groups and places in them alternate, so that all links are used if a receiver's place selects the link.
     """
     for parent in _list_sibling_groups(site, distance)[:1]:
-        senders, other_groups = parent[len(parent) // 2], [g for n, g in enumerate(parent) if n != len(parent) // 2]
+        senders, *other_groups = _split_middle(parent)
         flows = min(len(senders), *map(len, other_groups), MAX_FLOWS)
         receivers = [int(other_groups[flow % len(other_groups)][flow]) for flow in range(flows)]
-        yield flows, 1, (*senders[:flows].tolist(), *receivers)
+        yield Crossing(flows, (*senders[:flows].tolist(), *receivers))
 
 
 def _pair_each_group(site: Site, distance: int) -> Iterator[Crossing]:
@@ -235,11 +225,8 @@ def _pair_each_group(site: Site, distance: int) -> Iterator[Crossing]:
             same_type = other_nodes[np.isin(other_nodes, sender_type)]
             other_nodes = same_type if len(same_type) >= flows else other_nodes
             if flows > 1:
-                yield (
-                    flows,
-                    1,
-                    (*senders[:flows].tolist(), *other_nodes[select_evenly(len(other_nodes), flows)].tolist()),
-                )
+                receivers = other_nodes[select_evenly(len(other_nodes), flows)]
+                yield Crossing(flows, (*senders[:flows].tolist(), *receivers.tolist()))
 
 
 def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
@@ -248,12 +235,12 @@ def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
     If the remainder selects one of several links, all messages use the same one.
     """
     for parent in _list_sibling_groups(site, distance)[:1]:
-        senders = parent[len(parent) // 2]
-        other_nodes = np.concatenate([group for number, group in enumerate(parent) if number != len(parent) // 2])
+        senders, *other_groups = _split_middle(parent)
+        other_nodes = np.concatenate(other_groups)
         for stride in STRIDE_FACTORS:
-            same_remainder = other_nodes[other_nodes % stride == other_nodes[0] % stride][: min(len(senders), 8)]
-            if len(same_remainder) > 2:
-                yield len(same_remainder), stride, (*senders[: len(same_remainder)].tolist(), *same_remainder.tolist())
+            receivers = other_nodes[other_nodes % stride == other_nodes[0] % stride][: min(len(senders), 8)]
+            if (flows := len(receivers)) > 2:
+                yield Crossing(flows, (*senders[:flows].tolist(), *receivers.tolist()), stride)
 
 
 def _pair_all_groups(site: Site, distance: int) -> Iterator[Crossing]:
@@ -261,7 +248,8 @@ def _pair_all_groups(site: Site, distance: int) -> Iterator[Crossing]:
     for groups in _list_sibling_groups(site, distance)[:1]:
         groups = groups[:MAX_FLOWS] if distance == 1 else groups
         per_group = min(map(len, groups))
-        yield per_group * len(groups), per_group, tuple(int(node) for group in groups for node in group[:per_group])
+        nodes = tuple(int(node) for group in groups for node in group[:per_group])
+        yield Crossing(len(nodes), nodes, per_group)
 
 
 def make_pattern(case: Settings) -> Schedule:

@@ -92,9 +92,8 @@ def make_pattern(case: Settings) -> Schedule:
         return Schedule.of(len(ranks), rounds, src, (src + 1) % len(ranks), case["bytes"])
     if not case["turn"]:
         return Schedule.of(len(ranks), 0, ranks, (ranks + len(ranks) // 2) % len(ranks), case["bytes"])
-    around = np.random.default_rng(case["turn"]).permutation(
-        len(ranks)
-    )  # a cycle through all ranks: none sends to itself
+    # A cycle through all ranks: none sends to itself.
+    around = np.random.default_rng(case["turn"]).permutation(len(ranks))
     return Schedule.of(len(ranks), 0, around, np.roll(around, 1), case["bytes"])
 
 

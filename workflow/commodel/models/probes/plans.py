@@ -315,10 +315,7 @@ def plan_memcopy(site: Site, sizes: list[int]) -> ProbePlan:
     return [(place_spread(site, 2), {"path": path, "bytes": size}) for path, size in cases]
 
 
-PRTT_COLUMNS, FAN_COLUMNS = (
-    ("n", "delay", "late", "bytes"),
-    ("direction", "how", "n", "bytes", "answer"),
-)  # columns of programs
+PRTT_COLUMNS, FAN_COLUMNS = ("n", "delay", "late", "bytes"), ("direction", "how", "n", "bytes", "answer")
 PROBE_LIST = (
     Probe(
         "pingpong",

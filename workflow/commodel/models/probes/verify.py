@@ -42,13 +42,8 @@ def list_cases(operation: str, ranks: int, sizes: Collection[int], also: Collect
     odd_count = 2 ** ((ranks - 1).bit_length() - 1) + 1 if ranks > 1 else 1
     communicators = sorted({count for count in (1, 2, 3, odd_count, ranks, *also) if count <= ranks})
     for input_name in INPUTS[operation]:
-        for size in (
-            [0]
-            if operation == "barrier"
-            else sorted(sizes)[-1:]
-            if input_name in INPUTS_OF_FIXED_LENGTH
-            else sorted(set(sizes))
-        ):
+        lengths = sorted(set(sizes)) if operation != "barrier" else [0]
+        for size in lengths[-1:] if input_name in INPUTS_OF_FIXED_LENGTH else lengths:
             for count in communicators:
                 yield {"collective": operation, "input": input_name, "communicator": count, "bytes": size}
 

@@ -4,19 +4,21 @@ summaries of raw samples, and with `--samples` every sample.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_oversubscribed
 from commodel.files.results_folder import Results
+from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import COMPARISON, SCHEDULE, Condition
 from commodel.models.evaluation.values import FORM_NAMES, format_form
 from commodel.models.keys import parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts
-from commodel.reports.comparison_frame import PLATFORM_COLUMNS, SAMPLE_FILE_COLUMNS, scale_to_shown_units
+from commodel.reports.comparison_frame import scale_to_shown_units
 from commodel.reports.elements import (
     MICRO,
     MU_SCALE,
@@ -26,11 +28,10 @@ from commodel.reports.elements import (
     Column,
     Section,
     Series,
-    Table,
     format_count,
-    format_simulated,
     format_undetermined,
     format_value,
+    label_platform,
     make_table,
     select_columns,
     to_plain_value,
@@ -39,40 +40,33 @@ from commodel.results.latency_distributions import count_modes
 from commodel.results.raw_samples import find_raw_file, read_samples
 from commodel.units import format_bytes
 
-SAMPLES_SHEET = "Samples"
-SAMPLE_COLUMNS = [
-    *PLATFORM_COLUMNS,
-    *(Column(key, key) for key in ("kind", "name", "settings", "id")),
-    *select_columns("Every sample"),
-]
-
 
 def make_samples_section(plan: Plan, results: Results, summary: pd.DataFrame) -> Section:
-    point_of_id = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
-    parts = list(_iterate_samples(plan, results, point_of_id))
-    keys = [column.key for column in SAMPLE_COLUMNS]
-    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=keys)
-    note = "One row a sample of every pass, as in the raw files."
-    return Section(SAMPLES_SHEET, note, (make_table("Samples", "All samples", SAMPLE_COLUMNS, frame, fixed=6),))
+    """Return the section of all samples. A damaged raw file is an error, as in `collect`."""
+    parts = []
+    for path, case in list_case_files(plan, results, summary, find_raw_file):
+        rows = pd.DataFrame(read_samples(path, case["id"]), columns=["pass", "sample", "seconds", "skew", "valid"])
+        rows[["seconds", "skew"]] *= MICRO
+        parts.append(rows.assign(**case))
+    frame = pd.concat(parts, ignore_index=True) if parts else []
+    table = make_table("Samples", "All samples", frame, select_columns("Every sample"), fixed=6)
+    return Section("Samples", "One row a sample of every pass, as in the raw files.", (table,))
 
 
-def _iterate_samples(plan: Plan, results: Results, point_of_id: dict[str, dict]) -> Iterator[pd.DataFrame]:
-    """Yield the samples of each case from the raw files of the plan. A damaged file is an error, as in `collect`."""
+def list_case_files(
+    plan: Plan, results: Results, summary: pd.DataFrame, find_file: Callable[[AnyPath, str], AnyPath | None]
+) -> Iterator[tuple[AnyPath, dict]]:
+    """Yield the file of each summarized case in the raw folders of the plan, and the columns of the case."""
+    cases = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
     for batch in plan.batches:
-        head = {
-            "platform": to_plain_value(batch.platform),
-            "simulated": format_simulated(plan.platforms[batch.platform].simulated),
-        }
+        head = {"platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
         for case in batch.ids:
-            if case in point_of_id and (path := find_raw_file(results.raw(batch.name), case)):
-                rows = pd.DataFrame(read_samples(path, case), columns=["pass", "sample", "seconds", "skew", "valid"])
-                rows[["seconds", "skew"]] *= MICRO
-                yield rows.assign(**head, **{key: to_plain_value(value) for key, value in point_of_id[case].items()})
+            if case in cases and (path := find_file(results.raw(batch.name), case)) and path.exists():
+                yield path, head | cases[case]
 
 
 HISTOGRAM_SIZE = 1024  # bytes: a packet of the TAN paper. Histograms show the smallest message and this one
-STATISTICS = {"min": "min", "median": "median", "low": "median low", "high": "median high"}  # and their headers
-STATISTICS |= {"mean": "mean", "p95": "p95", "max": "max"}
+STATISTICS = ("min", "median", "low", "high", "mean", "p95", "max")
 LATENCY_DEFINITIONS = (
     "TAN defines latency as the mean of half the round trips, LogP as an upper bound without the overheads of sender "
     "and receiver, Netgauge as half the smallest round trip."
@@ -83,80 +77,75 @@ MODES_DEFINITION = (
 )
 
 
-def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None, simulated: set[str]) -> Section:
+def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame, simulated: set[str]) -> Section:
     note = "Half the round trip of a message between two ranks, from all valid samples of the ping-pong probe."
-    rows, charts = [], []
-    if distributions is not None and raw is not None:
+    rows = []
+    if distributions is not None:
         cases = raw.drop_duplicates("id").set_index("id")
         for case, bins in distributions.groupby("id", sort=False):
             if case in cases.index:
                 rows.append(make_latency_row(bins, cases.loc[case], simulated))
     rows.sort(key=lambda row: (row["platform"], row["pair"], row["bytes"]))
     smallest = {row["platform"]: row["bytes"] for row in reversed(rows)}
-    for row in rows:
-        if row["bytes"] in (smallest[row["platform"]], HISTOGRAM_SIZE) and not row["single"]:
-            charts.append(chart_histogram(row))
-    columns = [
-        *select_columns("Latency", "platform", "modes"),
-        *(Column(key, f"{name} [µs]", "number") for key, name in STATISTICS.items()),
-        *select_columns("Latency", "outliers", "spread"),
+    histograms = [
+        chart_histogram(row)
+        for row in rows
+        if row["bytes"] in (smallest[row["platform"]], HISTOGRAM_SIZE) and not row["single"]
     ]
-    frame = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
-    times = make_table("Latency", "Half the round trip by message size", columns, frame, fixed=4)
-    reading = Answer("Definitions", (LATENCY_DEFINITIONS, MODES_DEFINITION, *describe_identical_samples(rows)))
-    return Section("Latency", note, (times, reading, *charts) if rows else (times,))
+    times = make_table("Latency", "Half the round trip by message size", rows, fixed=4)
+    definitions = Answer("Definitions", (LATENCY_DEFINITIONS, MODES_DEFINITION, *describe_identical_samples(rows)))
+    return Section("Latency", note, (times, definitions, *histograms) if rows else (times,))
 
 
 def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
     """Return the row of one case, with the bins of its histogram."""
-    body, tail = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
-    platform, single = to_plain_value(bins["platform"].iloc[0]), len(body) == 1
-    number = 1 if single else count_modes(body["count"].to_numpy())
-    shape = "one value" if single else "one mode" if number == 1 else f"{number} modes"
-    size = int(bins["bytes"].iloc[0])
+    inner_bins, last_bin = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
+    first, single = bins.iloc[0], len(inner_bins) == 1
+    platform, size = to_plain_value(first["platform"]), int(first["bytes"])
+    mode_count = 1 if single else count_modes(inner_bins["count"].to_numpy())
     return {
         "platform": platform,
-        "simulated": format_simulated(platform in simulated),
-        "pair": to_plain_value("" if pd.isna(bins["pair"].iloc[0]) else bins["pair"].iloc[0]),
+        "simulated": platform in simulated,
+        "pair": "" if pd.isna(first["pair"]) else to_plain_value(first["pair"]),
         "bytes": size,
         "label": format_bytes(size),
         "samples": int(bins["count"].sum()),
-        "modes": number,
+        "modes": mode_count,
         **{key: float(summary[key]) / 2 * MICRO for key in STATISTICS},
-        "outliers": int(tail["count"].sum()),
-        "spread": shape,
+        "outliers": int(last_bin["count"].sum()),
+        "spread": "one value" if single else "one mode" if mode_count == 1 else f"{mode_count} modes",
         "single": single,
-        "bins": [tuple(float(value) for value in row) for row in body[["low", "high", "count"]].to_numpy()],
+        "bins": inner_bins[["low", "high", "count"]].to_numpy(float).tolist(),
     }
 
 
 def chart_histogram(row: dict) -> Chart:
     """Draw the outline of the bins without outliers, with the three definitions of latency."""
-    xs, ys = [], []
-    for low, high, number in row["bins"]:
-        xs += [low * MICRO, low * MICRO, high * MICRO, high * MICRO]
-        ys += [ys[-1] if ys else 0.0, number, number, number]
-    top, right = max(ys) * 1.08, row["bins"][-1][1] * MICRO
-    outline = Series("samples", (*xs, xs[-1]), (*ys, 0.0), "line", 0)
-    named = (("half the smallest", "min"), ("median", "median"), ("mean", "mean"))
+    low, high, counts = np.array(row["bins"]).T
+    xs = (np.array([low, low, high, high]).T * MICRO).ravel().tolist()
+    ys = np.array([[0.0, *counts[:-1]], counts, counts, counts]).T.ravel().tolist()
+    left, right, top = xs[0], xs[-1], max(ys) * 1.08
+    outline = Series("samples", (*xs, right), (*ys, 0.0), "line", 0)
+    definitions = (("half the smallest", "min"), ("median", "median"), ("mean", "mean"))
     marks = [
         Series(f"{name} {row[key]:.4g} µs", (row[key], row[key]), (0.0, top), "dashed", position)
-        for position, (name, key) in enumerate(named, 1)
+        for position, (name, key) in enumerate(definitions, 1)
         if row[key] <= right
     ]
-    where = f"{row['platform']}{' (simulated)' if row['simulated'] == 'simulated' else ''}"
     note = f"{row['spread']}, {format_count(row['samples'], 'sample')}"
     if row["outliers"]:
         note += f"; {row['outliers']} above {right:.4g} µs not drawn"
     if row["mean"] > right:
         note += f", mean {row['mean']:.4g} µs"
-    low, high = row["bins"][0][0] * MICRO, right
-    margin = 0.03 * (high - low)
-    places = 2 - math.floor(math.log10(high - low))
+    margin = 0.03 * (right - left)
+    places = 2 - math.floor(math.log10(right - left))
+    platform = label_platform(row["platform"], {row["platform"]} if row["simulated"] else set())
     return Chart(
         f"Latency {row['platform']} {row['pair']} {row['bytes']}",
-        to_plain_value(f"Half the round trip of {row['label']}: {where}{', ' + row['pair'] if row['pair'] else ''}"),
-        Axis("half the round trip [µs]", log=False, low=round(low - margin, places), high=round(high + margin, places)),
+        to_plain_value(f"Half the round trip of {row['label']}: {platform}{', ' + row['pair'] if row['pair'] else ''}"),
+        Axis(
+            "half the round trip [µs]", log=False, low=round(left - margin, places), high=round(right + margin, places)
+        ),
         Axis("samples in a bin", log=False, low=0.0, high=float(math.ceil(top))),
         (outline, *marks),
         to_plain_value(note),
@@ -165,14 +154,11 @@ def chart_histogram(row: dict) -> Chart:
 
 def describe_identical_samples(rows: list[dict]) -> list[str]:
     """Return a sentence on each platform whose samples are identical, such as a simulator without noise."""
-    where = sorted({row["platform"] for row in rows if row["single"]})
     lines = []
-    for platform in where:
+    for platform in sorted({row["platform"] for row in rows if row["single"]}):
         rows_of_platform = [row for row in rows if row["platform"] == platform]
-        identical, note = (
-            sum(row["single"] for row in rows_of_platform),
-            " (simulated)" if rows_of_platform[0]["simulated"] == "simulated" else "",
-        )
+        identical = sum(row["single"] for row in rows_of_platform)
+        note = " (simulated)" if rows_of_platform[0]["simulated"] else ""
         sizes = "every size" if identical == len(rows_of_platform) else f"{identical} of {len(rows_of_platform)} sizes"
         lines.append(f"{platform}{note}: at {sizes} all samples are identical. There is no distribution to draw.")
     return lines
@@ -203,8 +189,6 @@ COLUMN_ORDER = (
     "predicted_low",
     "predicted_high",
     "interval_basis",
-)
-COLUMN_ORDER += (
     "covered",
     "measured_low",
     "measured_high",
@@ -213,8 +197,6 @@ COLUMN_ORDER += (
     "parameters_low",
     "parameters_high",
     "chosen",
-)
-COLUMN_ORDER += (
     "best",
     "tie",
     "regret",
@@ -225,21 +207,20 @@ COLUMN_ORDER += (
     "processors",
     "measurement",
     "samples",
+    "invalid",
+    "stop",
+    "skew",
+    "workload",
+    "point",
+    "batch",
+    "raw",
 )
-COLUMN_ORDER += ("invalid", "stop", "skew", "workload", "point", "batch", "raw")
 MAX_FIXED_COLUMNS = 4  # columns that stay in sight
 
 
 def make_prediction_section(frame: pd.DataFrame) -> Section:
-    note = "One row a point and model: prediction, measurement, error, and the file of the samples."
-    comparison, constant = _make_comparison_table(frame)
-    note += f" The same in all rows, in the last columns: {', '.join(constant)}." if constant else ""
-    return Section("Comparison", note, (comparison,))
-
-
-def _make_comparison_table(frame: pd.DataFrame) -> tuple[Table, list[str]]:
-    """Return the table, and its columns of a single value with that value. These are the last ones, folded. The schema
-    defines how each column is shown and when it is blank; n/a marks a missing value with a reason."""
+    """Return the section of the comparison. Columns of a single value are the last ones, folded, and the note has that
+    value. The schema defines how each column is shown and when it is blank; n/a marks a missing value with a reason."""
     present = {
         Condition.ALWAYS: True,
         Condition.WAVES: (frame["waves"] > 1).any(),
@@ -250,11 +231,11 @@ def _make_comparison_table(frame: pd.DataFrame) -> tuple[Table, list[str]]:
     order = [key for key in COLUMN_ORDER if key in fields or key == "kind"]
     order += [name for name in fields if name not in order]
     shown = scale_to_shown_units(frame)
-    constant = {
-        key: shown[key].iloc[0]
+    constant = [
+        key
         for key in POINT_COLUMNS[:-1]
-        if key in fields and len(frame) > 1 and is_constant(shown[key])
-    }
+        if key in fields and len(frame) > 1 and (shown[key] == shown[key].iloc[0]).all()
+    ]
     order = [*(key for key in order if key not in constant), *constant]
     columns, blank = [], {}
     for key in order:
@@ -270,31 +251,25 @@ def _make_comparison_table(frame: pd.DataFrame) -> tuple[Table, list[str]]:
             blank[key] = ~frame[field.blank_without].fillna(0).astype(bool)
     varying = sum(key in POINT_COLUMNS and key not in constant for key in order)
     places = {"fixed": min(varying, MAX_FIXED_COLUMNS), "folded": len(constant)}
+    table = make_table("Comparison", "Predicted and measured", shown, columns, blank, **places)
+    note = "One row a point and model: prediction, measurement, error, and the file of the samples."
     values = [
-        f"{fields[key].title} {to_plain_value(value)}" for key, value in constant.items() if key != "leaves" or value
+        f"{fields[key].title} {table.column(key)[0]}" for key in constant if key != "leaves" or shown[key].iloc[0]
     ]
-    return make_table("Comparison", "Predicted and measured", columns, shown, blank, **places), values
-
-
-def is_constant(column: pd.Series) -> bool:
-    return bool((column == column.iloc[0]).all())
+    note += f" The same in all rows, in the last columns: {', '.join(values)}." if values else ""
+    return Section("Comparison", note, (table,))
 
 
 def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
     """Return the section of fitted curves: quality of fit, charts, residuals and samples."""
     curves, samples, drawn = [], [], []
     for fitted_set in sort_sets(sets):
-        title = {
-            "platform": fitted_set.platform,
-            "simulated": format_simulated(fitted_set.simulated),
-            "family": fitted_set.family,
-        }
-        interesting = charts.select_worst_curves(fitted_set.curves)
+        worst_curves = charts.select_worst_curves(fitted_set.curves)
         for curve in fitted_set.curves:
-            head = title | {"curve": curve.title}
+            head = {key: getattr(fitted_set, key) for key in SET_KEYS} | {"curve": curve.title}
             factor, label = charts.scale_to_micro(curve.y_label)
             figure = None
-            if curve in interesting:
+            if curve in worst_curves:
                 figure = len(drawn) + 1
                 drawn.append(charts.chart_fit(fitted_set, curve, figure))
             errors = charts.compute_residuals(curve)
@@ -312,68 +287,42 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
                     "y": label,
                 }
             )
+            labels = {"x_label": charts.bracket_unit(curve.x_label), "y_label": label}
             for x, measured, fitted, error in zip(curve.x, curve.measured, curve.fitted, errors, strict=True):
-                values = {"measured": measured * factor, "fitted": fitted * factor, "error": error}
-                samples.append(
-                    head | {"x_label": charts.bracket_unit(curve.x_label), "x": x, "y_label": label} | values
-                )
-        drawn += charts.chart_residuals(fitted_set, interesting, len(drawn) + 1)
-    head = select_columns("Curve")
-    texts = [
-        *head,
-        *select_columns("Curves"),
-    ]
-    of_samples = [
-        *head,
-        *select_columns("Samples"),
-    ]
+                values = {"x": x, "measured": measured * factor, "fitted": fitted * factor, "error": error}
+                samples.append(head | labels | values)
+        drawn += charts.chart_residuals(fitted_set, worst_curves, len(drawn) + 1)
     note = (
         "Left-out error: each sample is left out in turn and predicted by the fit to the others. n/a: too few samples."
     )
     if any(row["figure"] is None for row in curves):
         note += f" Charts show the {charts.MAX_CURVES} worst curves of each model."
     blocks = (
-        make_table("Curves", "Fitted curves", texts, make_object_frame(curves, texts), fixed=4, note=note),
+        make_table("Curves", "Fitted curves", curves, fixed=4, note=note),
         *drawn,
-        make_table("Samples", "Samples of the curves", of_samples, make_object_frame(samples, of_samples), fixed=4),
+        make_table("Samples", "Samples of the curves", samples, fixed=4),
     )
-    return Section(
-        "Fits", "Models are fitted to probes only, except to points that the comparison lists as not held out.", blocks
-    )
+    note = "Models are fitted to probes only, except to points that the comparison lists as not held out."
+    return Section("Fits", note, blocks)
 
 
-FURTHER_TIMES = select_columns("Further times")
+OPTIONAL_TIMES = ("cpu", "computation")
+RAW_TIMES = ("min", "median", "mean", "p95", "max", "skew", *OPTIONAL_TIMES)  # seconds
 
 
-def make_raw_section(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
-    columns = [
-        *PLATFORM_COLUMNS,
-        *(Column(key, key) for key in ("kind", "name", "settings")),
-        *(Column(key, key, "count") for key in ("passes", "samples", "invalid")),
-        Column("stop", "stopped by"),
-        *(Column(key, f"{key} [µs]", "number") for key in ("min", "median", "mean", "p95", "max", "skew")),
-        *(column for column in FURTHER_TIMES if raw is not None and column.key in raw),
-        Column("id", "id"),
-        *SAMPLE_FILE_COLUMNS,
-    ]
-    keys = [column.key for column in columns]
-    frame = raw if raw is not None else pd.DataFrame(columns=keys)
-    frame = frame.assign(**dict.fromkeys({"batch", "raw"} - set(frame), ""))  # of an older summary
-    for key in {"min", "median", "mean", "p95", "max", "skew", "cpu", "computation"} & set(frame):
+def make_raw_section(raw: pd.DataFrame, simulated: set[str]) -> Section:
+    columns = select_columns("Raw", without=set(OPTIONAL_TIMES) - set(raw))
+    frame = raw.assign(**dict.fromkeys({"batch", "raw"} - set(raw), ""))  # of an older summary
+    for key in set(RAW_TIMES) & set(frame):
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO
-    frame["simulated"] = [format_simulated(to_plain_value(platform) in simulated) for platform in frame["platform"]]
+    frame["simulated"] = [to_plain_value(platform) in simulated for platform in frame["platform"]]
     frame = frame.sort_values(["platform", "kind", "name"], kind="stable")
     note = "One row a point or probe case. The raw file has every sample."
-    return Section("Raw summary", note, (make_table("Raw", "Samples", columns, frame, fixed=5),))
+    return Section("Raw summary", note, (make_table("Raw", "Samples", frame, columns, fixed=5),))
 
 
 def sort_sets(sets: Sequence[ParameterSet]) -> list[ParameterSet]:
     return sorted(sets, key=lambda fitted: (fitted.platform, fitted.family, fitted.source))
-
-
-def make_object_frame(entries: list[dict], columns: list[Column]) -> pd.DataFrame:
-    """Return a frame of objects: with types that pandas infers, a missing text would become NaN."""
-    return pd.DataFrame(entries, columns=[column.key for column in columns], dtype=object)
 
 
 def flatten_provenance(nested: Mapping, prefix: str = "") -> dict[str, str]:
@@ -402,22 +351,18 @@ SHOWN_UNITS = {
     "s/message": ("µs/message", MICRO),
     "B/s": ("MB/s", 1e-6),
 }
-MODEL_COLUMNS = [*PLATFORM_COLUMNS, Column("family", "model")]
-VALUE_COLUMNS = select_columns("Value")
+SET_KEYS = ("platform", "simulated", "family")
 NOTE = (
     "Low and high: ends of the 95 % parameter interval; equal: given as exact. ≈: the data do not determine this value "
     "alone. n/a: not observed, with the reason in the note."
 )
+SAMPLED_NOTE = "Linear between samples, constant below the first, and extrapolated linearly beyond the last."
 
 
 def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]) -> Section:
     scalars, samples, sources = [], [], []
     for fitted in sort_sets(sets):
-        head = {
-            "platform": fitted.platform,
-            "simulated": format_simulated(fitted.simulated),
-            "family": fitted.family,
-        }
+        head = {key: getattr(fitted, key) for key in SET_KEYS}
         for name, estimate in fitted.values.items():
             value_columns = describe_value(fitted, definitions, name) | convert_estimate(estimate)
             if sample := parse_key(name).sample:
@@ -444,39 +389,26 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
                 ),
             }
         )
-    meaning = [Column("definition", "definition")] if definitions else []
-    columns = [*MODEL_COLUMNS, Column("name", "parameter"), *VALUE_COLUMNS, *select_columns("Parameters"), *meaning]
-    origins = [
-        *MODEL_COLUMNS,
-        *select_columns("Sources"),
-    ]
-    blocks = [
-        make_table("Parameters", "Values", columns, make_object_frame(scalars, columns), fixed=4),
-        make_table("Sources", "Sources", origins, make_object_frame(sources, origins), fixed=3),
-    ]
-    return Section("Parameters", NOTE, (*blocks, tabulate_sampled_functions(samples, meaning)))
-
-
-def tabulate_sampled_functions(samples: list[dict], meaning: list[Column]) -> Table:
-    """Return the table of functions given by samples, a row a sample: they have far more rows than other values."""
-    columns = [
-        *MODEL_COLUMNS,
-        *select_columns("Sampled"),
-        *VALUE_COLUMNS,
-        Column("note", "note"),
-        *meaning,
-    ]
-    note = "Linear between samples, constant below the first, and extrapolated linearly beyond the last."
-    return make_table("Sampled", "Sampled functions", columns, make_object_frame(samples, columns), note=note, fixed=6)
+    optional = () if definitions else ("definition",)
+    columns, sampled_columns = (select_columns(table, without=optional) for table in ("Parameters", "Sampled"))
+    blocks = (
+        make_table("Parameters", "Values", scalars, columns, fixed=4),
+        make_table("Sources", "Sources", sources, fixed=3),
+        make_table("Sampled", "Sampled functions", samples, sampled_columns, note=SAMPLED_NOTE, fixed=6),
+    )
+    return Section("Parameters", NOTE, blocks)
 
 
 def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
     """Return the form of a value's function and the meaning of its parameter, by its longest known name."""
-    names = [name, parse_key(name).function, parse_key(name).parameter]
-    form = next((fitted.forms[key] for key in names if key in fitted.forms), "")
-    meaning = next((definitions[fitted.family, key] for key in names if (fitted.family, key) in definitions), "")
-    if re.fullmatch(r"x\d+", parse_key(name).part):
-        meaning = f"first message size of another piece of {parse_key(name).function}"
+    key = parse_key(name)
+    names = [name, key.function, key.parameter]
+    form = next((fitted.forms[spelling] for spelling in names if spelling in fitted.forms), "")
+    meaning = next(
+        (definitions[fitted.family, spelling] for spelling in names if (fitted.family, spelling) in definitions), ""
+    )
+    if re.fullmatch(r"x\d+", key.part):
+        meaning = f"first message size of another piece of {key.function}"
     return {"form": format_form(form) if form in FORM_NAMES else form, "definition": meaning}
 
 
@@ -500,12 +432,6 @@ def round_to_interval(ends: dict[str, float]) -> dict[str, float]:
 
 def make_model_section(families: Mapping[str, Mapping[str, str]]) -> Section:
     """Return full name, equation, neglected effects and citation of each model."""
-    columns = [Column("family", "model")]
-    columns += [Column(key, key) for key in ("title", "equation", "ignores", "citation")]
-    entries = [
-        {"family": name}
-        | {key: to_plain_value(entry.get(key, "")) for key in ("title", "equation", "ignores", "citation")}
-        for name, entry in sorted(families.items())
-    ]
+    rows = [{"family": name, **entry} for name, entry in sorted(families.items())]
     note = "Each model's time of a message, and the effects that it neglects."
-    return Section("Models", note, (make_table("Models", "The models", columns, make_object_frame(entries, columns)),))
+    return Section("Models", note, (make_table("Models", "The models", rows),))

@@ -23,7 +23,6 @@ from commodel.compare.model_ranking import (
     find_best_model,
     find_tied_models,
     group_by_operation,
-    rank_models,
     sort_by_error,
 )
 from commodel.compare.network import Network, tabulate_distance_classes
@@ -32,22 +31,19 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import RECOMMENDED
-from commodel.reports.charts import PALE_COLOURS, name_without_argument
-from commodel.reports.comparison_frame import select_salient
+from commodel.reports.charts import assign_colours, name_without_argument
 from commodel.reports.elements import (
     ALL_OPERATIONS,
     MICRO,
     MU_SCALE,
     TIED_PREFIX,
     Cell,
-    Chart,
     Front,
     Grid,
-    Remark,
     SourceRows,
     Table,
     Tile,
-    count_by_frequency,
+    capitalize,
     format_count,
     format_digits,
     format_percent,
@@ -55,12 +51,14 @@ from commodel.reports.elements import (
     format_size,
     is_finite_number,
     join_words,
+    link_rows,
     mix_scale_colour,
     shorten_list,
     to_plain_value,
 )
+from commodel.reports.evaluated_campaign import EvaluatedCampaign
 from commodel.reports.sections import measurement_conditions, rankings
-from commodel.reports.sections.network import choose_bandwidth_unit
+from commodel.reports.sections.network import format_bandwidth
 from commodel.units import format_seconds
 
 DEFAULT_COLOUR, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
@@ -74,49 +72,38 @@ MIN_SHOWN_GAIN = 1.005  # smallest gain that is shown
 def make_use_grid(part: pd.DataFrame) -> Grid:
     """Return the map of the fastest alternatives. Neighbouring rows with the same content are joined."""
     rows = find_fastest(part).sort_values(["operation", "place", "size", "count", "bytes"], kind="stable")
-    sizes = sorted(rows["bytes"].unique())
-    colours = assign_colours(rows.loc[~rows["own"], "use"])
-    lines = []  # (operation, labels, cells)
-    for (operation, placement), workloads in rows.groupby(["operation", "place"], sort=True):
-        differ = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
-        rows_by_label = []
-        for (_, label), some_rows in workloads.groupby(["count", "size"], sort=True):
-            rows_by_label.append((label, {row.bytes: row for row in some_rows.itertuples()}))
-        for _, equal_rows in groupby(
+    sizes, colours = sorted(rows["bytes"].unique()), assign_colours(rows.loc[~rows["own"], "use"])
+    labels, cells = [], []
+    for (operation, placement), workloads in rows.groupby(["operation", "place"]):
+        several_placements = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
+        rows_by_label = [
+            (label, {row.bytes: row for row in rows_of_label.itertuples()})
+            for (_, label), rows_of_label in workloads.groupby(["count", "size"])
+        ]
+        for _, group in groupby(
             rows_by_label, key=lambda entry: {length: name_fastest(row) for length, row in entry[1].items()}
         ):
-            joined_rows = list(equal_rows)
-            lines.append(
-                (
-                    operation,
-                    join_labels([label for label, _ in joined_rows]) + (f", {placement}" if differ else ""),
-                    joined_rows,
+            equal_rows = list(group)
+            label, row_of_size = equal_rows[-1]
+            for length, row in row_of_size.items():
+                picks = (("size", label),) if len(equal_rows) == 1 else ()
+                picks = (("operation", operation), *picks, ("bytes", str(length)))
+                fill = DEFAULT_COLOUR if row.own else colours[name_without_argument(row.use)]
+                tooltip, source = (
+                    describe_fastest(operation, label, row),
+                    link_rows("Comparison", point=row.point),
                 )
-            )
-    cells = []
-    for at, (operation, _, joined_rows) in enumerate(lines):
-        label, row_of_size = joined_rows[-1]
-        for length, row in row_of_size.items():
-            picks = (
-                ("operation", operation),
-                *((("size", label),) if len(joined_rows) == 1 else ()),
-                ("bytes", str(length)),
-            )
-            fill = DEFAULT_COLOUR if row.own else colours[name_without_argument(row.use)]
-            placement, source = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
-            cells.append(
-                Cell(
-                    *placement, name_fastest(row), fill, describe_fastest(operation, label, row), row.own, picks, source
-                )
-            )
+                cell = Cell(len(labels), sizes.index(length), name_fastest(row), fill, tooltip, row.own, picks, source)
+                cells.append(cell)
+            joined_label = join_labels([label for label, _ in equal_rows])
+            labels.append((operation, f"{joined_label}, {placement}" if several_placements else joined_label))
     columns = tuple(format_size(length) for length in sizes)
-    row_labels = tuple((operation, label) for operation, label, _ in lines)
     default_count = int(rows["own"].sum())
     tied = int((rows["ties"].astype(bool) & ~rows["own"]).sum())
     title = f"An alternative is the fastest in {len(rows) - default_count} of {format_count(len(rows), 'workload')}"
     title += f", statistically tied in {tied} of these" if tied else ""
     title = title if len(rows) and rows["over"].notna().any() else "The fastest alternatives"
-    return Grid("use", title, USE_NOTE, row_labels, columns, tuple(cells), "message size", "ranks or leaves")
+    return Grid("use", title, USE_NOTE, tuple(labels), columns, tuple(cells), "message size", "ranks or leaves")
 
 
 def name_fastest(row) -> str:
@@ -143,16 +130,9 @@ def join_labels(labels: list[str]) -> str:
     return f"{first[0]}–{last[0]}{last[1]}{last[2]}"
 
 
-def assign_colours(choices: pd.Series) -> dict[str, str]:
-    """Return a colour for each algorithm or kind of tree, the most frequent first; beyond ten, colours repeat."""
-    names = [name for name, _ in count_by_frequency(map(name_without_argument, choices))]
-    return {name: PALE_COLOURS[index % len(PALE_COLOURS)] for index, name in enumerate(names)}
-
-
 def make_trust_grid(held_out: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
-    errors = held_out[["family", "validity", "held_out", "mu", "relative_error", "covered"]]
-    errors = errors.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
+    errors = held_out.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
     names = errors["operation"].unique().tolist()
     over_all = summarize_errors(errors.assign(operation=ALL_OPERATIONS), ["operation", "family"])
     rows = pd.concat([over_all, summarize_errors(errors, ["operation", "family"])])
@@ -171,13 +151,17 @@ def make_trust_grid(held_out: pd.DataFrame) -> Grid:
             kinds = Counter(Validity.parse(text).label for text in validities.get((row.operation, row.family), ()))
             kinds.pop(ValidityKind.VALID.value, None)
             tooltip += f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
-        picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()))
-        cell = (families.index(row.family), columns.index(row.operation))
-        fill, source = (
+        picks = (("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()
+        cell = Cell(
+            families.index(row.family),
+            columns.index(row.operation),
+            format_mu(row.mu_mean),
             FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
-            link_mean_error(platform, row.operation, row.family),
+            tooltip,
+            picks=(("family", row.family), *picks),
+            source=link_mean_error(platform, row.operation, row.family),
         )
-        cells.append(Cell(*cell, format_mu(row.mu_mean), fill, tooltip, picks=picks, source=source))
+        cells.append(cell)
     row_labels = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
@@ -188,8 +172,8 @@ def make_trust_grid(held_out: pd.DataFrame) -> Grid:
 def link_mean_error(platform: str, operation: str, family: str) -> SourceRows:
     """Return the reference to the table cell of a model's mean μ."""
     if operation == ALL_OPERATIONS:
-        return SourceRows("Families", (("platform", platform), ("family", family)), "mu_mean")
-    return SourceRows("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
+        return link_rows("Families", "mu_mean", platform=platform, family=family)
+    return link_rows("Mean μ by operation", f"= {family}", platform=platform, operation=operation)
 
 
 def format_mu(mu: float) -> str:
@@ -209,55 +193,48 @@ WITHOUT_OVERHEADS = "Latency L, without the overheads of sender and receiver,"
 LATENCY_PARAMETERS = (("alpha", "beta", HALF_TRIP), ("alpha.a", "beta.a", HALF_TRIP), ("L", "G", WITHOUT_OVERHEADS))
 
 
-def summarize_network(
-    sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]
-) -> tuple[Tile, SourceRows | None]:
+def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]) -> Tile:
     """Return latency and bandwidth as measured between the nearest nodes, else between two ranks, else as fitted."""
     for network in networks:
         rows = tabulate_distance_classes(network)
         near, far = rows.iloc[0], rows.iloc[-1]
-        figure = f"{format_seconds(near['latency'])}, {format_bandwidth(near['bandwidth'])}"
+        figure = format_network(near["latency"], near["bandwidth"])
         ends = [format_seconds(near[end]) for end in ("latency_low", "latency_high")]
         sentence = "Half a round trip and bandwidth between two nodes"
         sentence += f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else ""
         if len(rows) > 1:
-            farthest = f"{format_seconds(far['latency'])}, {format_bandwidth(far['bandwidth'])}"
+            farthest = format_network(far["latency"], far["bandwidth"])
             sentence += f"; {len(rows)} distance classes, the farthest {farthest}"
-        where = (("platform", to_plain_value(network.platform)), ("class", near["class"]))
-        return Tile("Network", figure, f"{sentence}."), SourceRows("Classes", where)
+        source = link_rows("Classes", platform=to_plain_value(network.platform), **{"class": near["class"]})
+        return Tile("Network", figure, f"{sentence}.", source=source)
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
         short, long = trips[0], trips[-1]
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
-        figure = f"{format_seconds(median)}, {format_bandwidth(long['bytes'] / (long['median'] / MICRO))}"
+        figure = format_network(median, long["bytes"] / (long["median"] / MICRO))
         spread = format_interval(low, high) or " (identical in all samples)"
         sentence = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         sentence += ", between two ranks of one node" if Pair.parse(pair).within else ""
-        where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
-        return Tile("Network", figure, f"{sentence}."), SourceRows("Latency", where, "median")
+        source = link_rows("Latency", "median", **{key: short[key] for key in ("platform", "pair", "bytes")})
+        return Tile("Network", figure, f"{sentence}.", source=source)
     for latency, byte, quantity in LATENCY_PARAMETERS:
         for fitted in sets:
             constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
-            if (
-                constant is not None
-                and per_byte is not None
-                and constant.known
-                and constant.value > 0
-                and per_byte.value > 0
-            ):
-                figure = f"{format_seconds(constant.value)}, {format_bandwidth(1 / per_byte.value)}"
+            if constant is None or per_byte is None or not constant.known:
+                continue
+            if constant.value > 0 and per_byte.value > 0:
+                figure = format_network(constant.value, 1 / per_byte.value)
                 sentence = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
-                sentence += f", fitted by {fitted.family}"
-                source_keys = (
-                    ("platform", to_plain_value(fitted.platform)),
-                    ("family", fitted.family),
-                    ("name", latency),
-                )
-                return Tile("Network", to_plain_value(figure), to_plain_value(f"{sentence}.")), SourceRows(
-                    "Parameters", source_keys, "value"
-                )
-    return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth."), None
+                sentence += f", fitted by {fitted.family}."
+                keys = {"platform": to_plain_value(fitted.platform), "family": fitted.family, "name": latency}
+                source = link_rows("Parameters", "value", **keys)
+                return Tile("Network", figure, to_plain_value(sentence), source=source)
+    return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth.")
+
+
+def format_network(latency: float, bandwidth: float) -> str:
+    return f"{format_seconds(latency)}, {format_bandwidth(bandwidth)}"
 
 
 def find_longest_value(fitted: ParameterSet, name: str) -> Estimate | None:
@@ -270,95 +247,64 @@ def format_interval(low: float, high: float) -> str:
     return f" [{format_seconds(low)}, {format_seconds(high)}]" if low < high else ""
 
 
-def format_bandwidth(bandwidth: float) -> str:
-    unit, scale = choose_bandwidth_unit(bandwidth)
-    return f"{format_digits(bandwidth / scale)} {unit}"
-
-
 MAX_SENTENCES, MAX_CONDITIONS = 3, 2  # sentences on the first screen; of these, on conditions of measurement
 
 
-def make_fronts(
-    frame: pd.DataFrame,
-    held_out: pd.DataFrame,
-    recommended: rankings.Recommended,
-    scatters: Mapping[str, Chart],
-    times: Mapping[str, Sequence[Chart]],
-    sets: Sequence[ParameterSet],
-    networks: Sequence[Network],
-    latencies: Table,
-    provenance: Mapping[str, Mapping],
-    anomalies: Sequence[Remark],
-) -> tuple[Front, ...]:
+def make_fronts(campaign: EvaluatedCampaign, latencies: Table) -> tuple[Front, ...]:
     """Return the first screen of each platform, measured platforms before simulated ones. `latencies` are half the
     round trips by message size."""
     keys = [column.key for column in latencies.columns]
     trips = [dict(zip(keys, row, strict=True)) for row in latencies.rows]
-    frame = select_salient(frame)
-    order = frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")["platform"]
+    platforms = campaign.frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")
     return tuple(
-        make_front(
-            platform,
-            frame[frame["platform"] == platform],
-            held_out[held_out["platform"] == platform],
-            recommended.only(platform),
-            [parameters for parameters in sets if to_plain_value(parameters.platform) == platform],
-            [network for network in networks if to_plain_value(network.platform) == platform],
-            [trip for trip in trips if trip["platform"] == platform],
-            [batch for batch in provenance.values() if to_plain_value(batch.get("platform")) == platform],
-            [remark.text for remark in anomalies if to_plain_value(remark.platform) == platform],
-            scatters.get(platform),
-            times[platform][0] if platform in times else None,
-        )
-        for platform in order
+        make_front(campaign.only(platform), [trip for trip in trips if trip["platform"] == platform])
+        for platform in platforms["platform"]
     )
 
 
-def make_front(
-    platform, part, held_out, recommended, sets, networks, trips, batches, anomalies, scatter, times
-) -> Front:
-    best = find_best_model(held_out) if held_out["mu"].notna().any() else None
-    simulated = bool(part["simulated"].any())
-    where = (("platform", platform),)
-    choices = make_use_grid(part)
+def make_front(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> Front:
+    """Return the first screen of a campaign on one platform."""
+    platform, frame = campaign.platform, campaign.frame
+    simulated, alternatives = bool(frame["simulated"].any()), make_use_grid(frame)
+    tiles = (
+        summarize_prediction(campaign),
+        summarize_default_gains(platform, frame, bool(alternatives.cells)),
+        summarize_gain(campaign),
+        summarize_network(campaign.sets, campaign.networks, trips),
+    )
     return Front(
         platform,
         simulated,
-        describe_measurement(part, batches, simulated),
-        tuple(
-            replace(tile, source=source)
-            for tile, source in (
-                summarize_prediction(platform, held_out, best, recommended.evaluation),
-                (summarize_default_gains(part, bool(choices.cells)), SourceRows("Selection", where)),
-                summarize_gain(platform, part, best, recommended.choices),
-                summarize_network(sets, networks, trips),
-            )
-        ),
-        choices,
-        make_trust_grid(held_out),
-        list_anomalies(part, held_out, best, anomalies),
-        scatter,
-        times,
+        describe_measurement(frame, list(campaign.provenance.values()), simulated),
+        tiles,
+        alternatives,
+        make_trust_grid(campaign.held_out),
+        list_anomalies(campaign),
+        campaign.scatters.get(platform),
+        next(iter(campaign.times.get(platform, ())), None),
     )
 
 
 def describe_measurement(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
     """Return the origin of the data: `measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is
     known."""
-    days = sorted({str(batch["date"])[:10] for batch in batches if batch.get("date")})
+
+    def list_values(key: str) -> list[str]:
+        return sorted({str(batch[key]) for batch in batches if batch.get(key)})
+
+    days, commits = ([text[:length] for text in list_values(key)] for key, length in (("date", 10), ("commit", 7)))
     hosts = {str(host) for batch in batches for host in batch.get("hosts") or ()}
-    libraries = sorted({shorten_version(str(batch["mpi"])) for batch in batches if batch.get("mpi")})
-    commits = sorted({str(batch["commit"]) for batch in batches if batch.get("commit")})
-    words = ["simulated" if simulated else "measured"]
-    words += [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
-    words += [] if simulated or not hosts else [format_count(len(hosts), "host")]
-    words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
-    words += [shorten_list(libraries, 2)] if libraries else []
-    words += (
-        [shorten_list(sorted({describe_container(batch.get("container")) for batch in batches}), 2)] if batches else []
-    )
-    words += [f"commit {shorten_list([commit[:7] for commit in commits], 2)}"] if commits else []
-    return to_plain_value(" · ".join(words))
+    containers = {describe_container(batch.get("container")) for batch in batches}
+    texts = [
+        "simulated" if simulated else "measured",
+        " to ".join(dict.fromkeys([*days[:1], *days[-1:]])),
+        format_count(len(hosts), "host") if hosts and not simulated else "",
+        f"up to {int(part['ranks'].max())} ranks",
+        shorten_list(sorted(set(map(shorten_version, list_values("mpi")))), 2),
+        shorten_list(sorted(containers), 2),
+        f"commit {shorten_list(commits, 2)}" if commits else "",
+    ]
+    return to_plain_value(" · ".join(filter(None, texts)))
 
 
 def shorten_version(text: str) -> str:
@@ -378,36 +324,35 @@ def format_error(mu: float) -> str:
     return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {format_digits(mu)}"
 
 
-def summarize_prediction(
-    platform: str, held_out: pd.DataFrame, best: pd.Series | None, evaluation: pd.DataFrame
-) -> tuple[Tile, SourceRows | None]:
+def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
     """Return the error of the recommended prediction; that of the best model if too little was measured."""
-    recommended = evaluation[evaluation["prediction"] == RECOMMENDED]
-    if best is None:
-        return Tile("Best model", "none", "No model predicts a time above 0 for a measured point."), None
+    recommended = campaign.recommended[campaign.recommended["prediction"] == RECOMMENDED]
+    if campaign.best is None:
+        return Tile("Best model", "none", "No model predicts a time above 0 for a measured point.")
     if recommended.empty:
-        return summarize_best_model(held_out, best), link_mean_error(platform, ALL_OPERATIONS, best["family"])
+        return summarize_best_model(campaign)
     row = recommended.iloc[0]
     line = f"Mean error on {format_count(row['points'], 'held-out point')}."
     if row["width"] == row["width"]:
         line += f" {format_percent(row['coverage'])} of measured times lie in its intervals "
         line += f"(median high/low {row['width']:.2f})."
-    single = evaluation[evaluation["prediction"] != RECOMMENDED]
-    for other in single.itertuples():
+    for other in campaign.recommended.drop(recommended.index).itertuples():
         line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)})."
-    where = SourceRows("Recommended", (("platform", platform), ("prediction", RECOMMENDED)), "mu_mean")
-    return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line), where
+    source = link_rows("Recommended", "mu_mean", platform=campaign.platform, prediction=RECOMMENDED)
+    return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line, source=source)
 
 
-def summarize_best_model(held_out: pd.DataFrame, best: pd.Series) -> Tile:
-    question = "Best model"
-    rows, tied = rank_models(held_out), find_tied_models(held_out, best)
-    mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
-    next_models = drop_equal_models(held_out, rows, 3)[1:]
+def summarize_best_model(campaign: EvaluatedCampaign) -> Tile:
+    held_out, best = campaign.held_out, campaign.best
+    tied, next_models = find_tied_models(held_out, best), drop_equal_models(held_out, 3)[1:]
     line = f"Mean error on {format_count(best['points'], 'held-out point')}."
     for label, names in (("Statistically tied", [name for name in next_models if name in tied]),
                          ("Next", [name for name in next_models if name not in tied])):  # fmt: skip
-        line += f" {label}: {join_words([f'{name} ({format_error(mu[name])})' for name in names])}." if names else ""
+        line += (
+            f" {label}: {join_words([f'{name} ({format_error(campaign.mean_errors[name])})' for name in names])}."
+            if names
+            else ""
+        )
     poor = [
         name
         for name, part in group_by_operation(held_out)
@@ -415,55 +360,51 @@ def summarize_best_model(held_out: pd.DataFrame, best: pd.Series) -> Tile:
         and own.mean() > MAX_MU_FAIR
     ]
     line += f" Poor for {shorten_list(poor, 3)}." if poor else ""
-    return Tile(question, f"{best['family']}, error {format_error(best['mu_mean'])}", line)
+    source = link_mean_error(campaign.platform, ALL_OPERATIONS, best["family"])
+    return Tile("Best model", f"{best['family']}, error {format_error(best['mu_mean'])}", line, source=source)
 
 
-def summarize_default_gains(part: pd.DataFrame, chosen_from: bool) -> Tile:
-    question = "What to use"
-    if not chosen_from:
-        return Tile(question, "nothing to choose", "No workload was measured with two alternatives.")
+def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool) -> Tile:
+    tile = Tile("What to use", "nothing to choose", "No workload was measured with two alternatives.")
+    tile = replace(tile, source=link_rows("Selection", platform=platform))
+    if not has_choice:
+        return tile
     rows = rankings.compare_with_default(part)
     if rows.empty:
-        return Tile(question, "see the map", "The MPI default was not measured. Only alternatives are compared.")
+        line = "The MPI default was not measured. Only alternatives are compared."
+        return replace(tile, figure="see the map", sentence=line)
     number = {name: int((rows["outcome"] == name).sum()) for name in rankings.OUTCOMES}
     shares = (("alternative", number["faster"]), ("tied", number["tied"]), ("MPI default", number["slower"]))
     default = f"The MPI default is the fastest in {number['slower']} of {format_count(len(rows), 'workload')}."
     recommendations = rankings.list_recommendations(rows)
     if not recommendations:
-        return Tile(
-            question,
-            KEEP_DEFAULT,
-            f"No alternative is clearly faster in {format_count(len(rows), 'workload')}.",
-            shares,
-        )
-    return Tile(
-        question,
-        f"{recommendations[0].alternative} for {recommendations[0].operation}",
-        f"{recommendations[0].scope}. {default}",
-        shares,
-    )
+        line = f"No alternative is clearly faster in {format_count(len(rows), 'workload')}."
+        return replace(tile, figure=KEEP_DEFAULT, sentence=line, shares=shares)
+    first = recommendations[0]
+    figure = f"{first.alternative} for {first.operation}"
+    return replace(tile, figure=figure, sentence=f"{first.scope} {default}", shares=shares)
 
 
-def summarize_gain(
-    platform: str, part: pd.DataFrame, best: pd.Series | None, choices: pd.DataFrame
-) -> tuple[Tile, SourceRows | None]:
+def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
     """Return the gain over the MPI default by choices of the recommended prediction; of the best model if too little
     was measured."""
+    platform, frame, choices, best = campaign.platform, campaign.frame, campaign.choices, campaign.best
     if len(choices):
         choice = combined_prediction.summarize_picks(choices.assign(operation=ALL_OPERATIONS)).iloc[0]
         choice = choice.rename({"workloads": "groups"})
         choice["over_default"] = 1 / choice["gain"]
-        several = choices["operation"].nunique() > 1
-        operation = ALL_OPERATIONS if several else choices["operation"].iloc[0]
-        where = SourceRows("Following", (("platform", platform), ("operation", operation)))
-        model = "the recommended prediction among the alternatives and the MPI default"
-        return describe_gain(model if choice["gain"] > 0 else "the recommended prediction", choice, part), where
-    if best is None or not (part["chosen"] & (part["family"] == best["family"])).any():
-        line = "No workload has two alternatives that are measured and predicted."
-        return Tile("Gain", "nothing to choose", line), None
-    choice = summarize_choices(part[part["family"] == best["family"]], ["family"]).iloc[0]
-    where = SourceRows("Choosing", (("platform", platform), ("family", best["family"])))
-    return describe_gain(best["family"], choice, part), where
+        operations = choices["operation"].unique()
+        operation = ALL_OPERATIONS if len(operations) > 1 else operations[0]
+        source = link_rows("Following", platform=platform, operation=operation)
+        model = "the recommended prediction"
+        model += " among the alternatives and the MPI default" if choice["gain"] > 0 else ""
+        return replace(describe_gain(model, choice, frame), source=source)
+    by_best = frame[frame["family"] == best["family"]] if best is not None else frame.iloc[:0]
+    if not by_best["chosen"].any():
+        return Tile("Gain", "nothing to choose", "No workload has two alternatives that are measured and predicted.")
+    choice = summarize_choices(by_best, ["family"]).iloc[0]
+    source = link_rows("Choosing", platform=platform, family=best["family"])
+    return replace(describe_gain(best["family"], choice, frame), source=source)
 
 
 def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame) -> Tile:
@@ -487,24 +428,21 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame) -> Tile:
     return Tile(question, KEEP_DEFAULT, line)
 
 
-def list_anomalies(
-    part: pd.DataFrame, held_out: pd.DataFrame, best: pd.Series | None, conditions_found: Sequence[str]
-) -> tuple[str, ...]:
+def list_anomalies(campaign: EvaluatedCampaign) -> tuple[str, ...]:
     """Return the most important anomalies: missing points, conditions of measurement, intervals, discarded samples."""
-    points = part.drop_duplicates("point")
+    points, best = campaign.frame.drop_duplicates("point"), campaign.best
     lines = measurement_conditions.describe_unmeasured_points(points)[:1]
-    lines += list(conditions_found)[:MAX_CONDITIONS]
+    lines += [remark.text for remark in (*campaign.anomalies, *campaign.settings)][:MAX_CONDITIONS]
     if best is not None:
-        lines += measurement_conditions.describe_missing_intervals(held_out, best["family"])
-        if is_finite_number(inside := best["covered_share"]):
+        lines += measurement_conditions.describe_missing_intervals(campaign.held_out, best["family"])
+        if is_finite_number(coverage := best["covered_share"]):
             error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # of a share, by chance
-            line = (
-                f"Intervals of {best['family']} cover {format_percent(inside)} of the measured medians (target: 95 %)."
-            )
-            lines += [line] if abs(inside - COVERAGE) > error else []
+            line = f"Intervals of {best['family']} cover {format_percent(coverage)} of the measured medians "
+            line += "(target: 95 %)."
+            lines += [line] if abs(coverage - COVERAGE) > error else []
     discarded, sample_count = int(points["invalid"].sum()), int(points["samples"].sum())
     if discarded > 0.1 * (discarded + sample_count):
         lines.append(
             f"{discarded:,} of {discarded + sample_count:,} samples were discarded because a rank started late."
         )
-    return tuple(to_plain_value(line[0].upper() + line[1:]) for line in lines[:MAX_SENTENCES])
+    return tuple(to_plain_value(capitalize(line)) for line in lines[:MAX_SENTENCES])

@@ -5,22 +5,24 @@ single iterations with their predictions.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
-from statistics import median
 
 import numpy as np
 import pandas as pd
 
 from commodel.compare.kernels import Partition, select_iterations
-from commodel.compare.model_ranking import drop_equal_models, rank_models
+from commodel.compare.model_ranking import drop_equal_models
 from commodel.models.speeds import KernelSpeeds, Speeds
-from commodel.reports.charts import MAX_MODELS, PALE_COLOURS, make_simulation_mark, spans_decades, to_microseconds
+from commodel.reports.charts import (
+    GREY,
+    MAX_MODELS,
+    PALE_COLOURS,
+    make_simulation_mark,
+    make_time_series,
+    spans_decades,
+)
 from commodel.reports.comparison_frame import list_models, scale_to_shown_units
 from commodel.reports.elements import (
     MAX_RECTANGLES,
-    MICRO,
     MU_SCALE,
     Answer,
     Axis,
@@ -47,44 +49,33 @@ from commodel.units import format_seconds
 
 DOUBLE_BYTES = 8  # bytes
 COMPUTED_KERNELS = {"summa": "gemm", "wave2d": "wave"}
-TITLE = "Speeds of processes"
 SPEEDS_NOTE = "The computation of one iteration takes share / speed."
 
 
 def list_speed_blocks(
-    speeds: Mapping[str, Speeds], partitions: Sequence[Partition], raw: pd.DataFrame | None
+    speeds: Mapping[str, Speeds], partitions: Sequence[Partition], raw: pd.DataFrame
 ) -> Iterator[Chart | Table]:
     """Yield charts of speeds, then one table of all; nothing without any speed."""
     rows = []
     for name, declared in speeds.items():
         for kernel, curves in declared.kernels.items():
             yield chart_speeds(name, kernel, declared, curves)
+            unit, source = name_share_unit(kernel, curves.block), describe_source(declared)
             rows += [
-                (
-                    to_plain_value(declared.platform),
-                    kernel,
-                    to_plain_value(kind),
-                    name_share_unit(kernel, curves.block),
-                    *pad_to_four(row),
-                    describe_source(declared),
-                )
-                for kind, kinds_rows in curves.kinds.items()
-                for row in kinds_rows
+                (declared.platform, kernel, kind, unit, *(*row, None, None)[:4], source)
+                for kind, rows_of_kind in curves.kinds.items()
+                for row in rows_of_kind
             ]
-    compute_times = collect_compute_times(partitions, raw)
-    yield from chart_compute_times(compute_times)
-    rows += [row.row for row in compute_times]
+    times = collect_compute_times(partitions, raw)
+    yield from chart_compute_times(times)
+    for row in times.itertuples():
+        scattered = row.points > 1
+        source = f"measured in this run: the slowest of {format_count(row.processes, 'process', 'es')}"
+        source += f", median and ends of {format_count(row.points, 'point')}" if scattered else ""
+        ends = (row.low, row.high) if scattered else (None, None)
+        rows.append((row.platform, row.kernel, row.kind, row.unit, row.share, row.speed, *ends, source))
     if rows:
-        columns = (
-            *select_columns("Speeds", "platform", "size"),
-            *(Column(key, f"{header} [1/s]", "number") for key, header in (("speed", "speed"), ("low", "low"))),
-            *select_columns("Speeds", "high", "whence"),
-        )
-        yield Table("Speeds", TITLE, columns, tuple(rows), SPEEDS_NOTE, 3)
-
-
-def pad_to_four(row: tuple[float, ...]) -> tuple[float | None, ...]:
-    return (*row, None, None)[:4]
+        yield make_table("Speeds", "Speeds of processes", rows, note=SPEEDS_NOTE, fixed=3)
 
 
 def describe_source(declared: Speeds) -> str:
@@ -110,66 +101,48 @@ def chart_speeds(name: str, kernel: str, declared: Speeds, curves: KernelSpeeds)
     )
 
 
-@dataclass(frozen=True)
-class ComputeTimes:
-    """The times of processes of one kind to compute shares of one size, in points of this run."""
-
-    platform: str
-    kernel: str
-    kind: str
-    unit: str
-    share: int
-    processes: int
-    speeds: tuple[float, ...]  # of the slowest process, a point each
-
-    @property
-    def row(self) -> tuple:
-        source = f"measured in this run: the slowest of {format_count(self.processes, 'process', 'es')}"
-        scattered = len(self.speeds) > 1
-        ends = (min(self.speeds), max(self.speeds)) if scattered else (None, None)
-        source += f", median and ends of {format_count(len(self.speeds), 'point')}" if scattered else ""
-        return self.platform, self.kernel, self.kind, self.unit, self.share, median(self.speeds), *ends, source
+SHARE_COLUMNS = ["platform", "kernel", "kind", "unit", "share", "processes"]
 
 
-def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | None) -> list[ComputeTimes]:
-    """Return the speed of the slowest process, from measured computation times of kernels with equal shares."""
-    if raw is None or "computation" not in raw:
-        return []
-    seconds = raw[(raw["kind"] == "point") & ~raw["simulated"]].set_index("id")["computation"].dropna().to_dict()
-    speeds: dict[tuple, list[float]] = {}
+def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame) -> pd.DataFrame:
+    """Return the speed of the slowest process, from measured computation times of kernels with equal shares: a row for
+    each kind of process and size of its share, with the median, the ends and the number of points."""
+    seconds, rows = {}, []
+    if "computation" in raw:
+        measured = raw[(raw["kind"] == "point") & ~raw["simulated"]]
+        seconds = measured.set_index("id")["computation"].dropna().to_dict()
     for partition in partitions:
         shares, kernel = set(partition.tiling.area.tolist()), COMPUTED_KERNELS[partition.kernel]
         if len(shares) > 1 or len(set(partition.kinds)) > 1:
             continue
-        share = shares.pop()
+        share, kind = shares.pop(), to_plain_value(partition.kinds[0])
         for point, iterations in partition.points:
             if seconds.get(point.id, 0) > 0:
                 unit = name_share_unit(kernel, math.isqrt(point.bytes // DOUBLE_BYTES))
-                keys = (
-                    to_plain_value(point.platform),
-                    kernel,
-                    to_plain_value(partition.kinds[0]),
-                    unit,
-                    share,
-                    point.ranks,
-                )
-                speeds.setdefault(keys, []).append(share * iterations / seconds[point.id])
-    return [ComputeTimes(*keys, tuple(ratios)) for keys, ratios in sorted(speeds.items())]
+                keys = to_plain_value(point.platform), kernel, kind, unit, share, point.ranks
+                rows.append((*keys, share * iterations / seconds[point.id]))
+    speeds = pd.DataFrame(rows, columns=[*SHARE_COLUMNS, "speed"]).astype({"speed": float})
+    return speeds.groupby(SHARE_COLUMNS, as_index=False).agg(
+        speed=("speed", "median"), low=("speed", "min"), high=("speed", "max"), points=("speed", "size")
+    )
 
 
-def chart_compute_times(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
+def chart_compute_times(times: pd.DataFrame) -> Iterator[Chart]:
     """Yield a chart of each kernel with shares of several sizes."""
-    key = attrgetter("platform", "kernel", "unit")
-    for (platform, kernel, unit), group in groupby(sorted(rows, key=key), key=key):
-        same, lines = list(group), []
-        for index, kind in enumerate(dict.fromkeys(row.kind for row in same)):
-            of_kind = [row for row in same if row.kind == kind]
-            ends = {
-                name: tuple(map(end, (row.speeds for row in of_kind))) for name, end in (("low", min), ("high", max))
-            }
-            sizes, speeds = tuple(float(row.share) for row in of_kind), tuple(median(row.speeds) for row in of_kind)
-            lines.append(Series(kind, sizes, speeds, "both", index, **ends))
-        if len({row.share for row in same}) > 1:
+    for (platform, kernel, unit), rows in times.groupby(["platform", "kernel", "unit"]):
+        if rows["share"].nunique() > 1:
+            lines = [
+                Series(
+                    kind,
+                    tuple(rows_of_kind["share"].astype(float)),
+                    tuple(rows_of_kind["speed"]),
+                    "both",
+                    index,
+                    low=tuple(rows_of_kind["low"]),
+                    high=tuple(rows_of_kind["high"]),
+                )
+                for index, (kind, rows_of_kind) in enumerate(rows.groupby("kind"))
+            ]
             note = "measured in this run: the slowest process; bars: slowest to fastest point"
             yield make_speed_chart(f"Speeds ran {platform} {kernel}", platform, kernel, unit, lines, note)
 
@@ -199,30 +172,23 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
     rows = []
     for number, partition in partitions:
         tiling = partition.tiling
-        area, half = tiling.area, int((tiling.width + tiling.height).sum())
-        squares = float(2 * np.sqrt(area).sum())
-        keys = (
-            number,
-            list_platforms(partition, simulated),
-            partition.kernel,
-            to_plain_value(partition.division),
-            to_plain_value(partition.layout),
-        )
+        area, half_perimeters = tiling.area, int((tiling.width + tiling.height).sum())
+        square_half_perimeters = float(2 * np.sqrt(area).sum())
+        keys = number, list_platforms(partition, simulated), partition.kernel, partition.division, partition.layout
         sizes = tiling.side, name_unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
-        rows.append((*keys, *sizes, half / squares if squares else math.nan))
-    columns = select_columns("Partitions")
-    return Table("Partitions", "Partitions", columns, tuple(rows), fixed=1)
+        rows.append((*keys, *sizes, half_perimeters / square_half_perimeters if square_half_perimeters else math.nan))
+    return make_table("Partitions", "Partitions", rows)
 
 
 def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Tiling:
     """Return the drawing of a partition, with its number from `overview`."""
     tiling, ranks = partition.tiling, np.flatnonzero(partition.tiling.area)
     fills, legend, colour_rule = assign_colours(partition, ranks)
-    ends = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
+    share_range = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
     units = name_unit(partition) + "s"
     short = "/".join(to_plain_value(partition.division).split("/")[-2:])
     name = f"{partition.kernel}, {short}: {list_platforms(partition, simulated)}"
-    pictured = f"{tiling.side}×{tiling.side} {units} over {format_count(tiling.ranks, 'process', 'es')}"
+    extent = f"{tiling.side}×{tiling.side} {units} over {format_count(tiling.ranks, 'process', 'es')}"
     shown = [
         Rectangle(
             str(rank),
@@ -233,14 +199,15 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
         )
         for rank, fill in zip(ranks.tolist(), fills, strict=True)
     ]
-    alt = f"{name}. {pictured} as rectangles of {ends} {units}, {colour_rule}: {'; '.join(text for _, text in legend)}."
+    legend_text = "; ".join(text for _, text in legend)
+    alt = f"{name}. {extent} as rectangles of {share_range} {units}, {colour_rule}: {legend_text}."
     return Tiling(
         f"Partition {number}",
         f"Partition {number}: {name}",
         tiling.side,
         tuple(shown),
         legend,
-        f"{pictured}, {colour_rule}.",
+        f"{extent}, {colour_rule}.",
         alt,
     )
 
@@ -282,24 +249,18 @@ def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[s
         tiling, platforms = partition.tiling, list_platforms(partition, simulated)
         seconds = tiling.seconds
         for rank in range(tiling.ranks):
-            keys = number, platforms, partition.kernel, to_plain_value(partition.division), rank
-            process = to_plain_value(partition.kinds[rank]), int(partition.node[rank])
+            keys = number, platforms, partition.kernel, partition.division, rank
+            process = partition.kinds[rank], int(partition.node[rank])
             sides = (int(column[rank]) for column in tiling.table)
             speed = None if tiling.speed is None else float(tiling.speed[rank])
             computes = None if tiling.speed is None else float(1e3 * seconds[rank])
             rows.append((*keys, *process, *sides, int(tiling.area[rank]), speed, computes))
-    speeds = any(partition.tiling.speed is not None for _, partition in drawn)
-    columns = (
-        *select_columns("Rectangles", "number", "node"),
-        *(Column(key, key, "count") for key in ("x", "y", "width", "height")),
-        *select_columns("Rectangles", "area", "computes"),
-    )
-    if not speeds:
-        columns, rows = columns[:-2], [row[:-2] for row in rows]
-    return Table("Rectangles", "Rectangles", columns, tuple(rows), fixed=5)
+    table = pd.DataFrame(rows, columns=[column.key for column in select_columns("Rectangles")], dtype=object)
+    has_speed = any(partition.tiling.speed is not None for _, partition in drawn)
+    columns = select_columns("Rectangles", without=() if has_speed else ("speed", "computes"))
+    return make_table("Rectangles", "Rectangles", table, columns, fixed=5)
 
 
-SHEET = "Kernels"
 MAX_DRAWN_PARTITIONS = 24  # partitions
 NOTE = "Partitions of the matrix, speeds of processes, and the communication time of single iterations."
 
@@ -309,7 +270,7 @@ def make_sections(
     unread: Sequence[str],
     frame: pd.DataFrame,
     speeds: Mapping[str, Speeds],
-    raw: pd.DataFrame | None,
+    raw: pd.DataFrame,
     simulated: set[str],
 ) -> list[Section]:
     """Return the sheet; none without a kernel. `frame` comes from `comparison_frame.prepare_comparison`."""
@@ -320,12 +281,12 @@ def make_sections(
     drawn = [(number, partition) for number, partition in drawn if not has_equal_shares(partition)] or drawn
     drawn = drawn[:MAX_DRAWN_PARTITIONS]
     iterations = select_iterations(frame)
-    words = [*describe_iterations(iterations), *(to_plain_value(line) for line in unread)]
+    sentences = [*describe_iterations(iterations), *(to_plain_value(line) for line in unread)]
     if len(drawn) < len(partitions):
-        drawn_kind = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
-        words.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({drawn_kind}).")
+        criterion = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
+        sentences.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({criterion}).")
     blocks = [
-        Answer("Measured iterations", tuple(words)),
+        Answer("Measured iterations", tuple(sentences)),
         tabulate_partitions(numbered, simulated),
         *(draw_partition(number, partition, simulated) for number, partition in drawn),
         *chart_iterations(iterations),
@@ -333,7 +294,7 @@ def make_sections(
         *list_speed_blocks(speeds, partitions, raw),
         *([tabulate_rectangles(drawn, simulated)] if drawn else []),
     ]
-    return [Section(SHEET, NOTE, tuple(blocks))]
+    return [Section("Kernels", NOTE, tuple(blocks))]
 
 
 def has_equal_shares(partition: Partition) -> bool:
@@ -374,25 +335,11 @@ def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
         points = part.drop_duplicates("point").dropna(subset="measured")
         if len(points) < 2:
             continue
-        numbers, ends = (
-            list_iterations(points),
-            {"low": to_microseconds(points["measured_low"]), "high": to_microseconds(points["measured_high"])},
-        )
-        lines = [
-            Series(
-                "simulated" if make_simulation_mark(part) else "measured",
-                numbers,
-                to_microseconds(points["measured"]),
-                "both",
-                -1,
-                **ends,
-            )
-        ]
-        for index, family in enumerate(drop_equal_models(part, rank_models(part), MAX_MODELS)):
-            prediction = part[(part["family"] == family) & part["predicted"].notna()]
-            lines.append(
-                Series(family, list_iterations(prediction), to_microseconds(prediction["predicted"]), "dashed", index)
-            )
+        name = "simulated" if make_simulation_mark(part) else "measured"
+        lines = [make_time_series(name, points, "iteration", "measured", "both", GREY, error_bars=True)]
+        for index, family in enumerate(drop_equal_models(part, MAX_MODELS)):
+            predicted = part[(part["family"] == family) & part["predicted"].notna()]
+            lines.append(make_time_series(family, predicted, "iteration", "predicted", "dashed", index))
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
         name = f"{shorten_name(kernel)}, {shorten_name(layout)}, {format_size(length)}: {platform}"
         name += make_simulation_mark(part)
@@ -408,31 +355,18 @@ def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
     return charts
 
 
-def list_iterations(rows: pd.DataFrame) -> tuple[float, ...]:
-    return tuple(rows["iteration"].astype(float))
-
-
 def tabulate_iterations(iterations: pd.DataFrame) -> Table:
     """Return the table of single iterations, with prediction and μ of each model."""
-    families = list_models(iterations)
-    rows = []
-    for _, part in iterations.sort_values(["simulated", "platform", "kernel", "iteration"], kind="stable").groupby(
-        "point", sort=False
-    ):
-        row = scale_to_shown_units(part.iloc[:1]).iloc[0].to_dict()
-        row |= {key: shorten_name(row[key]) for key in ("kernel", "layout")}
-        predictions = part.set_index("family")
-        for family in families:
-            has_prediction = family in predictions.index
-            row[f"{family} prediction"] = predictions.at[family, "predicted"] * MICRO if has_prediction else math.nan
-            row[f"{family} mu"] = predictions.at[family, "mu"] if has_prediction else math.nan
-        rows.append(row)
-    columns = [
-        *select_columns("Iterations"),
-        *(Column(f"measured{end}", f"measured{end.replace('_', ' ')} [µs]", "number") for end in ("", "_low", "_high")),
-    ]
-    for family in families:
+    scaled = scale_to_shown_units(iterations)
+    order = ["simulated", "platform", "kernel", "iteration"]
+    shown = scaled.sort_values(order, kind="stable").drop_duplicates("point")
+    shown = shown.assign(**{key: shown[key].map(shorten_name) for key in ("kernel", "layout")})
+    columns = [*select_columns("Iterations")]
+    for family in list_models(iterations):
+        predictions = scaled[scaled["family"] == family].set_index("point")
+        shown[f"{family} prediction"] = shown["point"].map(predictions["predicted"])
+        shown[f"{family} mu"] = shown["point"].map(predictions["mu"])
         columns.append(Column(f"{family} prediction", f"{family} [µs]", "number"))
         columns.append(Column(f"{family} mu", f"{family} μ", "ratio", scale=MU_SCALE))
     note = "n/a: no prediction, or not measured. The sheet Comparison has the reason."
-    return make_table("Iterations", "Single iterations", columns, pd.DataFrame(rows), note=note, fixed=6)
+    return make_table("Iterations", "Single iterations", shown, columns, note=note, fixed=6)

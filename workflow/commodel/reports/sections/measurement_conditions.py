@@ -26,12 +26,12 @@ from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.reports.elements import (
-    Column,
     Remark,
     Section,
+    capitalize,
     count_by_frequency,
+    count_with_verb,
     format_count,
-    format_simulated,
     format_tally,
     is_finite_number,
     join_words,
@@ -46,18 +46,17 @@ from commodel.results.raw_samples import COUNT_COLUMNS, TEXT_COLUMNS, tabulate_u
 def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
     """Return a remark on each platform where more processes ran on a host than it has processors. `provenance` is by
     batch."""
-    points_once = select_measured_points(comparison)
+    measured_points = select_measured_points(comparison)
     lines = []
-    for platform, rows in points_once[is_oversubscribed(points_once)].groupby("platform"):
+    for platform, rows in measured_points[is_oversubscribed(measured_points)].groupby("platform"):
         batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
         hosts = list(dict.fromkeys(str(host) for batch in batches for host in batch.get("hosts", ())))
-        min_processes, max_processes = int(rows["processes"].min()), int(rows["processes"].max())
-        processes = f"{max_processes}" if min_processes == max_processes else f"{min_processes} to {max_processes}"
-        share = f"{processes} processes share {format_count(int(rows['processors'].min()), 'processor')}"
-        points = format_count(len(rows), "point")
-        where = shorten_list(hosts) if hosts else "a host"
-        text = f"{share} on {where} at {points}. Models assume a processor each, and predict too short times."
-        lines.append(Remark(platform, _capitalize(text)))
+        processes = " to ".join(
+            dict.fromkeys(str(int(end)) for end in (rows["processes"].min(), rows["processes"].max()))
+        )
+        text = f"{processes} processes share {format_count(rows['processors'].min(), 'processor')} on "
+        text += f"{shorten_list(hosts) or 'a host'} at {format_count(len(rows), 'point')}. "
+        lines.append(Remark(platform, f"{text}Models assume a processor each, and predict too short times."))
     return lines
 
 
@@ -77,11 +76,10 @@ def list_anomalies(
 ) -> list[Remark]:
     """Return the anomalies of measurement. `paired` are the platforms with measured pairs of nodes."""
     comparison = add_default_columns(comparison, COMPARISON)
-    machine_remarks = describe_oversubscription(comparison, provenance), describe_conditions(comparison, provenance)
     return [
         *_find_unnamed_levels(comparison),
-        *machine_remarks[0],
-        *machine_remarks[1],
+        *describe_oversubscription(comparison, provenance),
+        *describe_conditions(comparison, provenance),
         *_find_flagged_networks(comparison, paired),
     ]
 
@@ -93,7 +91,7 @@ def _find_unnamed_levels(comparison: pd.DataFrame) -> list[Remark]:
     remedy = "Add `probes: [auto, nodepairs]`, run again, and copy the levels"
     remedy += " of `commodel show network EXPERIMENT --levels`."
     return [
-        Remark(platform, f"{_capitalize(Validity.parse(validity).explanation)}. {remedy}")
+        Remark(platform, f"{capitalize(Validity.parse(validity).explanation)}. {remedy}")
         for platform, validity in zip(affected["platform"], affected["validity"], strict=True)
     ]
 
@@ -133,14 +131,9 @@ def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     for platform, points in real.drop_duplicates("point").groupby("platform"):
         if unsteady_count := int((points["spread"] > MAX_STEADY_RATIO).sum()):
             verb = "is" if unsteady_count == 1 else "are"
-            sentence = f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by a factor of"
-            worst = round_to_two_digits(points["spread"].max())
-            lines.append(
-                Remark(
-                    platform,
-                    f"{sentence} {MAX_STEADY_RATIO:g} or more ({worst} at worst). Measure again on an idle machine.",
-                )
-            )
+            text = f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by a factor of "
+            text += f"{MAX_STEADY_RATIO:g} or more ({round_to_two_digits(points['spread'].max())} at worst). "
+            lines.append(Remark(platform, f"{text}Measure again on an idle machine."))
     return lines
 
 
@@ -162,18 +155,11 @@ def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -
     lines = []
     for platform, rows in real.groupby("platform"):
         batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
-        busy_and_cores = [(entry.get("at_work"), entry.get("cores")) for entry in batches]
-        loads = [
-            (busy_processors, int(cores))
-            for busy_processors, cores in busy_and_cores
-            if is_finite_number(busy_processors) and is_finite_number(cores)
-        ]
-        busy_processors, cores = max(loads, default=(0.0, 1))
-        if busy_processors > MIN_BUSY_SHARE * cores:
-            occupied = f"{busy_processors:.1f} of {format_count(cores, 'processor')}"
-            lines.append(
-                Remark(platform, f"The machine was in use: other processes occupied {occupied} before the run.")
-            )
+        loads = [(batch.get("at_work"), batch.get("cores")) for batch in batches]
+        busy, cores = max((load for load in loads if all(map(is_finite_number, load))), default=(0.0, 1))
+        if busy > MIN_BUSY_SHARE * int(cores):
+            share = f"{busy:.1f} of {format_count(cores, 'processor')}"
+            lines.append(Remark(platform, f"The machine was in use: other processes occupied {share} before the run."))
     return lines
 
 
@@ -188,9 +174,8 @@ MAX_ALLOCATIONS = 3  # remarks on the first screen
 
 def describe_settings(drift: pd.DataFrame) -> list[Remark]:
     """Return remarks on allocations that differ significantly at the same points, the largest difference first."""
-    calibrated = drift[drift["against"] == BASIS_SAME_POINTS]
     lines = []
-    for row in calibrated.to_dict("records"):
+    for row in drift[drift["against"] == BASIS_SAME_POINTS].to_dict("records"):
         parts = [
             (max(row[f"{key}_value"], 1 / row[f"{key}_value"]), _describe_factor(row, key, name))
             for key, name in FACTORS
@@ -199,8 +184,8 @@ def describe_settings(drift: pd.DataFrame) -> list[Remark]:
         if parts:
             factors = " and ".join(part for _, part in parts)
             text = f"In {to_plain_value(row['allocation'])}, {factors} that of the campaign"
-            after = f"; mean μ there: {row['before']:.2f}, after `commodel calibrate`: {row['after']:.2f}"
-            text = f"{text}{after if row['after'] == row['after'] else ''}."
+            error_note = f"; mean μ there: {row['before']:.2f}, after `commodel calibrate`: {row['after']:.2f}"
+            text = f"{text}{error_note if row['after'] == row['after'] else ''}."
             lines.append((max(parts)[0], Remark(to_plain_value(row["platform"]), text)))
     return [text for _, text in sorted(lines, reverse=True)[:MAX_ALLOCATIONS]]
 
@@ -214,28 +199,11 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
     """Return the section on allocations; none if there is only one."""
     if drift.empty:
         return []
-    shown = drift.assign(simulated=drift["simulated"].map(format_simulated))
-    shown["checked"] = drift["checked"].where(drift["checked"] > 0)
-    for key in ("platform", "allocation", "date", "family"):
-        shown[key] = shown[key].map(to_plain_value)
-    factors = [
-        Column(f"{key}_{end}", f"{name}{'' if end == 'value' else f' {end}'} [×]", "ratio")
-        for key, name in FACTORS
-        for end in ("value", "low", "high")
-    ]
-    columns = [
-        *select_columns("Allocations", "platform", "family"),
-        *factors,
-        *select_columns("Allocations", "points", "checked"),
-    ]
-    allocations = make_table(
-        "Allocations", "Latency and bandwidth factors by allocation", columns, shown, note=SETTINGS_NOTE, fixed=2
-    )
-    return [
-        Section(
-            "Allocations", "Times in other allocations, compared with the campaign of the predictions.", (allocations,)
-        )
-    ]
+    shown = drift.assign(checked=drift["checked"].where(drift["checked"] > 0))
+    title = "Latency and bandwidth factors by allocation"
+    table = make_table("Allocations", title, shown, note=SETTINGS_NOTE, fixed=2)
+    note = "Times in other allocations, compared with the campaign of the predictions."
+    return [Section("Allocations", note, (table,))]
 
 
 GAPS_NOTE = (
@@ -248,27 +216,18 @@ GAPS_NOTE = (
 def prepare_unmeasured(unmeasured: pd.DataFrame | None) -> pd.DataFrame:
     """Return the table of missing points, sorted; empty if everything was measured."""
     frame = (unmeasured if unmeasured is not None else tabulate_unmeasured([])).astype(object)
-    for key in TEXT_COLUMNS:
-        frame[key] = [to_plain_value(value) for value in frame[key]]
-    for key in COUNT_COLUMNS:
-        frame[key] = [None if pd.isna(number) else number for number in frame[key]]
-    return frame.sort_values(["platform", "kind", "status", "name", "alternative"], kind="stable").reset_index(
-        drop=True
-    )
+    frame = frame.assign(**{key: frame[key].map(to_plain_value) for key in TEXT_COLUMNS})
+    frame[COUNT_COLUMNS] = frame[COUNT_COLUMNS].where(frame[COUNT_COLUMNS].notna(), None)
+    order = ["platform", "kind", "status", "name", "alternative"]
+    return frame.sort_values(order, kind="stable", ignore_index=True)
 
 
-def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
+def list_unmeasured(frame: pd.DataFrame) -> list[Section]:
     """Return the section of missing points; none if everything was measured."""
     if frame.empty:
         return []
-    shown_counts = [key for key in COUNT_COLUMNS if key != "waves" or frame[key].notna().any()]
-    columns = [
-        *select_columns("Unmeasured", "platform", "layout"),
-        *(Column(key, "bytes [B]" if key == "bytes" else key, "count") for key in shown_counts),
-        *select_columns("Unmeasured", "batch", "reason"),
-    ]
-    shown = frame.assign(simulated=[format_simulated(name in simulated) for name in frame["platform"]])
-    table = make_table("Unmeasured", "Points and probes without a measurement", columns, shown.astype(object), fixed=3)
+    columns = select_columns("Unmeasured", without=() if frame["waves"].notna().any() else ("waves",))
+    table = make_table("Unmeasured", "Points and probes without a measurement", frame, columns, fixed=3)
     return [Section("Not measured", GAPS_NOTE, (table,))]
 
 
@@ -282,10 +241,8 @@ def describe_unmeasured_points(points: pd.DataFrame) -> list[str]:
     lines = [f"{len(missing)} of {format_count(len(points), 'point')} {verb} not measured: {format_counts(reasons)}."]
     incomplete = set(missing["workload"]) & set(points.loc[points["measured"].notna(), "workload"])
     if incomplete:
-        verb = "lacks" if len(incomplete) == 1 else "lack"
-        lines.append(
-            f"{format_count(len(incomplete), 'workload')} {verb} an alternative. Only measured ones are compared."
-        )
+        count = count_with_verb(len(incomplete), "workload", "lacks")
+        lines.append(f"{count} an alternative. Only measured ones are compared.")
     return lines
 
 
@@ -295,26 +252,21 @@ def describe_missing_passes(points: pd.DataFrame) -> list[str]:
     outcomes = [f"with {number}" for text in points["measurement"] if (number := Measurement.parse(text).passes)]
     if not outcomes:
         return []
-    verb = "has" if len(outcomes) == 1 else "have"
-    line = f"{format_count(len(outcomes), 'point')} {verb} only some passes ({format_counts(outcomes)})."
+    line = f"{count_with_verb(len(outcomes), 'point', 'has')} only some passes ({format_counts(outcomes)})."
     return [f"{line} Their intervals lack part of the variation between passes."]
 
 
-def describe_unmeasured_probes(
-    frame: pd.DataFrame, raw: pd.DataFrame | None, passes: Mapping[str, int]
-) -> list[Remark]:
+def describe_unmeasured_probes(frame: pd.DataFrame, raw: pd.DataFrame, passes: Mapping[str, int]) -> list[Remark]:
     """Return remarks on probe cases without samples, and on those with fewer passes than planned on their platform."""
     lines = []
     for platform, missing in frame[frame["kind"] == "probe"].groupby("platform"):
-        line = f"{format_count(len(missing), 'probe case')} {'was' if len(missing) == 1 else 'were'} not measured: "
-        lines.append(Remark(platform, f"{line}{format_counts(missing['status'])} ({format_tally(missing['name'])})."))
-    if raw is not None:
-        incomplete = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))]
-        for platform, rows in incomplete.groupby("platform"):
-            line = f"{format_count(len(rows), 'probe case')} {'has' if len(rows) == 1 else 'have'} only some passes"
-            text = f"{line} ({format_tally(rows['name'])}). "
-            text += "Intervals of parameters lack part of the variation between passes."
-            lines.append(Remark(to_plain_value(platform), text))
+        text = f"{count_with_verb(len(missing), 'probe case', 'was')} not measured: "
+        lines.append(Remark(platform, f"{text}{format_counts(missing['status'])} ({format_tally(missing['name'])})."))
+    incomplete = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))]
+    for platform, rows in incomplete.groupby("platform"):
+        text = f"{count_with_verb(len(rows), 'probe case', 'has')} only some passes ({format_tally(rows['name'])}). "
+        text += "Intervals of parameters lack part of the variation between passes."
+        lines.append(Remark(to_plain_value(platform), text))
     return lines
 
 
@@ -329,8 +281,7 @@ def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
         lambda text: IntervalBasis.parse(text).unmeasured
     )
     return [
-        f"{format_count(number, 'prediction')} of {family} "
-        f"{'has' if number == 1 else 'have'} a parameter interval only: "
+        f"{count_with_verb(number, 'prediction', 'has', f' of {family}')} a parameter interval only: "
         f"no other workload was measured {placement}."
         for placement, number in unmeasured_placements[unmeasured_placements != ""].value_counts().items()
     ]
@@ -344,10 +295,8 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     lines += [*describe_unmeasured_points(points), *describe_missing_passes(points)]
     coarse = points[points["measured"].notna() & ~points["stop"].isin(["precision", ""])]
     if len(coarse):
-        verb = "lacks" if len(coarse) == 1 else "lack"
-        lines.append(
-            f"{format_count(len(coarse), 'point')} {verb} the wanted precision (limit: {format_tally(coarse['stop'])})."
-        )
+        count = count_with_verb(len(coarse), "point", "lacks")
+        lines.append(f"{count} the wanted precision (limit: {format_tally(coarse['stop'])}).")
     if discarded := points["invalid"].sum():
         total = int(discarded + points["samples"].sum())
         lines.append(f"{int(discarded)} of {total} samples were discarded because a rank started late.")
@@ -364,7 +313,3 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
         kinds = flagged["family"] + " " + flagged["validity"].map(lambda text: Validity.parse(text).label)
         lines.append(f"{len(flagged)} of {total_text} are flagged ({format_tally(kinds)}).")
     return lines or ["Nothing: all points have the wanted precision and a prediction of every model."]
-
-
-def _capitalize(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -1,7 +1,7 @@
 """The section on the network: latency and bandwidth between nodes, ordered by group, and slow nodes. The entry point is
 `make_sections`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,18 +10,16 @@ from commodel.compare.network import Network, tabulate_distance_classes
 from commodel.reports.elements import (
     MICRO,
     Answer,
-    Column,
     Matrix,
     Remark,
     Section,
     Table,
+    count_with_verb,
     format_count,
     format_digits,
-    format_simulated,
     join_words,
     label_platform,
     make_table,
-    select_columns,
     shorten_list,
     to_plain_value,
 )
@@ -31,32 +29,32 @@ MAX_DRAWN_NODES = 256  # nodes; of more, groups are drawn
 MIN_COMPLETE_SHARE = 0.99  # of the pairs
 MAX_NAMED_NODES = 4  # nodes that a line names
 MIN_NAMED_SLOWDOWN = 1.05  # smallest slowdown against comparable pairs that is named
-SHEET, NUMBERS = "Network", "Distances"
 
 
 def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]:
     """Return the section of pictures, if any network has several classes or a slow node, and that of numbers."""
     if not networks:
         return [], []
-    worth_drawing = [network for network in networks if network.distances.classes > 1 or _has_anomaly(network)]
+    worth_drawing = [network for network in networks if _is_worth_drawing(network)]
     blocks = [
         block
         for network in worth_drawing
-        for block in (Answer(_make_title(network), tuple(describe_network(network))), *draw_matrices(network))
+        for block in (
+            Answer(f"Distances between the nodes of {_name_platform(network)}", tuple(describe_network(network))),
+            *draw_matrices(network),
+        )
     ]
     note = "Half the round trip between two nodes at a time, without other traffic of this run."
-    numbers = Section(NUMBERS, note, tuple(tabulate_networks(networks)))
-    drawn = Section(SHEET, f"{note} Colours follow the logarithm.", tuple(blocks))
+    numbers = Section("Distances", note, tuple(tabulate_networks(networks)))
+    drawn = Section("Network", f"{note} Colours follow the logarithm.", tuple(blocks))
     return ([drawn] if worth_drawing else []), [numbers]
 
 
-def _has_anomaly(network: Network) -> bool:
-    has_outliers = network.distances.slow or network.distances.slow_pairs or describe_mixed_classes(network)
-    return bool(has_outliers or (network.declared_by_slurm and not network.agrees))
-
-
-def _make_title(network: Network) -> str:
-    return f"Distances between the nodes of {_name_platform(network)}"
+def _is_worth_drawing(network: Network) -> bool:
+    """Return whether a network has several classes, or an anomaly."""
+    distances, disagrees = network.distances, network.declared_by_slurm and not network.agrees
+    uneven = distances.classes > 1 or distances.slow or distances.slow_pairs
+    return bool(uneven or disagrees or describe_mixed_classes(network))
 
 
 def _name_platform(network: Network) -> str:
@@ -69,16 +67,13 @@ def describe_network(network: Network) -> list[str]:
     distances, lines = network.distances, []
     for node in distances.slow:
         factors = zip(("latency", "transfer time"), network.slowdown(node), strict=True)
-        worse = join_words(
-            [f"{factor:.1f}× the {quantity}" for quantity, factor in factors if factor > MIN_NAMED_SLOWDOWN]
-            or ["slower pairs"]
-        )
-        lines.append(f"Node {network.names[node]} is slow: {worse} of comparable pairs.")
+        slowdowns = [f"{factor:.1f}× the {quantity}" for quantity, factor in factors if factor > MIN_NAMED_SLOWDOWN]
+        slowdown = join_words(slowdowns or ["slower pairs"])
+        lines.append(f"Node {network.names[node]} is slow: {slowdown} of comparable pairs.")
     if distances.slow_pairs:
         names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.slow_pairs]
         lines.append(
-            f"{format_count(len(names), 'pair')} of nodes {'is' if len(names) == 1 else 'are'} "
-            "slower than comparable pairs, "
+            f"{count_with_verb(len(names), 'pair', 'is', ' of nodes')} slower than comparable pairs, "
             f"while other pairs of both nodes are not: {shorten_list(names)}."
         )
     if distances.classes > 1:
@@ -127,8 +122,12 @@ def _describe_classes(network: Network) -> str:
 
 
 def _describe_class(row: pd.Series) -> str:
-    unit, scale = choose_bandwidth_unit(row["bandwidth"])
-    return f"{format_digits(row['latency'] * MICRO)} µs and {format_digits(row['bandwidth'] / scale)} {unit}"
+    return f"{format_digits(row['latency'] * MICRO)} µs and {format_bandwidth(row['bandwidth'])}"
+
+
+def format_bandwidth(bandwidth: float) -> str:
+    unit, scale = choose_bandwidth_unit(bandwidth)
+    return f"{format_digits(bandwidth / scale)} {unit}"
 
 
 def _describe_groups(network: Network) -> str:
@@ -138,11 +137,10 @@ def _describe_groups(network: Network) -> str:
         if describe_mixed_classes(network):
             return "No groups of nodes were found."
         return "All other pairs of nodes are equal." if network.distances.slow else "All pairs of nodes are equal."
-    parts = [f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
-    source = (
-        ("Slurm" if network.declared_by_slurm else "the platform file or Slurm") if declared else "the measured pairs"
-    )
-    text = f"Nodes are ordered by {join_words(parts)}, from {source}"
+    source = "the measured pairs"
+    if declared:
+        source = "Slurm" if network.declared_by_slurm else "the platform file or Slurm"
+    text = f"Nodes are ordered by {join_words(_count_groups(levels))}, from {source}"
     if declared and learned and not network.declared_by_slurm:
         text += "; the measured times agree" if network.agrees else "; the measured times give other groups"
     return f"{text}."
@@ -152,14 +150,15 @@ def _compare_with_slurm(network: Network) -> str:
     """Return whether the measured times group the nodes as Slurm does."""
     if network.agrees:
         return "Slurm's topology agrees with the measured times."
-    groups = [
-        ", ".join(f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.groups.items())
-        for levels in (network.declared, network.distances.hierarchy)
-    ]
-    return (
-        f"Slurm's topology differs from the measured times: {groups[0] or 'none'} by Slurm, "
-        f"{groups[1] or 'none'} by the times."
+    declared, learned = (
+        ", ".join(_count_groups(levels.groups)) or "none" for levels in (network.declared, network.distances.hierarchy)
     )
+    return f"Slurm's topology differs from the measured times: {declared} by Slurm, {learned} by the times."
+
+
+def _count_groups(levels: Mapping[str, np.ndarray]) -> list[str]:
+    """Return the number of groups of each level, such as `4 groups (leaf)`."""
+    return [f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
 
 
 def choose_bandwidth_unit(largest: float) -> tuple[str, float]:
@@ -176,13 +175,9 @@ def draw_matrices(network: Network) -> list[Matrix]:
 
 def _draw_matrix(network: Network, quantity: str, values: np.ndarray, unit: str, high_is_good: bool) -> Matrix:
     matrix, order = network.matrix(values), network.order
-    outermost = next(reversed(network.hierarchy.groups.values()), np.zeros(len(order), dtype=int))
-    innermost = next(iter(network.hierarchy.groups.values()), outermost)
-    labels, groups, slow = (
-        [to_plain_value(network.names[node]) for node in order],
-        innermost[order],
-        network.distances.slow,
-    )
+    innermost = next(iter(network.hierarchy.groups.values()), np.zeros(len(order), dtype=int))
+    labels, groups = [to_plain_value(network.names[node]) for node in order], innermost[order]
+    slow = network.distances.slow
     matrix, note = matrix[np.ix_(order, order)], ""
     if len(order) > MAX_DRAWN_NODES:
         matrix = compute_group_medians(groups, matrix)
@@ -194,19 +189,22 @@ def _draw_matrix(network: Network, quantity: str, values: np.ndarray, unit: str,
         note += f"{100 * share:.0f} % of the pairs were measured. Pale: the median of the groups."
     platform = _name_platform(network)
     finite = values[np.isfinite(values)]
-    named = f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}" if slow else ""
+    slow_names = f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}" if slow else ""
     span = f"{format_digits(finite.min())} to {format_digits(finite.max())} {unit}"
-    alt = f"{quantity} between {format_count(len(order), 'node')} of {platform}: {span}{named}"
-    rows = tuple(map(tuple, matrix.tolist()))
-    name = f"{quantity.partition(',')[0]} {platform}"
-    title = f"{quantity}: {platform}"
-    expected = (
-        tuple(map(tuple, compute_group_medians(groups, matrix).tolist()))
-        if len(np.unique(groups)) < len(groups)
-        else ()
-    )
+    alt = f"{quantity} between {format_count(len(order), 'node')} of {platform}: {span}{slow_names}"
+    expected = compute_group_medians(groups, matrix).tolist() if len(np.unique(groups)) < len(groups) else []
     return Matrix(
-        name, title, tuple(labels), tuple(groups.tolist()), rows, unit, high_is_good, note, marks, alt, expected
+        f"{quantity.partition(',')[0]} {platform}",
+        f"{quantity}: {platform}",
+        tuple(labels),
+        tuple(groups.tolist()),
+        tuple(map(tuple, matrix.tolist())),
+        unit,
+        high_is_good,
+        note,
+        marks,
+        alt,
+        tuple(map(tuple, expected)),
     )
 
 
@@ -225,25 +223,15 @@ def compute_group_medians(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
     rows, nodes = [], []
     for network in networks:
-        head = {"platform": to_plain_value(network.platform), "simulated": format_simulated(network.simulated)}
+        head = {"platform": network.platform, "simulated": network.simulated}
         for row in tabulate_distance_classes(network).to_dict("records"):
             times = {key: row[key] * MICRO for key in ("latency", "latency_low", "latency_high")}
             rates = {key: row[key] / 1e6 for key in ("bandwidth", "bandwidth_low", "bandwidth_high")}
             rows.append(head | {"class": row["class"], "pairs": row["pairs"]} | times | rates)
         nodes += [head | row for row in list_node_rows(network)]
-    ends = (("", ""), ("_low", " min"), ("_high", " max"))
-    columns = [
-        *select_columns("Classes"),
-        *(Column(f"latency{end}", f"latency{words} [µs]", "number") for end, words in ends),
-        *(Column(f"bandwidth{end}", f"bandwidth{words} [MB/s]", "number") for end, words in ends),
-    ]
-    node_columns = select_columns("Nodes")
-    note = "Pairs of slow nodes are in no class."
     return [
-        make_table(
-            "Classes", "Distance classes", columns, pd.DataFrame(rows, columns=[c.key for c in columns]), note=note
-        ),
-        make_table("Nodes", "Nodes", node_columns, pd.DataFrame(nodes, columns=[c.key for c in node_columns]), fixed=4),
+        make_table("Classes", "Distance classes", rows, note="Pairs of slow nodes are in no class."),
+        make_table("Nodes", "Nodes", nodes, fixed=4),
     ]
 
 
@@ -251,15 +239,15 @@ def list_node_rows(network: Network) -> list[dict]:
     """Return a row for each node: its groups, and the medians of its pairs."""
     rows = []
     for node, name in enumerate(network.names):
-        own = (network.pairs == node).any(axis=1)
+        has_node = (network.pairs == node).any(axis=1)
         groups = [f"{level} {column[node]}" for level, column in network.hierarchy.groups.items()]
         rows.append(
             {
                 "number": node,
                 "node": to_plain_value(name),
                 "groups": ", ".join(groups),
-                "latency": float(np.median(network.latency[own])) * MICRO if own.any() else np.nan,
-                "bandwidth": float(np.median(network.bandwidth[own])) / 1e6 if own.any() else np.nan,
+                "latency": float(np.median(network.latency[has_node])) * MICRO if has_node.any() else np.nan,
+                "bandwidth": float(np.median(network.bandwidth[has_node])) / 1e6 if has_node.any() else np.nan,
                 "slow": node in network.distances.slow,
             }
         )

@@ -6,31 +6,38 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import compute_geometric_mean
-from commodel.reports.comparison_frame import PLATFORM_COLUMNS, list_leaves
+from commodel.reports.comparison_frame import list_leaves
 from commodel.reports.elements import (
     MICRO,
     Answer,
     Axis,
     Chart,
-    Column,
     Section,
     Series,
     format_count,
-    format_simulated,
     format_size,
     label_platform,
     make_table,
-    select_columns,
     to_plain_value,
 )
 
 POINT_KEYS = ["operation", "alternative", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
+CONTAINER_KEYS = ("native", "image", "model", "digest")
 OUTCOMES = ("slower", "faster", "tied")
 METHOD = (
     "Ratio: median in the container over the median without it. Its 95 % interval combines the two measurements' "
     "intervals on a logarithmic scale (MOVER: Zou and Donner 2008). Slower or faster: the interval excludes 1. "
     "Without any overhead, one point in twenty is slower or faster by chance."
 )
+
+
+def select_containers(containers: Mapping[str, Mapping]) -> dict[str, dict[str, str]]:
+    """Return native platform, image, model and digest of the containers that have a native platform, by platform."""
+    return {
+        to_plain_value(name): {key: to_plain_value(container.get(key) or "") for key in CONTAINER_KEYS}
+        for name, container in containers.items()
+        if container.get("native")
+    }
 
 
 def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFrame:
@@ -42,13 +49,9 @@ def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> 
     points = frame.loc[frame["measured"] > 0, columns].drop_duplicates("point")
     pairs = []
     for name, container in containers.items():
-        native = to_plain_value(container.get("native") or "")
-        container_points, native_points = (
-            points[points["platform"] == to_plain_value(name)],
-            points[points["platform"] == native],
-        )
-        if native and len(container_points) and len(native_points):
-            container_points = container_points[["platform", "simulated", *POINT_KEYS, *times]]
+        native = container["native"]
+        container_points, native_points = (points[points["platform"] == platform] for platform in (name, native))
+        if len(container_points) and len(native_points):
             native_points = native_points[[*POINT_KEYS, *times]].assign(native=native)
             pairs.append(container_points.merge(native_points, on=POINT_KEYS, suffixes=("", "_native")))
     return compute_ratios(pd.concat(pairs, ignore_index=True)) if pairs else pd.DataFrame()
@@ -70,37 +73,30 @@ def compute_ratios(pairs: pd.DataFrame) -> pd.DataFrame:
 def describe_overhead(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[str]:
     """Return a sentence on each container: its mean overhead, its largest, and how many points differ significantly."""
     lines = []
-    for name, recorded in containers.items():
-        if not (native := to_plain_value(recorded.get("native") or "")):
-            continue
-        measured = pairs[pairs["platform"] == to_plain_value(name)] if len(pairs) else pairs
-        container = f"{label_platform(to_plain_value(name), simulated)}, {describe_container(recorded)}"
-        compared = f"{container}, compared with {label_platform(native, simulated)} without it"
+    for name, container in containers.items():
+        measured = pairs[pairs["platform"] == name] if len(pairs) else pairs
+        image = f"container {container['image']} ({container['model'] or 'model unknown'}, "
+        image += f"{(container['digest'] or 'of no digest')[:19]})"
+        platforms = f"{label_platform(name, simulated)}, {image}, compared with "
+        platforms += f"{label_platform(container['native'], simulated)} without it"
         if measured.empty:
-            lines.append(f"{compared}: no point was measured on both.")
+            lines.append(f"{platforms}: no point was measured on both.")
             continue
         worst = measured.loc[measured["ratio"].idxmax()]
-        workload = (
-            f"{worst['operation']} {worst['alternative']}, {describe_extent(worst)}, {format_size(worst['bytes'])}"
-        )
-        outcomes = [
-            f"{number} {outcome}" for outcome in OUTCOMES[:2] if (number := int((measured["outcome"] == outcome).sum()))
-        ]
-        mean = compute_geometric_mean(np.log(measured["ratio"]))
-        line = f"{compared}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, geometric mean "
-        line += f"over {format_count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({workload}). "
-        line += (
-            f"Significant at {' and '.join(outcomes)} of {format_count(len(measured), 'point')}."
-            if outcomes
-            else "No point differs significantly."
-        )
-        lines.append(line)
+        counts = measured["outcome"].value_counts()
+        outcomes = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES[:2] if outcome in counts]
+        mean, points = compute_geometric_mean(np.log(measured["ratio"])), format_count(len(measured), "point")
+        line = f"{platforms}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, geometric mean "
+        line += f"over {points}; {worst['ratio']:.2f}× at worst ({worst['operation']} {describe_workload(worst)}). "
+        significant = f"Significant at {' and '.join(outcomes)} of {points}."
+        lines.append(line + (significant if outcomes else "No point differs significantly."))
     return lines
 
 
-def describe_extent(pair: Mapping) -> str:
-    """Return the number of ranks of an algorithm, or of leaves of a topology."""
-    return f"{pair['leaves']} leaves" if pair["leaves"] else format_count(pair["ranks"], "rank")
+def describe_workload(pair: Mapping) -> str:
+    """Return the alternative, with the number of ranks of an algorithm or of leaves of a topology, and the size."""
+    extent = f"{pair['leaves']} leaves" if pair["leaves"] else format_count(pair["ranks"], "rank")
+    return f"{pair['alternative']}, {extent}, {format_size(pair['bytes'])}"
 
 
 def format_mean_interval(ratios: pd.Series) -> str:
@@ -114,43 +110,23 @@ def format_mean_interval(ratios: pd.Series) -> str:
     return f" (95 %: {np.exp(logs.mean() - half):.3f}–{np.exp(logs.mean() + half):.3f})"
 
 
-def describe_container(container: Mapping) -> str:
-    """Return image, model and the first digits of the digest of a container."""
-    digest = to_plain_value(container.get("digest") or "of no digest")
-    image, model = (
-        to_plain_value(container.get("image") or ""),
-        to_plain_value(container.get("model") or "model unknown"),
-    )
-    return f"container {image} ({model}, {digest[:19]})"
-
-
 def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[Section]:
     """Return the section of the overhead; none without a point measured with and without the container."""
     if pairs.empty:
         return []
     images = [
-        f"{to_plain_value(name)}: image {to_plain_value(container.get('image') or '')}, "
-        f"{to_plain_value(container.get('digest') or 'no digest')}, "
-        f"model {to_plain_value(container.get('model') or 'unknown')}, "
-        f"without it: {to_plain_value(container.get('native') or '')}."
+        f"{name}: image {container['image']}, {container['digest'] or 'no digest'}, "
+        f"model {container['model'] or 'unknown'}, without it: {container['native']}."
         for name, container in containers.items()
-        if to_plain_value(name) in set(pairs["platform"])
-    ]
-    columns = [
-        *PLATFORM_COLUMNS,
-        Column("native", "without container"),
-        *(Column(key, key) for key in POINT_KEYS[:3]),
-        *select_columns("Overhead"),
+        if name in set(pairs["platform"])
     ]
     shown = pairs.assign(
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
-        simulated=pairs["simulated"].map(format_simulated),
         leaves=list_leaves(pairs),
     )
-    ratio_column = [column.key for column in columns].index("ratio")
-    marks = frozenset((row, ratio_column) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
-    points = make_table("Overhead", "Points with and without the container", columns, shown, fixed=5, marks=marks)
+    marks = {"ratio": pairs["outcome"] != OUTCOMES[2]}
+    points = make_table("Overhead", "Points with and without the container", shown, fixed=5, marks=marks)
     answer = Answer("Overhead of the container", (*describe_overhead(pairs, containers, simulated), *images, METHOD))
     return [Section("Container overhead", "", (answer, *chart_overhead(pairs, simulated), points))]
 
@@ -167,10 +143,7 @@ def chart_overhead(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
                 tuple(rows["ratio"]),
                 "dots",
                 index,
-                tuple(
-                    f"{row['alternative']}, {describe_extent(row)}, {format_size(row['bytes'])}"
-                    for row in rows.to_dict("records")
-                ),
+                tuple(map(describe_workload, rows.to_dict("records"))),
                 tuple(rows["low"]),
                 tuple(rows["high"]),
             )

@@ -23,11 +23,11 @@ from commodel.reports.elements import (
     Series,
     Table,
     join_words,
-    select_columns,
+    make_table,
     to_plain_value,
 )
 
-SHEET = "The paper"
+EMULATION_NOTE = "Their processes and their TCP are real, their network is emulated."
 SCALED_UNITS = {"s": ("µs", MICRO)}
 
 
@@ -41,39 +41,35 @@ def make_sections(paper: Paper, evidence: Evidence, oversubscribed: Sequence[Rem
     ]
 
 
-def make_first_section(paper: Paper, figures: Sequence[Figure], oversubscribed: Sequence[Remark] = ()) -> Section:
+def make_first_section(paper: Paper, figures: Sequence[Figure], oversubscribed: Sequence[Remark]) -> Section:
     rows = []
     for figure in figures:
-        compared = [
-            ratio for row in figure.numbers[0].rows if (ratio := compute_ratio(row.ours[0], row.paper)) is not None
-        ]
-        ends = (float(np.median(compared)), min(compared), max(compared)) if compared else (None, None, None)
-        rows.append((figure.name, figure.title, len(compared), *ends))
-    columns = select_columns("Figures")
+        ratios = [compute_ratio(row.ours[0], row.paper) for row in figure.numbers[0].rows]
+        ratios = [ratio for ratio in ratios if ratio is not None]
+        ends = (np.median(ratios), min(ratios), max(ratios)) if ratios else (None, None, None)
+        rows.append((figure.name, figure.title, len(ratios), *ends))
     note = "Here: our first column in the first table of a figure. Each figure has its own section."
-    words = (f"{paper.citation}.", paper.absent, *(f"{platform}: {text}" for platform, text in oversubscribed))
-    figures_table = Table("Figures", "Rebuilt figures and tables", columns, tuple(rows), note)
-    return Section(SHEET, "", (Answer("The paper", words), figures_table))
+    sentences = (f"{paper.citation}.", paper.absent, *(f"{platform}: {text}" for platform, text in oversubscribed))
+    table = make_table("Figures", "Rebuilt figures and tables", rows, note=note)
+    return Section("The paper", "", (Answer("The paper", sentences), table))
 
 
 def make_figure_section(figure: Figure, evidence: Evidence) -> Section:
     of_kind = {kind: [name for name in figure.measured if evidence.kinds[name] is kind] for kind in PlatformKind}
     simulated, emulated = of_kind[PlatformKind.SIMULATED], of_kind[PlatformKind.NAMESPACES]
     real = [platform for platform in figure.measured if platform not in simulated]
-    words = [figure.caption]
+    sentences = [figure.caption]
     if simulated:
-        words.append(f"Simulated values come from a simulator of {join_words(simulated)}, not from hardware.")
+        sentences.append(f"Simulated values come from a simulator of {join_words(simulated)}, not from hardware.")
     if emulated:
-        hosts = (
-            "are network namespaces of one machine. Their processes and their TCP are real, their network is emulated"
-        )
-        words.append(f"The hosts of {join_words(emulated)} {hosts}.")
+        sentences.append(f"The hosts of {join_words(emulated)} are network namespaces of one machine. {EMULATION_NOTE}")
     if real:
-        words.append(f"Measured values were measured on {join_words(real)}.")
-    words.append(f"Why they differ: {figure.reason}")
-    heading = Answer(f"{figure.name}: {figure.title}", tuple(words))
-    charts = [make_chart(figure, panel, " (simulated)" if simulated and not real else "") for panel in figure.panels]
-    charts = [drawn for drawn in charts if drawn.series]  # nothing was measured or predicted there
+        sentences.append(f"Measured values were measured on {join_words(real)}.")
+    sentences.append(f"Why they differ: {figure.reason}")
+    heading = Answer(f"{figure.name}: {figure.title}", tuple(sentences))
+    mark = " (simulated)" if simulated and not real else ""
+    charts = [make_chart(figure, panel, mark) for panel in figure.panels]
+    charts = [chart for chart in charts if chart.series]  # empty: nothing was measured or predicted
     tables = [make_number_table(figure, numbers, index) for index, numbers in enumerate(figure.numbers)]
     return Section(figure.name, "", (heading, *charts, *tables))
 
@@ -97,35 +93,35 @@ def make_axis(label: str, log: bool) -> tuple[float, Axis]:
 
 def make_series(line: Line, x_factor: float, y_factor: float, log: str) -> Series:
     """Return a line without missing values, and without 0 on a logarithmic axis."""
-    dots = [(float(x) * x_factor, float(y) * y_factor) for x, y in zip(line.x, line.y, strict=True)]
-    drawn = [(x, y) for x, y in dots if math.isfinite(y) and (x > 0 or "x" not in log) and (y > 0 or "y" not in log)]
-    return Series(line.name, tuple(x for x, _ in drawn), tuple(y for _, y in drawn), line.style, line.colour)
+    x, y = np.array(line.x, float) * x_factor, np.array(line.y, float) * y_factor
+    shown = np.isfinite(y) & ((x > 0) | ("x" not in log)) & ((y > 0) | ("y" not in log))
+    return Series(line.name, tuple(x[shown].tolist()), tuple(y[shown].tolist()), line.style, line.colour)
 
 
 def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
     unit, factor = SCALED_UNITS.get(numbers.unit, (numbers.unit, 1.0))
     head = f" [{unit}]" if unit else ""
-    subjects = [[to_plain_value(row.subject[at]) for row in numbers.rows] for at in range(len(numbers.subjects))]
-    columns = [Column(f"about{at}", name, choose_kind(subjects[at])) for at, name in enumerate(numbers.subjects)]
-    form = choose_kind([value for row in numbers.rows for value in (row.paper, *row.ours) if not math.isnan(value)])
-    form = {"%": "percent"}.get(numbers.unit, form)
-    printed = any(math.isfinite(row.paper) for row in numbers.rows)  # else its column and the ratios would be empty
-    columns += [Column("paper", f"paper{head}", form, numbers.source)] if printed else []
+    kind = choose_kind([value for row in numbers.rows for value in (row.paper, *row.ours) if not math.isnan(value)])
+    kind = {"%": "percent"}.get(numbers.unit, kind)
+    # Without a number of the paper, its column and the ratios would be empty.
+    has_paper_values = any(math.isfinite(row.paper) for row in numbers.rows)
+    columns = [
+        Column(f"subject {at}", name, choose_kind([row.subject[at] for row in numbers.rows]))
+        for at, name in enumerate(numbers.subjects)
+    ]
+    columns += [Column("paper", f"paper{head}", kind, numbers.source)] if has_paper_values else []
     for name in numbers.columns:
-        columns.append(Column(name, f"{name}{head}", form))
-        columns += [Column(f"{name}/paper", f"{name} / paper", "ratio")] if printed else []
+        columns.append(Column(f"ours {name}", f"{name}{head}", kind))
+        columns += [Column(f"ratio {name}", f"{name} / paper", "ratio")] if has_paper_values else []
     rows = []
-    for at, row in enumerate(numbers.rows):
-        cells = [column[at] for column in subjects] + ([scale_or_none(row.paper, factor)] if printed else [])
-        for value in row.ours:
-            cells += (
-                [scale_or_none(value, factor), compute_ratio(value, row.paper)]
-                if printed
-                else [scale_or_none(value, factor)]
-            )
-        rows.append(tuple(cells))
-    note = f"paper: {numbers.source}."
-    return Table(f"{figure.name} {index}", numbers.title, tuple(columns), tuple(rows), note, len(subjects))
+    for row in numbers.rows:
+        cells = {f"subject {at}": subject for at, subject in enumerate(row.subject)}
+        cells["paper"] = scale_or_none(row.paper, factor)
+        for name, value in zip(numbers.columns, row.ours, strict=True):
+            cells |= {f"ours {name}": scale_or_none(value, factor), f"ratio {name}": compute_ratio(value, row.paper)}
+        rows.append(cells)
+    note, fixed = f"paper: {numbers.source}.", len(numbers.subjects)
+    return make_table(f"{figure.name} {index}", numbers.title, rows, columns, note=note, fixed=fixed)
 
 
 def choose_kind(values: Sequence[object]) -> str:
@@ -136,7 +132,7 @@ def choose_kind(values: Sequence[object]) -> str:
 
 def scale_or_none(value: float, factor: float) -> float | None:
     """Return the scaled value; None if it is missing."""
-    return None if math.isnan(value) else to_plain_value(value * factor)
+    return None if math.isnan(value) else value * factor
 
 
 def compute_ratio(ours: float, paper: float) -> float | None:

@@ -13,17 +13,14 @@ from commodel.reports.elements import (
     Section,
     Table,
     Text,
-    format_simulated,
     make_table,
     select_columns,
     to_plain_value,
 )
-from commodel.reports.sections.evidence import flatten_provenance, make_object_frame
+from commodel.reports.sections.evidence import flatten_provenance
 from commodel.results.provenance import ExperimentProvenance
 
-PROVENANCE_SHEET, INPUTS_SHEET = "Provenance", "Inputs"
-# Headers by which `commodel report --verify` finds the tables.
-FILE_HEADER, DIGEST_HEADER, PROGRAM_HEADER, VERSION_HEADER = "file", "SHA-256", "program", "version"
+PROVENANCE_SHEET = "Provenance"
 RESULTS_KEY = "results, seen from here"  # row with the path to the results, by which raw files are linked
 MAX_COLUMNS = 12  # if more keys differ between batches, each becomes a row instead of a column
 MAX_LINE_LENGTH, MAX_LINES = 500, 2000  # shown characters of a line, and shown lines of a text
@@ -39,74 +36,49 @@ INPUT_FILES_NOTE = (
 )
 
 
-def make_sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, simulated: set[str]) -> list[Section]:
+def make_sections(
+    batches: Mapping[str, Mapping], run_provenance: ExperimentProvenance, simulated: set[str]
+) -> list[Section]:
     blocks = [*tabulate_batches(batches, simulated)]
-    if traces.attempts:
-        blocks.append(tabulate_attempts(traces, simulated))
-    if traces.files:
-        columns = [Column("file", FILE_HEADER), Column("digest", DIGEST_HEADER)]
-        entries = [{"file": to_plain_value(name), "digest": value} for name, value in traces.files.items()]
-        blocks.append(
-            make_table("Files", "Files of this report", columns, make_object_frame(entries, columns), note=FILES_NOTE)
-        )
-    if traces.inputs:
-        blocks.append(tabulate_files(traces.inputs))
-    if traces.tools:
-        columns = [Column("program", PROGRAM_HEADER), Column("version", VERSION_HEADER)]
-        entries = [{"program": name, "version": to_plain_value(value)} for name, value in traces.tools.items()]
-        blocks.append(make_table("Tools", "Programs used for the report", columns, make_object_frame(entries, columns)))
+    if run_provenance.attempts:
+        blocks.append(tabulate_attempts(run_provenance, simulated))
+    if run_provenance.files:
+        blocks.append(make_table("Files", "Files of this report", list(run_provenance.files.items()), note=FILES_NOTE))
+    if run_provenance.inputs:
+        blocks.append(tabulate_files(run_provenance.inputs))
+    if run_provenance.tools:
+        blocks.append(make_table("Tools", "Programs used for the report", list(run_provenance.tools.items())))
     note = "Provenance of the measurements. A batch is measured in one allocation."
     pages = [Section(PROVENANCE_SHEET, note, tuple(blocks))]
-    if traces.texts:
+    if run_provenance.texts:
         note = "The experiment and its platforms, word for word, as they were when this was planned."
-        note += " Short patterns and published sets too." if traces.inputs else ""
-        pages.append(
-            Section(
-                INPUTS_SHEET,
-                note,
-                tuple(Text(to_plain_value(name), split_text(text)) for name, text in traces.texts.items()),
-            )
-        )
+        note += " Short patterns and published sets too." if run_provenance.inputs else ""
+        texts = tuple(Text(to_plain_value(name), split_text(text)) for name, text in run_provenance.texts.items())
+        pages.append(Section("Inputs", note, texts))
     return pages
 
 
 def tabulate_files(files: Mapping[str, ArchivedFile]) -> Table:
-    columns = [
-        *select_columns("Rests on", "name", "bytes"),
-        Column("digest", DIGEST_HEADER),
-        *select_columns("Rests on", "copy", "source"),
-    ]
-    entries = [
-        {"name": to_plain_value(name), "source": to_plain_value(file.source), "copy": file.copy or "none: too large"}
-        | {key: getattr(file, key) for key in ("kind", "bytes", "digest")}
+    rows = [
+        (name, file.kind, file.bytes, file.digest, file.copy or "none: too large", file.source)
         for name, file in files.items()
     ]
     note = INPUT_FILES_NOTE.format(MAX_COPY_BYTES // MIB, MAX_PLAIN_COPY_BYTES // MIB)
-    return make_table(
-        "Rests on",
-        "Patterns, trees, rank files and published sets",
-        columns,
-        make_object_frame(entries, columns),
-        note=note,
-    )
+    return make_table("Rests on", "Patterns, trees, rank files and published sets", rows, note=note)
 
 
-def tabulate_attempts(traces: ExperimentProvenance, simulated: set[str]) -> Table:
-    columns = select_columns("Attempts")
-    entries = [
-        {
-            key: to_plain_value(entry.get(key))
-            for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")
-        }
-        | {"simulated": format_simulated(to_plain_value(entry.get("platform")) in simulated)}
+def tabulate_attempts(run_provenance: ExperimentProvenance, simulated: set[str]) -> Table:
+    rows = [
+        entry
+        | {"simulated": to_plain_value(entry.get("platform")) in simulated}
         | {key: format_time(entry.get(key)) for key in ("started", "ended")}
-        for entry in traces.attempts
+        for entry in run_provenance.attempts
     ]
     note = (
         "A batch that was stopped continues in its next attempt, which measures only missing points. Other tables show "
         "the last attempt that measured."
     )
-    return make_table("Attempts", "Attempts", columns, make_object_frame(entries, columns), note=note)
+    return make_table("Attempts", "Attempts", rows, note=note)
 
 
 def format_time(seconds: object) -> str | None:
@@ -131,10 +103,10 @@ def split_text(text: str) -> tuple[str, ...]:
     )
 
 
-def format_dates(batches: Mapping[str, Mapping], traces: ExperimentProvenance) -> str:
+def format_dates(batches: Mapping[str, Mapping], run_provenance: ExperimentProvenance) -> str:
     """Return the first and the last day of the measurements; empty if unknown."""
     days = [str(batch["date"])[:10] for batch in batches.values() if batch.get("date")]
-    moments = (format_time(entry.get(key)) for entry in traces.attempts for key in ("started", "ended"))
+    moments = (format_time(entry.get(key)) for entry in run_provenance.attempts for key in ("started", "ended"))
     days = sorted({*days, *(when[:10] for when in moments if when)})
     if not days:
         return ""
@@ -149,48 +121,39 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     for batch in entries.values():
         by_platform.setdefault(batch.get("platform", ""), []).append(batch)
     keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
-    everywhere = [key for key in keys if has_one_value(entries.values(), key)]
-    keys = [key for key in keys if key not in (*everywhere, "platform", "simulated")]
-    somewhere = [key for key in keys if all(has_one_value(rows, key) for rows in by_platform.values())]
-    differing = [key for key in keys if key not in somewhere]
-    pair, head = select_columns("Key and value"), Column("simulated", "simulated")
-    of_all = [{"key": key, "value": next(iter(entries.values()))[key]} for key in everywhere]
-    tables = [make_table("Common", "Common to all batches", pair, make_object_frame(of_all, pair))]
-    if somewhere:
-        columns = [Column("platform", "platform"), head, *pair]
-        lines = [
-            {"platform": name, "simulated": format_simulated(name in simulated), "key": key, "value": rows[0][key]}
-            for name, rows in by_platform.items()
-            for key in somewhere
-            if key in rows[0]
+    common_keys = [key for key in keys if has_one_value(entries.values(), key)]
+    keys = [key for key in keys if key not in (*common_keys, "platform", "simulated")]
+    platform_keys = [key for key in keys if all(has_one_value(rows, key) for rows in by_platform.values())]
+    differing_keys = [key for key in keys if key not in platform_keys]
+    of_all = [(key, next(iter(entries.values()))[key]) for key in common_keys]
+    tables = [make_table("Common", "Common to all batches", of_all)]
+    if platform_keys:
+        rows = [
+            (name, name in simulated, key, batches_of_platform[0][key])
+            for name, batches_of_platform in by_platform.items()
+            for key in platform_keys
+            if key in batches_of_platform[0]
         ]
-        tables.append(
-            make_table(
-                "Of platforms", "Common to the batches of a platform", columns, make_object_frame(lines, columns)
-            )
-        )
+        tables.append(make_table("Of platforms", "Common to the batches of a platform", rows))
     if len(by_platform) > 1:
-        differing.insert(0, "platform")
-    heads = {
-        name: {
-            "batch": name,
-            "simulated": format_simulated(batch.get("platform") in simulated or batch.get("simulated") == "yes"),
-        }
+        differing_keys.insert(0, "platform")
+    row_heads = {
+        name: (name, batch.get("platform") in simulated or batch.get("simulated") == "yes")
         for name, batch in entries.items()
     }
-    columns = [Column("batch", "batch"), head]
-    if len(differing) <= MAX_COLUMNS:
-        columns += [Column(f"= {key}", key) for key in differing]
-        lines = [heads[name] | {f"= {key}": batch.get(key, "") for key in differing} for name, batch in entries.items()]
+    if len(differing_keys) <= MAX_COLUMNS:
+        further = [Column(f"= {key}", key) for key in differing_keys]
+        rows = [(*row_heads[name], *(batch.get(key, "") for key in differing_keys)) for name, batch in entries.items()]
     else:
-        columns += pair
-        lines = [
-            heads[name] | {"key": key, "value": batch[key]}
+        further = select_columns("Common")
+        rows = [
+            (*row_heads[name], key, batch[key])
             for name, batch in entries.items()
-            for key in differing
+            for key in differing_keys
             if key in batch
         ]
-    return [*tables, make_table("Batches", "Differences between batches", columns, make_object_frame(lines, columns))]
+    columns = [*select_columns("Batches"), *further]
+    return [*tables, make_table("Batches", "Differences between batches", rows, columns)]
 
 
 def has_one_value(batches: Iterable[Mapping[str, str]], key: str) -> bool:

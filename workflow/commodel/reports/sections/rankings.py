@@ -6,7 +6,6 @@ prediction of a workload comes from fits to the other workloads.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,10 +29,9 @@ from commodel.compare.model_ranking import (
     find_tied_models,
     sort_by_error,
 )
-from commodel.compare.recommended import evaluate_recommended, summarize_recommended
 from commodel.predictions.prediction_intervals import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
 from commodel.records import RECOMMENDED
-from commodel.reports.comparison_frame import PLATFORM_COLUMNS, list_models, scale_to_shown_units
+from commodel.reports.comparison_frame import list_models, scale_to_shown_units
 from commodel.reports.elements import (
     ALL_OPERATIONS,
     MICRO,
@@ -42,9 +40,9 @@ from commodel.reports.elements import (
     Column,
     Section,
     Table,
+    capitalize,
     format_count,
     format_factor_range,
-    format_simulated,
     format_size,
     format_size_range,
     make_table,
@@ -52,7 +50,7 @@ from commodel.reports.elements import (
 )
 from commodel.units import format_bytes
 
-DEFAULT_KEYS = ("platform", "operation", "place", "size", "bytes", "workload", "way", "measured")
+DEFAULT_KEYS = ("platform", "simulated", "operation", "place", "size", "bytes", "workload", "way", "measured")
 OUTCOMES = ("faster", "tied", "slower")
 
 
@@ -75,13 +73,9 @@ def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
 
 def compare_times(alternative: dict, default: dict) -> str:
     """Return whether an alternative is clearly faster or slower than the MPI default, or tied."""
-    return (
-        "faster"
-        if is_clearly_faster(alternative, default)
-        else "slower"
-        if is_clearly_faster(default, alternative)
-        else "tied"
-    )
+    if is_clearly_faster(alternative, default):
+        return "faster"
+    return "slower" if is_clearly_faster(default, alternative) else "tied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +97,17 @@ class Recommendation:
         return f" {format_size_range(self.smallest, self.largest)}" if self.largest else ""
 
     @property
+    def gain(self) -> str:
+        gain = f"{format_factor_range(self.smallest_factor, self.largest_factor)} faster than the MPI default"
+        return f"{gain} in {self.workloads} of {format_count(self.measured, 'workload')}."
+
+    @property
     def scope(self) -> str:
-        sizes = f"{self.range[1].upper()}{self.range[2:]}, " if self.range else ""
-        line = f"{sizes}{format_factor_range(self.smallest_factor, self.largest_factor)} faster than the MPI default"
-        return f"{line} in {self.workloads} of {format_count(self.measured, 'workload')}"
+        return capitalize(f"{self.range[1:]}, {self.gain}") if self.range else self.gain
 
     @property
     def sentence(self) -> str:
-        line = f"Use {self.alternative} for {self.operation}{self.range}: "
-        line += f"{format_factor_range(self.smallest_factor, self.largest_factor)} faster than the MPI default"
-        return f"{line} in {self.workloads} of {format_count(self.measured, 'workload')}."
+        return f"Use {self.alternative} for {self.operation}{self.range}: {self.gain}"
 
 
 def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
@@ -132,88 +127,45 @@ def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
 
 def describe_default(rows: pd.DataFrame) -> str:
     """Return how often the fastest alternative beats the MPI default, and by how much."""
-    rows_by_outcome = {name: rows[rows["outcome"] == name] for name in OUTCOMES}
-    faster, slower = rows_by_outcome["faster"], rows_by_outcome["slower"]
+    faster, tied, slower = (rows[rows["outcome"] == name] for name in OUTCOMES)
     line = f"The fastest alternative beats the MPI default in {len(faster)} of {format_count(len(rows), 'workload')}"
     line += f" ({compute_mean_gain(faster['gain']):.2f}× on average)" if len(faster) else ""
-    line += f" and is tied with it in {len(rows_by_outcome['tied'])}" if len(rows_by_outcome["tied"]) else ""
+    line += f" and is tied with it in {len(tied)}" if len(tied) else ""
     line += f"; the MPI default is the fastest in {len(slower)}" if len(slower) else ""
     return f"{line}."
-
-
-def format_at_size(bytes: int) -> str:
-    return f" at {format_size(bytes)}" if bytes else ""
 
 
 def compute_mean_gain(gains: pd.Series) -> float:
     return compute_geometric_mean(np.log(gains))
 
 
-def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_default_gains(rows: pd.DataFrame) -> Table:
     """Return, by platform and operation, how often and by how much the fastest alternative beats the MPI default."""
-    lines = []
-    for (platform, operation), part in rows.groupby(["platform", "operation"]):
-        highest_gain = part.loc[part["gain"].idxmax()]
-        lines.append(
-            {"platform": platform, "simulated": format_simulated(platform in simulated), "operation": operation}
+    shown = []
+    keys = ["simulated", "platform", "operation"]
+    for key, part in rows.groupby(keys):
+        best = part.loc[part["gain"].idxmax()]
+        size = f" at {format_size(best['bytes'])}" if best["bytes"] else ""
+        shown.append(
+            dict(zip(keys, key, strict=True))
             | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
-            | {"mean": compute_mean_gain(part["gain"]), "least": part["gain"].min(), "most": highest_gain["gain"]}
-            | {"top": f"{highest_gain['way']}, {highest_gain['size']}{format_at_size(highest_gain['bytes'])}"}
+            | {"mean": compute_mean_gain(part["gain"]), "least": part["gain"].min(), "most": best["gain"]}
+            | {"top": f"{best['way']}, {best['size']}{size}"}
         )
-    lines.sort(key=lambda line: line["simulated"] != format_simulated(False))
-    columns = select_columns("Library")
-    shown = pd.DataFrame(lines, columns=[column.key for column in columns])
     note = "The fastest measured alternative of each workload, compared with the MPI default. Above 1: choosing pays."
-    marks = frozenset((row_index, 7) for row_index, row in enumerate(shown.itertuples()) if row.mean > 1)
-    return make_table("Library", "Gain over the MPI default", columns, shown, note=note, fixed=3, marks=marks)
+    marks = {"mean": [row["mean"] > 1 for row in shown]}
+    return make_table("Library", "Gain over the MPI default", shown, note=note, fixed=3, marks=marks)
 
 
-def make_default_cells(row: Mapping | None) -> dict[str, object]:
-    """Return the columns of a workload in sheet Selection; NaN without a measured MPI default."""
-    if row is None:
-        return {"library_default": np.nan, "gain": np.nan, "outcome": np.nan}
-    words = {"faster": "alternative", "tied": "tied", "slower": "MPI default"}
-    return {"library_default": row["library_default"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
-
-
-DEFAULT_COLUMNS = select_columns("Beside the default")
-
-ALTERNATIVE_KEYS = ["platform", "workload", "alternative", "layout"]
-
-
-@dataclass(frozen=True, eq=False)
-class Recommended:
-    """The recommended prediction at held-out points: its errors beside those of the best model (`evaluation`), and the
-    alternatives chosen by it (`choices`), with the report's names of workload and alternative."""
-
-    evaluation: pd.DataFrame
-    choices: pd.DataFrame
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame) -> "Recommended":
-        rows, labels = (
-            evaluate_recommended(frame),
-            frame[[*ALTERNATIVE_KEYS, "way", "size", "bytes"]].drop_duplicates(ALTERNATIVE_KEYS),
-        )
-        choices = combined_prediction.pick_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS)
-        return cls(summarize_recommended(rows, frame), choices)
-
-    def only(self, platform: str) -> "Recommended":
-        """Return the part of one platform."""
-        return Recommended(*(rows[rows["platform"] == platform] for rows in (self.evaluation, self.choices)))
-
-
-def tabulate_recommended(summary: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_recommended(recommended: pd.DataFrame) -> Table:
     """Return the errors, regret and intervals of the recommended prediction, beside those of the best single model."""
-    shown = summary.assign(simulated=summary["platform"].isin(simulated), coverage=100 * summary["coverage"])
-    shown = scale_to_shown_units(shown)
-    marks = frozenset((row, 2) for row in np.flatnonzero(shown["prediction"] == RECOMMENDED).tolist())
+    shown = scale_to_shown_units(recommended)
+    marks = {"prediction": shown["prediction"] == RECOMMENDED}
     note = (
         "The recommended prediction stacks the models and corrects them by measured points. The fits for a point leave "
         "out its workload. Below it: the model with the lowest mean μ at the same points."
     )
-    columns = select_columns("Recommended")
-    return make_table("Recommended", "Recommended prediction", columns, shown, note=note, fixed=3, marks=marks)
+    return make_table("Recommended", "Recommended prediction", shown, note=note, fixed=3, marks=marks)
 
 
 def tabulate_choices(choices: pd.DataFrame) -> Table:
@@ -225,16 +177,13 @@ def tabulate_choices(choices: pd.DataFrame) -> Table:
             parts.append(combined_prediction.summarize_picks(rows_of_platform.assign(operation=ALL_OPERATIONS)))
         parts.append(by_operation)
     shown = scale_to_shown_units(pd.concat(parts, ignore_index=True))
-    columns = select_columns("Following")
-    marks = frozenset((row_index, 7) for row_index, row in enumerate(shown.itertuples()) if row.gain > 1)
+    marks = {"gain": shown["gain"] > 1}
     note = (
         "The alternative with the lowest recommended prediction, as in `commodel advise`, from fits without its "
         "workload; the MPI default where the gain over it is within its uncertainty. Marked: faster than the MPI "
         "default."
     )
-    return make_table(
-        "Following", "Choices by the recommended prediction", columns, shown, note=note, fixed=3, marks=marks
-    )
+    return make_table("Following", "Choices by the recommended prediction", shown, note=note, fixed=3, marks=marks)
 
 
 def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table, Table]:
@@ -247,141 +196,91 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     )
     rows = scale_to_shown_units(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
     rows = sort_by_error(rows, ("simulated", "platform"))
-    best = {platform: find_best_model(part) for platform, part in held_out.groupby("platform")}
-    return tabulate_predicting(rows, held_out, predicted, best), tabulate_choosing(rows, best)
-
-
-def tabulate_predicting(rows: pd.DataFrame, held_out: pd.DataFrame, predicted: pd.DataFrame, best: dict) -> Table:
-    standing = {}
-    for platform, best_model in best.items():
-        if best_model is not None:
-            part = held_out[held_out["platform"] == platform]
-            standing |= {(platform, family): "tied" for family in find_tied_models(part, best_model)}
-            standing |= {(platform, family): "equal" for family in find_equal_models(part, best_model["family"])}
-            standing[platform, best_model["family"]] = "best"
-    width = (
-        (held_out["predicted_high"] / held_out["predicted_low"])
-        .groupby([held_out["platform"], held_out["family"]])
-        .median()
-    )
-    uninformative = dict.fromkeys(width.index[width > MAX_INFORMATIVE_WIDTH], NO_INFORMATION)
-    rows["standing"] = [(standing | uninformative).get((row.platform, row.family), "") for row in rows.itertuples()]
+    best, standing = {}, {}
+    for platform, part in held_out.groupby("platform"):
+        if (best_model := find_best_model(part)) is not None:
+            best[platform] = family = best_model["family"]
+            standing |= {(platform, name): "tied" for name in find_tied_models(part, best_model)}
+            standing |= {(platform, name): "equal" for name in find_equal_models(part, family)}
+            standing[platform, family] = "best"
+    widths = (held_out["predicted_high"] / held_out["predicted_low"]).groupby([held_out[key] for key in keys]).median()
+    standing |= dict.fromkeys(widths.index[widths > MAX_INFORMATIVE_WIDTH], NO_INFORMATION)
+    rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
     measured_points = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(measured_points).fillna(0)
-    columns = select_columns("Families")
-    marks = mark_best(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
     note = "Marked: the best value of each platform, of models that predict at least 80 % of the points."
-    return make_table("Families", "Errors of predictions, by model", columns, rows, note=note, fixed=3, marks=marks)
-
-
-def tabulate_choosing(rows: pd.DataFrame, best: dict) -> Table:
-    columns = select_columns("Choosing")
-    sign_of_column = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_default": 1, "over_fastest": 1}
+    marks = mark_best(rows, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
+    errors = make_table("Families", "Errors of predictions, by model", rows, note=note, fixed=3, marks=marks)
     note = "The alternative with the model's lowest prediction, compared with the fastest one and the MPI default."
-    marks = mark_best(rows, columns, sign_of_column, best)
-    return make_table("Choosing", "Regret of choices, by model", columns, rows, note=note, fixed=3, marks=marks)
+    signs = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_default": 1, "over_fastest": 1}
+    marks = mark_best(rows, signs, best)
+    return errors, make_table("Choosing", "Regret of choices, by model", rows, note=note, fixed=3, marks=marks)
 
 
-def mark_best(rows: pd.DataFrame, columns: list[Column], sign_of_column: dict[str, int], best: dict) -> frozenset:
-    """Return the places of each platform's best values and best model. In `merit`, -1 means that more is better."""
-    column_keys, marks = [column.key for column in columns], set()
-    for platform, part in rows.groupby("platform"):
-        ranked = part[part["points"] >= MIN_SHARE_OF_POINTS * part["points"].max()]
-        if (best_model := best.get(platform)) is not None:
-            marks |= {(row, column_keys.index("family")) for row in part.index[part["family"] == best_model["family"]]}
-        for key, sign in sign_of_column.items():
-            value = (ranked[key].abs() if key == "bias" else ranked[key]) * sign
-            if len(ranked) > 1 and value.min() < math.inf:
-                marks |= {(row, column_keys.index(key)) for row in value.index[value == value.min()]}
-    return frozenset(marks)
+def mark_best(rows: pd.DataFrame, sign_of_column: dict[str, int], best: dict[str, str]) -> dict[str, pd.Series]:
+    """Return, by column, the rows with the best value or the best model of their platform. The sign -1 means that more
+    is better."""
+    marks = {"family": rows["family"] == rows["platform"].map(best)}
+    ranked = rows[rows["points"] >= MIN_SHARE_OF_POINTS * rows.groupby("platform")["points"].transform("max")]
+    several = ranked.groupby("platform")["points"].transform("size") > 1
+    for key, sign in sign_of_column.items():
+        values = (ranked[key].abs() if key == "bias" else ranked[key]) * sign
+        lowest = values.groupby(ranked["platform"]).transform("min")
+        marks[key] = (several & (values == lowest) & (lowest < math.inf)).reindex(rows.index, fill_value=False)
+    return marks
 
 
-def tabulate_classes(best_by_class: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_classes(best_by_class: pd.DataFrame) -> Table:
     """Return the best model by operation, fan-in and message size."""
+    rows = list(best_by_class.itertuples())
     shown = best_by_class.assign(
-        simulated=[format_simulated(platform in simulated) for platform in best_by_class["platform"]]
+        tied=[", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points" for row in rows],
+        same=best_by_class["same"].str.join(", "),
+        mu_next=best_by_class["mu_next"].astype(object).where(best_by_class["next"] != "", None),
+        alone=[row.enough and not row.tied for row in rows],
     )
-    shown["tied"] = [
-        ", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points"
-        for row in best_by_class.itertuples()
-    ]
-    shown["same"] = [", ".join(row.same) for row in best_by_class.itertuples()]
-    shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
-    shown["alone"] = [row.enough and not row.tied for row in best_by_class.itertuples()]
-    columns = select_columns("Ahead")
-    marks = frozenset((row_index, 6) for row_index, row in enumerate(shown.itertuples()) if row.alone)
     note = "Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
-    return make_table(
-        "Ahead", "Best model by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks
-    )
+    title = "Best model by operation, fan-in and message size"
+    return make_table("Ahead", title, shown, note=note, fixed=5, marks={"best": shown["alone"]})
+
+
+MATRICES = {"operation": "operation", "alternative": "algorithm or topology", "bytes": "message size"}
+MATRICES |= {"fan_in": "operation and fan-in"}  # titles
 
 
 def make_error_section(frame: pd.DataFrame) -> Section:
     """Return matrices of mean μ: models × operation, alternative, message size, and fan-in of an operation."""
-    blocks = []
-    title_of_column = {"operation": "operation", "alternative": "algorithm or topology", "bytes": "message size"}
-    title_of_column |= {"fan_in": "operation and fan-in"}
-    if not frame.empty:
-        for key, name in title_of_column.items():
-            rows = summarize_errors(frame, [*list_row_keys(key), "family"])
-            blocks.append(make_error_matrix(list_matrix_rows(frame, key), rows, list_models(frame), key, name))
-    note = "Mean μ of each model. n/a: no prediction, or nothing was measured."
-    return Section("Errors", note, tuple(blocks))
+    matrices = () if frame.empty else tuple(make_error_matrix(frame, *item) for item in MATRICES.items())
+    return Section("Errors", "Mean μ of each model. n/a: no prediction, or nothing was measured.", matrices)
 
 
-def list_row_keys(key: str) -> list[str]:
-    """Return the columns that identify a row of a matrix: an algorithm and a topology may have the same name."""
-    return ["platform", *{"alternative": ["kind"], "fan_in": ["operation"]}.get(key, []), key]
-
-
-COUNT_TITLES = {"bytes": "bytes [B]", "fan_in": "fan-in"}
-
-
-def list_matrix_rows(frame: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Return the rows of a matrix, with their number of measured points."""
-    names = list_row_keys(key)
-    order = names if key == "fan_in" else ["platform", key]
-    every = frame[["simulated", *names]].drop_duplicates(names).sort_values(["simulated", *order])
-    points = frame[frame["measured"].notna()].groupby(names)["point"].nunique().rename("points")
-    places = every.merge(points, "left", on=names)
-    places["points"] = places["points"].fillna(0)
-    return places
-
-
-def make_error_matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[str], key: str, name: str) -> Table:
-    names = list_row_keys(key)
-    errors = rows.pivot_table(index=names, columns="family", values="mu_mean").reindex(columns=families)
-    errors = errors.rename(columns={family: f"= {family}" for family in families})
-    shown = scale_to_shown_units(places.merge(errors, "left", on=names))
-    columns = [*PLATFORM_COLUMNS, *([Column("operation", "operation")] if key == "fan_in" else [])]
-    columns.append(Column(key, COUNT_TITLES[key], "count") if key in COUNT_TITLES else Column(key, name))
-    columns += [Column("kind", "kind")] if "kind" in names else []
+def make_error_matrix(frame: pd.DataFrame, key: str, title: str) -> Table:
+    """Return the mean μ of each model, with the number of measured points. An algorithm and a topology may have the
+    same name."""
+    name, families = f"Mean μ by {key}", list_models(frame)
+    columns = select_columns(name)
+    row_keys = [column.key for column in columns if column.key not in ("simulated", "label", "points")]
+    order = [row_key for row_key in row_keys if row_key != "kind"]
+    rows = frame[["simulated", *row_keys]].drop_duplicates(row_keys).sort_values(["simulated", *order])
+    points = frame[frame["measured"].notna()].groupby(row_keys)["point"].nunique().rename("points")
+    errors = summarize_errors(frame, [*row_keys, "family"])
+    errors = errors.pivot_table(index=row_keys, columns="family", values="mu_mean").reindex(columns=families)
+    shown = rows.merge(points, "left", on=row_keys).merge(errors.add_prefix("= "), "left", on=row_keys)
+    shown["points"] = shown["points"].fillna(0)
     if key == "bytes":
-        shown["label"] = [format_bytes(int(size)) for size in shown["bytes"]]
-        columns.append(Column("label", "size"))
-    columns.append(Column("points", "points measured", "count"))
-    columns += [Column(f"= {family}", family, "ratio", scale=MU_SCALE) for family in families]
-    fixed = len(columns) - len(families)
-    marks = mark_lowest(shown[[column.key for column in columns[fixed:]]], fixed) if families else frozenset()
+        shown["label"] = shown["bytes"].map(format_bytes)
+    columns += tuple(Column(f"= {family}", family, "ratio", scale=MU_SCALE) for family in families)
+    finite = shown[[f"= {family}" for family in families]].replace(math.inf, math.nan)
+    marks = finite.eq(finite.min(axis=1), axis=0)
+    note = "Marked: the lowest of each row."
     return make_table(
-        f"Mean μ by {key}", f"Mean μ by {name}", columns, shown, fixed=fixed, note=LOWEST_NOTE, marks=marks
+        name, f"Mean μ by {title}", shown, columns, fixed=len(columns) - len(families), note=note, marks=marks
     )
 
 
-LOWEST_NOTE = "Marked: the lowest of each row."
-
-
-def mark_lowest(shown: pd.DataFrame, offset: int) -> frozenset[tuple[int, int]]:
-    """Return (row, column + `offset`) of the lowest value of every row."""
-    values = shown.to_numpy(float)
-    row_minima = np.nanmin(np.where(np.isfinite(values), values, np.inf), axis=1, initial=np.inf)
-    rows, columns = np.nonzero((values == row_minima[:, None]) & np.isfinite(values))
-    return frozenset((int(row), int(column) + offset) for row, column in zip(rows, columns, strict=True))
-
-
 def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
-    """Return, by workload, the fastest measured alternative, and the choice and regret of each model that had a
-    choice."""
+    """Return, by workload, the fastest measured alternative with the regret of each model, and the choices that are not
+    the fastest."""
     families = list_models(frame)
     rows, single_count = list_workloads(frame, families)
     if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
@@ -390,50 +289,36 @@ def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
 
 
 def make_selection_section(rows: list[dict], single_count: int, families: list[str]) -> Section:
-    columns = [
-        *WORKLOAD_COLUMNS,
-        *select_columns("Selection"),
-        *DEFAULT_COLUMNS,
-        *(Column(f"regret {family}", family, "percent", scale=REGRET_SCALE) for family in families),
-    ]
+    if not families and not any(pd.notna(row["gain"]) for row in rows):
+        return Section("Selection", NO_CHOICE_NOTE, ())
+    regrets = (Column(f"regret {family}", family, "percent", scale=REGRET_SCALE) for family in families)
+    columns = [*select_columns("Workload", "Selection"), *regrets]
     note = (
         "Workloads with two measured alternatives or more, including the MPI default. Regret 0: the model chooses the "
         "fastest alternative. With equal predictions the first counts. n/a: the model has no choice."
     )
     if single_count:
         note += f" Not shown: {format_count(single_count, 'workload')} with fewer."
-    if not families and not any(pd.notna(row[column.key]) for row in rows for column in DEFAULT_COLUMNS):
-        return Section("Selection", NO_CHOICE_NOTE, ())
-    regrets = make_table(
-        "Selection", "Regret of the choices of each model [%]", columns, make_workload_frame(rows, columns), fixed=6
-    )
-    return Section("Selection", note, (regrets,))
+    table = make_table("Selection", "Regret of the choices of each model [%]", rows, columns, fixed=6)
+    return Section("Selection", note, (table,))
 
 
 def list_other_choices(rows: list[dict], families: list[str]) -> Section:
     """Return the workloads in which a model does not choose the fastest alternative, and its choice there."""
-    columns = [*WORKLOAD_COLUMNS, *(Column(f"pick {family}", family) for family in families)]
     if not families:
         return Section("Picks", NO_CHOICE_NOTE, ())
+    columns = [*select_columns("Workload"), *(Column(f"pick {family}", family) for family in families)]
     keys = [f"pick {family}" for family in families]
     differing = [row | {key: "" for key in keys if row[key] == row["best"]} for row in rows]
     differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
     note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
     note += "n/a: it has no choice."
-    table = make_table(
-        "Picks",
-        "Choices of each model that are not the fastest",
-        columns,
-        make_workload_frame(differing, columns),
-        fixed=6,
-    )
+    table = make_table("Picks", "Choices of each model that are not the fastest", differing, columns, fixed=6)
     return Section("Picks", note, (table,))
 
 
 NO_CHOICE_NOTE = "There was no choice: no model predicts two alternatives of a workload."
-WORKLOAD_COLUMNS = select_columns("Workload")
-
-
+FASTER_OF_TWO = {"faster": "alternative", "tied": "tied", "slower": "MPI default"}  # by outcome
 WORKLOAD_KEYS = ("platform", "simulated", "operation", "place", "size", "bytes")
 
 
@@ -443,45 +328,26 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
     points = select_measured_points(frame)
     points = points[points.groupby("workload")["point"].transform("size") > 1]
     schedules = points[~is_library_default(points)]
-    single_count = frame["workload"].nunique() - schedules["workload"].nunique()
-    rows_by_workload = _group_by_workload(
-        schedules, [*WORKLOAD_KEYS, "way", "measured", "measured_low", "measured_high"]
-    )
-    chosen_by = _group_by_workload(
-        frame.loc[frame["chosen"], ["workload", "family", "way", "regret"]], ["family", "way", "regret"]
-    )
-    default_rows = {row["workload"]: row for row in compare_with_default(points).to_dict("records")}
+    gains = compare_with_default(points).set_index("workload")[["library_default", "gain", "outcome"]]
+    gains = gains.assign(library_default=gains["library_default"] * MICRO, outcome=gains["outcome"].map(FASTER_OF_TWO))
+    gain_of_workload, no_default = gains.to_dict("index"), dict.fromkeys(gains, math.nan)
+    chosen = frame.loc[frame["chosen"], ["workload", "family", "way", "regret"]]
+    choice_of = {(row.workload, row.family): (row.way, 100 * row.regret) for row in chosen.itertuples()}
+    alternatives: dict[str, list[dict]] = {workload: [] for workload in schedules["workload"]}
+    needed = [*WORKLOAD_KEYS, "workload", "way", "measured", "measured_low", "measured_high"]
+    for row in schedules[needed].sort_values(["measured", "way"], kind="stable").to_dict("records"):
+        alternatives[row["workload"]].append(row)
     rows = []
-    for group, part in rows_by_workload.items():
-        first, *slower = sorted(part, key=lambda row: (row["measured"], row["way"]))
-        row = {key: first[key] for key in WORKLOAD_KEYS} | {
-            "count": len(part),
-            "best": first["way"],
-            "measured": first["measured"] * MICRO,
-            "next": None,
-            "margin": None,
-            "clear": None,
-        }
+    for workload, (first, *slower) in alternatives.items():
+        row = {key: first[key] for key in WORKLOAD_KEYS}
+        row |= {"count": len(slower) + 1, "best": first["way"], "measured": first["measured"] * MICRO}
+        row |= {"next": math.nan, "margin": math.nan, "clear": None}
         if slower:
             row |= {"next": slower[0]["way"], "margin": 100 * (slower[0]["measured"] / first["measured"] - 1)}
             row |= {"clear": is_clearly_faster(first, slower[0])}
-        row |= make_default_cells(default_rows.get(group))
-        chosen = {choice["family"]: choice for choice in chosen_by.get(group, ())}
+        row |= gain_of_workload.get(workload, no_default)
         for family in families:
-            choice = chosen.get(family, {"way": np.nan, "regret": np.nan})  # it predicts fewer than two alternatives
-            row |= {f"pick {family}": choice["way"], f"regret {family}": choice["regret"] * 100}
+            choice = choice_of.get((workload, family), (math.nan, math.nan))  # it predicts fewer than two alternatives
+            row[f"pick {family}"], row[f"regret {family}"] = choice
         rows.append(row)
-    return rows, single_count
-
-
-def _group_by_workload(frame: pd.DataFrame, columns: list[str]) -> dict[str, list[dict]]:
-    groups: dict[str, list[dict]] = {}
-    for group, row in zip(frame["workload"], frame[columns].to_dict("records"), strict=True):
-        groups.setdefault(group, []).append(row)
-    return groups
-
-
-def make_workload_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
-    shown = pd.DataFrame(rows, columns=[column.key for column in columns])
-    shown["simulated"] = shown["simulated"].map(format_simulated)
-    return shown
+    return rows, frame["workload"].nunique() - len(alternatives)

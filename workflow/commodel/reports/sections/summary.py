@@ -20,14 +20,12 @@ from commodel.compare.model_ranking import (
     grade_error,
     group_by_operation,
     rank_by_class,
-    rank_models,
 )
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.records import RECOMMENDED
-from commodel.reports.comparison_frame import scale_to_shown_units, select_salient
+from commodel.reports.charts import make_simulation_mark
 from commodel.reports.elements import (
     Answer,
-    Chart,
     Remark,
     Section,
     Table,
@@ -44,6 +42,7 @@ from commodel.reports.elements import (
     shorten_list,
     to_plain_value,
 )
+from commodel.reports.evaluated_campaign import EvaluatedCampaign
 from commodel.reports.sections import measurement_conditions, rankings
 from commodel.units import format_seconds
 
@@ -84,33 +83,23 @@ class Findings:
 
 
 def find_answers(
-    comparison: pd.DataFrame,
-    held_out_rows: pd.DataFrame,
-    uses: pd.DataFrame,
-    simulated: set[str],
-    remarks: Mapping[str, Sequence[Remark]],
+    campaign: EvaluatedCampaign, uses: pd.DataFrame, remarks: Mapping[str, Sequence[Remark]]
 ) -> list[Findings]:
-    """Return the findings on each platform, measured platforms first. Models are judged by the held-out points
-    `held_out_rows`; `uses` comes from `alternatives.join_sizes`, `remarks` are further sentences by question."""
-    salient = select_salient(comparison)
-    platforms = {
-        *comparison["platform"],
-        *(to_plain_value(remark.platform) for remark_list in remarks.values() for remark in remark_list),
-    }
-    findings = []
+    """Return the findings on each platform, measured platforms first. `uses` comes from `alternatives.join_sizes`,
+    `remarks` are further sentences by question."""
+    simulated, findings = campaign.simulated, []
+    platforms = {*campaign.frame["platform"]}
+    platforms |= {to_plain_value(remark.platform) for remark_list in remarks.values() for remark in remark_list}
     for platform in sorted(platforms, key=lambda platform: (platform in simulated, platform)):
-        part, held_out, use, brief = (
-            frame[frame["platform"] == platform] for frame in (comparison, held_out_rows, uses, salient)
-        )
-        best = find_best_model(held_out) if len(held_out) else None
+        part = campaign.only(platform)
         sentences = dict.fromkeys(MAX_SENTENCES, ())
-        if len(part):
-            sentences = {
-                RECOMMENDED_FIRST: [],
-                BEST_MODEL: describe_best_model(held_out, best) if len(held_out) else [],
-                WHAT_TO_USE: describe_uses(use, rankings.compare_with_default(part)),
-                CERTAINTY: describe_certainty(brief, held_out, best),
-                MISSING: measurement_conditions.describe_missing(part, platform in simulated),
+        if len(part.frame):
+            use, gains = uses[uses["platform"] == platform], rankings.compare_with_default(part.frame)
+            sentences |= {
+                BEST_MODEL: describe_best_model(part),
+                WHAT_TO_USE: describe_uses(use, gains),
+                CERTAINTY: describe_certainty(part),
+                MISSING: measurement_conditions.describe_missing(part.frame, platform in simulated),
             }
         for question, lines in sentences.items():
             texts = [remark.text for remark in remarks.get(question, ()) if to_plain_value(remark.platform) == platform]
@@ -149,9 +138,12 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
     return remarks
 
 
-def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]:
+def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
     """Return the best model with its error, the tied and the next models, and the operations without a good model."""
-    if part["mu"].notna().sum() == 0:
+    held_out, best = campaign.held_out, campaign.best
+    if held_out.empty:
+        return []
+    if held_out["mu"].isna().all():
         return ["No point has both a prediction and a measurement."]
     if best is None:
         return ["Every model predicts 0 for some point. No model can be recommended."]
@@ -161,23 +153,20 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
         f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
     )
     lines = [f"{line}({grade_error(best['mu_mean'])})."]
-    rows, tied, same = rank_models(part), find_tied_models(part, best), find_equal_models(part, best["family"])
-    mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
-    after = [
-        f"{model} ({format_ratio(mu[model])})" for model in drop_equal_models(part, rows, 3)[1:] if model not in tied
-    ]
-    equal = [f"{model} ({format_ratio(mu[model])})" for model in tied]
-    line = f"Statistically tied with it: {shorten_list(equal)}. " if equal else ""
-    line += f"Equal predictions: {shorten_list(same)}. " if same else ""
-    line += f"Next: {join_words(after)}." if after else ""
+    tied, equal = find_tied_models(held_out, best), find_equal_models(held_out, best["family"])
+    names = {model: f"{model} ({format_ratio(mu)})" for model, mu in campaign.mean_errors.items()}
+    next_models = [names[model] for model in drop_equal_models(held_out, 3)[1:] if model not in tied]
+    line = f"Statistically tied with it: {shorten_list([names[model] for model in tied])}. " if tied else ""
+    line += f"Equal predictions: {shorten_list(equal)}. " if equal else ""
+    line += f"Next: {join_words(next_models)}." if next_models else ""
     lines += [line.strip()] if line else []
     poor = []
-    for operation, some_rows in group_by_operation(part):
-        first = find_best_model(some_rows)
-        if first is None:
+    for operation, rows in group_by_operation(held_out):
+        best_there = find_best_model(rows)
+        if best_there is None:
             poor.append(f"{operation} (no comparable point)")
-        elif first["mu_mean"] > MAX_MU_FAIR:
-            poor.append(f"{operation} (best: {first['family']}, {first['mu_mean']:.2f})")
+        elif best_there["mu_mean"] > MAX_MU_FAIR:
+            poor.append(f"{operation} (best: {best_there['family']}, {best_there['mu_mean']:.2f})")
     return [*lines, f"No model predicts {join_words(poor)} well."] if poor else lines
 
 
@@ -188,41 +177,39 @@ def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
         if uses.empty:
             return ["No workload has two measured alternatives."]
         lines = []
-        for (operation,), part in uses.groupby(["operation"]):
-            row = part.loc[(part["count"] == part["count"].max())].iloc[-1]
-            lines.append(
-                f"Use {row['use']} for {operation} on {row['size']} "
-                f"{format_size_range(row['smallest'], row['largest'])}."
-            )
+        for operation, part in uses.groupby("operation"):
+            row = part[part["count"] == part["count"].max()].iloc[-1]
+            sizes = format_size_range(row["smallest"], row["largest"])
+            lines.append(f"Use {row['use']} for {operation} on {row['size']} {sizes}.")
         return lines
     recommended = rankings.list_recommendations(rows)
     if not recommended:
         return [f"Keep the MPI default: no alternative is clearly faster in {format_count(len(rows), 'workload')}."]
     lines = [recommendation.sentence for recommendation in recommended]
+    lines = [rankings.describe_default(rows), *lines[:MAX_RECOMMENDED]]
     default_operations = sorted(set(rows["operation"]) - {recommendation.operation for recommendation in recommended})
-    last = [f"Keep the MPI default for {join_words(default_operations)}."] if default_operations else []
-    return [rankings.describe_default(rows), *lines[:MAX_RECOMMENDED], *last]
+    return [*lines, f"Keep the MPI default for {join_words(default_operations)}."] if default_operations else lines
 
 
-def list_leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
-    """Return the classes in which one model alone is the best; None without any."""
+def list_leads(classes: pd.DataFrame) -> list[Answer]:
+    """Return the classes in which one model alone is the best; empty without any."""
     lines = [
-        f"{label_platform(platform, simulated)}: {line}."
+        f"{platform}{make_simulation_mark(rows)}: {line}."
         for platform, rows in classes.groupby("platform")
         for line in describe_leads(rows)
     ]
-    return Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS])) if lines else None
+    return [Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS]))] if lines else []
 
 
-def describe_certainty(part: pd.DataFrame, held_out: pd.DataFrame, best: pd.Series | None) -> list[str]:
+def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
     """Return sentences on the precision of medians, the coverage of the best model's intervals, and the regret of its
-    choices."""
-    points = select_measured_points(part)
+    choices, on one platform."""
+    points, held_out, best = select_measured_points(campaign.frame), campaign.held_out, campaign.best
     if points.empty:
         return []
-    half = ((points["measured_high"] - points["measured_low"]) / 2 / points["measured"]).median()
+    half_width = ((points["measured_high"] - points["measured_low"]) / 2 / points["measured"]).median()
     line = f"{format_count(len(points), 'point')} measured; "
-    line += f"confidence intervals of medians are typically ±{format_percent(half)} (95 %)."
+    line += f"confidence intervals of medians are typically ±{format_percent(half_width)} (95 %)."
     skewed = int((points["skew"] > 0.1 * points["measured"]).sum())
     if skewed:
         skew = format_seconds(points["skew"].median())
@@ -242,7 +229,7 @@ def describe_certainty(part: pd.DataFrame, held_out: pd.DataFrame, best: pd.Seri
         if any(basis.is_lower_bound for basis in bases):
             line += " They rest on fewer than five allocations and may be too narrow."
     lines += [line, *measurement_conditions.describe_missing_intervals(held_out, family)]
-    return [*lines, *describe_choices(family, part)]
+    return [*lines, *describe_choices(family, campaign.frame)]
 
 
 def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
@@ -290,65 +277,52 @@ TIMES_NOTE = (
 )
 
 
-def make_sections(
-    frame: pd.DataFrame,
-    held_out: pd.DataFrame,
-    recommended: rankings.Recommended,
-    scatters: Mapping[str, Chart],
-    times: Mapping[str, Sequence[Chart]],
-    simulated: set[str],
-    probes: list[Remark],
-    containers: list[str],
-    anomalies: list[Remark],
-    settings: list[Remark],
-) -> list[Section]:
-    """Return the sheets Summary, Standings and What to use."""
+def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers: list[str]) -> list[Section]:
+    """Return the sheets Summary, Standings and What to use. `probes` are remarks on missing probe cases, `containers`
+    sentences on their overhead."""
+    frame, held_out, simulated, times = campaign.frame, campaign.held_out, campaign.simulated, campaign.times
+    recommended, choices = campaign.recommended, campaign.choices
     uses, classes = (
         _sort_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(held_out))
     )
-    evaluation, choices = recommended.evaluation, recommended.choices
-    remarks = {RECOMMENDED_FIRST: describe_recommended(evaluation), BEST_MODEL: anomalies, MISSING: probes}
-    findings = find_answers(frame, held_out, uses, simulated, remarks)
+    remarks = {RECOMMENDED_FIRST: describe_recommended(recommended), BEST_MODEL: campaign.anomalies, MISSING: probes}
+    findings = find_answers(campaign, uses, remarks)
     blocks = [finding.summarize(simulated) for finding in findings]
     if frame.empty:
         blocks.append(Answer(MISSING, ("The comparison has no points: nothing was planned, or nothing was compared.",)))
-    if settings:
-        blocks.append(Answer("Differences between allocations", tuple(remark.text for remark in settings)))
+    if campaign.settings:
+        blocks.append(Answer("Differences between allocations", tuple(remark.text for remark in campaign.settings)))
     if containers:
         blocks.append(Answer("Overhead of the container", tuple(containers)))
-    blocks += [*scatters.values()]
+    blocks += campaign.scatters.values()
     first = Section("Summary", "", tuple(blocks))
-    every = [] if all(finding.complete for finding in findings) else [tabulate_findings(findings, simulated)]
+    sections = (
+        [first] if all(finding.complete for finding in findings) else [first, tabulate_findings(findings, simulated)]
+    )
     if frame.empty:
-        return [first, *every]
-    standing = [rankings.tabulate_recommended(evaluation, simulated)] if len(evaluation) else []
+        return sections
+    standing = [rankings.tabulate_recommended(recommended)] if len(recommended) else []
     standing += rankings.tabulate_models(frame, held_out)
     standing += [rankings.tabulate_choices(choices)] if len(choices) else []
-    lead = list_leads(classes, simulated)
-    standing += [lead] if lead is not None else []
-    standing += [rankings.tabulate_classes(classes, simulated)]
+    standing += [*list_leads(classes), rankings.tabulate_classes(classes)]
     gains = rankings.compare_with_default(frame)
-    use = [_tabulate_uses(frame, uses), *([rankings.tabulate_default_gains(gains, simulated)] if len(gains) else [])]
+    use = [_tabulate_uses(uses), *([rankings.tabulate_default_gains(gains)] if len(gains) else [])]
     use += [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
-    return [
-        first,
-        *every,
-        Section("Standings", STANDINGS_NOTE, tuple(standing)),
-        Section("What to use", USE_NOTE, tuple(use)),
-    ]
+    sections.append(Section("Standings", STANDINGS_NOTE, tuple(standing)))
+    return [*sections, Section("What to use", USE_NOTE, tuple(use))]
 
 
 def _sort_measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFrame:
     """Return the rows of measured platforms before those of simulated ones, otherwise in their order."""
-    return rows.sort_values("platform", key=lambda names: names.isin(simulated), kind="stable", ignore_index=True)
+    rows = rows.assign(simulated=rows["platform"].isin(simulated))
+    return rows.sort_values("simulated", kind="stable", ignore_index=True)
 
 
-def _tabulate_uses(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
-    shown = uses.merge(frame[["platform", "simulated"]].drop_duplicates("platform"), "left", on="platform")
-    shown = scale_to_shown_units(shown)
-    shown["span"] = [format_size_range(row.smallest, row.largest) for row in shown.itertuples()]
-    shown["clearly"] = [f"{row.clear} of {row.sizes}" for row in shown.itertuples()]
-    columns = select_columns("Use")
+def _tabulate_uses(uses: pd.DataFrame) -> Table:
+    shown = uses.assign(
+        span=[format_size_range(row.smallest, row.largest) for row in uses.itertuples()],
+        clearly=[f"{row.clear} of {row.sizes}" for row in uses.itertuples()],
+    )
     note = "Measured medians. Neighbouring sizes with the same fastest alternative share a row."
-    marks = frozenset((row, 6) for row, winner in enumerate(shown.itertuples()) if winner.clear == winner.sizes)
-    return make_table("Use", "What to use", columns, shown, note=note, fixed=5, marks=marks)
+    marks = {"use": shown["clear"] == shown["sizes"]}
+    return make_table("Use", "What to use", shown, note=note, fixed=5, marks=marks)

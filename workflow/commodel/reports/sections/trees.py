@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from commodel.compare.alternatives import PredictedTree
 from commodel.reports.elements import (
+    MICRO,
     Answer,
     Axis,
     Chart,
@@ -14,12 +15,11 @@ from commodel.reports.elements import (
     format_percent,
     format_size,
     label_platform,
-    select_columns,
+    make_table,
     to_plain_value,
 )
 from commodel.units import format_seconds
 
-SHEET = "Trees"
 NOTE = (
     "The fastest trees of the largest workloads, at the smallest and the largest message. If a message of the critical "
     "path is 1 % slower, the predicted time rises by 1 % of the time that the message has on the path."
@@ -33,11 +33,8 @@ def make_sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[S
         return []
     lines = tuple(describe_critical_path(predicted, simulated) for predicted in trees)
     pictures = (draw_tree(number, predicted, simulated) for number, predicted in enumerate(trees, 1))
-    return [
-        Section(
-            SHEET, NOTE, (Answer("Critical paths of the fastest trees", lines), *pictures, tabulate_messages(trees))
-        )
-    ]
+    answer = Answer("Critical paths of the fastest trees", lines)
+    return [Section("Trees", NOTE, (answer, *pictures, tabulate_messages(trees)))]
 
 
 def make_tree_name(predicted: PredictedTree) -> str:
@@ -80,14 +77,8 @@ def tabulate_messages(trees: Sequence[PredictedTree]) -> Table:
     rows = []
     for number, predicted in enumerate(trees, 1):
         waits, point = predicted.waits, predicted.waits.point
-        head_columns = (
-            number,
-            to_plain_value(point.platform),
-            to_plain_value(point.operation),
-            to_plain_value(point.topology),
-            point.bytes,
-            waits.family,
-        )
-        rows += [(*head_columns, src, dst, 1e6 * own, 100 * own / waits.prediction) for src, dst, own in waits.messages]
-    columns = select_columns("Waits")
-    return Table("Waits", "Messages on the critical path", columns, tuple(rows), fixed=1)
+        head = number, point.platform, point.operation, point.topology, point.bytes, waits.family
+        rows += [
+            (*head, src, dst, MICRO * seconds, 100 * seconds / waits.prediction) for src, dst, seconds in waits.messages
+        ]
+    return make_table("Waits", "Messages on the critical path", rows)

@@ -1,0 +1,81 @@
+"""A campaign with its evaluation (`EvaluatedCampaign`): the data that several sections of a report share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pandas as pd
+
+from commodel.compare.combined_prediction import pick_alternatives
+from commodel.compare.model_ranking import find_best_model, rank_models
+from commodel.compare.network import Network
+from commodel.compare.recommended import evaluate_recommended, summarize_recommended
+from commodel.parameters import ParameterSet
+from commodel.reports.charts import chart_predictions, chart_times
+from commodel.reports.comparison_frame import select_held_out
+from commodel.reports.elements import Chart, Remark, to_plain_value
+
+ALTERNATIVE_KEYS = ["platform", "workload", "alternative", "layout"]
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatedCampaign:
+    """Data of all platforms or, after `only`, of one."""
+
+    frame: pd.DataFrame  # the comparison, from `prepare_comparison`
+    held_out: pd.DataFrame  # its predictions at held-out points
+    recommended: pd.DataFrame  # errors of the recommended prediction, beside those of the best model
+    choices: pd.DataFrame  # alternatives chosen by the recommended prediction
+    scatters: Mapping[str, Chart] = field(default_factory=dict)  # by platform
+    times: Mapping[str, Sequence[Chart]] = field(default_factory=dict)
+    sets: Sequence[ParameterSet] = ()
+    networks: Sequence[Network] = ()
+    provenance: Mapping[str, Mapping] = field(default_factory=dict)  # by batch
+    simulated: set[str] = frozenset()  # platforms
+    anomalies: Sequence[Remark] = ()
+    settings: Sequence[Remark] = ()  # on allocations that differ
+    platform: str = ""  # empty: all
+
+    @cached_property
+    def best(self) -> pd.Series | None:
+        """The best model, with its errors at held-out points."""
+        return find_best_model(self.held_out)
+
+    @cached_property
+    def mean_errors(self) -> dict[str, float]:
+        """The mean μ of the models that predict most of the points, the lowest first."""
+        rows = rank_models(self.held_out)
+        return dict(zip(rows["family"], rows["mu_mean"], strict=True))
+
+    def only(self, platform: str) -> EvaluatedCampaign:
+        """Return the part of one platform."""
+        frames = ("frame", "held_out", "recommended", "choices")
+        parts = {name: rows[rows["platform"] == platform] for name in frames for rows in [getattr(self, name)]}
+        parts |= {
+            name: [entry for entry in getattr(self, name) if to_plain_value(entry.platform) == platform]
+            for name in ("sets", "networks", "anomalies", "settings")
+        }
+        batches = {
+            name: batch for name, batch in self.provenance.items() if to_plain_value(batch.get("platform")) == platform
+        }
+        return replace(self, **parts, provenance=batches, platform=platform)
+
+
+def evaluate_campaign(frame: pd.DataFrame, **properties) -> EvaluatedCampaign:
+    """Return the campaign of a prepared comparison. The alternatives chosen have the report's names of workload and
+    alternative."""
+    held_out, rows = select_held_out(frame), evaluate_recommended(frame)
+    recommended = summarize_recommended(rows, frame)
+    simulated = frame.loc[frame["simulated"], "platform"].unique()
+    labels = frame[[*ALTERNATIVE_KEYS, "way", "size", "bytes"]].drop_duplicates(ALTERNATIVE_KEYS)
+    return EvaluatedCampaign(
+        frame,
+        held_out,
+        recommended.assign(simulated=recommended["platform"].isin(simulated)),
+        pick_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS),
+        chart_predictions(held_out),
+        chart_times(frame),
+        **properties,
+    )
