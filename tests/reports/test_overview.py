@@ -273,16 +273,16 @@ def test_no_name_is_cut_in_a_map_of_many_rows(columns):
     spec = specify_grid(
         Grid("use", "What to use", "", ROWS, ("16 KiB",) * columns, cells, "message size", "ranks or leaves")
     )
-    words = ["".join(value["t"]) if isinstance(value["t"], list) else value["t"] for value in shown(spec)]
+    words = ["".join(value["text"]) if isinstance(value["text"], list) else value["text"] for value in shown(spec)]
     assert not [word for word in words if "…" in word]
     boxes = [value for value in shown(spec) if "x2" in value]
     for value in boxes:
-        for line in value["t"] if isinstance(value["t"], list) else [value["t"]]:
+        for line in value["text"] if isinstance(value["text"], list) else [value["text"]]:
             assert measure_width(line, 10) <= value["x2"] - value["x"]
     assert max(value["x2"] for value in boxes) <= spec["width"]
-    beside = [value for value in shown(spec) if "x2" not in value and value["t"] in {label for _, label in ROWS}]
+    beside = [value for value in shown(spec) if "x2" not in value and value["text"] in {label for _, label in ROWS}]
     assert beside
-    assert max(value["x"] + measure_width(value["t"], 11) for value in beside) < min(value["x"] for value in boxes)
+    assert max(value["x"] + measure_width(value["text"], 11) for value in beside) < min(value["x"] for value in boxes)
     tops = {at: {value["y"] for value in boxes[at * columns : (at + 1) * columns]} for at in range(len(ROWS))}
     assert all(len(top) == 1 for top in tops.values())
     assert all(

@@ -14,7 +14,7 @@ import pytest
 
 from commodel.reports import build_report
 from commodel.reports.elements import format_value
-from commodel.reports.html.page import format_page
+from commodel.reports.html.page import MAX_MARKUP_ROWS, format_page
 
 # Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
 WORDS = "COPY1 fattree ring 65,536 bsp"
@@ -171,6 +171,22 @@ def test_all_rows_are_within_reach(comparison, tmp_path):
     assert most[4] == f"{max(row[keys.index('bytes')] for row in table.rows if row[0] != front):,}"
 
 
+HEADING = """
+  const elements = document.querySelectorAll("#comparison h3, #comparison .limit");
+  lines.push(...[...elements].map(element => element.textContent));
+"""
+
+
+def test_a_short_table_keeps_its_heading(small, tmp_path):
+    """The note for printing is an element of its own."""
+    few = small[(small["platform"] == "ether16") & (small["bytes"] == 1)]
+    report = build_report(few, experiment="short")
+    heading, note = driven(report, tmp_path, HEADING)
+    assert heading == report.section("Comparison").tables[0].title
+    assert note.endswith(f"has all {len(few)}.")
+    assert len(few) <= MAX_MARKUP_ROWS
+
+
 def test_what_is_chosen_holds_for_charts_table_and_address(fewer, tmp_path):
     report = build_report(fewer, experiment="chosen")
     address = "#platform=fattree&operation=bcast"
@@ -213,6 +229,6 @@ def test_a_click_on_a_cell_or_a_dot_leads_to_its_rows(fewer, tmp_path):
     ]
     for _, address, found in (touched, again, errors, dot):
         assert found == f"{counted(address)} of {len(fewer)} rows", address
-    assert first == [*wanted, "picked"], "the row of the dot comes first"
+    assert first == [*wanted, "highlighted"], "the row of the dot comes first"
     assert (marked, in_sight) == (1, True)
     assert (link[1:], restored) == (dot[1:], first)

@@ -130,7 +130,7 @@ function drawMap(screen, name) {
   for (const cell of cells.data.values) {
     const otherRow = cell.filters.some(([key, text]) => key !== "bytes" && state[key] && !matches(key, state[key], text) && state[key] !== text);
     const otherSize = cell.filters.some(([key, text]) => key === "bytes" && state.bytes && state.bytes !== text);
-    cell.o = otherRow || otherSize ? 0.3 : 1;
+    cell.opacity = otherRow || otherSize ? 0.3 : 1;
   }
   draw(`${screen.id}-${name}`, specification);
 }
