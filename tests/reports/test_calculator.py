@@ -32,7 +32,8 @@ def close(found, wanted):
 def bounds_wanted(parameters, some):
     bounds = gather_bounds(parameters, some.ranks, some.bytes)
     times = bounds["full_after"] * 1e6 if bounds["full_after"] is not None else None
-    wanted = {name: bounds[name] for name in ("fewest", "most", "window", "through")} | {"full": times}
+    wanted = {name: bounds[name] for name in ("fewest", "most", "window")}
+    wanted |= {"arriving_share": bounds["through"], "fill_time": times}
     return {name: value for name, value in wanted.items() if value is not None}
 
 
@@ -133,7 +134,7 @@ def test_a_reader_changes_a_job_and_predictions_follow(recalculated):
     assert seen == set(FORMULAS)
     bounds = {row[3]: row[2] for row in rows if row[0] == "gather, cluster"}
     wanted = bounds_wanted(by_name["cluster"], EDITED)
-    wanted |= {"through": 100 * wanted["through"]} if "through" in wanted else {}
+    wanted |= {"arriving_share": 100 * wanted["arriving_share"]} if "arriving_share" in wanted else {}
     assert {BOUND_TITLES[name] for name in wanted} <= set(bounds)
     assert all(close(bounds[BOUND_TITLES[name]], value) for name, value in wanted.items())
 

@@ -338,9 +338,9 @@ class ModelTerms:
         if any(make_sample_key(function, size, level) not in self for level in levels for size in sizes):
             raise UserError(f"{function} lacks a sample")
         sizes_area = self.make_area(f"{function} bytes", sizes)
-        index = row.put(f"{function} left", largest(1, smallest(len(sizes) - 1, sizes_area.count_up_to(x))))
+        index = row.put(f"{function} interval", largest(1, smallest(len(sizes) - 1, sizes_area.count_up_to(x))))
         lower_size, upper_size = sizes_area.at(index), sizes_area.at(index + 1)
-        position = row.put(f"{function} share", largest(0, (x - lower_size) / (upper_size - lower_size)))
+        position = row.put(f"{function} position", largest(0, (x - lower_size) / (upper_size - lower_size)))
         names = [f"{function} of {level}" for level in levels]
         for level, name in zip(levels, names, strict=True):
             level_samples = self.make_area(

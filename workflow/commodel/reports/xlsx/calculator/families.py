@@ -139,10 +139,11 @@ def split_low_bits(ranks: Term, j: int) -> tuple[Term, Term]:
 
 
 def predict_pipeline(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Message]) -> Term:
-    """Return the time of a broadcast of segments down a chain of ranks; the last segment may be shorter. The longest
-    path follows the first segment for some hops, then passes from segment to segment at one rank, at the pace of the
-    slowest step, and follows the last segment. Its time is linear in the number of hops before, so only the ends need
-    comparing."""
+    """Return the time of a broadcast of segments down a chain of ranks; the last segment may be shorter.
+
+    The longest path follows the first segment for some hops. Then it stays at one rank, where each segment takes as
+    long as the slowest step. From there it follows the last segment. Its time is linear in the number of hops before,
+    so only the ends need comparing."""
     ranks, count = pattern.ranks, row.put(f"{name} segments", largest(round_up(pattern.bytes / pattern.segment), 1))
     segment = message(choose_if(count > 1, pattern.segment, pattern.bytes)).put(row, f"{name} segment")
     last_segment = message(pattern.bytes - pattern.segment * (count - 1)).put(row, f"{name} last")
@@ -152,7 +153,7 @@ def predict_pipeline(row: Row, name: str, pattern: Pattern, message: Callable[[T
     slowest = choose_if(
         ranks > 2, largest(relay_time, segment.gap_out, segment.gap_in), largest(gap, segment.receive, segment.gap_in)
     )
-    middle_segments_time = row.put(f"{name} pace", (count - 2) * slowest)
+    middle_segments_time = row.put(f"{name} middle segments", (count - 2) * slowest)
 
     def change_at(rank: Number) -> Term:
         """Return the time of the path that passes to the last segment at this rank, which is neither first nor last."""
@@ -276,11 +277,11 @@ def _predict_cluster_binomial(row: Row, pattern: Pattern, train: PacketTrain, bu
         complete = row.put(f"cluster complete {j}", all_ready + largest(busy, hop))
         latest_ready = largest(complete, cut_rank_ready + busy) if j > 1 else cut_rank_ready + busy
         all_ready = row.put(
-            f"cluster early {j}",
+            f"cluster ready {j}",
             choose_if(sends, choose_if(contains_cut, latest_ready, complete if j > 1 else 0), all_ready),
         )
         cut_rank_ready = row.put(
-            f"cluster edge {j}",
+            f"cluster cut-off ready {j}",
             choose_if(sends, choose_if(contains_cut, cut_rank_ready + hop, cut_rank_ready), cut_rank_ready),
         )
         cut_off = row.put(
@@ -294,32 +295,32 @@ def find_bounds(row: Row, values: ModelTerms, pattern: Pattern) -> dict[str, Ter
     that arrives if all send at once (equations 3 and 4), as `models.evaluation.buffer_overflow` does."""
     senders = row.put("senders", pattern.ranks - 1)
     packet_bytes = smallest(pattern.bytes, values["packet"])
-    g_s, g_r = (row.put(f"bounds {name}", values.at(name, packet_bytes)) for name in ("g_s", "g_r"))
-    packets = row.put("bounds packets", largest(round_up(pattern.bytes / values["packet"]), 1) * senders)
-    smallest_window = row.put("bounds fewest", round_up(g_s / g_r))
+    g_s, g_r = (row.put(f"gather {name}", values.at(name, packet_bytes)) for name in ("g_s", "g_r"))
+    packets = row.put("gather packets", largest(round_up(pattern.bytes / values["packet"]), 1) * senders)
+    smallest_window = row.put("gather fewest senders", round_up(g_s / g_r))
     if "B_L" not in values:
         return {"fewest": smallest(smallest_window, senders), "most": senders, "window": senders}
     buffer = values["B_L"]
     lossless = smallest(senders, round_down(g_s * packets / (g_r * (packets - buffer))))
-    largest_window = row.put("bounds most", choose_if(packets <= buffer, senders, lossless))
+    largest_window = row.put("gather most senders", choose_if(packets <= buffer, senders, lossless))
     even_window = row.put(
-        "bounds even", _find_best_window(senders, smallest_window, largest_window, with_remainder=False)
+        "gather even window", _find_best_window(senders, smallest_window, largest_window, with_remainder=False)
     )
     printed_window = row.put(
-        "bounds printed", _find_best_window(senders, smallest_window, largest_window, with_remainder=True)
+        "gather printed window", _find_best_window(senders, smallest_window, largest_window, with_remainder=True)
     )
     best_window = largest(even_window, printed_window)
     allowed_window = choose_if(best_window.equals(0), largest(1, smallest(largest_window, senders)), best_window)
-    window = row.put("bounds window", choose_if(buffer > packets, senders, allowed_window))
-    arriving_share = row.put("bounds through", smallest(1, g_s / (senders * g_r) + buffer / packets))
+    window = row.put("gather window", choose_if(buffer > packets, senders, allowed_window))
+    arriving_share = row.put("gather arriving share", smallest(1, g_s / (senders * g_r) + buffer / packets))
     surplus = senders / g_s - 1 / g_r
-    fill_time = row.put("bounds full", choose_if(surplus > 0, buffer / surplus, 0))
+    fill_time = row.put("gather fill time", choose_if(surplus > 0, buffer / surplus, 0))
     return {
         "fewest": smallest(smallest_window, senders),
         "most": largest_window,
         "window": window,
-        "through": arriving_share,
-        "full": fill_time,
+        "arriving_share": arriving_share,
+        "fill_time": fill_time,
     }
 
 
@@ -363,7 +364,7 @@ def predict_taulop(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedT
     overhead = row.put("taulop overhead", values.at(f"o_{channel}", pattern.bytes))
     shares_port = values.find_setting("shared") == "port"
     empty_overhead = (
-        row.put("taulop busy", values.at(f"o_{channel}", 0)) if shares_port else None
+        row.put("taulop empty overhead", values.at(f"o_{channel}", 0)) if shares_port else None
     )  # the processor, which the port does not block
     if channel:
         return _predict_taulop_of_nodes(row, values, pattern, overhead, surface, empty_overhead)
@@ -432,7 +433,9 @@ class _Memory:
             is_sent = sent > 0
             rounds.append(
                 (
-                    row.put(f"taulop takes {j}", choose_if(is_sent, self.compute_level_time(f"round {j}", sent, 1), 0)),
+                    row.put(
+                        f"taulop round time {j}", choose_if(is_sent, self.compute_level_time(f"round {j}", sent, 1), 0)
+                    ),
                     is_sent,
                 )
             )
@@ -531,7 +534,7 @@ def predict_lop(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTime
             f"lop done {number}", choose_if(arrival, largest(senders_done, reached_time + busy), senders_done)
         )
         reached_time = row.put(f"lop reached {number}", choose_if(arrival, reached_time + down, reached_time))
-        time_up = row.put(f"lop raised {number}", choose_if(arrival, time_up + up, time_up))
+        time_up = row.put(f"lop time up {number}", choose_if(arrival, time_up + up, time_up))
     predictions[BCAST, TREE], predictions[REDUCE, TREE] = largest(reached_time, senders_done), time_up
     return predictions
 
@@ -581,7 +584,7 @@ def _predict_tan_binomial(row: Row, ranks: Term, start: Term, level: Callable[[s
     previous_latest = start
     for j in range(1, MAX_RANK_BITS + 1):
         bit_is_set, low_part = split_low_bits(ranks, j)
-        seconds = level(f"of {j}", j)
+        seconds = level(f"children {j}", j)
         reception_end = seconds + largest(previous_latest, low_ranks_time)
         low_ranks_time = row.put(
             f"tan up {j}",

@@ -51,8 +51,8 @@ BOUND_TITLES = {
     "fewest": "fewest senders that keep the receiver busy (eq. 5)",
     "most": "most senders without packet loss (eq. 6)",
     "window": "window: senders to admit at once (eq. 7)",
-    "through": "share of packets that arrive if all send [%] (eq. 4)",
-    "full": "time until all senders fill the buffer [µs] (eq. 3; 0: never)",
+    "arriving_share": "share of packets that arrive if all send [%] (eq. 4)",
+    "fill_time": "time until all senders fill the buffer [µs] (eq. 3; 0: never)",
 }
 
 
@@ -119,17 +119,17 @@ def compute_row(
 ) -> ComputedRow:
     line = Row(number)
     pattern = replace(pattern, bytes=line.put("bytes", pattern.bytes))
-    charted = line.put("drawn", chart_choice)
+    charted = line.put("charted", chart_choice)
     predictions: dict[str, PredictedTimes] = {}
     for name, values in values_of_model.items():
         terms = predict_pattern(values, line, pattern)
         predictions[name] = {key: line.put(f"{name} {' '.join(key)}", value) for key, value in terms.items()}
     for name, times in predictions.items():
-        line.put(f"draw {name}", _select_charted(charted, times))
+        line.put(f"chart {name}", _select_charted(charted, times))
     bounds = []
     if with_bounds and "cluster" in values_of_model:
         terms = find_bounds(line, values_of_model["cluster"], pattern)
-        terms |= {"through": 100 * terms["through"]} if "through" in terms else {}
+        terms |= {"arriving_share": 100 * terms["arriving_share"]} if "arriving_share" in terms else {}
         bounds = [(BOUND_TITLES[name], value) for name, value in terms.items()]
     return ComputedRow(line, predictions, bounds)
 
@@ -330,7 +330,7 @@ class Sheet(Cells):
                 self.write_formula(
                     entry.line.number - 1, column, shown, self.make_format("General", font_color="#555555")
                 )
-        self.charted_column = list(calculable[0].line.terms).index(f"draw {self.models[0].name}")
+        self.charted_column = list(calculable[0].line.terms).index(f"chart {self.models[0].name}")
         return calculable
 
     def _insert_chart(self, first: int) -> None:
@@ -371,7 +371,7 @@ def _describe_limits(entry: Calculable) -> tuple[str, str]:
     low, high = (int(end) for end in probed)
     ends = f"{format_bytes(low)} to {format_bytes(high)}"
     lower_limit = low if low > MIN_COUNTED_BYTES or not entry.values.entry.uses_bytes else 0
-    label = "beyond what was probed" if entry.values.entry.uses_bytes else "size not modelled, valid for"
+    label = "extrapolated; probed" if entry.values.entry.uses_bytes else "size not modelled, valid for"
     extrapolated = "; ".join(filter(None, (f"{label}: {ends}", fixed_text)))
     is_within = lower_limit <= START_VALUES["bytes"] <= high
     return (
