@@ -21,7 +21,7 @@ RUN = """<script>addEventListener("load", () => setTimeout(async () => {
   const {violations, incomplete} = await axe.run(document, {preload: false, resultTypes: ["violations", "incomplete"]});
   const short = ({id, impact, help, nodes}) =>
     ({id, impact, help, count: nodes.length, at: nodes[0].html.slice(0, 160)});
-  const [wide, rows] = [innerWidth, explored.visibleRows?.length ?? 0];
+  const [wide, rows] = [innerWidth, filteredTable.visibleRows?.length ?? 0];
   const said = {wide, rows, violations: violations.map(short), unsure: incomplete.map(short)};
   parent.postMessage(JSON.stringify(said), "*");
 }, 4000))</script>"""

@@ -149,7 +149,7 @@ def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(repor
     text = format_page(report)
     assert "First 200 of 1,782 rows, which are too many for a page: the workbook (.xlsx) has them." in text
     assert all(len(rows) <= 1000 for rows in data_of(text))
-    assert not re.search("<table[^>]* data-explored", text), "the script looks for all rows there"
+    assert not re.search("<table[^>]* data-filtered", text), "the script looks for all rows there"
     page = parse(text)
     for front in report.fronts:
         assert text.count(f'data-platform="{front.platform}"') == 1

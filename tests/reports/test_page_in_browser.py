@@ -28,7 +28,7 @@ URL.createObjectURL = blob => { saved.push(blob); return "data:text/csv,"; };
 </script>"""
 DRIVER = """<script>
 addEventListener("load", async () => {
-  const table = document.querySelector("table[data-explored]"), box = table.parentElement, lines = [];
+  const table = document.querySelector("table[data-filtered]"), box = table.parentElement, lines = [];
   const [input, found] = box.previousElementSibling.children;
   const heads = [...table.tHead.rows[0].cells], at = name => heads.findIndex(head => head.textContent === name);
   const rows = () => [...table.tBodies[0].rows].filter(row => row.className !== "gap");

@@ -101,7 +101,7 @@ const number = text => {
 };
 const collator = new Intl.Collator("en", {numeric: true});
 // The state of the table that the first screen filters, if the page has one: `accept` returns whether a row passes its filters.
-const explored = {};
+const filteredTable = {};
 for (const table of document.querySelectorAll("table[data-fixed]")) {
   const data = document.getElementById(table.dataset.rows);
   const view = data ? makeDataView(table, JSON.parse(data.textContent)) : makeMarkupView(table);
@@ -119,7 +119,7 @@ for (const table of document.querySelectorAll("table[data-fixed]")) {
     const [shown, total] = [visibleRows.length, view.count].map(count => count.toLocaleString("en"));
     countText.textContent = visibleRows.length < view.count ? `${shown} of ${total} rows` : `${total} rows`;
   };
-  const tableState = table.dataset.explored === undefined ? {} : explored;
+  const tableState = table.dataset.filtered === undefined ? {} : filteredTable;
   Object.assign(tableState, {table, heads, allRows, visibleRows: allRows, text: view.text, refresh, input, filterBox, isHighlighted: () => false});
   heads.forEach((head, column) => {
     head.dataset.sort = column;
@@ -151,7 +151,7 @@ for (const table of document.querySelectorAll("table[data-fixed]")) {
     fixCells(table.tHead.rows[0], offsets);
     view.fixColumns(offsets);
   }
-  if (view.count < 12 && tableState !== explored) continue;
+  if (view.count < 12 && tableState !== filteredTable) continue;
   filterBox.className = "filter";
   input.type = "search";
   input.placeholder = "filter rows: every word must occur";

@@ -61,9 +61,9 @@ MIN_WRAPPED_LENGTH = 60  # characters: longer texts wrap over lines
 SHADES = 10  # shades to either side of the middle of a colour scale
 
 
-def collect_table_data(table: Table, name: str, results: str, explored: bool = False) -> dict:
+def collect_table_data(table: Table, name: str, results: str, filtered: bool = False) -> dict:
     """Return the fields of a table for the page. `name` distinguishes the table's data from those of others; `results`
-    is the folder to which files are linked. All rows of an `explored` table are data, so that the script can draw
+    is the folder to which files are linked. All rows of a `filtered` table are data, so that the script can draw
     them."""
     count = len(table.rows)
     columns = range(len(table.columns))
@@ -80,7 +80,7 @@ def collect_table_data(table: Table, name: str, results: str, explored: bool = F
         "fixed": table.fixed,
         "many_columns": len(table.columns) > 20,
         "limit_note": limit_note if long else "",
-        "explored": explored and count > 0 and not too_many,
+        "filtered": filtered and count > 0 and not too_many,
         "heads": [
             {"text": column.header, "number": column.kind not in TEXT_KINDS, "note": column.note, "key": column.key}
             for column in table.columns
@@ -88,7 +88,7 @@ def collect_table_data(table: Table, name: str, results: str, explored: bool = F
         "rows": [
             [make_cell(table, at, index, results) for index in columns] for at in range(min(count, MAX_MARKUP_ROWS))
         ],
-        "data": collect_data(table, results) if not too_many and (long or (explored and count)) else "",
+        "data": collect_data(table, results) if not too_many and (long or (filtered and count)) else "",
     }
 
 
@@ -423,7 +423,7 @@ class TermMarkup:
 
 HERE = Path(__file__).parent
 STYLE, *SCRIPTS = (
-    (HERE / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js", "charts.js", "explorer.js")
+    (HERE / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js", "charts.js", "filters.js")
 )
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
@@ -530,7 +530,7 @@ def collect_block(block: object, element_ids: dict[int, str], results: str, sect
         case Answer():
             return {"kind": "answer", "question": block.question, "sentences": block.sentences}
         case Table():
-            return collect_table_data(block, element_ids[id(block)], results, explored=section == FILTERED_SECTION)
+            return collect_table_data(block, element_ids[id(block)], results, filtered=section == FILTERED_SECTION)
         case Text():
             return {"kind": "text", "title": block.title, "lines": block.lines}
 

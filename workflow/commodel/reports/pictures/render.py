@@ -18,7 +18,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.atomic import write_atomically, write_text
 from commodel.files.safe_reading import MIB, read_text
-from commodel.reports.elements import Chart, Front, Report
+from commodel.reports.elements import Chart, Front, Report, label_platform
 from commodel.reports.pictures import scripts
 from commodel.reports.pictures.specifications import add_title, specify_grid, specify_lines, specify_tiling
 from commodel.sources import ROOT
@@ -146,7 +146,6 @@ def bundle_scripts() -> str:
 
 
 MAX_NAME_LENGTH = 80  # characters of a file's name
-SIMULATION_MARK = " (simulated)"
 
 
 def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Path]:
@@ -181,10 +180,10 @@ def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, di
 
 
 def list_maps(front: Front) -> Iterator[tuple[str, dict]]:
-    mark = SIMULATION_MARK if front.simulated else ""
+    platform = label_platform(front.platform, {front.platform} if front.simulated else set())
     for content in (front.fastest, front.errors):
         if content.cells:
-            title = f"{content.title}: {front.platform}{mark}"
+            title = f"{content.title}: {platform}"
             yield f"{content.title} {front.platform}", add_title(specify_grid(content), title, content.note)
 
 

@@ -96,7 +96,7 @@ def choose_decade_ticks(low: float, high: float) -> list[float]:
     """Return powers of ten as ticks, with 2 and 5 times these if there would be fewer than four; even steps in a narrow
     range."""
     if low < high < MIN_LOG_RANGE * low:
-        return even_ticks(low, high)
+        return choose_even_ticks(low, high)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     steps = (1, 2, 5) if last - first < 3 else (1,)
     stride = max(1, (last - first) // 8)
@@ -104,7 +104,7 @@ def choose_decade_ticks(low: float, high: float) -> list[float]:
     return [float(f"{tick:.3g}") for tick in ticks if low * 0.999 <= tick <= high * 1.001]
 
 
-def even_ticks(low: float, high: float) -> list[float]:
+def choose_even_ticks(low: float, high: float) -> list[float]:
     """Return three to seven round numbers as ticks."""
     power = 10.0 ** math.floor(math.log10(high - low))
     step = next(power * part for part in (2, 1, 0.5, 0.2) if (high - low) / (power * part) >= 3)

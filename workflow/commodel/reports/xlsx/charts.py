@@ -10,7 +10,8 @@ from io import BytesIO
 from commodel.reports.charts import PALETTE
 from commodel.reports.elements import Axis, Chart, Matrix, Series, Tiling, choose_number_format, is_finite_number
 from commodel.reports.pictures.render import DrawingError, render_png
-from commodel.reports.pictures.specifications import specify_tiling as draw_tiling
+from commodel.reports.pictures.specifications import specify_tiling
+from commodel.reports.xlsx.layout import SIMULATED_COLOUR
 
 CHART_DATA_SHEET = "Chart data"
 CHART_WIDTH_PX, CHART_HEIGHT_PX, CHART_GAP_PX, ROW_HEIGHT_PX = 600, 430, 16, 20  # pixels
@@ -169,7 +170,7 @@ MIN_LABEL_WIDTH, CELL_WIDTH = 12, 6.5  # characters: column of labels, columns o
 def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
     """Insert the page's drawing of a tiling below its title and note, and return the next free row."""
     row = book.write_heading(sheet, row, tiling.title, tiling.note)
-    specification = draw_tiling(tiling)
+    specification = specify_tiling(tiling)
     try:
         picture = render_png(specification)
     except DrawingError as error:
@@ -195,7 +196,7 @@ def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
     borders = set(matrix.borders)
     label_format = {"bold": True, "font_size": 9}
     for index, label in enumerate(matrix.labels):
-        label_colour = {"font_color": "#8A3B00"} if index in matrix.marks else {}
+        label_colour = {"font_color": SIMULATED_COLOUR} if index in matrix.marks else {}
         sheet.write_string(
             row, index + 1, label, book.make_format(**label_format, **label_colour, rotation=90, align="center")
         )

@@ -6,12 +6,10 @@ from itertools import accumulate
 from commodel.reports.elements import Front, Grid, Report, SourceRows, Tile
 from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
 from commodel.reports.xlsx.charts import ROW_HEIGHT_PX, ChartData
-from commodel.reports.xlsx.layout import Places, link_cell
+from commodel.reports.xlsx.layout import HEADER_COLOUR, LINK_COLOUR, NOTE_COLOUR, SIMULATED_COLOUR, Places, link_cell
 
-SHEET = "Overview"
-# Colours.
-TEXT, DIM_TEXT, LINK, TILE_BACKGROUND = "#1F3A4D", "#555555", "#0B5A8A", "#F3F6F8"
-SIMULATED_TEXT = "#8A3B00"
+OVERVIEW_SHEET = "Overview"
+TILE_BACKGROUND = "#F3F6F8"
 MIN_SHEET_WIDTH, GAP_WIDTH = 165, 2  # characters: all columns, and the column between the two maps
 MAX_MAP_ROWS = 26
 LINE_HEIGHT_PT = 14.0
@@ -63,7 +61,7 @@ class Overview:
         stretch = max(
             1.0, (MIN_SHEET_WIDTH - sum(label_widths) - model_width - GAP_WIDTH) / sum((*fastest_widths, *error_widths))
         )
-        self.first_right = len(label_widths) + len(fastest_widths) + 1
+        self.errors_column = len(label_widths) + len(fastest_widths) + 1
         self.widths = [
             *label_widths,
             *(width * stretch for width in fastest_widths),
@@ -107,17 +105,17 @@ class Overview:
 
     def _write_platform(self, platform_sheets: Sequence[tuple[str, str]]) -> None:
         make_format = self.writer.make_format
-        colour = SIMULATED_TEXT if self.front.simulated else TEXT
+        colour = SIMULATED_COLOUR if self.front.simulated else HEADER_COLOUR
         text = f"{self.front.platform}: {self.front.origin}"
         self.sheet.write_string(self.row, 0, text, make_format(bold=True, font_size=12, font_color=colour))
         self.row += 1
         if len(platform_sheets) > 1:
-            self.sheet.write_string(self.row, 0, "Other platforms", make_format(font_color=DIM_TEXT))
+            self.sheet.write_string(self.row, 0, "Other platforms", make_format(font_color=NOTE_COLOUR))
             other_sheets = [other for other in platform_sheets if other[0] != self.front.platform]
             columns = sorted({max(first, 2) for first, _ in self.quarters})
             for number, (name, target) in enumerate(other_sheets):
                 offset, column = divmod(number, len(columns))
-                cell_format = make_format(font_color=LINK, underline=1)
+                cell_format = make_format(font_color=LINK_COLOUR, underline=1)
                 self.sheet.write_url(self.row + offset, columns[column], target, cell_format, string=name)
             self.row += (len(other_sheets) - 1) // len(columns)
             self.row += 1
@@ -130,15 +128,17 @@ class Overview:
         for height, row in zip((15, 25, 15, LINE_HEIGHT_PT * lines + 3), range(self.row, self.row + 4), strict=True):
             self.sheet.set_row(row, height)
         for tile, (first, last) in zip(self.front.tiles, self.quarters, strict=True):
-            base = {"bg_color": TILE_BACKGROUND, "left": 5, "left_color": TEXT, "indent": 1}
+            base = {"bg_color": TILE_BACKGROUND, "left": 5, "left_color": HEADER_COLOUR, "indent": 1}
             make_format, target = self.writer.make_format, places.link_source(tile.source)
             self._write_across(
-                self.row, first, last, tile.question, make_format(**base, bold=True, font_color=DIM_TEXT)
+                self.row, first, last, tile.question, make_format(**base, bold=True, font_color=NOTE_COLOUR)
             )
-            cell_format = make_format(**base, bold=True, font_size=16, font_color=LINK if target else TEXT)
+            cell_format = make_format(
+                **base, bold=True, font_size=16, font_color=LINK_COLOUR if target else HEADER_COLOUR
+            )
             self._write_across(self.row + 1, first, last, tile.figure, cell_format, target)
             shares = " · ".join(f"{name} {number}" for name, number in tile.shares)
-            self._write_across(self.row + 2, first, last, shares, make_format(**base, font_color=TEXT))
+            self._write_across(self.row + 2, first, last, shares, make_format(**base, font_color=HEADER_COLOUR))
             wrap = make_format(**(base | {"valign": "top", "align": "left"}), text_wrap=True)
             self._write_across(self.row + 3, first, last, tile.sentence, wrap)
         self.row += 5
@@ -147,33 +147,37 @@ class Overview:
         return 1 + int(len(tile.sentence) / (sum(self.widths[quarter[0] : quarter[1] + 1]) - 4))
 
     def _write_maps(self, places: Places) -> None:
-        left_columns, right_columns = (0, self.first_right - 2), (self.first_right, len(self.widths) - 1)
+        fastest_columns, error_columns = (0, self.errors_column - 2), (self.errors_column, len(self.widths) - 1)
         bottom = self.row
-        for grid, (first, last), names in (
-            (self.front.fastest, left_columns, 2),
-            (self.front.errors, right_columns, 1),
+        for grid, (first, last), label_columns in (
+            (self.front.fastest, fastest_columns, 2),
+            (self.front.errors, error_columns, 1),
         ):
             if grid.cells:
-                bottom = max(bottom, self._write_map(grid, self.row, first, last, names, places))
+                bottom = max(bottom, self._write_map(grid, self.row, first, last, label_columns, places))
         self.row = bottom + 1
 
-    def _write_map(self, grid: Grid, row: int, first: int, last: int, names: int, places: Places) -> int:
-        """Write a map and return the next free row. `names` is the number of columns that name a row."""
+    def _write_map(self, grid: Grid, row: int, first: int, last: int, label_columns: int, places: Places) -> int:
+        """Write a map and return the next free row. `label_columns` is the number of columns that name a row."""
         make_format = self.writer.make_format
-        self._write_across(row, first, last, grid.title, make_format(bold=True, font_size=12, font_color=TEXT))
+        self._write_across(row, first, last, grid.title, make_format(bold=True, font_size=12, font_color=HEADER_COLOUR))
         self._write_across(
-            row + 1, first, last, grid.note, make_format(italic=True, font_color=DIM_TEXT, text_wrap=True, valign="top")
+            row + 1,
+            first,
+            last,
+            grid.note,
+            make_format(italic=True, font_color=NOTE_COLOUR, text_wrap=True, valign="top"),
         )
         self.sheet.set_row(row + 1, 2 * LINE_HEIGHT_PT)
-        heading_format = make_format(bold=True, bg_color=TEXT, font_color="#FFFFFF", align="center")
-        side_format = make_format(bold=True, bg_color=TEXT, font_color="#FFFFFF")
-        self._write_across(row + 2, first, first + names - 1, grid.side, side_format)
-        for column, text in enumerate(grid.columns, first + names):
+        heading_format = make_format(bold=True, bg_color=HEADER_COLOUR, font_color="#FFFFFF", align="center")
+        side_format = make_format(bold=True, bg_color=HEADER_COLOUR, font_color="#FFFFFF")
+        self._write_across(row + 2, first, first + label_columns - 1, grid.side, side_format)
+        for column, text in enumerate(grid.columns, first + label_columns):
             self.sheet.write_string(row + 2, column, text, heading_format)
         top, shown = row + 3, grid.rows[:MAX_MAP_ROWS]
         for at, (group, label) in enumerate(shown):
             shown_group = group if at == 0 or grid.rows[at - 1][0] != group else ""
-            texts = (shown_group, label) if names == 2 else (label,)
+            texts = (shown_group, label) if label_columns == 2 else (label,)
             for column, text in enumerate(texts, first):
                 self.sheet.write_string(top + at, column, text, make_format(bold=column == first))
             self.sheet.set_row(top + at, LINE_HEIGHT_PT)
@@ -185,17 +189,19 @@ class Overview:
                     else {"border": 1, "border_color": "#FFFFFF"}
                 )
                 cell_format = make_format(bg_color=cell.fill, font_color="#111111", align="center", **edges)
-                column, target = first + names + cell.column, places.link_source(cell.source)
+                column, target = first + label_columns + cell.column, places.link_source(cell.source)
                 self._write_across(top + cell.row, column, column, cell.text, cell_format, target, cell.tooltip)
         self.sheet.ignore_errors({"number_stored_as_text": f"A{top + 1}:XFD{top + len(shown)}"})
         if hidden := len(grid.rows) - len(shown):
             text = f"and {hidden} rows more on the sheet Selection"
-            self._write_across(top + len(shown), first, last, text, make_format(italic=True, font_color=DIM_TEXT))
+            self._write_across(top + len(shown), first, last, text, make_format(italic=True, font_color=NOTE_COLOUR))
         return top + len(shown) + bool(hidden)
 
     def _write_anomalies(self) -> None:
         make_format, last = self.writer.make_format, len(self.widths) - 1
-        self.sheet.write_string(self.row, 0, "Anomalies", make_format(bold=True, font_size=12, font_color=TEXT))
+        self.sheet.write_string(
+            self.row, 0, "Anomalies", make_format(bold=True, font_size=12, font_color=HEADER_COLOUR)
+        )
         for text in self.front.anomalies or ("None.",):
             self._write_across(self.row, 1, last, text, make_format(text_wrap=True))
             lines = 1 + int(len(text) * 1.05) // int(sum(self.widths[1:]))
@@ -218,14 +224,16 @@ class Overview:
         entries = [entry for entry in answers if entry[1]]
         for name, sheet in places.sheets.items():
             entries.append((f"{name}: {SHEET_CONTENTS[name]}" if name in SHEET_CONTENTS else name, link_cell(sheet)))
-        make_format, half = self.writer.make_format, self.quarters[2][0]
-        self.sheet.write_string(self.row, 0, "Where to look", make_format(bold=True, font_size=12, font_color=TEXT))
+        make_format, second_column = self.writer.make_format, self.quarters[2][0]
+        self.sheet.write_string(
+            self.row, 0, "Where to look", make_format(bold=True, font_size=12, font_color=HEADER_COLOUR)
+        )
         self.row += 1
         lines = -(-len(entries) // 2)
         for number, (text, target) in enumerate(entries):
             column, offset = divmod(number, lines)
-            cell_format = make_format(font_color=LINK, underline=1)
-            self.sheet.write_url(self.row + offset, half if column else 0, target, cell_format, string=text)
+            cell_format = make_format(font_color=LINK_COLOUR, underline=1)
+            self.sheet.write_url(self.row + offset, second_column if column else 0, target, cell_format, string=text)
         self.row += lines + 1
         for question, command in list_commands(report, self.front):
             if question == LATENCY_QUESTION and calculator[1]:

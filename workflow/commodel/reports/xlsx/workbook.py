@@ -36,9 +36,20 @@ from commodel.reports.elements import (
 )
 from commodel.reports.xlsx import charts, layout
 from commodel.reports.xlsx.calculator import sheet as calculator
-from commodel.reports.xlsx.layout import MAX_COLUMN_WIDTH, MAX_TABLE_ROWS, Place, Places, Sheet, link_cell
-from commodel.reports.xlsx.overview import SHEET as OVERVIEW
-from commodel.reports.xlsx.overview import Overview
+from commodel.reports.xlsx.layout import (
+    HEADER_COLOUR,
+    LINK_COLOUR,
+    MAX_COLUMN_WIDTH,
+    MAX_TABLE_ROWS,
+    NOTE_COLOUR,
+    RULE_COLOUR,
+    SIMULATED_COLOUR,
+    Place,
+    Places,
+    Sheet,
+    link_cell,
+)
+from commodel.reports.xlsx.overview import OVERVIEW_SHEET, Overview
 
 MAX_CELL_LENGTH = 32_000  # XlsxWriter drops a longer text silently
 MAX_A4_COLUMNS = 20  # tables with more columns are printed on A3, with long texts cut off
@@ -48,9 +59,8 @@ MAX_PRINTED_ROWS = 200  # rows printed of a sheet, unless it is in LEADING_SECTI
 LEADING_SECTIONS = ("Summary", "Standings", "What to use")
 SENTENCE_WIDTH = 150  # characters in a line of a sentence, which spans columns
 RAW_SECTION = "Raw summary"
-HEADER_COLOUR, RULE_COLOUR, LINK_COLOUR, NOTE_COLOUR = "#1F3A4D", "#D5DBE0", "#0B5A8A", "#555555"
-TEXT_COLOURS = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
-platform_of = attrgetter("platform")
+TEXT_COLOURS = {"simulated": SIMULATED_COLOUR, "no": "#8A8A8A", "n/a": "#8A8A8A"}
+get_platform = attrgetter("platform")
 
 
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
@@ -92,7 +102,7 @@ class Workbook:
         self.places = Places()
         self.first_sheets: list[Overview] = []
         self.long_tables: dict[str, Table] = {}  # by section: too long for a sheet
-        by_platform = groupby(sorted(report.sets, key=platform_of), key=platform_of)
+        by_platform = groupby(sorted(report.sets, key=get_platform), key=get_platform)
         calculable = [(platform, *calculator.select_calculable(list(sets))) for platform, sets in by_platform]
         order = {front.platform: rank for rank, front in enumerate(report.fronts)}
         calculable.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
@@ -120,22 +130,22 @@ class Workbook:
         sheet.fit_to_pages(1, 0)
         sheet.set_margins(0.4, 0.4, 0.6, 0.6)
         sheet.set_footer(self.format_footer())
-        is_leading = name in ("Summary", OVERVIEW)
+        is_leading = name in ("Summary", OVERVIEW_SHEET)
         title = self.report.title if is_leading else f"{name}: {self.report.title}"
         sheet.write_string(0, 0, title, self.make_format(bold=True, font_size=15, font_color=HEADER_COLOUR))
         sheet.set_row(0, 22)
         row = 1
         if self.report.banner:
             sheet.set_header("&C&B SIMULATED measurements")
-            sheet.write_string(row, 0, self.report.banner, self.make_format(bold=True, font_color="#8A3B00"))
-            sheet.set_tab_color("#E8935F")
+            sheet.write_string(row, 0, self.report.banner, self.make_format(bold=True, font_color=SIMULATED_COLOUR))
+            sheet.set_tab_color(COLOURS["bad"])
             row += 1
         if note := note or (describe_origin(self.report) if is_leading else ""):
             sheet.write_string(row, 0, note, self.make_format(italic=True, font_color=NOTE_COLOUR))
             row += 1
         if self.first_sheets:
             cell_format = self.make_format(font_color=LINK_COLOUR, underline=1)
-            sheet.write_url(row, 0, link_cell(self.first_sheets[0].name), cell_format, string=f"← {OVERVIEW}")
+            sheet.write_url(row, 0, link_cell(self.first_sheets[0].name), cell_format, string=f"← {OVERVIEW_SHEET}")
         return sheet, row + 1
 
     def format_footer(self, printed: str = "") -> str:
@@ -153,7 +163,7 @@ class Workbook:
         """Add the overview sheet of each platform before all other sheets. It is filled after them, because it links to
         them."""
         for front in self.report.fronts:
-            sheet, row = self.add_sheet(OVERVIEW, describe_origin(self.report), front.platform)
+            sheet, row = self.add_sheet(OVERVIEW_SHEET, describe_origin(self.report), front.platform)
             self.first_sheets.append(Overview(self, front, sheet, row))
 
     def add_calculators(self) -> None:

@@ -17,6 +17,7 @@ from commodel.errors import UserError
 from commodel.models.evaluation.values import PIECEWISE, TABLE, Values
 from commodel.models.families import Family, find_unit
 from commodel.models.keys import make_key, make_sample_key, parse_key
+from commodel.reports.xlsx.layout import HEADER_COLOUR, RULE_COLOUR
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +135,7 @@ def _logarithm2(ranks: Term) -> Term:
     return _call_function("LOG", lambda value, _: math.log2(value) if value > 0 else math.nan, ranks, 2)
 
 
-HEADER_COLOUR, EDITABLE_COLOUR, CALCULATED_COLOUR = "#1F3A4D", "#FFF4CC", "#F3F6F8"
+EDITABLE_COLOUR, CALCULATED_COLOUR = "#FFF4CC", "#F3F6F8"
 
 
 class Cells:
@@ -148,7 +149,7 @@ class Cells:
         return self.writer.write_heading(self.sheet, row, title, note)
 
     def make_format(self, numbers: str = "", **properties):
-        cell_format = {"bottom": 4, "bottom_color": "#D5DBE0"} | properties
+        cell_format = {"bottom": 4, "bottom_color": RULE_COLOUR} | properties
         return self.writer.make_format(**cell_format, **({"num_format": numbers} if numbers else {}))
 
     def make_editable_format(self, numbers: str = ""):

@@ -42,6 +42,7 @@ from commodel.reports.xlsx.calculator.families import (
     is_of_one_node,
 )
 from commodel.reports.xlsx.charts import format_axis
+from commodel.reports.xlsx.layout import NOTE_COLOUR
 from commodel.units import format_bytes
 
 START_VALUES = {"ranks": 16, "bytes": 1024, "segment": 8192, "fan_out": 4, "height": 2}
@@ -189,7 +190,7 @@ class Sheet(Cells):
         for name, title, smallest, maximum, note in INPUTS:
             self.sheet.write_string(row, 0, title, self.make_format())
             self.sheet.write_number(row, 1, START_VALUES[name], self.make_editable_format("#,##0"))
-            self.sheet.write_string(row, 2, note, self.make_format(italic=True, font_color="#555555", bottom=0))
+            self.sheet.write_string(row, 2, note, self.make_format(italic=True, font_color=NOTE_COLOUR, bottom=0))
             self.require_whole_number(row, 1, row, 1, title, smallest, maximum)
             terms[name] = self.name_cell(name, row, 1, START_VALUES[name])
             row += 1
@@ -286,7 +287,7 @@ class Sheet(Cells):
         used_value = (f"IF(ISNUMBER({own_value}),{own_value},{fitted}*{factor})", value)
         self.write_formula(row, 6, used_value, self.make_format(numbers, bg_color=CALCULATED_COLOUR, bold=True))
         meaning = entry.values.entry.by_name[parse_key(name).parameter].meaning
-        self.sheet.write_string(row, 8, meaning, self.make_format(bottom=0, font_color="#555555"))
+        self.sheet.write_string(row, 8, meaning, self.make_format(bottom=0, font_color=NOTE_COLOUR))
         return self.name_cell(re.sub(r"\W", "_", f"{entry.name}_{name}", flags=re.ASCII), row, 6, value)
 
     def _write_tables(self, row: int, entry: Calculable) -> tuple[dict[str, Area], int]:
@@ -328,7 +329,7 @@ class Sheet(Cells):
             for column, value in enumerate(entry.line.terms.values()):
                 shown = (value.text, "#N/A") if math.isnan(value.value) else value
                 self.write_formula(
-                    entry.line.number - 1, column, shown, self.make_format("General", font_color="#555555")
+                    entry.line.number - 1, column, shown, self.make_format("General", font_color=NOTE_COLOUR)
                 )
         self.charted_column = list(calculable[0].line.terms).index(f"chart {self.models[0].name}")
         return calculable

@@ -1,12 +1,12 @@
 // The first screen: tabs, filters of maps, charts and the table of all rows, and the address that stores the filters.
 const screens = [...document.querySelectorAll(".front")], bar = document.getElementById("bar");
 const FILTERS = {operation: "operation", family: "model", size: "ranks", layout: "layout"};
-const NAMES = ["platform", ...Object.keys(FILTERS), "alternative", "bytes", "point"];
-const ADDRESS_KEYS = [...NAMES, "dot"]; // `dot` is the model whose prediction of the point was clicked
+const FILTER_KEYS = ["platform", ...Object.keys(FILTERS), "alternative", "bytes", "point"];
+const ADDRESS_KEYS = [...FILTER_KEYS, "dot"]; // `dot` is the model whose prediction of the point was clicked
 let state = {}, columns = {};
 
 // Rows of the table, by the keys of their columns.
-const value = (row, key) => columns[key] === undefined ? "" : explored.text(row, columns[key]);
+const value = (row, key) => columns[key] === undefined ? "" : filteredTable.text(row, columns[key]);
 const extentText = row => {
   const extent = value(row, "leaves") ? `${value(row, "leaves")} leaves` : `${value(row, "ranks")} ranks`;
   return number(value(row, "waves")) > 1 ? `${extent}, ${value(row, "waves")} waves` : extent;
@@ -20,11 +20,11 @@ const field = (row, key) => key === "size" ? extentText(row) : value(row, key);
 // A filter for the operation `summa` also selects `summa:256`.
 const matches = (key, text, wanted) => key === "bytes" ? number(text) === Number(wanted) :
   text === wanted || (key === "operation" && text.startsWith(`${wanted}:`));
-const passesFilters = (row, ignored = []) => NAMES.every(key => !state[key] || ignored.includes(key) || matches(key, field(row, key), state[key]));
+const passesFilters = (row, ignored = []) => FILTER_KEYS.every(key => !state[key] || ignored.includes(key) || matches(key, field(row, key), state[key]));
 const conditions = {}; // by column: the condition that the user typed below its heading
 function passesConditions(row) {
   return Object.entries(conditions).every(([column, {sign, text, limit}]) => {
-    const shown = explored.text(row, column);
+    const shown = filteredTable.text(row, column);
     if (!sign) return shown.toLowerCase().includes(text);
     const amount = number(shown);
     return {">": amount > limit, "<": amount < limit, ">=": amount >= limit, "<=": amount <= limit}[sign] ?? (isNaN(limit) ? shown.toLowerCase() === text : amount === limit);
@@ -54,14 +54,14 @@ function filterByClick(chart, datum) {
   } else if (point) {
     const dot = chart.endsWith("scatter") ? datum.s : "", isSet = state.point === point && state.dot === dot;
     setFilters({point: isSet ? "" : point, dot: isSet ? "" : dot});
-    if (state.point) explored.table.parentElement.scrollIntoView({block: "center"});
+    if (state.point) filteredTable.table.parentElement.scrollIntoView({block: "center"});
   }
 }
 
 // Redraw the first screen after each change.
 let previousScreen = "";
 function updatePage() {
-  const isFiltered = NAMES.some(key => key !== "platform" && state[key]);
+  const isFiltered = FILTER_KEYS.some(key => key !== "platform" && state[key]);
   for (const screen of screens) screen.hidden = screen.dataset.platform !== state.platform;
   for (const tab of bar.querySelectorAll("[role=tab]")) {
     const isSelected = tab.textContent === state.platform || tab.dataset.platform === state.platform;
@@ -70,32 +70,32 @@ function updatePage() {
   }
   for (const select of bar.querySelectorAll("select")) fillOptions(select);
   bar.querySelector(".clear").disabled = !isFiltered;
-  explored.accept = row => passesFilters(row) && passesConditions(row);
-  explored.isHighlighted = row => Boolean(state.dot) && value(row, "family") === state.dot;
-  explored.refresh();
+  filteredTable.accept = row => passesFilters(row) && passesConditions(row);
+  filteredTable.isHighlighted = row => Boolean(state.dot) && value(row, "family") === state.dot;
+  filteredTable.refresh();
   const screen = screens.find(candidate => !candidate.hidden);
   if (!isFiltered && previousScreen !== screen.id) { previousScreen = ""; if (!screen.dataset.touched) return; }
   screen.dataset.touched = "yes";
   previousScreen = screen.id;
-  const platformRows = explored.allRows.filter(row => value(row, "platform") === state.platform);
+  const platformRows = filteredTable.allRows.filter(row => value(row, "platform") === state.platform);
   if (specifications[`${screen.id}-scatter`]) drawScatter(screen, platformRows.filter(row => passesFilters(row, ["point"])));
   if (specifications[`${screen.id}-times`]) isFiltered ? drawTimes(screen, platformRows) : draw(`${screen.id}-times`, copySpecification(`${screen.id}-times`));
   for (const name of ["fastest", "errors"]) if (specifications[`${screen.id}-${name}`]) drawMap(screen, name);
 }
 function fillOptions(select) {
-  const key = select.name, rows = explored.allRows.filter(row => value(row, "platform") === state.platform);
+  const key = select.name, rows = filteredTable.allRows.filter(row => value(row, "platform") === state.platform);
   const options = [...new Set(rows.map(row => field(row, key)))].filter(Boolean).sort(collator.compare);
   if (state[key] && !options.includes(state[key])) options.unshift(state[key]);
   select.replaceChildren(...["", ...options].map(text => new Option(text || "all", text, false, text === state[key])));
 }
 function download() {
-  const heads = explored.heads.map(head => head.firstChild.textContent);
+  const heads = filteredTable.heads.map(head => head.firstChild.textContent);
   // A quote precedes texts that a spreadsheet would evaluate as a formula. Numbers remain numbers.
   const formatCell = (text, numeric) => {
     const plain = numeric && !isNaN(number(text)) ? text.replaceAll(",", "") : /^( =|[=+\-@\t])/.test(text) ? `'${text}` : text;
     return /[",\n\r]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
   };
-  const lines = explored.visibleRows.map(row => heads.map((_, column) => formatCell(explored.text(row, column), explored.heads[column].classList.contains("n"))));
+  const lines = filteredTable.visibleRows.map(row => heads.map((_, column) => formatCell(filteredTable.text(row, column), filteredTable.heads[column].classList.contains("n"))));
   const text = [heads.map(head => formatCell(head, false)), ...lines].map(cells => cells.join(",")).join("\r\n");
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob(["\ufeff", text, "\r\n"], {type: "text/csv;charset=utf-8"}));
@@ -104,7 +104,7 @@ function download() {
   URL.revokeObjectURL(link.href);
 }
 function buildFilters() {
-  explored.heads.forEach((head, column) => { columns[head.dataset.key] = column; });
+  filteredTable.heads.forEach((head, column) => { columns[head.dataset.key] = column; });
   const tabs = document.createElement("div");
   tabs.setAttribute("role", "tablist");
   tabs.setAttribute("aria-label", "platforms");
@@ -115,7 +115,7 @@ function buildFilters() {
     tab.setAttribute("role", "tab");
     tab.setAttribute("aria-controls", screen.id);
     screen.setAttribute("role", "tabpanel");
-    tab.onclick = () => setFilters({...Object.fromEntries(NAMES.map(key => [key, ""])), platform: screen.dataset.platform});
+    tab.onclick = () => setFilters({...Object.fromEntries(FILTER_KEYS.map(key => [key, ""])), platform: screen.dataset.platform});
     tab.onkeydown = event => {
       const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
       if (!step) return;
@@ -135,12 +135,12 @@ function buildFilters() {
     filters.append(label);
   }
   const button = (text, act, name) => Object.assign(document.createElement("button"), {type: "button", textContent: text, onclick: act, className: name});
-  filters.append(button("show all", () => setFilters(Object.fromEntries(NAMES.filter(key => key !== "platform").map(key => [key, ""]))), "clear"));
+  filters.append(button("show all", () => setFilters(Object.fromEntries(FILTER_KEYS.filter(key => key !== "platform").map(key => [key, ""]))), "clear"));
   bar.append(tabs, filters);
   bar.hidden = false;
-  explored.filterBox.append(button("download these rows as CSV", download, "csv"));
-  const conditionRow = explored.table.tHead.insertRow();
-  explored.heads.forEach((head, column) => {
+  filteredTable.filterBox.append(button("download these rows as CSV", download, "csv"));
+  const conditionRow = filteredTable.table.tHead.insertRow();
+  filteredTable.heads.forEach((head, column) => {
     const input = document.createElement("input"), cell = conditionRow.appendChild(document.createElement("th"));
     const numeric = head.classList.contains("n"), name = head.textContent;
     input.setAttribute("aria-label", `${name}: ${numeric ? "a number, > or <" : "contains"}`);
@@ -149,7 +149,7 @@ function buildFilters() {
       const [, sign, rest] = input.value.trim().match(/^(>=|<=|>|<|=)?\s*(.*)$/s), isNumber = numeric && rest && !isNaN(number(rest));
       if (rest) conditions[column] = {sign: sign ?? (isNumber ? "=" : ""), text: rest.toLowerCase(), limit: number(rest)};
       else delete conditions[column];
-      explored.refresh();
+      filteredTable.refresh();
     };
     cell.append(input);
   });
@@ -158,4 +158,4 @@ function buildFilters() {
   addEventListener("hashchange", () => { if (location.hash.includes("=")) { readAddress(); updatePage(); } });
   updatePage();
 }
-if (screens.length && explored.table) buildFilters();
+if (screens.length && filteredTable.table) buildFilters();
