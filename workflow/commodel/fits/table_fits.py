@@ -456,7 +456,7 @@ def _describe_collapse(parameters: ParameterSet, predictions: Array, points: lis
     values = parameters.numbers
     alpha, beta = values["o_s"] + values["L"] + values["o_r"], values["G"]
     numbers = {"alpha.a": (alpha, "s"), "beta.a": (beta, "s/B"), "gamma": (values.get("gamma", 0.0), "s/B")}
-    estimates = {name: Estimate(value, unit, value, value) for name, (value, unit) in numbers.items()}
+    estimates = {name: Estimate.exact(value, unit) for name, (value, unit) in numbers.items()}
     hockney = ParameterSet(family="hockney", platform="", source="", values=estimates)
     difference = float(np.nanmax(np.abs(np.log(predict_seconds(hockney, points) / predictions))))
     if difference < MAX_RELATIVE_DIFFERENCE:
