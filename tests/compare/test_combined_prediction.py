@@ -1,4 +1,4 @@
-"""The combined prediction: weights from held-out points, statistical ties, and the regret of its picks."""
+"""The combined prediction: weights from held-out points, statistical ties, and the regret of its choices."""
 
 import math
 
@@ -12,11 +12,11 @@ from commodel.compare.combined_prediction import (
     MIN_POINTS_OF_OPERATION,
     ModelWeight,
     arrange_weights,
+    choose_alternatives,
     combine_predictions,
     compute_expected_regret,
     find_pareto_front,
-    pick_alternatives,
-    summarize_picks,
+    summarize_recommended_choices,
     weigh_models,
 )
 from commodel.predictions.validity import Validity, ValidityKind
@@ -224,23 +224,23 @@ RIGHT, WRONG = (2.0, 3.0), (3.0, 2.0)  # the second prefers b
 
 
 def test_the_model_that_errs_less_decides():
-    picked = pick_alternatives(study([workload(RIGHT, WRONG)] * 5))
+    picked = choose_alternatives(study([workload(RIGHT, WRONG)] * 5))
     assert picked["alternative"].tolist() == ["a"] * 5
-    (row,) = summarize_picks(picked).to_dict("records")
+    (row,) = summarize_recommended_choices(picked).to_dict("records")
     assert (row["workloads"], row["right"], row["regret_max"]) == (5, 1.0, 0.0)
-    assert row["gain"] == row["most"] == pytest.approx(3)
+    assert row["gain"] == row["largest_gain"] == pytest.approx(3)
 
 
 def test_a_workload_does_not_decide_on_its_own_weights():
     """In the last workload only, the model that was right before is wrong, and nothing shows that beforehand."""
-    picked = pick_alternatives(study([workload(RIGHT, WRONG)] * 9 + [workload(WRONG, RIGHT)]))
+    picked = choose_alternatives(study([workload(RIGHT, WRONG)] * 9 + [workload(WRONG, RIGHT)]))
     assert picked["alternative"].tolist() == ["a"] * 9 + ["b"]
     assert picked["regret"].tolist() == pytest.approx([0] * 9 + [0.5])
 
 
 def test_the_default_is_an_alternative():
     """It is kept where it is faster than what is predicted, and it counts as the fastest."""
-    picked = pick_alternatives(study([workload(RIGHT, WRONG)] * 5 + [workload(RIGHT, WRONG, library=1.5)]))
+    picked = choose_alternatives(study([workload(RIGHT, WRONG)] * 5 + [workload(RIGHT, WRONG, library=1.5)]))
     assert picked["alternative"].tolist() == ["a"] * 5 + [LIBRARY]
     assert picked["regret"].tolist() == [0] * 6
     assert picked["fastest"].tolist() == [2.0] * 5 + [1.5]
@@ -248,15 +248,15 @@ def test_the_default_is_an_alternative():
 
 def test_models_without_weight():
     blind = tuple((prediction, Validity(ValidityKind.SIZE, "valid for 8 B").text) for prediction in WRONG)
-    assert pick_alternatives(study([workload(RIGHT, blind)] * 5))["alternative"].tolist() == ["a"] * 5
+    assert choose_alternatives(study([workload(RIGHT, blind)] * 5))["alternative"].tolist() == ["a"] * 5
     free = (0.0, 3.0)
-    assert pick_alternatives(study([workload(free, blind)] * 5)).empty
-    assert summarize_picks(pick_alternatives(study([workload(free, blind)] * 5))).empty
+    assert choose_alternatives(study([workload(free, blind)] * 5)).empty
+    assert summarize_recommended_choices(choose_alternatives(study([workload(free, blind)] * 5))).empty
 
 
 def test_one_alternative_is_no_choice():
     one = {"a": workload(RIGHT, WRONG)["a"], LIBRARY: (6.0, {})}
-    assert pick_alternatives(study([one] * 5)).empty
+    assert choose_alternatives(study([one] * 5)).empty
 
 
 def test_expected_regret_is_that_of_the_closed_form():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.compare.combined_prediction import pick_alternatives
+from commodel.compare.combined_prediction import choose_alternatives
 from commodel.compare.recommended import (
     RECOMMENDED,
     RESIDUAL_NOISE,
@@ -66,7 +66,7 @@ def test_a_workload_that_the_heaviest_model_does_not_predict_has_no_recommended_
     table.loc[lost, ["predicted", "validity"]] = [np.nan, "size not modelled: valid for 1 KiB"]
     made = evaluate_recommended(table)
     assert set(made["bytes"]) == set(SIZES) - {8}
-    assert pick_alternatives(table)["workload"].nunique() == made["workload"].nunique()
+    assert choose_alternatives(table)["workload"].nunique() == made["workload"].nunique()
 
 
 def test_errors_at_random_are_not_corrected():

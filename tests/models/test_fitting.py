@@ -31,6 +31,7 @@ from commodel.models.fitting.regression import (
     make_sample_values,
 )
 from commodel.models.fitting.round_trips import HalfTrip
+from commodel.models.probes.node_pairs import list_dense_sizes
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
@@ -294,3 +295,31 @@ def test_portable_functions_are_those_of_numpy_but_for_the_last_bits():
     np.testing.assert_allclose(numerics.multiply_columns(columns), normal, rtol=1e-12, atol=1e-12)
     wanted = np.linalg.solve(normal, target[..., None])[..., 0]
     np.testing.assert_allclose(numerics.solve(normal, target), wanted, rtol=1e-9)
+
+
+# SimGrid's factors of latency and of bandwidth, from these sizes on.
+LATENCY_FACTORS = {0: 2.01, 257: 1.95, 1426: 1.61, 3484: 1.88, 5776: 2.19, 9376: 2.59, 15424: 3.49, 65536: 11.6}
+SPEED_FACTORS = {0: 0.81, 257: 0.34, 1426: 0.61, 3484: 0.77, 5776: 1.09, 9376: 0.59, 15424: 0.70, 65472: 0.94}
+
+
+def at_size(factors, sizes):
+    return np.array(list(factors.values()))[np.searchsorted(list(factors), sizes, side="right") - 1]
+
+
+@pytest.mark.parametrize("speed", [125e6, 1.25e9, 12e9])
+@pytest.mark.parametrize("latency", [2e-6, 8e-5])
+def test_a_network_of_many_protocols_is_fitted_also_where_times_drop(latency, speed):
+    sizes = np.array(sorted({0, 1, 4, 16, 64, *list_dense_sizes(1 << 20)}), dtype=float)
+    times = latency * at_size(LATENCY_FACTORS, sizes) + sizes / (speed * at_size(SPEED_FACTORS, sizes))
+    trip = HalfTrip.of(sizes, exact(times), 8)
+    assert trip.at(sizes)[0] == pytest.approx(times, rel=0.08)
+    long = sizes >= 1 << 17
+    assert trip.parts(sizes)[1][0, long] == pytest.approx((sizes / speed / 0.94)[long], rel=0.02)
+
+
+def test_samples_of_bytes_keep_the_latencies_of_lines():
+    times = np.where(SIZES <= 4096, 1e-6 + SIZES * 2e-10, 2e-5 + SIZES * 1e-10)
+    times = times * np.where(SIZES == 1 << 18, 1.2, 1.0)
+    trip = HalfTrip.of(SIZES, exact(times))
+    assert trip.forms == {"L": "piecewise", "G": "table"}
+    assert trip.at(SIZES)[0] == pytest.approx(times, rel=0.03)

@@ -309,7 +309,7 @@ def test_a_stream_is_an_operation_of_its_own(streamed, report):
     assert "stream of reduce" in errors.column("operation")
     (regrets,) = streamed.section("Selection").tables
     assert any(size.endswith(" leaves, 50 waves") for size in regrets.column("size"))
-    (uses,) = (table for table in streamed.section("What to use").tables if table.name == "Use")
+    (uses,) = (table for table in streamed.section("What to use").tables if table.name == "Fastest alternatives")
     assert "stream of reduce" in uses.column("operation")
 
 

@@ -24,7 +24,7 @@ BEST_MODEL, WHAT_TO_USE, MISSING = "Which model predicts best", "What to use", "
 
 def test_the_best_model_of_each_platform_is_named(report, comparison):
     lines = sentences(report, BEST_MODEL)
-    (table,) = [table for table in report.section("Standings").tables if table.name == "Families"]
+    (table,) = [table for table in report.section("Standings").tables if table.name == "Errors by model"]
     errors = list(zip(*(table.column(key) for key in ("platform", "family", "mu_mean")), strict=True))
     for platform, part in comparison.groupby("platform"):
         held_out = part[part["held_out"] & part["mu"].notna()]
@@ -118,7 +118,7 @@ def test_use_names_the_sizes_of_an_alternative(report):
     line = "ether16: Use ring for allreduce on 64 ranks at 16\N{NO-BREAK SPACE}KiB."
     assert line in sentences(report, WHAT_TO_USE)
     (use,) = report.section("What to use").tables[:1]
-    rows = list(zip(*(use.column(key) for key in ("platform", "operation", "size", "use", "span")), strict=True))
+    rows = list(zip(*(use.column(key) for key in ("platform", "operation", "size", "fastest", "span")), strict=True))
     assert ("ether16", "allreduce", "64 ranks", "ring", "at 16 KiB") in rows
     assert ("ether16", "allreduce", "64 ranks", "recursive-doubling", "from 1 B to 4 KiB") in rows
 
@@ -139,7 +139,7 @@ def test_missing_is_counted(report, comparison):
 
 
 def test_best_values_are_marked(report):
-    table = next(table for table in report.section("Standings").tables if table.name == "Families")
+    table = next(table for table in report.section("Standings").tables if table.name == "Errors by model")
     keys = [column.key for column in table.columns]
     marked = {(table.rows[row][0], keys[place]): table.rows[row][keys.index("family")] for row, place in table.marks}
     for platform in ("ether16", "fattree"):
@@ -155,8 +155,8 @@ def test_selection_agrees_with_the_comparison(report, comparison):
     assert sorted(regrets) == pytest.approx(sorted(expected))
 
 
-def test_picks_name_what_differs_and_nothing_else(report, comparison):
-    (table,) = report.section("Picks").tables
+def test_choices_name_what_differs_and_nothing_else(report, comparison):
+    (table,) = report.section("Choices by model").tables
     chosen = comparison[comparison["chosen"] & (comparison["regret"] > 0)]
     assert len(table.rows) == chosen["workload"].nunique()
     named = sum(isinstance(pick, str) and pick != "" for row in table.rows for pick in row[table.fixed + 2 :])
@@ -168,7 +168,7 @@ def test_without_a_choice_there_is_no_table(small, tmp_path, parse):
     single = small[small["alternative"] != "library"].assign(chosen=False)
     single = single[single["point"] == single.groupby("workload")["point"].transform("first")]
     report = build_report(single, experiment="kernels")
-    for name in ("Selection", "Picks"):
+    for name in ("Selection", "Choices by model"):
         assert not report.section(name).blocks
         assert "There was no choice" in report.section(name).note
     write_xlsx(report, tmp_path / "kernels.xlsx")

@@ -31,7 +31,7 @@ def test_every_value_is_in_one_of_the_two_tables(report, inputs):
     written = tables(report, "Parameters")
     scalars = {(row["platform"], row["family"], row["name"]): row for row in records(written["Parameters"])}
     samples = {}
-    for row in records(written["Sampled"]):
+    for row in records(written["Sampled functions"]):
         level = "" if row["level"] is None else f"x{row['level']}"
         samples[row["platform"], row["family"], f"{row['name']}.{row['at']}{level}"] = row
     every = {
@@ -92,7 +92,7 @@ def test_definitions_are_found_by_the_longest_name(comparison):
     }
     assert rows["o_s.fat.a"]["form"] == "a + b·x"
     assert rows["g"]["form"] == "c·p^k"
-    assert [row["definition"] for row in records(of_section["Sampled"])] == ["overhead"]
+    assert [row["definition"] for row in records(of_section["Sampled functions"])] == ["overhead"]
 
 
 def test_families_state_what_they_ignore(report, inputs):

@@ -148,12 +148,12 @@ def test_speeds_state_where_they_come_from(made):
     _, section = made
     rows = table(section, "Speeds")
     assert [(row["size"], row["speed"], row["low"]) for row in rows] == [(4.0, 50.0, 40.0), (16.0, 70.0, 65.0)]
-    assert rows[0]["whence"].startswith("measured: ")
+    assert rows[0]["source"].startswith("measured: ")
     chart = next(chart for chart in section.charts if chart.name.startswith("Speeds"))
     assert chart.series[0].low == (40.0, 65.0)
     declared = Speeds({"wave": KernelSpeeds({"node/1": ((4.0, 50.0),)})}, "sim", simulated=True, source="by hand")
     (other,) = make_sections([], ["a line"], frame_of([]), {"s": declared}, NO_SAMPLES, {"sim"})
-    assert table(other, "Speeds")[0]["whence"] == "declared, not measured (simulated): by hand"
+    assert table(other, "Speeds")[0]["source"] == "declared, not measured (simulated): by hand"
     assert "(simulated)" in other.charts[0].title
 
 
@@ -171,7 +171,7 @@ def test_what_kernels_took_to_compute_is_a_speed_of_the_slowest():
     small, large = table(section, "Speeds")
     assert (small["size"], small["speed"], small["unit"]) == (8, 80.0, "blocks of 32×32")
     assert (large["size"], large["speed"], large["low"], large["high"]) == (32, 32.0, 16.0, 64.0)
-    assert "the slowest of 2 processes, median and ends of 3 points" in large["whence"]
+    assert "the slowest of 2 processes, median and ends of 3 points" in large["source"]
     simulated = raw.assign(simulated=True)
     (section,) = make_sections(*read_partitions(plan_of(*points)), frame_of([]), {}, simulated, {"here"})
     assert not [table for table in section.tables if table.name == "Speeds"]

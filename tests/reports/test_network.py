@@ -64,7 +64,7 @@ def test_the_page_draws_it_with_a_text_instead():
     assert all(svg["role"] == "img" and "slow: 3" in svg["aria-label"] for svg in drawing.of("svg"))
     assert page.count("<title>") >= 2 * 56
     assert "Node 3 is slow: " in page
-    assert re.search(r'class="odd"[^>]*>3<', page)
+    assert re.search(r'class="marked"[^>]*>3<', page)
 
 
 def test_a_report_of_several_levels_opens_with_it():

@@ -26,8 +26,8 @@ from commodel.reports.pictures.specifications import fit_text, measure_width, sh
 from commodel.reports.sections.first_screen import (
     FLAGGED_COLOUR,
     format_error,
-    make_trust_grid,
-    make_use_grid,
+    make_error_grid,
+    make_fastest_grid,
     summarize_network,
 )
 from commodel.reports.xlsx import overview
@@ -46,7 +46,7 @@ def list_workloads(comparison, platform):
 @pytest.mark.parametrize("platform", ["ether16", "fattree"])
 def test_the_map_has_the_fastest_alternatives(comparison, platform):
     frame = prepare_comparison(comparison)
-    grid = make_use_grid(frame[frame["platform"] == platform])
+    grid = make_fastest_grid(frame[frame["platform"] == platform])
     cells = {}
     for cell in grid.cells:
         operation, label = grid.rows[cell.row]
@@ -60,7 +60,7 @@ def test_the_map_has_the_fastest_alternatives(comparison, platform):
         library = first["algorithm"] == "library"
         close = [row for row in others if not (first["measured_high"] < row["measured_low"])]
         close += [row for row in others if row["measured"] <= 1.01 * first["measured"]]
-        assert cell.text == ("≈ " if close else "") + ("default" if library else first["alternative"])
+        assert cell.text == ("≈ " if close else "") + ("MPI default" if library else first["alternative"])
         assert cell.marked == library
         checked.add(id(cell))
     assert len(checked) == len(grid.cells)
@@ -76,7 +76,7 @@ def holds(label, row):
 def test_the_other_map_has_the_mean_errors(comparison):
     here = comparison[(comparison["platform"] == "ether16") & comparison["held_out"] & comparison["mu"].notna()]
     frame = prepare_comparison(comparison)
-    grid = make_trust_grid(
+    grid = make_error_grid(
         frame[(frame["platform"] == "ether16") & frame["held_out"] & (frame["algorithm"] != "library")]
     )
     means = here.groupby(["family", "operation"])["mu"].mean()
@@ -132,7 +132,13 @@ def test_measured_platforms_come_before_simulated_ones(fewer):
     simulated = [answer.question.endswith("(simulated)") for answer in answers]
     assert simulated == sorted(simulated)
     assert len(set(simulated)) == 2
-    for name in ("Families", "Choosing", "Mean μ by operation", "Use", "Ahead"):
+    for name in (
+        "Errors by model",
+        "Regret by model",
+        "Mean μ by operation",
+        "Fastest alternatives",
+        "Best model by class",
+    ):
         (table,) = (table for table in report.tables if table.name == name)
         column = [column.key for column in table.columns].index("simulated")
         words = [row[column] for row in table.rows]
@@ -185,9 +191,9 @@ def test_without_a_choice_there_is_no_map_of_alternatives(fewer):
     )
     for front in report.fronts:
         assert front.tiles[1].figure == "nothing to choose"
-        assert not front.use.cells
+        assert not front.fastest.cells
     page = format_page(report)
-    assert all(f"{front.trust.title}</span>" in page for front in report.fronts)
+    assert all(f"{front.errors.title}</span>" in page for front in report.fronts)
     assert "What to use</span>" not in page
 
 
@@ -267,16 +273,16 @@ def test_no_name_is_cut_in_a_map_of_many_rows(columns):
     spec = specify_grid(
         Grid("use", "What to use", "", ROWS, ("16 KiB",) * columns, cells, "message size", "ranks or leaves")
     )
-    words = ["".join(value["t"]) if isinstance(value["t"], list) else value["t"] for value in shown(spec)]
+    words = ["".join(value["text"]) if isinstance(value["text"], list) else value["text"] for value in shown(spec)]
     assert not [word for word in words if "…" in word]
     boxes = [value for value in shown(spec) if "x2" in value]
     for value in boxes:
-        for line in value["t"] if isinstance(value["t"], list) else [value["t"]]:
+        for line in value["text"] if isinstance(value["text"], list) else [value["text"]]:
             assert measure_width(line, 10) <= value["x2"] - value["x"]
     assert max(value["x2"] for value in boxes) <= spec["width"]
-    beside = [value for value in shown(spec) if "x2" not in value and value["t"] in {label for _, label in ROWS}]
+    beside = [value for value in shown(spec) if "x2" not in value and value["text"] in {label for _, label in ROWS}]
     assert beside
-    assert max(value["x"] + measure_width(value["t"], 11) for value in beside) < min(value["x"] for value in boxes)
+    assert max(value["x"] + measure_width(value["text"], 11) for value in beside) < min(value["x"] for value in boxes)
     tops = {at: {value["y"] for value in boxes[at * columns : (at + 1) * columns]} for at in range(len(ROWS))}
     assert all(len(top) == 1 for top in tops.values())
     assert all(

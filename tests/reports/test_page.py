@@ -223,8 +223,8 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     write_parameters(file, used)
     monkeypatch.chdir(tmp_path)
     assert "in place of" in run(verb, *words).stdout
-    worst = replace(front.trust, rows=(("", "pmnf"), ("", "pmnf"), ("", file.stem)))
-    assert LATENCY_QUESTION not in dict(list_commands(report, replace(front, trust=worst)))
+    worst = replace(front.errors, rows=(("", "pmnf"), ("", "pmnf"), ("", file.stem)))
+    assert LATENCY_QUESTION not in dict(list_commands(report, replace(front, errors=worst)))
 
 
 @pytest.mark.parametrize(
@@ -240,12 +240,12 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
 )
 def test_the_command_for_another_workload_has_predictions(report, rows, sizes, workload):
     front = report.fronts[0]
-    cells = [Cell(row, 0, "", "", "", picks=(("bytes", str(size)),)) for row in range(len(rows)) for size in sizes]
+    cells = [Cell(row, 0, "", "", "", filters=(("bytes", str(size)),)) for row in range(len(rows)) for size in sizes]
     names = tuple(operation for operation, _ in rows if operation != "unpredicted")
     front = replace(
         front,
-        use=replace(front.use, rows=tuple(rows), cells=tuple(cells)),
-        trust=replace(front.trust, columns=names),
+        fastest=replace(front.fastest, rows=tuple(rows), cells=tuple(cells)),
+        errors=replace(front.errors, columns=names),
     )
     options = [
         command.partition("--operation ")[2] for _, command in list_commands(report, front) if "advise" in command

@@ -14,7 +14,7 @@ import pytest
 
 from commodel.reports import build_report
 from commodel.reports.elements import format_value
-from commodel.reports.html.page import format_page
+from commodel.reports.html.page import MAX_MARKUP_ROWS, format_page
 
 # Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
 WORDS = "COPY1 fattree ring 65,536 bsp"
@@ -98,13 +98,13 @@ PRESS = """
   };
   const about = what => lines.push(JSON.stringify([what, location.hash, found.textContent]));
   const cell = name => box(name).querySelector(".mark-rect.role-mark path");
-  await press(box("use").querySelector("svg"));
+  await press(box("fastest").querySelector("svg"));
   about("touched");
-  await press(cell("use"));
-  await press(cell("use"));
+  await press(cell("fastest"));
+  await press(cell("fastest"));
   about("again");
-  await press(cell("trust"));
-  about("trust");
+  await press(cell("errors"));
+  about("errors");
   document.querySelector("button.clear").click();
   await settle();
   const dot = [...box("scatter").querySelectorAll(".mark-symbol.role-mark path")].at(-1);
@@ -171,6 +171,22 @@ def test_all_rows_are_within_reach(comparison, tmp_path):
     assert most[4] == f"{max(row[keys.index('bytes')] for row in table.rows if row[0] != front):,}"
 
 
+HEADING = """
+  const elements = document.querySelectorAll("#comparison h3, #comparison .limit");
+  lines.push(...[...elements].map(element => element.textContent));
+"""
+
+
+def test_a_short_table_keeps_its_heading(small, tmp_path):
+    """The note for printing is an element of its own."""
+    few = small[(small["platform"] == "ether16") & (small["bytes"] == 1)]
+    report = build_report(few, experiment="short")
+    heading, note = driven(report, tmp_path, HEADING)
+    assert heading == report.section("Comparison").tables[0].title
+    assert note.endswith(f"has all {len(few)}.")
+    assert len(few) <= MAX_MARKUP_ROWS
+
+
 def test_what_is_chosen_holds_for_charts_table_and_address(fewer, tmp_path):
     report = build_report(fewer, experiment="chosen")
     address = "#platform=fattree&operation=bcast"
@@ -195,7 +211,7 @@ def test_what_is_chosen_holds_for_charts_table_and_address(fewer, tmp_path):
 def test_a_click_on_a_cell_or_a_dot_leads_to_its_rows(fewer, tmp_path):
     report = build_report(fewer, experiment="clicked")
     lines = [json.loads(line) for line in driven(report, tmp_path, PRESS, "#platform=ether16")]
-    touched, again, trust, dot, (wanted, first, marked, in_sight), link, restored = lines
+    touched, again, errors, dot, (wanted, first, marked, in_sight), link, restored = lines
 
     def counted(address):
         requested = dict(parse_qsl(address.removeprefix("#")))
@@ -204,15 +220,15 @@ def test_a_click_on_a_cell_or_a_dot_leads_to_its_rows(fewer, tmp_path):
         requested |= {"leaves" if over == "leaves" else "ranks": int(count)} if int(count) else {}
         return (fewer[list(requested)] == pd.Series(requested)).all(axis=1).sum()
 
-    names = [set(dict(parse_qsl(address[1:]))) for _, address, _ in (touched, again, trust, dot)]
+    names = [set(dict(parse_qsl(address[1:]))) for _, address, _ in (touched, again, errors, dot)]
     assert names == [
         {"platform", "operation", "size", "bytes"},
         {"platform"},
         {"platform", "family"},
         {"platform", "point", "dot"},
     ]
-    for _, address, found in (touched, again, trust, dot):
+    for _, address, found in (touched, again, errors, dot):
         assert found == f"{counted(address)} of {len(fewer)} rows", address
-    assert first == [*wanted, "picked"], "the row of the dot comes first"
+    assert first == [*wanted, "highlighted"], "the row of the dot comes first"
     assert (marked, in_sight) == (1, True)
     assert (link[1:], restored) == (dot[1:], first)

@@ -23,7 +23,7 @@ from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.html.page import format_page
 from commodel.reports.sections import measurement_conditions
 from commodel.reports.sections.rankings import compare_with_default, describe_default, list_recommendations
-from commodel.reports.sections.summary import describe_uses
+from commodel.reports.sections.summary import describe_what_to_use
 from tests.reading import sentences
 
 SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the MPI default's time over that of the fastest alternative
@@ -81,7 +81,7 @@ WORKLOADS = (
 
 
 def compared(workloads):
-    return pd.DataFrame(workloads, columns=["operation", "way", "bytes", "gain", "outcome"])
+    return pd.DataFrame(workloads, columns=["operation", "alternative_label", "bytes", "gain", "outcome"])
 
 
 def test_recommendations_have_ranges_of_size_and_gain_and_the_most_valuable_is_first():
@@ -109,7 +109,7 @@ def test_recommendations_have_ranges_of_size_and_gain_and_the_most_valuable_is_f
 
 def test_use_counts_workloads_recommends_and_keeps_the_mpi_default_for_the_others():
     rows = compared(WORKLOADS)
-    default, first, second, keep = describe_uses(rows.iloc[:0], rows)
+    default, first, second, keep = describe_what_to_use(rows.iloc[:0], rows)
     assert default == describe_default(rows)
     assert "beats the MPI default in 4 of 7 workloads (2.16× on average)" in default  # (1.5 · 3 · 4 · 1.2)^¼
     assert default.endswith("is tied with it in 1; the MPI default is the fastest in 2.")
@@ -120,7 +120,7 @@ def test_use_counts_workloads_recommends_and_keeps_the_mpi_default_for_the_other
 def test_without_a_faster_alternative_the_mpi_default_is_kept():
     rows = compared([row for row in WORKLOADS if row[-1] != "faster"])
     assert list_recommendations(rows) == []
-    (line,) = describe_uses(rows.iloc[:0], rows)
+    (line,) = describe_what_to_use(rows.iloc[:0], rows)
     assert line.startswith("Keep the MPI default: ")
     assert "3 workloads" in line
 
@@ -143,7 +143,7 @@ def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_lib
 
 
 def test_the_overview_counts_the_same(library_report):
-    rows = library_table(library_report, "What to use", "Library")
+    rows = library_table(library_report, "What to use", "Gain over the default")
     keys = [column.key for column in rows.columns]
     slower = [dict(zip(keys, row, strict=True)) for row in rows.rows]
     assert {row["operation"]: round(row["mean"], 9) for row in slower if row["platform"] == "fattree"} == SLOWER
@@ -172,7 +172,7 @@ def test_where_layouts_are_alternatives_a_choice_names_its_layout(library_report
     places = {
         (platform, operation, size): (place, best)
         for platform, operation, size, place, best in zip(
-            *(rows.column(key) for key in ("platform", "operation", "size", "place", "best")), strict=True
+            *(rows.column(key) for key in ("platform", "operation", "size", "placement", "best")), strict=True
         )
     }
     for (platform, operation, size), (place, best) in places.items():
@@ -189,7 +189,7 @@ def test_where_layouts_are_alternatives_a_choice_names_its_layout(library_report
 
 
 def test_no_family_is_without_a_name(library_report, with_library):
-    families = library_table(library_report, "Standings", "Families")
+    families = library_table(library_report, "Standings", "Errors by model")
     assert set(families.column("family")) == set(with_library["family"]) - {""}
     points = (
         with_library[(with_library["measured"].notna()) & (with_library["family"] != "")]
@@ -197,10 +197,10 @@ def test_no_family_is_without_a_name(library_report, with_library):
         .nunique()
     )
     assert set(families.column("measured_points")) == set(points)
-    for section in ("Errors", "Selection", "Picks"):
+    for section in ("Errors", "Selection", "Choices by model"):
         for shown in library_report.section(section).tables:
             assert "" not in {column.header for column in shown.columns}
-            assert not {column.key for column in shown.columns} & {"= ", "regret ", "pick "}
+            assert not {column.key for column in shown.columns} & {"= ", "regret ", "choice "}
     choices = library_table(library_report, "Errors", "Mean μ by alternative").column("alternative")
     assert "library" not in choices
     for chart in library_report.charts:
@@ -208,7 +208,7 @@ def test_no_family_is_without_a_name(library_report, with_library):
 
 
 def test_gain_of_a_model_s_choices_over_the_mpi_default(library_report, with_library):
-    families = library_table(library_report, "Standings", "Choosing")
+    families = library_table(library_report, "Standings", "Regret by model")
     keys = zip(families.column("platform"), families.column("family"), strict=True)
     over_default = dict(zip(keys, families.column("over_default"), strict=True))
     for key, choices in with_library[with_library["chosen"]].groupby(["platform", "family"]):
@@ -255,7 +255,7 @@ def test_both_writers_take_it(library_report, tmp_path, parse):
 
 def test_without_a_measured_mpi_default_nothing_is_compared_with_it(small):
     bare = build_report(small, experiment="bare")
-    assert not [shown for shown in bare.section("What to use").tables if shown.name == "Library"]
+    assert not [shown for shown in bare.section("What to use").tables if shown.name == "Gain over the default"]
     assert not any("MPI" in line for line in sentences(bare, "What to use"))
     assert all(math.isnan(row["gain"]) for row in combined_table(bare))
 
@@ -265,7 +265,7 @@ TWICE = 2.0  # the MPI default's time over that of the fastest alternative
 
 
 def combined_table(report):
-    tables = [table for table in report.section("Standings").tables if table.name == "Following"]
+    tables = [table for table in report.section("Standings").tables if table.name == "Recommended choices"]
     if not tables:
         return []
     keys = [column.key for column in tables[0].columns]
@@ -309,7 +309,7 @@ def test_regret_and_gain_of_the_recommended_prediction_are_what_a_loop_finds(wit
         assert row["right"] == pytest.approx(100 * workloads["right"].mean())
         assert row["regret_mean"] == pytest.approx(100 * workloads["regret"].mean())
         assert row["regret_max"] == pytest.approx(100 * workloads["regret"].max())
-        assert row["most"] == pytest.approx(TWICE)
+        assert row["largest_gain"] == pytest.approx(TWICE)
         assert row["gain"] == pytest.approx(TWICE / np.exp(np.log1p(workloads["regret"]).mean()))
         assert row["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
     assert regrets["regret"].max() > 0
@@ -456,8 +456,8 @@ def test_predictions_of_zero_recommend_no_model(comparison):
 
 
 def test_the_table_marks_models_that_are_clearly_best(report):
-    table = next(table for table in report.section("Standings").tables if table.name == "Ahead")
-    alone = {row for row, value in enumerate(table.column("alone")) if value is True}
+    table = next(table for table in report.section("Standings").tables if table.name == "Best model by class")
+    alone = {row for row, value in enumerate(table.column("clearly_best")) if value is True}
     assert {row for row, _ in table.marks} == alone
     assert alone
     tied, points = table.column("tied"), table.column("points")
@@ -501,14 +501,17 @@ def test_a_chart_of_times_names_the_fastest_alternative_at_the_largest_messages(
     times = {("ring", "ring"): (9.0, 3.0, 2.0, 1.0), ("chain", "chain"): (1.0, 4.0, 1.5, 2.0)}
     times[("library", "library")] = (2.0, 5.0, 5.0, 5.0)
     rows = [
-        {"point": f"{way}{size}", "way": way, "algorithm": algorithm, "bytes": size, "measured": measured}
+        {"point": f"{way}{size}", "alternative_label": way, "algorithm": algorithm, "bytes": size, "measured": measured}
         for (way, algorithm), measurements in times.items()
         for size, measured in zip((1, 64, 1024, 4096), measurements, strict=True)
     ]
     frame = pd.DataFrame(rows)
     assert charts.describe_fastest(frame) == ": ring is the fastest from 4 KiB"
-    assert charts.describe_fastest(frame[frame["way"] != "chain"]) == ": ring is the fastest from 64 B"
-    assert charts.describe_fastest(frame[frame["way"] == "library"]) == ": MPI default is the fastest from 1 B"
+    assert charts.describe_fastest(frame[frame["alternative_label"] != "chain"]) == ": ring is the fastest from 64 B"
+    assert (
+        charts.describe_fastest(frame[frame["alternative_label"] == "library"])
+        == ": MPI default is the fastest from 1 B"
+    )
 
 
 @pytest.mark.parametrize("theirs", [[1.1, 1.02, 1.1, 1.02, 900.0, 16.0], [18.9, 2.9, 11.5]])

@@ -179,7 +179,7 @@ SHEETS = [
     "Comparison",
     "Errors",
     "Selection",
-    "Picks",
+    "Choices by model",
     "Models",
     "Parameters",
     "Latency",

@@ -21,6 +21,11 @@ class Estimate:
     note: str = ""
     known: bool = True  # False: the data do not determine this parameter alone; the note names the others
 
+    @classmethod
+    def exact(cls, value: float, unit: str, note: str = "", known: bool = True) -> "Estimate":
+        """Return a number without uncertainty."""
+        return cls(value, unit, value, value, note, known)
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:

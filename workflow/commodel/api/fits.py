@@ -201,7 +201,7 @@ def fit_collectives(
     if not rows:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
     predicted, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
-    choices = score_choices(pd.concat([predicted, baselines]), parts.fitted, parts.held_out)
+    choices = score_choices(pd.concat([predicted, baselines]), parts)
     return FitEvaluation(sets, predicted, baselines, choices)
 
 

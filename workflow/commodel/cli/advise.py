@@ -353,11 +353,11 @@ def _make_decision_row(row: dict) -> dict:
 
 
 def _show_score(evidence: Evidence, style: str) -> None:
-    from commodel.compare.combined_prediction import pick_alternatives, summarize_picks
+    from commodel.compare.combined_prediction import choose_alternatives, summarize_recommended_choices
 
     if evidence.held_out.empty:
         raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
-    figures = summarize_picks(pick_alternatives(evidence.held_out))
+    figures = summarize_recommended_choices(choose_alternatives(evidence.held_out))
     if figures.empty:
         raise UserError("nothing to score: wanted three workloads or more with two predicted and measured alternatives")
     if style != "table":
@@ -383,5 +383,5 @@ def _make_score_row(row: dict) -> dict:
         "mean regret [%]": 100 * row["regret_mean"],
         "max regret [%]": 100 * row["regret_max"],
         "MPI default / advised": row["gain"],
-        "MPI default / fastest": row["most"],
+        "MPI default / fastest": row["largest_gain"],
     }

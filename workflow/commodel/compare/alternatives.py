@@ -21,21 +21,21 @@ from commodel.patterns.trees.tree import Tree
 from commodel.predictions.predictions import Waits, attribute_time
 from commodel.records import Plan, Point
 
-WORKLOAD = ["platform", "operation", "place", "size"]  # a workload over all message sizes
-ORDER_COLUMNS = ["platform", "operation", "place", "count", "size"]  # workloads with few ranks, or leaves, come first
+WORKLOAD = ["platform", "operation", "placement", "size"]  # a workload over all message sizes
+# Workloads with few ranks, or leaves, come first.
+ORDER_COLUMNS = ["platform", "operation", "placement", "ranks_or_leaves", "size"]
 COLUMNS = [
     *ORDER_COLUMNS,
     "bytes",
     "point",
-    "use",
-    "own",
+    "fastest",
+    "is_default",
     "measured",
-    "next",
-    "next_own",
-    "gain",
-    "over",
-    "slowest",
-    "clear",
+    "second",
+    "second_over_fastest",
+    "default_over_fastest",
+    "slowest_over_fastest",
+    "is_clear",
 ]
 
 
@@ -45,16 +45,17 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     fastest."""
     points = select_measured_points(comparison)
     points = points.assign(
-        own=is_library_default(points), count=points["leaves"].where(points["leaves"] > 0, points["ranks"])
+        is_default=is_library_default(points),
+        ranks_or_leaves=points["leaves"].where(points["leaves"] > 0, points["ranks"]),
     )
-    points = points.sort_values([*ORDER_COLUMNS, "bytes", "measured", "way"], kind="stable")
+    points = points.sort_values([*ORDER_COLUMNS, "bytes", "measured", "alternative_label"], kind="stable")
     rows = []
     columns = [
         *ORDER_COLUMNS,
         "bytes",
         "point",
-        "way",
-        "own",
+        "alternative_label",
+        "is_default",
         "library_default",
         "measured",
         "measured_low",
@@ -63,12 +64,13 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     for key, group in groupby(points[columns].to_dict("records"), key=itemgetter(*ORDER_COLUMNS, "bytes")):
         first, *slower = group
         if slower:
-            ties = tuple(dict.fromkeys(other["way"] for other in slower if not is_clearly_faster(first, other)))
+            ties = tuple(
+                dict.fromkeys(other["alternative_label"] for other in slower if not is_clearly_faster(first, other))
+            )
             times = [row["measured"] / first["measured"] for row in (slower[0], slower[-1])]
-            fields_of_first = first["point"], first["way"], first["own"], first["measured"]
+            fields_of_first = first["point"], first["alternative_label"], first["is_default"], first["measured"]
             fields_of_others = (
-                slower[0]["way"],
-                slower[0]["own"],
+                slower[0]["alternative_label"],
                 times[0],
                 first["library_default"] / first["measured"],
                 times[1],
@@ -80,20 +82,19 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
 def join_sizes(fastest: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each run of neighbouring message sizes of a workload at which the same alternative is the
     fastest."""
-    key = [*ORDER_COLUMNS, "use"]
+    key = [*ORDER_COLUMNS, "fastest"]
     run = (fastest[key] != fastest[key].shift()).any(axis=1).cumsum()
     return fastest.groupby(run).agg(
-        **{name: (name, "first") for name in (*key, "own")},
+        **{name: (name, "first") for name in (*key, "is_default")},
         smallest=("bytes", "min"),
         largest=("bytes", "max"),
-        next=("next", lambda names: " or ".join(dict.fromkeys(names))),
-        next_own=("next_own", "all"),
-        gain_low=("gain", "min"),
-        gain_high=("gain", "max"),
-        over_low=("over", "min"),
-        over_high=("over", "max"),
-        slowest=("slowest", "max"),
-        clear=("clear", "sum"),
+        second=("second", lambda names: " or ".join(dict.fromkeys(names))),
+        second_over_fastest_min=("second_over_fastest", "min"),
+        second_over_fastest_max=("second_over_fastest", "max"),
+        default_over_fastest_min=("default_over_fastest", "min"),
+        default_over_fastest_max=("default_over_fastest", "max"),
+        slowest_over_fastest=("slowest_over_fastest", "max"),
+        clear_sizes=("is_clear", "sum"),
         sizes=("bytes", "size"),
     )
 

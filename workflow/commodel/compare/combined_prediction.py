@@ -3,8 +3,8 @@
 `combine_predictions` returns the weighted geometric mean of the models' predictions, and ranks alternatives by expected
 regret over the joint distribution of their times. Weights are those of the recommended prediction
 (`compare/recommended.py`). If too little was measured for these, a model's weight is 1/e², e being the root mean square
-of ln(predicted/measured) at held-out points; without any, all weights are equal. `pick_alternatives` returns for every
-measured workload the alternative with the lowest recommended prediction, or the MPI default where it is kept.
+of ln(predicted/measured) at held-out points; without any, all weights are equal. `choose_alternatives` returns for
+every measured workload the alternative with the lowest recommended prediction, or the MPI default where it is kept.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -222,7 +222,7 @@ def is_default_kept(default: np.ndarray, seconds: np.ndarray, deviation: np.ndar
     return np.log(default / seconds) <= MIN_GAIN_DEVIATIONS * deviation
 
 
-def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None = None) -> pd.DataFrame:
+def choose_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return a row for each workload with at least two predicted and measured alternatives: the one with the lowest
     recommended prediction, or the MPI default where that is kept. The row has its time, the times of the fastest one
     and of the default, and the regret. `recommended` comes from `evaluate_recommended`."""
@@ -259,13 +259,13 @@ def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None
     )
 
 
-def summarize_picks(choices: pd.DataFrame) -> pd.DataFrame:
-    """Return by platform and operation how often the pick is the fastest or tied, its regret, and how much faster than
-    the library default the picks are, and could be (geometric means)."""
+def summarize_recommended_choices(choices: pd.DataFrame) -> pd.DataFrame:
+    """Return by platform and operation how often the choice is the fastest or tied, its regret, and how much faster
+    than the library default the choices are, and could be (geometric means)."""
     groups = choices.assign(
         operation=choices["operation"].map(find_base_name),
         gain=np.log(choices["library_default"] / choices["measured"]),
-        most=np.log(choices["library_default"] / choices["fastest"]),
+        largest_gain=np.log(choices["library_default"] / choices["fastest"]),
     ).groupby(["platform", "simulated", "operation"], sort=False)
     columns = {
         "workloads": groups.size(),
@@ -273,6 +273,6 @@ def summarize_picks(choices: pd.DataFrame) -> pd.DataFrame:
         "regret_mean": groups["regret"].mean(),
         "regret_max": groups["regret"].max(),
         "gain": np.exp(groups["gain"].mean()),
-        "most": np.exp(groups["most"].mean()),
+        "largest_gain": np.exp(groups["largest_gain"].mean()),
     }
     return pd.DataFrame(columns).reset_index()

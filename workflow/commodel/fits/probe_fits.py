@@ -37,7 +37,6 @@ from commodel.models.keys import PART_PATTERN, add_class, parse_key
 from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, find_probe
 from commodel.models.probes.mixture import TURN_WITHIN
 from commodel.parameters import ParameterSet
-from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.records import Plan, PlannedPlatform
 
@@ -184,12 +183,10 @@ def _collect_round_trips(
     times, levels = defaultdict(lambda: defaultdict(list)), Hierarchy.of(evidence.levels)
     for case in cases:
         pattern = make_case_schedule(probe, case.settings, evidence.types)
-        if (
-            pattern is None
-            or not len(case.seconds)
-            or (not model.entry.by_type and _is_on_other_type(pattern, evidence))
-        ):
+        if pattern is None or not len(case.seconds):
             continue
+        if not model.entry.by_type and rank_types(pattern.node, evidence.types).any():
+            continue  # a rank is on another node type than the first, which the model does not have
         try:
             trip = np.array([np.median(case.seconds), np.ravel(model.cost(pattern))[0]]) / (pattern.messages / 2)
         except UserError:  # the model has no values for this distance
@@ -198,12 +195,6 @@ def _collect_round_trips(
             (distance,) = levels.apart(pattern.node, pattern.src, pattern.dst)
             times[levels.names[distance]][int(case.settings["bytes"])].append(np.log(trip))
     return dict(times)
-
-
-def _is_on_other_type(pattern: Schedule, evidence: Observed) -> bool:
-    """Return whether a case has ranks on nodes of another type than the first one. A model without node types cannot
-    predict such a case correctly."""
-    return bool(rank_types(pattern.node, evidence.types).any())
 
 
 def _average_by_size(by_size: Mapping[int, list[Array]]) -> dict[str, list[float]]:
@@ -280,9 +271,8 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     settings = {**parameters.settings, **within_classes}
     parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors, settings=settings)
     if not evidence.levels:
-        heterogeneity = (
-            {"heterogeneity": round(unevenness, 3)} if (unevenness := measure_unevenness(evidence)) > 1 else {}
-        )
+        unevenness = measure_unevenness(evidence)
+        heterogeneity = {"heterogeneity": round(unevenness, 3)} if unevenness > 1 else {}
         by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
         if not (entry.by_type or by_node) and (types := find_unequal_types(evidence)):
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}

@@ -17,6 +17,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.safe_reading import MIB
 from commodel.interchange import Format
+from commodel.interchange.rules import arrange_choices
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.libraries import MPICH, REORDERING
 from commodel.records import LIBRARY, Choice
@@ -68,12 +69,9 @@ def read_builtin_tree(library: Path) -> Tree:
 
 def format_selection(rows: Iterable[Choice], own: Tree) -> str:
     """Return the text of the file: the library's own tree, with the choices before it."""
-    table: dict[str, dict[int, dict[int, str]]] = {}
-    for row in sorted(rows):
-        if row.operation not in COLLECTIVES:
-            raise UserError(f"MPICH's selection has no algorithms of '{row.operation}' to choose from")
-        size = row.bytes * (row.ranks if row.operation in WHOLE_RESULT_COLLECTIVES else 1)
-        table.setdefault(row.operation, {}).setdefault(row.ranks, {})[size] = row.algorithm
+    table = arrange_choices(rows, WHOLE_RESULT_COLLECTIVES)
+    if unknown := [operation for operation in table if operation not in COLLECTIVES]:
+        raise UserError(f"MPICH's selection has no algorithms of '{unknown[0]}' to choose from")
     tree = dict(own)
     for operation, by_ranks in table.items():
         name, compared = COLLECTIVES[operation]

@@ -70,10 +70,15 @@ def find_cycle(before: np.ndarray, after: np.ndarray, unresolved: np.ndarray) ->
     return list(position)[position[node] :]
 
 
-def describe_cycle(names: list[str], shown: int = 4) -> str:
+MAX_NAMES_OF_CYCLE = 4
+
+
+def describe_cycle(names: list[str]) -> str:
     """Return the names of a cycle as `A waits for B, which waits for A`."""
-    shown_names = names if len(names) <= shown else [*names[: shown - 1], f"… ({len(names) - shown} more)", names[-1]]
-    return f"{shown_names[0]} waits for {', which waits for '.join([*shown_names[1:], names[0]])}"
+    if (more := len(names) - MAX_NAMES_OF_CYCLE) > 0:
+        names = [*names[: MAX_NAMES_OF_CYCLE - 1], f"… ({more} more)", names[-1]]
+    first, *others = names
+    return f"{first} waits for {', which waits for '.join([*others, first])}"
 
 
 def make_rank_local_schedule(

@@ -102,7 +102,9 @@ def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:
     """Return charts by platform: first workloads whose fastest alternative changes with the message size, then those
     with the largest differences."""
     drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
-    measured_points = frame.loc[drawn, [*WORKLOAD, "bytes", "way", "point", "measured"]].drop_duplicates("point")
+    measured_points = frame.loc[drawn, [*WORKLOAD, "bytes", "alternative_label", "point", "measured"]].drop_duplicates(
+        "point"
+    )
     for platform, platform_points in measured_points.groupby("platform"):
         for workload in choose_workloads(platform_points):
             is_workload = [frame[key] == value for key, value in zip(WORKLOAD, workload, strict=True)]
@@ -115,19 +117,21 @@ def choose_workloads(points: pd.DataFrame) -> list[tuple[str, ...]]:
     """Return the workloads to draw; `points` has one row for each measured point."""
     sizes = points.groupby([*WORKLOAD, "bytes"])["measured"]
     spread = (sizes.max() / sizes.min()).groupby(WORKLOAD).max()
-    winners = points.loc[sizes.idxmin()].groupby(WORKLOAD)["way"].nunique()
-    contested = points.groupby(WORKLOAD)[["way", "bytes"]].nunique()
-    contested = contested[(contested["way"] > 1) & (contested["bytes"] > 2)].index
+    winners = points.loc[sizes.idxmin()].groupby(WORKLOAD)["alternative_label"].nunique()
+    contested = points.groupby(WORKLOAD)[["alternative_label", "bytes"]].nunique()
+    contested = contested[(contested["alternative_label"] > 1) & (contested["bytes"] > 2)].index
     return sorted(contested, key=lambda workload: (-winners[workload], -spread[workload], workload))[:MAX_TIME_CHARTS]
 
 
 def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
     platform, operation, layout, size = workload
     lines, predictions = [], []
-    defaults = set(part.loc[is_library_default(part), "way"])
-    alternatives = sorted(part["way"].unique(), key=lambda name: (name in defaults, name))  # the MPI default last
+    defaults = set(part.loc[is_library_default(part), "alternative_label"])
+    alternatives = sorted(
+        part["alternative_label"].unique(), key=lambda name: (name in defaults, name)
+    )  # the MPI default last
     for index, alternative in enumerate(alternatives):
-        rows = part[part["way"] == alternative].sort_values("bytes", kind="stable")
+        rows = part[part["alternative_label"] == alternative].sort_values("bytes", kind="stable")
         name, colour = ("MPI default", GREY) if defaults == {alternative} else (alternative, index)
         points = rows.drop_duplicates("point")
         lines.append(make_time_series(name, points, "bytes", "measured", "both", colour, error_bars=True))
@@ -147,9 +151,9 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
 def describe_fastest(part: pd.DataFrame) -> str:
     """Return which alternative is the fastest at the largest messages, and from which size on; such as `: chain is the
     fastest from 64 KiB`."""
-    points = part.drop_duplicates("point").sort_values(["bytes", "measured", "way"], kind="stable")
+    points = part.drop_duplicates("point").sort_values(["bytes", "measured", "alternative_label"], kind="stable")
     fastest = points.drop_duplicates("bytes").assign(
-        name=lambda rows: rows["way"].where(~is_library_default(rows), "MPI default")
+        name=lambda rows: rows["alternative_label"].where(~is_library_default(rows), "MPI default")
     )
     name = fastest["name"].iloc[-1]
     other_sizes = fastest.loc[fastest["name"] != name, "bytes"]

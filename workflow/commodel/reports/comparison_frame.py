@@ -46,9 +46,9 @@ HELD_OUT_COLUMNS = [
 def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the comparison with the types of its columns, sorted, real machines first, and with the labels of reports.
 
-    `size` is that of the workload, with its waves and setting; `kind` that of the alternative; `way` a name of the
-    alternative that is unique in its workload. If the alternatives differ in layout, `way` names the layout and `place`
-    the nodes; else `place` is the layout."""
+    `size` is that of the workload, with its waves and setting; `kind` that of the alternative; `alternative_label` a
+    name of the alternative that is unique in its workload. If the alternatives differ in layout, `alternative_label`
+    names the layout and `placement` the nodes; else `placement` is the layout."""
     frame = name_streams(add_default_columns(comparison, COMPARISON)).reset_index(drop=True)
     # An older comparison has the interval of the parameters only, without a word.
     lacks_basis = frame["predicted"].notna() & frame["interval_basis"].isin(["", math.nan])
@@ -70,17 +70,17 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     frame["kind"] = pd.Series(np.array(["algorithm", "topology", "library"], dtype=object)[kinds], dtype=object)
     workload = ["platform", "operation", "size", "node_usage"]
     frame["several"] = frame.groupby(workload)["layout"].transform("nunique") > 1
-    frame["place"] = _label_rows(
+    frame["placement"] = _label_rows(
         frame,
         ["layout", "node_usage", "several"],
         lambda layout, usage, several: f"any layout, {usage}" if several else layout,
     )
-    frame["way"] = _label_rows(
+    frame["alternative_label"] = _label_rows(
         frame,
         ["alternative", "layout", "several"],
         lambda name, layout, several: f"{name}, {layout}" if several else name,
     )
-    order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]
+    order = ["simulated", "platform", "operation", "placement", "ranks", "bytes", "alternative_label", "family"]
     places = frame[order].sort_values(order, kind="stable").index
     columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
     prepared = pd.DataFrame(columns, copy=False)  # column by column: all at once take room for twice as many

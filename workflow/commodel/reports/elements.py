@@ -566,7 +566,7 @@ class Cell:
     fill: str  # background colour, for dark letters
     tooltip: str  # text of the tooltip
     marked: bool = False  # outlined
-    picks: tuple[tuple[str, str], ...] = ()  # filters that a click sets: names and values
+    filters: tuple[tuple[str, str], ...] = ()  # filters that a click sets: names and values
     source: SourceRows | None = None
 
 
@@ -593,8 +593,8 @@ class Front:
     simulated: bool
     origin: str  # dates, hosts, MPI and commit of the measurement
     tiles: tuple[Tile, ...]
-    use: Grid
-    trust: Grid
+    fastest: Grid  # by operation, ranks and message size
+    errors: Grid  # by model and operation
     anomalies: tuple[str, ...]
     scatter: Chart | None = None
     times: Chart | None = None

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from commodel.compare.combined_prediction import pick_alternatives
+from commodel.compare.combined_prediction import choose_alternatives
 from commodel.compare.model_ranking import find_best_model, rank_models
 from commodel.compare.network import Network
 from commodel.compare.recommended import evaluate_recommended, summarize_recommended
@@ -69,12 +69,12 @@ def evaluate_campaign(frame: pd.DataFrame, **properties) -> EvaluatedCampaign:
     held_out, rows = select_held_out(frame), evaluate_recommended(frame)
     recommended = summarize_recommended(rows, frame)
     simulated = frame.loc[frame["simulated"], "platform"].unique()
-    labels = frame[[*ALTERNATIVE_KEYS, "way", "size", "bytes"]].drop_duplicates(ALTERNATIVE_KEYS)
+    labels = frame[[*ALTERNATIVE_KEYS, "alternative_label", "size", "bytes"]].drop_duplicates(ALTERNATIVE_KEYS)
     return EvaluatedCampaign(
         frame,
         held_out,
         recommended.assign(simulated=recommended["platform"].isin(simulated)),
-        pick_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS),
+        choose_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS),
         chart_predictions(held_out),
         chart_times(frame),
         **properties,

@@ -166,10 +166,10 @@ def list_commands(report: Report, front: Front) -> list[tuple[str, str]]:
 def _make_workload_options(front: Front) -> list[tuple[str, str]]:
     """Return, for each row of the map, `ranks` or `leaves`, and the options of a command."""
     workloads = []
-    for row, (operation, label) in enumerate(front.use.rows):
-        if operation in front.trust.columns:
+    for row, (operation, label) in enumerate(front.fastest.rows):
+        if operation in front.errors.columns:
             extent, number = "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
-            sizes = [int(dict(cell.picks)["bytes"]) for cell in front.use.cells if cell.row == row]
+            sizes = [int(dict(cell.filters)["bytes"]) for cell in front.fastest.cells if cell.row == row]
             workload = f"--operation {operation.removeprefix(STREAM)} --{extent} {number} --bytes {_choose_size(sizes)}"
             workloads.append((extent, workload))
     return workloads
@@ -184,7 +184,7 @@ def _choose_size(measured: Sequence[int]) -> str:
 
 def _make_latency_commands(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
     """Return the best model with a latency L, of the better half, and options that double each of its latencies."""
-    ranked = [family for _, family in front.trust.rows]
+    ranked = [family for _, family in front.errors.rows]
     better_half = ranked[: (len(ranked) + 1) // 2]
     candidates = (parameters for parameters in sets if parameters.family in better_half)
     for parameters in sorted(candidates, key=lambda parameters: better_half.index(parameters.family)):

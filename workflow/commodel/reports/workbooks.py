@@ -66,7 +66,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         Column("validity", "validity"),
     ]
     scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIME_COLUMNS})
-    models = Answer("Kernel", tuple(sentences)), make_table("Families", "Predicted times", scaled, columns)
+    models = Answer("Kernel", tuple(sentences)), make_table("Predicted times", "Predicted times", scaled, columns)
     sections = [Section("Models", "", models)]
     if iterations:
         times = pd.DataFrame(iterations)
@@ -224,7 +224,7 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     alternatives = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
     colours = assign_colours(rows["algorithm"])
     cells = rows.assign(
-        way=rows["as_good"].map(lambda ties: TIED_PREFIX * bool(ties)) + alternatives,
+        alternative_label=rows["as_good"].map(lambda ties: TIED_PREFIX * bool(ties)) + alternatives,
         time=rows["seconds"] * MICRO,
         colour=[colours[name_without_argument(name)] for name in rows["algorithm"]],
     )
@@ -245,7 +245,7 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     note = f"{TIED_PREFIX.strip()}: statistically tied with others, which the sheet Decisions lists."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
     return (
-        tabulate(f"What to use for {name}, by {count_key} and message size", "way", "text", note),
+        tabulate(f"What to use for {name}, by {count_key} and message size", "alternative_label", "text", note),
         tabulate("Predicted time [µs]", "time", "number", "A colour for each algorithm, with any argument."),
     )
 

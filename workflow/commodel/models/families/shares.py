@@ -110,11 +110,12 @@ def fit(observed: Observed) -> Fitted:
     trips = collect_round_trips(observed)
     o_s, o_r = trips.short_overheads
     ports = fit_port_factors(observed)
-    halves, trips_by_class = _fit_classes(observed, ports)
-    refined_ports = fit_port_factors(observed, trips_by_class)
-    if ((refined_ports > 1) & (ports == 1)).any():  # slow ports took part in this fit
-        halves, trips_by_class = _fit_classes(observed, refined_ports)
-    ports = refined_ports
+    halves = {
+        name: _select_half_trips(observed, name, ports)
+        for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())
+    }
+    trips_by_class = {name: HalfTrip.of(size, half, MAX_PIECES) for name, (size, half) in halves.items()}
+    ports = fit_port_factors(observed, trips_by_class)
     shared, half_duplex = fit_capacities(observed, trips_by_class, o_s, ports)
     factors, added = fit_link_factors(observed, trips_by_class, shared, ports)
     shared |= added
@@ -166,17 +167,6 @@ def fit(observed: Observed) -> Fitted:
     sizes, curves = np.concatenate([size for size, _ in halves.values()]), tuple(_list_curves(halves, trips_by_class))
     size_range = sizes.min(), sizes.max()
     return Fitted(partial.values, size_range, partial.forms, notes, {}, curves, partial.settings, missing)
-
-
-def _fit_classes(observed: Observed, ports: np.ndarray) -> tuple[dict[str, tuple[Array, Array]], dict[str, HalfTrip]]:
-    """Return the sizes and half round trips of each class between nodes with the fastest ports, and L and G fitted to
-    them."""
-    halves = {
-        name: _select_half_trips(observed, name, ports)
-        for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())
-    }
-    trips_by_class = {name: HalfTrip.of(size, half, MAX_PIECES) for name, (size, half) in halves.items()}
-    return halves, trips_by_class
 
 
 def _explain_missing(values: Collection[str]) -> dict[str, str]:

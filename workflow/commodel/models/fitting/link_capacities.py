@@ -30,7 +30,7 @@ from commodel.patterns.layouts import parse_nodes
 from commodel.patterns.schedule import Schedule
 
 MIN_SLOWDOWN = 1.1  # time relative to a single message, from which messages count as sharing a link
-MIN_PORT_SLOWDOWN = 1.08  # time of a long message relative to the fastest port, from which a port may be slower
+OUTSIDE_FACTOR = 1.25  # of a capacity beyond those of the measured sizes around it
 CLEAR_EXCESS = 1.15  # time relative to that of the known capacities, from which another capacity is fitted
 SENDER_FACTOR = 1.5  # time relative to the sender's busy time, up to which the sender may be the limit, not the network
 MAX_PAIRED_NODES = 128  # nodes up to which each pair may have its own latency
@@ -171,7 +171,7 @@ def fit_port_factors(observed: Observed, trips: TripsByClass | None = None) -> n
             latency = _find_added_latency(trip, float(small["bytes"][0]), float(min(largest_probed, large["bytes"][0])))
             if least > latency:
                 of_bytes = (fastest[has_several] - latency) / (least - latency)
-                slowdown = np.where(slowdown > MIN_PORT_SLOWDOWN, of_bytes, 1.0)
+                slowdown = np.where(slowdown > CLEAR_EXCESS, of_bytes, 1.0)
         factors[has_several] = slowdown
     return np.where(factors > CLEAR_EXCESS, factors, 1.0)
 
@@ -332,7 +332,11 @@ def _fit_capacity(
 
 def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
     """Return the capacities also at sizes between those measured at which G is known: relative to G, they are
-    interpolated. A protocol that changes between two measured sizes is thus taken into account."""
+    interpolated. A protocol that changes between two measured sizes is thus taken into account.
+
+    An added capacity is at most OUTSIDE_FACTOR times outside of those of the two measured sizes around it, since G may
+    contain latency that grows with the size.
+    """
     size = np.array(sorted(shares))
     added_sizes = [length for length in trip.byte_sizes if size[0] < length < size[-1] and length not in shares]
     if not added_sizes:
@@ -340,9 +344,12 @@ def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
     G, added_bytes = trip.parts(size.astype(float))[1] / size, np.array(added_sizes, dtype=float)
     if not (G > 0).all():
         return shares
-    ratio = np.stack([shares[measured_size] for measured_size in size.tolist()], axis=-1) / G
-    added_ratio = np.stack([np.interp(added_bytes, size, ratio_of_draw) for ratio_of_draw in ratio])
-    added = added_ratio * trip.parts(added_bytes)[1] / added_bytes
+    measured = np.stack([shares[measured_size] for measured_size in size.tolist()], axis=-1)
+    ratio = np.stack([np.interp(added_bytes, size, ratio_of_draw) for ratio_of_draw in measured / G])
+    above = np.searchsorted(size, added_bytes)
+    neighbours = np.stack([measured[:, above - 1], measured[:, above]])
+    low, high = neighbours.min(axis=0) / OUTSIDE_FACTOR, neighbours.max(axis=0) * OUTSIDE_FACTOR
+    added = np.clip(ratio * trip.parts(added_bytes)[1] / added_bytes, low, high)
     return shares | dict(zip(added_sizes, added.T, strict=True))
 
 

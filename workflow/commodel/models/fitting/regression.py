@@ -269,6 +269,7 @@ def make_sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> 
 MIN_SIZES = 3  # minimum number of sizes of a piece
 FEW_SIZES = 8  # number of sizes, above which a cut has an additional penalty
 NEGLIGIBLE_MISFIT = 1e-24  # of the sum of squares of all measurements
+CLEAR_DROP = 0.05  # of the time from one piece to the next, relative
 TIE_TOLERANCE = 1e-7  # relative reduction of the misfit from which a later cut is better
 
 
@@ -353,7 +354,12 @@ def fit_piecewise(name: str, x: Array, y: Array, weights: Array, max_pieces: int
         suffix = str(number) if number else ""
         if previous is not None:
             edge = float(x[pieces[number - 1]].max())
-            a = np.maximum(a, previous[0] + previous[1] * edge - b * edge)
+            end = previous[0] + previous[1] * edge
+            if x[piece].max() < 2 * x[piece].min() and a[0] > previous[0][0]:
+                a = previous[0]
+                b = fit_mean((y[:, piece] - a[:, None]) / x[piece], weights[piece] * x[piece] ** 2)
+            if a[0] + b[0] * edge > (1 - CLEAR_DROP) * end[0]:
+                a = np.maximum(a, end - b * edge)
             values[make_key(name, f"x{number}")] = np.full(len(y), edge)
         values |= {make_key(name, f"a{suffix}"): a, make_key(name, f"b{suffix}"): b}
         previous = (a, b)

@@ -172,6 +172,8 @@ def measure_jump(size: Array, time: Array, last: float) -> Array:
 MIN_BYTE_FACTOR = 1.1  # over an empty message, from which the time per byte is observable
 MIN_TABLE_SIZES = 4  # sizes
 MAX_LINE_ERROR = 0.05  # relative root mean square error, up to which lines are kept
+MAX_SINGLE_ERROR = 0.1  # relative error at a size, up to which lines are kept
+SURE_DEVIATIONS = 3  # standard deviations of noise within which a size is not missed
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +187,9 @@ class HalfTrip:
     def of(cls, size: Array, half: Array, max_pieces: int = 3, scale: Array | None = None) -> "HalfTrip":
         """Return the fit to times (draws, cases): a piecewise line, or samples.
 
-        Samples are chosen if lines miss more than noise explains, and more than interpolation between samples, whose
-        gaps are half as wide as those that can be checked. Errors are relative to the times, or to `scale`.
+        Samples are chosen if lines miss more than noise explains: a size clearly, or all on average more than
+        interpolation between samples, whose gaps are half as wide as those that can be checked. Errors are relative to
+        the times, or to `scale`.
         """
         scale = half[0] if scale is None else scale
         form, line = fit_piecewise("T", size, half, 1 / scale**2, max_pieces)
@@ -198,10 +201,11 @@ class HalfTrip:
             for column in (half, scale)
         )
         noise = (times[1:] / scale).var(axis=0) if len(times) > 1 else np.zeros(len(sizes))
-        line_errors = ((lines.at(sizes)[0] - times[0]) / scale) ** 2 - noise
+        line_errors = ((lines.at(sizes)[0] - times[0]) / scale) ** 2
         interpolation_errors = (_compute_interpolation_errors(sizes, times[0]) / scale[1:-1]) ** 2 - noise[1:-1]
-        lines_suffice = np.mean(line_errors) <= max(MAX_LINE_ERROR**2, np.mean(interpolation_errors) / 4)
-        return lines if lines_suffice else cls.by_samples(sizes, times)
+        are_close = np.mean(line_errors - noise) <= max(MAX_LINE_ERROR**2, np.mean(interpolation_errors) / 4)
+        is_each_close = (line_errors - SURE_DEVIATIONS**2 * noise).max() <= MAX_SINGLE_ERROR**2
+        return lines if are_close and is_each_close else lines.refine(sizes, times)
 
     @classmethod
     def by_lines(cls, form: str, line: Mapping[str, Array]) -> "HalfTrip":
@@ -213,21 +217,26 @@ class HalfTrip:
                 values[make_key(function, f"{'x' if letter == 'x' else 'a'}{number}")] = draws
         return cls(dict.fromkeys("LG", PIECEWISE if form == PIECEWISE else "constant"), values)
 
-    @classmethod
-    def by_samples(cls, sizes: Array, times: Array) -> "HalfTrip":
-        """Return samples of G, and L from messages too short for their bytes to matter."""
+    def refine(self, sizes: Array, times: Array) -> "HalfTrip":
+        """Return L of the lines, or from messages too short for their bytes to matter if there is one line, and samples
+        of G."""
         first = max(int(np.argmax(times[0] > MIN_BYTE_FACTOR * times[0, 0])), 1)
-        L = fit_mean(times[:, :first], 1 / times[0, :first] ** 2)
-        values = {"L.a": L}
-        for size, column in zip(sizes[first:], times.T[first:], strict=True):
-            values[make_sample_key("G", size)] = np.maximum(column - L, 0) / size
-        return cls({"L": "constant", "G": TABLE}, values)
+        values = {name: draws for name, draws in self.values.items() if parse_key(name).function == "L"}
+        if self.forms["L"] != PIECEWISE:
+            values = {"L.a": fit_mean(times[:, :first], 1 / times[0, :first] ** 2)}
+        L = HalfTrip(self.forms, {**self.values, **values}).parts(sizes)[0]
+        for number in range(first, len(sizes)):
+            G = np.maximum(times[:, number] - L[:, number], 0) / sizes[number]
+            values[make_sample_key("G", sizes[number])] = G
+        return HalfTrip({"L": self.forms["L"], "G": TABLE}, values)
 
     @property
     def byte_sizes(self) -> list[int]:
-        """The sizes of the samples of G."""
-        keys = map(parse_key, self.values)
-        return sorted(key.sample[0] for key in keys if key.function == "G" and key.sample)
+        """The sizes between which G does not change its form: those of its samples, and both sides of change points."""
+        keys = {name: parse_key(name) for name in self.values}
+        samples = [key.sample[0] for key in keys.values() if key.function == "G" and key.sample]
+        edges = [int(self.values[name][0]) for name, key in keys.items() if key.function == "G" and key.part[0] == "x"]
+        return sorted({*samples, *edges, *(edge + 1 for edge in edges)})
 
     def parts(self, bytes: Array) -> tuple[Array, Array]:
         """Return the time before a message's bytes, and that of the bytes: (draws, sizes) each."""

@@ -191,7 +191,7 @@ def compare_barriers(evidence: Evidence) -> Figure:
         )
         panels.append(Panel(title, "nodes", "time [s]", lines))
     word = evidence.word()
-    nodes = int(evidence.points(operation="barrier")["ranks"].max()) if len(evidence.points(operation="barrier")) else 0
+    nodes = int(evidence.points(operation="barrier")["ranks"].to_numpy().max(initial=0))
     points = evidence.points(operation="barrier", ranks=nodes)
     clocked = {
         name: time for name, time in zip(points["alternative"], points["measured"], strict=True) if name != "library"
@@ -245,9 +245,7 @@ def count_overlaps_once(parameters: ParameterSet) -> ParameterSet:
     """Return the set with overlapping overheads counted once, as in a fit of this program; at PARTNERS only."""
     trips = evaluate_at(parameters, "rtt", PARTNERS) + compute_overlapping_overheads(parameters, "isend", PARTNERS)
     values = {name: value for name, value in parameters.values.items() if not name.startswith("rtt.")}
-    values |= {
-        make_sample_key("rtt", n): Estimate(trip, "s", trip, trip) for n, trip in zip(PARTNERS, trips, strict=True)
-    }
+    values |= {make_sample_key("rtt", n): Estimate.exact(trip, "s") for n, trip in zip(PARTNERS, trips, strict=True)}
     return replace(
         change_settings(parameters, latency="halved"), values=values, forms={**parameters.forms, "rtt": TABLE}
     )

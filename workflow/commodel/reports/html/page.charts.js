@@ -128,9 +128,9 @@ function drawMap(screen, name) {
   if (!specification) return;
   const cells = specification.layer.find(layer => layer.data.name === "cells");
   for (const cell of cells.data.values) {
-    const otherRow = cell.picks.some(([key, text]) => key !== "bytes" && state[key] && !matches(key, state[key], text) && state[key] !== text);
-    const otherSize = cell.picks.some(([key, text]) => key === "bytes" && state.bytes && state.bytes !== text);
-    cell.o = otherRow || otherSize ? 0.3 : 1;
+    const otherRow = cell.filters.some(([key, text]) => key !== "bytes" && state[key] && !matches(key, state[key], text) && state[key] !== text);
+    const otherSize = cell.filters.some(([key, text]) => key === "bytes" && state.bytes && state.bytes !== text);
+    cell.opacity = otherRow || otherSize ? 0.3 : 1;
   }
   draw(`${screen.id}-${name}`, specification);
 }

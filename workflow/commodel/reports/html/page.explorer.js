@@ -46,11 +46,11 @@ function setFilters(changes) {
 }
 function filterByClick(chart, datum) {
   if (!datum) return;
-  const picks = datum.picks && Object.fromEntries(datum.picks), point = datum.point;
-  if (picks) {
-    const isSet = Object.entries(picks).every(([key, text]) => state[key] === text);
-    setFilters(Object.fromEntries(["operation", "size", "bytes", "family", "point"].filter(key => key in picks || key === "point" ||
-      (chart.endsWith("use") && key !== "family")).map(key => [key, isSet ? "" : picks[key] ?? ""])));
+  const filters = datum.filters && Object.fromEntries(datum.filters), point = datum.point;
+  if (filters) {
+    const isSet = Object.entries(filters).every(([key, text]) => state[key] === text);
+    setFilters(Object.fromEntries(["operation", "size", "bytes", "family", "point"].filter(key => key in filters || key === "point" ||
+      (chart.endsWith("fastest") && key !== "family")).map(key => [key, isSet ? "" : filters[key] ?? ""])));
   } else if (point) {
     const dot = chart.endsWith("scatter") ? datum.s : "", isSet = state.point === point && state.dot === dot;
     setFilters({point: isSet ? "" : point, dot: isSet ? "" : dot});
@@ -80,7 +80,7 @@ function updatePage() {
   const platformRows = explored.allRows.filter(row => value(row, "platform") === state.platform);
   if (specifications[`${screen.id}-scatter`]) drawScatter(screen, platformRows.filter(row => passesFilters(row, ["point"])));
   if (specifications[`${screen.id}-times`]) isFiltered ? drawTimes(screen, platformRows) : draw(`${screen.id}-times`, copySpecification(`${screen.id}-times`));
-  for (const name of ["use", "trust"]) if (specifications[`${screen.id}-${name}`]) drawMap(screen, name);
+  for (const name of ["fastest", "errors"]) if (specifications[`${screen.id}-${name}`]) drawMap(screen, name);
 }
 function fillOptions(select) {
   const key = select.name, rows = explored.allRows.filter(row => value(row, "platform") === state.platform);

@@ -10,7 +10,7 @@ function makeMarkupView(table) {
       for (const row of rows) row.hidden = true;
       for (const row of order) {
         rows[row].hidden = false;
-        rows[row].classList.toggle("picked", isHighlighted(row));
+        rows[row].classList.toggle("highlighted", isHighlighted(row));
       }
       body.append(...order.map(row => rows[row]));
     },
@@ -34,7 +34,7 @@ function makeDataView(table, columns) {
       inner.textContent = text;
     }
     fixCells(line, offsets);
-    if (isHighlighted(row)) line.className = "picked";
+    if (isHighlighted(row)) line.className = "highlighted";
     return line;
   };
   const makeGap = rows => {
@@ -64,8 +64,10 @@ function makeDataView(table, columns) {
   draw(true);
   box.onscroll = () => draw(false);
   addEventListener("resize", () => draw(true));
-  const note = box.previousElementSibling, count = order.length.toLocaleString("en");
-  note.className = "printed";
+  const count = order.length.toLocaleString("en");
+  const hasNote = box.previousElementSibling.className === "limit", note = hasNote ? box.previousElementSibling : document.createElement("p");
+  box.before(note);
+  note.className = "limit printed";
   note.textContent = `The printout has only the visible rows; the workbook (.xlsx) has all ${count}.`;
   return {
     count: order.length,

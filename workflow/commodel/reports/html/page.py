@@ -329,7 +329,7 @@ def format_matrix(matrix: Matrix) -> str:
         at = margin + side * border
         parts.append(f'<path class="border" d="M{margin:.1f} {at:.1f}H{size:.1f}M{at:.1f} {margin:.1f}V{size:.1f}"/>')
     extent = f'width="{side * count:.1f}" height="{side * count:.1f}"'
-    background = f'<rect class="ground" x="{margin:.1f}" y="{margin:.1f}" {extent}/>'
+    background = f'<rect class="background" x="{margin:.1f}" y="{margin:.1f}" {extent}/>'
     note = f"<small>{escape(matrix.note)}</small>" if matrix.note else ""
     return (
         f'<figure class="matrix"><figcaption>{escape(matrix.title)}{note}</figcaption>'
@@ -362,7 +362,7 @@ def _format_cell(matrix: Matrix, row: int, column: int, margin: float, side: flo
 
 
 def _format_labels(matrix: Matrix, index: int, margin: float, side: float) -> str:
-    middle, css_class = margin + side * (index + 0.5), ' class="odd"' if index in matrix.marks else ""
+    middle, css_class = margin + side * (index + 0.5), ' class="marked"' if index in matrix.marks else ""
     name = escape(matrix.labels[index])
     return (
         f'<text{css_class} x="{margin - 4:.1f}" y="{middle + 3.5:.1f}" text-anchor="end">{name}</text>'
@@ -446,7 +446,7 @@ def format_page(report: Report) -> str:
     environment.filters["defined"] = TermMarkup(terms)
     environment.globals["terms"] = terms
     fronts = [
-        collect_screen(front, number) | {"questions": list_commands(report, front)}
+        collect_screen(front, number) | {"commands": list_commands(report, front)}
         for number, front in enumerate(report.fronts, 1)
     ]
     front_charts = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
@@ -459,7 +459,7 @@ def format_page(report: Report) -> str:
             LEADING_SECTIONS.index(section["name"]) if section["name"] in LEADING_SECTIONS else len(LEADING_SECTIONS)
         )
     )
-    pictures = [screen[key] for screen in fronts for key in ("use", "trust", "scatter", "times") if screen[key]]
+    pictures = [screen[key] for screen in fronts for key in ("fastest", "errors", "scatter", "times") if screen[key]]
     pictures += [
         block
         for section in sections
@@ -496,7 +496,7 @@ def collect_screen(front: Front, number: int) -> dict:
     }
     grids = {
         grid.name: make_grid_picture(grid, f"{element_id}-{grid.name}") if grid.cells else None
-        for grid in (front.use, front.trust)
+        for grid in (front.fastest, front.errors)
     }
     fields = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
     return fields | pictures | grids | {"anchor": element_id}
@@ -509,7 +509,7 @@ def collect_section(section: Section, element_ids: dict[int, str], front_charts:
         {"drawn": drawn, "blocks": [collect_block(block, element_ids, results, section.name) for block in same_kind]}
         for drawn, same_kind in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling))
     ]
-    kind = "first" if section.name in PRINTED_SECTIONS else "behind"
+    kind = "printed-always" if section.name in PRINTED_SECTIONS else "printed-on-request"
     return {
         "name": section.name,
         "anchor": make_anchor(section.name),

@@ -182,7 +182,7 @@ def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, di
 
 def list_maps(front: Front) -> Iterator[tuple[str, dict]]:
     mark = SIMULATION_MARK if front.simulated else ""
-    for content in (front.use, front.trust):
+    for content in (front.fastest, front.errors):
         if content.cells:
             title = f"{content.title}: {front.platform}{mark}"
             yield f"{content.title} {front.platform}", add_title(specify_grid(content), title, content.note)

@@ -401,42 +401,43 @@ def specify_grid(content: Grid) -> dict:
             "x2": round(edges[cell.column + 1] - 1, 1),
             "y": tops[cell.row] + 1,
             "y2": tops[cell.row] + heights[cell.row] - 1,
-            "f": cell.fill,
-            "k": TEXT_COLOUR if cell.marked else cell.fill,
-            "t": text,
-            "a": cell.tooltip,
-            "o": 1,
-            "picks": cell.picks,
+            "fill": cell.fill,
+            "stroke": TEXT_COLOUR if cell.marked else cell.fill,
+            "text": text,
+            "tooltip": cell.tooltip,
+            "opacity": 1,
+            "filters": cell.filters,
         }
         for cell, text in zip(content.cells, shown, strict=True)
     ]
     group_starts = [
         at for at, (group, _) in enumerate(content.rows) if (group and group != content.rows[at - 1][0]) or not at
     ]
-    row_names = [{"x": 0, "y": tops[at] + heights[at] / 2, "t": content.rows[at][0]} for at in group_starts]
+    row_names = [{"x": 0, "y": tops[at] + heights[at] / 2, "text": content.rows[at][0]} for at in group_starts]
     row_names += [
-        {"x": round(groups_width), "y": tops[at] + heights[at] / 2, "t": row[1]} for at, row in enumerate(content.rows)
+        {"x": round(groups_width), "y": tops[at] + heights[at] / 2, "text": row[1]}
+        for at, row in enumerate(content.rows)
     ]
     column_names = [
-        {"x": round(edges[at] + widths[at] / 2, 1), "y": HEADER_PX / 2, "t": fit_text(name, widths[at], FONT_PX)}
+        {"x": round(edges[at] + widths[at] / 2, 1), "y": HEADER_PX / 2, "text": fit_text(name, widths[at], FONT_PX)}
         for at, name in enumerate(content.columns)
     ]
-    corner = [{"x": round(groups_width) if groups_width > 10 else 0, "y": HEADER_PX / 2, "t": content.side}]
+    corner = [{"x": round(groups_width) if groups_width > 10 else 0, "y": HEADER_PX / 2, "text": content.side}]
     position = {"x": make_raw_value("x"), "y": make_raw_value("y")}
     box = position | {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
     colours = {
-        "fill": make_raw_value("f", "nominal"),
-        "stroke": make_raw_value("k", "nominal"),
-        "opacity": make_raw_value("o"),
+        "fill": make_raw_value("fill", "nominal"),
+        "stroke": make_raw_value("stroke", "nominal"),
+        "opacity": make_raw_value("opacity"),
     }
-    tooltip = {"tooltip": {"field": "a", "type": "nominal"}}
+    tooltip = {"tooltip": {"field": "tooltip", "type": "nominal"}}
     centre = {
-        "x": {"field": "m", "type": QUANTITATIVE, "scale": None, "axis": None},
-        "y": {"field": "n", "type": QUANTITATIVE, "scale": None, "axis": None},
+        "x": {"field": "centre_x", "type": QUANTITATIVE, "scale": None, "axis": None},
+        "y": {"field": "centre_y", "type": QUANTITATIVE, "scale": None, "axis": None},
     }
     centre_transform = [
-        {"calculate": "(datum.x + datum.x2) / 2", "as": "m"},
-        {"calculate": f"(datum.y + datum.y2 - (isArray(datum.t) ? {LINE_PX} : 0)) / 2", "as": "n"},
+        {"calculate": "(datum.x + datum.x2) / 2", "as": "centre_x"},
+        {"calculate": f"(datum.y + datum.y2 - (isArray(datum.text) ? {LINE_PX} : 0)) / 2", "as": "centre_y"},
     ]
     text_mark = {"type": "text", "fontSize": FONT_PX, "baseline": "middle"}
     layers = [
@@ -451,7 +452,8 @@ def specify_grid(content: Grid) -> dict:
                     "transform": centre_transform,
                     "mark": text_mark
                     | {"color": CELL_TEXT_COLOUR, "align": "center", "interactive": False, "lineHeight": LINE_PX},
-                    "encoding": centre | {"text": make_raw_value("t", "nominal"), "opacity": make_raw_value("o")},
+                    "encoding": centre
+                    | {"text": make_raw_value("text", "nominal"), "opacity": make_raw_value("opacity")},
                 },
             ],
         },
@@ -492,14 +494,14 @@ def choose_row_height(content: Grid) -> int:
 def make_raw_value(field: str, kind: str = QUANTITATIVE) -> dict:
     """Return the encoding of a field whose values are pixels or colours, so without a scale."""
     axis = {"axis": None} if field in ("x", "y") else {}
-    return {"field": field, "type": kind} | ({} if field == "t" else {"scale": None} | axis)
+    return {"field": field, "type": kind} | ({} if field == "text" else {"scale": None} | axis)
 
 
 def make_text_layer(values: list[dict], mark: dict, position: dict) -> dict:
     return {
         "data": {"values": values},
         "mark": mark,
-        "encoding": position | {"text": {"field": "t", "type": "nominal"}},
+        "encoding": position | {"text": {"field": "text", "type": "nominal"}},
     }
 
 
@@ -511,11 +513,13 @@ def specify_tiling(content: Tiling) -> dict:
     cells, rank_numbers = [], []
     for part in content.rectangles:
         ends = {"x": part.x, "x2": part.x + part.width, "y": part.y, "y2": part.y + part.height}
-        cells.append({key: round(cell_px * end, 2) for key, end in ends.items()} | {"f": part.fill, "a": part.tooltip})
+        cells.append(
+            {key: round(cell_px * end, 2) for key, end in ends.items()} | {"fill": part.fill, "tooltip": part.tooltip}
+        )
         if size := part.font_size(cell_px):
             centre = {"x": cell_px * (part.x + part.width / 2), "y": cell_px * (part.y + part.height / 2)}
             centre = {key: round(value, 2) for key, value in centre.items()}
-            rank_numbers.append(centre | {"t": part.label, "z": round(size, 1)})
+            rank_numbers.append(centre | {"text": part.label, "size": round(size, 1)})
     legend_x = TILING_SIDE_PX + 16
     swatches = [
         {
@@ -523,18 +527,18 @@ def specify_tiling(content: Tiling) -> dict:
             "x2": legend_x + SWATCH_PX,
             "y": at * LEGEND_LINE_PX,
             "y2": at * LEGEND_LINE_PX + SWATCH_PX,
-            "f": colour,
-            "a": text,
+            "fill": colour,
+            "tooltip": text,
         }
         for at, (colour, text) in enumerate(content.legend)
     ]
     legend_texts = [
-        {"x": legend_x + SWATCH_PX + 6, "y": at * LEGEND_LINE_PX + SWATCH_PX / 2, "t": text}
+        {"x": legend_x + SWATCH_PX + 6, "y": at * LEGEND_LINE_PX + SWATCH_PX / 2, "text": text}
         for at, (_, text) in enumerate(content.legend)
     ]
     position = {"x": make_raw_value("x"), "y": make_raw_value("y")}
-    box = position | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "fill": make_raw_value("f", "nominal")}
-    tooltip = {"tooltip": {"field": "a", "type": "nominal"}}
+    box = position | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "fill": make_raw_value("fill", "nominal")}
+    tooltip = {"tooltip": {"field": "tooltip", "type": "nominal"}}
     text_mark = {"type": "text", "baseline": "middle"}
     layers = [
         {
@@ -545,7 +549,7 @@ def specify_tiling(content: Tiling) -> dict:
         make_text_layer(
             rank_numbers,
             text_mark | {"color": CELL_TEXT_COLOUR, "align": "center", "interactive": False},
-            position | {"size": make_raw_value("z")},
+            position | {"size": make_raw_value("size")},
         ),
         make_text_layer(legend_texts, text_mark | {"color": TEXT_COLOUR, "align": "left", "fontSize": 11}, position),
     ]

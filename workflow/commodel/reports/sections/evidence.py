@@ -390,11 +390,13 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
             }
         )
     optional = () if definitions else ("definition",)
-    columns, sampled_columns = (select_columns(table, without=optional) for table in ("Parameters", "Sampled"))
+    columns, sampled_columns = (
+        select_columns(table, without=optional) for table in ("Parameters", "Sampled functions")
+    )
     blocks = (
         make_table("Parameters", "Values", scalars, columns, fixed=4),
         make_table("Sources", "Sources", sources, fixed=3),
-        make_table("Sampled", "Sampled functions", samples, sampled_columns, note=SAMPLED_NOTE, fixed=6),
+        make_table("Sampled functions", "Sampled functions", samples, sampled_columns, note=SAMPLED_NOTE, fixed=6),
     )
     return Section("Parameters", NOTE, blocks)
 

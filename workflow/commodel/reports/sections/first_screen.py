@@ -62,23 +62,23 @@ from commodel.reports.sections.network import format_bandwidth
 from commodel.units import format_seconds
 
 DEFAULT_COLOUR, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
-USE_NOTE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI default is the fastest."
-TRUST_NOTE = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
+FASTEST_NOTE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI default is the fastest."
+ERRORS_NOTE = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
 DEFAULT_LABEL = "MPI default"  # the MPI library's own selection, in a cell
 KEEP_DEFAULT = "Keep the MPI default"
 MIN_SHOWN_GAIN = 1.005  # smallest gain that is shown
 
 
-def make_use_grid(part: pd.DataFrame) -> Grid:
+def make_fastest_grid(part: pd.DataFrame) -> Grid:
     """Return the map of the fastest alternatives. Neighbouring rows with the same content are joined."""
-    rows = find_fastest(part).sort_values(["operation", "place", "size", "count", "bytes"], kind="stable")
-    sizes, colours = sorted(rows["bytes"].unique()), assign_colours(rows.loc[~rows["own"], "use"])
+    rows = find_fastest(part).sort_values(["operation", "placement", "size", "ranks_or_leaves", "bytes"], kind="stable")
+    sizes, colours = sorted(rows["bytes"].unique()), assign_colours(rows.loc[~rows["is_default"], "fastest"])
     labels, cells = [], []
-    for (operation, placement), workloads in rows.groupby(["operation", "place"]):
-        several_placements = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
+    for (operation, placement), workloads in rows.groupby(["operation", "placement"]):
+        several_placements = rows.loc[rows["operation"] == operation, "placement"].nunique() > 1
         rows_by_label = [
             (label, {row.bytes: row for row in rows_of_label.itertuples()})
-            for (_, label), rows_of_label in workloads.groupby(["count", "size"])
+            for (_, label), rows_of_label in workloads.groupby(["ranks_or_leaves", "size"])
         ]
         for _, group in groupby(
             rows_by_label, key=lambda entry: {length: name_fastest(row) for length, row in entry[1].items()}
@@ -86,28 +86,30 @@ def make_use_grid(part: pd.DataFrame) -> Grid:
             equal_rows = list(group)
             label, row_of_size = equal_rows[-1]
             for length, row in row_of_size.items():
-                picks = (("size", label),) if len(equal_rows) == 1 else ()
-                picks = (("operation", operation), *picks, ("bytes", str(length)))
-                fill = DEFAULT_COLOUR if row.own else colours[name_without_argument(row.use)]
+                filters = (("size", label),) if len(equal_rows) == 1 else ()
+                filters = (("operation", operation), *filters, ("bytes", str(length)))
+                fill = DEFAULT_COLOUR if row.is_default else colours[name_without_argument(row.fastest)]
                 tooltip, source = (
                     describe_fastest(operation, label, row),
                     link_rows("Comparison", point=row.point),
                 )
-                cell = Cell(len(labels), sizes.index(length), name_fastest(row), fill, tooltip, row.own, picks, source)
+                cell = Cell(
+                    len(labels), sizes.index(length), name_fastest(row), fill, tooltip, row.is_default, filters, source
+                )
                 cells.append(cell)
             joined_label = join_labels([label for label, _ in equal_rows])
             labels.append((operation, f"{joined_label}, {placement}" if several_placements else joined_label))
     columns = tuple(format_size(length) for length in sizes)
-    default_count = int(rows["own"].sum())
-    tied = int((rows["ties"].astype(bool) & ~rows["own"]).sum())
+    default_count = int(rows["is_default"].sum())
+    tied = int((rows["ties"].astype(bool) & ~rows["is_default"]).sum())
     title = f"An alternative is the fastest in {len(rows) - default_count} of {format_count(len(rows), 'workload')}"
     title += f", statistically tied in {tied} of these" if tied else ""
-    title = title if len(rows) and rows["over"].notna().any() else "The fastest alternatives"
-    return Grid("use", title, USE_NOTE, tuple(labels), columns, tuple(cells), "message size", "ranks or leaves")
+    title = title if len(rows) and rows["default_over_fastest"].notna().any() else "The fastest alternatives"
+    return Grid("fastest", title, FASTEST_NOTE, tuple(labels), columns, tuple(cells), "message size", "ranks or leaves")
 
 
 def name_fastest(row) -> str:
-    return (TIED_PREFIX if row.ties else "") + (DEFAULT_LABEL if row.own else row.use)
+    return (TIED_PREFIX if row.ties else "") + (DEFAULT_LABEL if row.is_default else row.fastest)
 
 
 def describe_fastest(operation: str, label: str, row) -> str:
@@ -116,9 +118,9 @@ def describe_fastest(operation: str, label: str, row) -> str:
     if row.ties:
         line += f"; statistically tied with {shorten_list(list(row.ties), 4)}"
     else:
-        line += f"; {row.gain:.2f}× faster than {row.next}"
-    no_default = row.own or not math.isfinite(row.over)
-    return line if no_default else f"{line}; {row.over:.2f}× faster than the MPI default"
+        line += f"; {row.second_over_fastest:.2f}× faster than {row.second}"
+    no_default = row.is_default or not math.isfinite(row.default_over_fastest)
+    return line if no_default else f"{line}; {row.default_over_fastest:.2f}× faster than the MPI default"
 
 
 def join_labels(labels: list[str]) -> str:
@@ -130,7 +132,7 @@ def join_labels(labels: list[str]) -> str:
     return f"{first[0]}–{last[0]}{last[1]}{last[2]}"
 
 
-def make_trust_grid(held_out: pd.DataFrame) -> Grid:
+def make_error_grid(held_out: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
     errors = held_out.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
     names = errors["operation"].unique().tolist()
@@ -151,14 +153,14 @@ def make_trust_grid(held_out: pd.DataFrame) -> Grid:
             kinds = Counter(Validity.parse(text).label for text in validities.get((row.operation, row.family), ()))
             kinds.pop(ValidityKind.VALID.value, None)
             tooltip += f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
-        picks = (("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()
+        filters = (("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()
         cell = Cell(
             families.index(row.family),
             columns.index(row.operation),
             format_mu(row.mu_mean),
             FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
             tooltip,
-            picks=(("family", row.family), *picks),
+            filters=(("family", row.family), *filters),
             source=link_mean_error(platform, row.operation, row.family),
         )
         cells.append(cell)
@@ -166,13 +168,13 @@ def make_trust_grid(held_out: pd.DataFrame) -> Grid:
     title = "Mean error by model and operation"
     if best is not None:
         title = f"{best['family']} predicts best: mean μ {format_mu(best['mu_mean'])}"
-    return Grid("trust", title, TRUST_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model")
+    return Grid("errors", title, ERRORS_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model")
 
 
 def link_mean_error(platform: str, operation: str, family: str) -> SourceRows:
     """Return the reference to the table cell of a model's mean μ."""
     if operation == ALL_OPERATIONS:
-        return link_rows("Families", "mu_mean", platform=platform, family=family)
+        return link_rows("Errors by model", "mu_mean", platform=platform, family=family)
     return link_rows("Mean μ by operation", f"= {family}", platform=platform, operation=operation)
 
 
@@ -265,7 +267,7 @@ def make_fronts(campaign: EvaluatedCampaign, latencies: Table) -> tuple[Front, .
 def make_front(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> Front:
     """Return the first screen of a campaign on one platform."""
     platform, frame = campaign.platform, campaign.frame
-    simulated, alternatives = bool(frame["simulated"].any()), make_use_grid(frame)
+    simulated, alternatives = bool(frame["simulated"].any()), make_fastest_grid(frame)
     tiles = (
         summarize_prediction(campaign),
         summarize_default_gains(platform, frame, bool(alternatives.cells)),
@@ -278,7 +280,7 @@ def make_front(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> Front:
         describe_measurement(frame, list(campaign.provenance.values()), simulated),
         tiles,
         alternatives,
-        make_trust_grid(campaign.held_out),
+        make_error_grid(campaign.held_out),
         list_anomalies(campaign),
         campaign.scatters.get(platform),
         next(iter(campaign.times.get(platform, ())), None),
@@ -390,12 +392,12 @@ def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
     was measured."""
     platform, frame, choices, best = campaign.platform, campaign.frame, campaign.choices, campaign.best
     if len(choices):
-        choice = combined_prediction.summarize_picks(choices.assign(operation=ALL_OPERATIONS)).iloc[0]
+        choice = combined_prediction.summarize_recommended_choices(choices.assign(operation=ALL_OPERATIONS)).iloc[0]
         choice = choice.rename({"workloads": "groups"})
         choice["over_default"] = 1 / choice["gain"]
         operations = choices["operation"].unique()
         operation = ALL_OPERATIONS if len(operations) > 1 else operations[0]
-        source = link_rows("Following", platform=platform, operation=operation)
+        source = link_rows("Recommended choices", platform=platform, operation=operation)
         model = "the recommended prediction"
         model += " among the alternatives and the MPI default" if choice["gain"] > 0 else ""
         return replace(describe_gain(model, choice, frame), source=source)
@@ -403,7 +405,7 @@ def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
     if not by_best["chosen"].any():
         return Tile("Gain", "nothing to choose", "No workload has two alternatives that are measured and predicted.")
     choice = summarize_choices(by_best, ["family"]).iloc[0]
-    source = link_rows("Choosing", platform=platform, family=best["family"])
+    source = link_rows("Regret by model", platform=platform, family=best["family"])
     return replace(describe_gain(best["family"], choice, frame), source=source)
 
 

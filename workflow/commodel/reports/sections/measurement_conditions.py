@@ -226,8 +226,8 @@ def list_unmeasured(frame: pd.DataFrame) -> list[Section]:
     """Return the section of missing points; none if everything was measured."""
     if frame.empty:
         return []
-    columns = select_columns("Unmeasured", without=() if frame["waves"].notna().any() else ("waves",))
-    table = make_table("Unmeasured", "Points and probes without a measurement", frame, columns, fixed=3)
+    columns = select_columns("Not measured", without=() if frame["waves"].notna().any() else ("waves",))
+    table = make_table("Not measured", "Points and probes without a measurement", frame, columns, fixed=3)
     return [Section("Not measured", GAPS_NOTE, (table,))]
 
 

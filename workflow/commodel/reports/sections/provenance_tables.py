@@ -64,7 +64,7 @@ def tabulate_files(files: Mapping[str, ArchivedFile]) -> Table:
         for name, file in files.items()
     ]
     note = INPUT_FILES_NOTE.format(MAX_COPY_BYTES // MIB, MAX_PLAIN_COPY_BYTES // MIB)
-    return make_table("Rests on", "Patterns, trees, rank files and published sets", rows, note=note)
+    return make_table("Input files", "Patterns, trees, rank files and published sets", rows, note=note)
 
 
 def tabulate_attempts(run_provenance: ExperimentProvenance, simulated: set[str]) -> Table:
@@ -134,7 +134,7 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
             for key in platform_keys
             if key in batches_of_platform[0]
         ]
-        tables.append(make_table("Of platforms", "Common to the batches of a platform", rows))
+        tables.append(make_table("Common by platform", "Common to the batches of a platform", rows))
     if len(by_platform) > 1:
         differing_keys.insert(0, "platform")
     row_heads = {

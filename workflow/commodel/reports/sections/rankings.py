@@ -50,7 +50,17 @@ from commodel.reports.elements import (
 )
 from commodel.units import format_bytes
 
-DEFAULT_KEYS = ("platform", "simulated", "operation", "place", "size", "bytes", "workload", "way", "measured")
+DEFAULT_KEYS = (
+    "platform",
+    "simulated",
+    "operation",
+    "placement",
+    "size",
+    "bytes",
+    "workload",
+    "alternative_label",
+    "measured",
+)
 OUTCOMES = ("faster", "tied", "slower")
 
 
@@ -58,7 +68,7 @@ def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each workload with a measured alternative and a measured MPI default: the fastest alternative,
     and the gain over the default."""
     needed = [*DEFAULT_KEYS, "algorithm", "measured_low", "measured_high", "point"]
-    points = select_measured_points(comparison)[needed].sort_values(["measured", "way"], kind="stable")
+    points = select_measured_points(comparison)[needed].sort_values(["measured", "alternative_label"], kind="stable")
     is_default = is_library_default(points)
     defaults = {row["workload"]: row for row in points[is_default].drop_duplicates("workload").to_dict("records")}
     rows = [
@@ -115,7 +125,7 @@ def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
     saves most (sum of the logarithms of its gains) first."""
     faster = rows[rows["outcome"] == "faster"].assign(saved=lambda frame: np.log(frame["gain"].astype(float)))
     by_saved_time = []
-    for (operation, alternative), faster_rows in faster.groupby(["operation", "way"]):
+    for (operation, alternative), faster_rows in faster.groupby(["operation", "alternative_label"]):
         smallest, largest = int(faster_rows["bytes"].min()), int(faster_rows["bytes"].max())
         at_sizes = (rows["operation"] == operation) & rows["bytes"].between(smallest, largest)
         gains = faster_rows["gain"].min(), faster_rows["gain"].max()
@@ -149,12 +159,12 @@ def tabulate_default_gains(rows: pd.DataFrame) -> Table:
         shown.append(
             dict(zip(keys, key, strict=True))
             | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
-            | {"mean": compute_mean_gain(part["gain"]), "least": part["gain"].min(), "most": best["gain"]}
-            | {"top": f"{best['way']}, {best['size']}{size}"}
+            | {"mean": compute_mean_gain(part["gain"]), "min": part["gain"].min(), "max": best["gain"]}
+            | {"top": f"{best['alternative_label']}, {best['size']}{size}"}
         )
     note = "The fastest measured alternative of each workload, compared with the MPI default. Above 1: choosing pays."
     marks = {"mean": [row["mean"] > 1 for row in shown]}
-    return make_table("Library", "Gain over the MPI default", shown, note=note, fixed=3, marks=marks)
+    return make_table("Gain over the default", "Gain over the MPI default", shown, note=note, fixed=3, marks=marks)
 
 
 def tabulate_recommended(recommended: pd.DataFrame) -> Table:
@@ -172,9 +182,13 @@ def tabulate_choices(choices: pd.DataFrame) -> Table:
     """Return regret and gain of choosing by the recommended prediction: by platform and operation, and over all."""
     parts = []
     for _, rows_of_platform in choices.groupby("platform", sort=False):
-        by_operation = combined_prediction.summarize_picks(rows_of_platform.sort_values("operation", kind="stable"))
+        by_operation = combined_prediction.summarize_recommended_choices(
+            rows_of_platform.sort_values("operation", kind="stable")
+        )
         if len(by_operation) > 1:
-            parts.append(combined_prediction.summarize_picks(rows_of_platform.assign(operation=ALL_OPERATIONS)))
+            parts.append(
+                combined_prediction.summarize_recommended_choices(rows_of_platform.assign(operation=ALL_OPERATIONS))
+            )
         parts.append(by_operation)
     shown = scale_to_shown_units(pd.concat(parts, ignore_index=True))
     marks = {"gain": shown["gain"] > 1}
@@ -183,7 +197,9 @@ def tabulate_choices(choices: pd.DataFrame) -> Table:
         "workload; the MPI default where the gain over it is within its uncertainty. Marked: faster than the MPI "
         "default."
     )
-    return make_table("Following", "Choices by the recommended prediction", shown, note=note, fixed=3, marks=marks)
+    return make_table(
+        "Recommended choices", "Choices by the recommended prediction", shown, note=note, fixed=3, marks=marks
+    )
 
 
 def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table, Table]:
@@ -210,11 +226,11 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     rows["measured_points"] = rows["platform"].map(measured_points).fillna(0)
     note = "Marked: the best value of each platform, of models that predict at least 80 % of the points."
     marks = mark_best(rows, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
-    errors = make_table("Families", "Errors of predictions, by model", rows, note=note, fixed=3, marks=marks)
+    errors = make_table("Errors by model", "Errors of predictions, by model", rows, note=note, fixed=3, marks=marks)
     note = "The alternative with the model's lowest prediction, compared with the fastest one and the MPI default."
     signs = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_default": 1, "over_fastest": 1}
     marks = mark_best(rows, signs, best)
-    return errors, make_table("Choosing", "Regret of choices, by model", rows, note=note, fixed=3, marks=marks)
+    return errors, make_table("Regret by model", "Regret of choices, by model", rows, note=note, fixed=3, marks=marks)
 
 
 def mark_best(rows: pd.DataFrame, sign_of_column: dict[str, int], best: dict[str, str]) -> dict[str, pd.Series]:
@@ -237,11 +253,11 @@ def tabulate_classes(best_by_class: pd.DataFrame) -> Table:
         tied=[", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points" for row in rows],
         same=best_by_class["same"].str.join(", "),
         mu_next=best_by_class["mu_next"].astype(object).where(best_by_class["next"] != "", None),
-        alone=[row.enough and not row.tied for row in rows],
+        clearly_best=[row.enough and not row.tied for row in rows],
     )
     note = "Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
     title = "Best model by operation, fan-in and message size"
-    return make_table("Ahead", title, shown, note=note, fixed=5, marks={"best": shown["alone"]})
+    return make_table("Best model by class", title, shown, note=note, fixed=5, marks={"best": shown["clearly_best"]})
 
 
 MATRICES = {"operation": "operation", "alternative": "algorithm or topology", "bytes": "message size"}
@@ -283,7 +299,7 @@ def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
     the fastest."""
     families = list_models(frame)
     rows, single_count = list_workloads(frame, families)
-    if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
+    if not any(isinstance(row[f"choice {family}"], str) for row in rows for family in families):
         families = []
     return make_selection_section(rows, single_count, families), list_other_choices(rows, families)
 
@@ -306,20 +322,22 @@ def make_selection_section(rows: list[dict], single_count: int, families: list[s
 def list_other_choices(rows: list[dict], families: list[str]) -> Section:
     """Return the workloads in which a model does not choose the fastest alternative, and its choice there."""
     if not families:
-        return Section("Picks", NO_CHOICE_NOTE, ())
-    columns = [*select_columns("Workload"), *(Column(f"pick {family}", family) for family in families)]
-    keys = [f"pick {family}" for family in families]
+        return Section("Choices by model", NO_CHOICE_NOTE, ())
+    columns = [*select_columns("Workload"), *(Column(f"choice {family}", family) for family in families)]
+    keys = [f"choice {family}" for family in families]
     differing = [row | {key: "" for key in keys if row[key] == row["best"]} for row in rows]
     differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
     note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
     note += "n/a: it has no choice."
-    table = make_table("Picks", "Choices of each model that are not the fastest", differing, columns, fixed=6)
-    return Section("Picks", note, (table,))
+    table = make_table(
+        "Choices by model", "Choices of each model that are not the fastest", differing, columns, fixed=6
+    )
+    return Section("Choices by model", note, (table,))
 
 
 NO_CHOICE_NOTE = "There was no choice: no model predicts two alternatives of a workload."
 FASTER_OF_TWO = {"faster": "alternative", "tied": "tied", "slower": "MPI default"}  # by outcome
-WORKLOAD_KEYS = ("platform", "simulated", "operation", "place", "size", "bytes")
+WORKLOAD_KEYS = ("platform", "simulated", "operation", "placement", "size", "bytes")
 
 
 def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
@@ -331,23 +349,26 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
     gains = compare_with_default(points).set_index("workload")[["library_default", "gain", "outcome"]]
     gains = gains.assign(library_default=gains["library_default"] * MICRO, outcome=gains["outcome"].map(FASTER_OF_TWO))
     gain_of_workload, no_default = gains.to_dict("index"), dict.fromkeys(gains, math.nan)
-    chosen = frame.loc[frame["chosen"], ["workload", "family", "way", "regret"]]
-    choice_of = {(row.workload, row.family): (row.way, 100 * row.regret) for row in chosen.itertuples()}
+    chosen = frame.loc[frame["chosen"], ["workload", "family", "alternative_label", "regret"]]
+    choice_of = {(row.workload, row.family): (row.alternative_label, 100 * row.regret) for row in chosen.itertuples()}
     alternatives: dict[str, list[dict]] = {workload: [] for workload in schedules["workload"]}
-    needed = [*WORKLOAD_KEYS, "workload", "way", "measured", "measured_low", "measured_high"]
-    for row in schedules[needed].sort_values(["measured", "way"], kind="stable").to_dict("records"):
+    needed = [*WORKLOAD_KEYS, "workload", "alternative_label", "measured", "measured_low", "measured_high"]
+    for row in schedules[needed].sort_values(["measured", "alternative_label"], kind="stable").to_dict("records"):
         alternatives[row["workload"]].append(row)
     rows = []
     for workload, (first, *slower) in alternatives.items():
         row = {key: first[key] for key in WORKLOAD_KEYS}
-        row |= {"count": len(slower) + 1, "best": first["way"], "measured": first["measured"] * MICRO}
+        row |= {"count": len(slower) + 1, "best": first["alternative_label"], "measured": first["measured"] * MICRO}
         row |= {"next": math.nan, "margin": math.nan, "clear": None}
         if slower:
-            row |= {"next": slower[0]["way"], "margin": 100 * (slower[0]["measured"] / first["measured"] - 1)}
+            row |= {
+                "next": slower[0]["alternative_label"],
+                "margin": 100 * (slower[0]["measured"] / first["measured"] - 1),
+            }
             row |= {"clear": is_clearly_faster(first, slower[0])}
         row |= gain_of_workload.get(workload, no_default)
         for family in families:
             choice = choice_of.get((workload, family), (math.nan, math.nan))  # it predicts fewer than two alternatives
-            row[f"pick {family}"], row[f"regret {family}"] = choice
+            row[f"choice {family}"], row[f"regret {family}"] = choice
         rows.append(row)
     return rows, frame["workload"].nunique() - len(alternatives)

@@ -83,10 +83,10 @@ class Findings:
 
 
 def find_answers(
-    campaign: EvaluatedCampaign, uses: pd.DataFrame, remarks: Mapping[str, Sequence[Remark]]
+    campaign: EvaluatedCampaign, fastest_rows: pd.DataFrame, remarks: Mapping[str, Sequence[Remark]]
 ) -> list[Findings]:
-    """Return the findings on each platform, measured platforms first. `uses` comes from `alternatives.join_sizes`,
-    `remarks` are further sentences by question."""
+    """Return the findings on each platform, measured platforms first. `fastest_rows` come from
+    `alternatives.join_sizes`, `remarks` are further sentences by question."""
     simulated, findings = campaign.simulated, []
     platforms = {*campaign.frame["platform"]}
     platforms |= {to_plain_value(remark.platform) for remark_list in remarks.values() for remark in remark_list}
@@ -94,10 +94,13 @@ def find_answers(
         part = campaign.only(platform)
         sentences = dict.fromkeys(MAX_SENTENCES, ())
         if len(part.frame):
-            use, gains = uses[uses["platform"] == platform], rankings.compare_with_default(part.frame)
+            fastest, gains = (
+                fastest_rows[fastest_rows["platform"] == platform],
+                rankings.compare_with_default(part.frame),
+            )
             sentences |= {
                 BEST_MODEL: describe_best_model(part),
-                WHAT_TO_USE: describe_uses(use, gains),
+                WHAT_TO_USE: describe_what_to_use(fastest, gains),
                 CERTAINTY: describe_certainty(part),
                 MISSING: measurement_conditions.describe_missing(part.frame, platform in simulated),
             }
@@ -170,17 +173,17 @@ def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
     return [*lines, f"No model predicts {join_words(poor)} well."] if poor else lines
 
 
-def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
+def describe_what_to_use(fastest_rows: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     """Return how often the MPI default is the fastest, and the recommended alternatives, the most valuable first.
-    `uses` is from `join_sizes`, `rows` from `compare_with_default`."""
+    `fastest_rows` are from `join_sizes`, `rows` from `compare_with_default`."""
     if rows.empty:
-        if uses.empty:
+        if fastest_rows.empty:
             return ["No workload has two measured alternatives."]
         lines = []
-        for operation, part in uses.groupby("operation"):
-            row = part[part["count"] == part["count"].max()].iloc[-1]
+        for operation, part in fastest_rows.groupby("operation"):
+            row = part[part["ranks_or_leaves"] == part["ranks_or_leaves"].max()].iloc[-1]
             sizes = format_size_range(row["smallest"], row["largest"])
-            lines.append(f"Use {row['use']} for {operation} on {row['size']} {sizes}.")
+            lines.append(f"Use {row['fastest']} for {operation} on {row['size']} {sizes}.")
         return lines
     recommended = rankings.list_recommendations(rows)
     if not recommended:
@@ -247,7 +250,7 @@ def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
         return [f"{line}; regret none."]
     row = chosen.sort_values("regret", ascending=False, na_position="last").iloc[0]
     line += f"; regret {format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst"
-    return [f"{line} ({row['way']} for {row['operation']}, {row['size']}, {format_size(row['bytes'])})."]
+    return [f"{line} ({row['alternative_label']} for {row['operation']}, {row['size']}, {format_size(row['bytes'])})."]
 
 
 def describe_leads(rows: pd.DataFrame) -> list[str]:
@@ -270,7 +273,7 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
 
 
 STANDINGS_NOTE = "Errors of each model's predictions and regret of its choices, by platform and by class of workload."
-USE_NOTE = "The fastest measured alternative of each workload, and its gain over the MPI default."
+FASTEST_NOTE = "The fastest measured alternative of each workload, and its gain over the MPI default."
 TIMES_NOTE = (
     "Workloads whose fastest alternative changes with the message size come first. Solid: measured median with its "
     "95 % confidence interval. Dashed: prediction of the best model of the workload."
@@ -282,11 +285,11 @@ def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers:
     sentences on their overhead."""
     frame, held_out, simulated, times = campaign.frame, campaign.held_out, campaign.simulated, campaign.times
     recommended, choices = campaign.recommended, campaign.choices
-    uses, classes = (
+    fastest_rows, classes = (
         _sort_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(held_out))
     )
     remarks = {RECOMMENDED_FIRST: describe_recommended(recommended), BEST_MODEL: campaign.anomalies, MISSING: probes}
-    findings = find_answers(campaign, uses, remarks)
+    findings = find_answers(campaign, fastest_rows, remarks)
     blocks = [finding.summarize(simulated) for finding in findings]
     if frame.empty:
         blocks.append(Answer(MISSING, ("The comparison has no points: nothing was planned, or nothing was compared.",)))
@@ -306,10 +309,10 @@ def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers:
     standing += [rankings.tabulate_choices(choices)] if len(choices) else []
     standing += [*list_leads(classes), rankings.tabulate_classes(classes)]
     gains = rankings.compare_with_default(frame)
-    use = [_tabulate_uses(uses), *([rankings.tabulate_default_gains(gains)] if len(gains) else [])]
-    use += [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
+    what_to_use = [_tabulate_fastest(fastest_rows), *([rankings.tabulate_default_gains(gains)] if len(gains) else [])]
+    what_to_use += [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
     sections.append(Section("Standings", STANDINGS_NOTE, tuple(standing)))
-    return [*sections, Section("What to use", USE_NOTE, tuple(use))]
+    return [*sections, Section("What to use", FASTEST_NOTE, tuple(what_to_use))]
 
 
 def _sort_measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFrame:
@@ -318,11 +321,11 @@ def _sort_measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFram
     return rows.sort_values("simulated", kind="stable", ignore_index=True)
 
 
-def _tabulate_uses(uses: pd.DataFrame) -> Table:
-    shown = uses.assign(
-        span=[format_size_range(row.smallest, row.largest) for row in uses.itertuples()],
-        clearly=[f"{row.clear} of {row.sizes}" for row in uses.itertuples()],
+def _tabulate_fastest(fastest_rows: pd.DataFrame) -> Table:
+    shown = fastest_rows.assign(
+        span=[format_size_range(row.smallest, row.largest) for row in fastest_rows.itertuples()],
+        clear_at=[f"{row.clear_sizes} of {row.sizes}" for row in fastest_rows.itertuples()],
     )
     note = "Measured medians. Neighbouring sizes with the same fastest alternative share a row."
-    marks = {"use": shown["clear"] == shown["sizes"]}
-    return make_table("Use", "What to use", shown, note=note, fixed=5, marks=marks)
+    marks = {"fastest": shown["clear_sizes"] == shown["sizes"]}
+    return make_table("Fastest alternatives", "What to use", shown, note=note, fixed=5, marks=marks)

@@ -81,4 +81,4 @@ def tabulate_messages(trees: Sequence[PredictedTree]) -> Table:
         rows += [
             (*head, src, dst, MICRO * seconds, 100 * seconds / waits.prediction) for src, dst, seconds in waits.messages
         ]
-    return make_table("Waits", "Messages on the critical path", rows)
+    return make_table("Critical path", "Messages on the critical path", rows)

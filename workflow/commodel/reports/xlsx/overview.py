@@ -25,7 +25,7 @@ SHEET_CONTENTS = {
     "Kernels": "partitions, speeds of processes, and single iterations",
     "Errors": "mean μ of each model by operation, algorithm, message size and fan-in",
     "Selection": "the fastest alternative of each workload, and the regret of each model",
-    "Picks": "choices of each model that are not the fastest",
+    "Choices by model": "alternatives chosen by each model that are not the fastest",
     "Not measured": "planned points without a measurement, with reasons",
     "Models": "equation and neglected effects of each model",
     "Parameters": "fitted latency, bandwidth and all other parameters, with intervals",
@@ -49,25 +49,27 @@ class Overview:
     def __init__(self, writer, front: Front, sheet, row: int):
         self.writer, self.front, self.sheet, self.row = writer, front, sheet, row
         self.name = sheet.get_name()
-        use_grid, trust_grid = front.use, front.trust
+        fastest_grid, error_grid = front.fastest, front.errors
         widths = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == column), len(head) + 2)
-                 for grid in (use_grid, trust_grid) for column, head in enumerate(grid.columns)]  # fmt: skip
-        use_widths, trust_widths = (
-            widths[: len(use_grid.columns)] or [12] * 4,
-            widths[len(use_grid.columns) :] or [9] * 3,
+                 for grid in (fastest_grid, error_grid) for column, head in enumerate(grid.columns)]  # fmt: skip
+        fastest_widths, error_widths = (
+            widths[: len(fastest_grid.columns)] or [12] * 4,
+            widths[len(fastest_grid.columns) :] or [9] * 3,
         )
-        label_widths = [max(10, *(len(row[at]) + 2 for row in use_grid.rows)) if use_grid.rows else 10 for at in (0, 1)]
-        model_width = max(10, *(len(label) + 2 for _, label in trust_grid.rows)) if trust_grid.rows else 10
+        label_widths = [
+            max(10, *(len(row[at]) + 2 for row in fastest_grid.rows)) if fastest_grid.rows else 10 for at in (0, 1)
+        ]
+        model_width = max(10, *(len(label) + 2 for _, label in error_grid.rows)) if error_grid.rows else 10
         stretch = max(
-            1.0, (MIN_SHEET_WIDTH - sum(label_widths) - model_width - GAP_WIDTH) / sum((*use_widths, *trust_widths))
+            1.0, (MIN_SHEET_WIDTH - sum(label_widths) - model_width - GAP_WIDTH) / sum((*fastest_widths, *error_widths))
         )
-        self.first_right = len(label_widths) + len(use_widths) + 1
+        self.first_right = len(label_widths) + len(fastest_widths) + 1
         self.widths = [
             *label_widths,
-            *(width * stretch for width in use_widths),
+            *(width * stretch for width in fastest_widths),
             GAP_WIDTH,
             model_width,
-            *(width * stretch for width in trust_widths),
+            *(width * stretch for width in error_widths),
         ]
         ends = [total / sum(self.widths) for total in accumulate(self.widths)]
         starts = [
@@ -147,7 +149,10 @@ class Overview:
     def _write_maps(self, places: Places) -> None:
         left_columns, right_columns = (0, self.first_right - 2), (self.first_right, len(self.widths) - 1)
         bottom = self.row
-        for grid, (first, last), names in ((self.front.use, left_columns, 2), (self.front.trust, right_columns, 1)):
+        for grid, (first, last), names in (
+            (self.front.fastest, left_columns, 2),
+            (self.front.errors, right_columns, 1),
+        ):
             if grid.cells:
                 bottom = max(bottom, self._write_map(grid, self.row, first, last, names, places))
         self.row = bottom + 1
