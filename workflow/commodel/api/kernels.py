@@ -44,7 +44,7 @@ from commodel.patterns.partitions.shares import (
 )
 from commodel.patterns.points import Setting
 from commodel.patterns.rectangles import Rectangles, format_rectangles
-from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.config import load_named_platform
 from commodel.plan.planning import make_setting
 from commodel.platforms.platform import Platform
 from commodel.predictions.kernel_times import (
@@ -218,7 +218,7 @@ class Processes:
 
 def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
     """Return the processes of a layout on a platform."""
-    loaded = load_platform(find_config_file("platform", platform))
+    loaded = load_named_platform(platform)
     setting = make_setting(loaded)
     placed, ranks = complete_layout_and_ranks(setting, spec, ranks)
     kinds = list_process_kinds(placed.layout, ranks, dict(setting.types))
@@ -396,7 +396,7 @@ def measure_best(
     with TemporaryDirectory(prefix="commodel-") as folder:
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        simulated = load_platform(find_config_file("platform", platform)).simulated
+        simulated = load_named_platform(platform).simulated
         settings = SIMULATED_MEASURE if simulated else REAL_MEASURE
         measure_now("configurations", tuple(points.values()), platform, settings, raw, progress)
         return [

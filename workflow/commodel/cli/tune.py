@@ -89,7 +89,7 @@ def tune(ranks, sizes, commutative, same_types, quiet, style, verbose, **setting
         **settings,
         list_workloads=lambda operations: list_workloads(operations, ranks=ranks, sizes=sizes),
         assumptions=Assumptions(commutative, same_types),
-        say=make_progress_printer(quiet),
+        progress=make_progress_printer(quiet),
     )
     _print_outcome(outcome, style, verbose)
 

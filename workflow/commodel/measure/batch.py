@@ -32,7 +32,7 @@ from commodel.measure.process import (
 )
 from commodel.measure.program_starts import Start, StartContext, add_image_command, list_starts, prepare_start
 from commodel.measure.provenance import collect_provenance, describe_places
-from commodel.plan.config import find_config_file, load_planned_platform, load_platform
+from commodel.plan.config import load_named_platform
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
 from commodel.plan.surveys import find_network_file, is_survey, list_hosts
@@ -203,7 +203,7 @@ def measure_batch(
     `setting` replaces that of the platform, `environment` is for the MPI library.
     """
     folder = SafePath.at(folder)
-    platform = load_planned_platform(batch.platform)
+    platform = load_named_platform(batch.platform)
     if platform.digest != plan.platforms[batch.platform].digest:
         raise platform.error((), "the platform has changed since the plan was made; plan again")
     launcher = LAUNCHERS[platform.launcher]
@@ -407,7 +407,7 @@ def measure_now(
 
     A simulated machine gives one sample.
     """
-    entry = load_platform(find_config_file("platform", platform))
+    entry = load_named_platform(platform)
     require_job(platform, entry)
     if not entry.image:
         build_toolchain(ROOT, get_toolchain(entry))

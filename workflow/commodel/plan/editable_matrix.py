@@ -22,7 +22,7 @@ from commodel.files.yaml import parse_yaml, read_yaml
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import list_operations
 from commodel.patterns.points import make_point
-from commodel.plan.config import find_config_file, load_experiment, load_platform
+from commodel.plan.config import load_experiment, load_named_platform
 from commodel.plan.duration import BATCH_START_SECONDS, Durations
 from commodel.plan.experiments import AXES, Experiment
 from commodel.plan.matrix import count_combinations, list_with_excluded, parse_combination
@@ -58,7 +58,7 @@ def write_sheets(book, file: Path, root: Path, plan: Plan) -> None:
     rows = [
         {PLATFORM_COLUMN: block.platform or "", **values, KEEP_COLUMN: "yes" if is_kept else "no"}
         for block in experiment.matrix
-        for values, is_kept in list_with_excluded(block)
+        for values, _, is_kept in list_with_excluded(block)
     ]
     names = _list_names(root)
     for title in NAMED_AXES:  # names in the file come first; the others are forms that show how arguments are written
@@ -150,7 +150,7 @@ def _estimate_costs(
 
     @cache
     def load_real_platform(name: str):
-        platform = load_platform(find_config_file("platform", name, root))
+        platform = load_named_platform(name, root)
         durations = Durations(platform.launcher, plan.measure, platform.overlay)
         return None if platform.simulated else (make_setting(platform), durations)
 

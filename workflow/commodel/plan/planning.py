@@ -33,7 +33,7 @@ from commodel.patterns.layouts import count_case_nodes
 from commodel.patterns.operations import MPI, OVERLAY, list_operation_files
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import Setting, make_library_points, make_point
-from commodel.plan.config import find_config_file, load_experiment, load_planned_platform, load_platform
+from commodel.plan.config import find_config_file, load_experiment, load_named_platform, load_platform
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, locate_errors
 from commodel.plan.matrix import check_size, list_combinations, locate_axis
@@ -170,7 +170,7 @@ def _split_by_budget(points: Iterable[Point], durations: Durations, budget: floa
 
 def load_setting(name: str, root: str | Path = ".") -> Setting:
     """Return the setting for points of a platform, which is given by its name in params/ or by a path."""
-    return make_setting(load_platform(find_config_file("platform", name, root)))
+    return make_setting(load_named_platform(name, root))
 
 
 def make_setting(platform: Platform) -> Setting:
@@ -463,14 +463,14 @@ def find_constraint(plan: Plan, batch: str) -> str:
     """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal. Slurm refuses
     features with counts for nodes that are requested by name."""
     wanted = plan.batch(batch)
-    return "" if find_nodelist(plan, batch) else make_constraint(load_planned_platform(wanted.platform), wanted.nodes)
+    return "" if find_nodelist(plan, batch) else make_constraint(load_named_platform(wanted.platform), wanted.nodes)
 
 
 def find_nodelist(plan: Plan, name: str) -> str:
     """Return the surveyed hosts that a batch's Slurm job requests; empty if any will do. The survey of a run may find
     them after the plan was made."""
     batch = plan.batch(name)
-    hosts = load_planned_platform(batch.platform).node_names if list_networks_needed(plan, name) else ()
+    hosts = load_named_platform(batch.platform).node_names if list_networks_needed(plan, name) else ()
     return ",".join(hosts[: batch.nodes])
 
 
@@ -481,7 +481,7 @@ def find_launcher(plan: Plan, batch: str) -> Launcher:
 def find_programs_file(plan: Plan, batch: str) -> str:
     """Return a file whose age is that of a batch's programs: the platform's image, else the file that their build
     writes."""
-    platform = load_planned_platform(plan.batch(batch).platform)
+    platform = load_named_platform(plan.batch(batch).platform)
     if platform.image:
         return str(platform.image.file)
     return str(get_program_folder(find_build_root(), get_toolchain(platform)) / "built")
@@ -491,5 +491,5 @@ def find_missing_compiler(plan: Plan, batch: str) -> str:
     """Return the compiler that is needed for the programs of a batch and not installed; empty if there is none."""
     if Path(find_programs_file(plan, batch)).exists():
         return ""
-    compiler = COMPILERS[get_toolchain(load_planned_platform(plan.batch(batch).platform))]
+    compiler = COMPILERS[get_toolchain(load_named_platform(plan.batch(batch).platform))]
     return "" if find_tool(compiler) else compiler
