@@ -49,7 +49,7 @@ from commodel.platforms.mpi_libraries import find_kind, find_library_version, fi
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload
-from commodel.results.campaign import lock_folder
+from commodel.results.campaign import open_lock
 
 HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefer component `han` to `tuned` by default
 TUNED_PRIORITY = "99"  # of the component `tuned`: higher than that of han, hcoll and ucc, which ignore its rules
@@ -204,7 +204,7 @@ def tune_library(
         timer.point(workload)  # a workload that does not fit is refused before anything is measured
     evidence = _find_evidence(timer.setting, params, experiment, progress)
     folder.mkdir()
-    with lock_folder(folder, "another `commodel tune`"):
+    with open_lock(folder, "another `commodel tune`"):
         _check_options(timer, workloads, loaded)
         arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, progress, dialect.spread)
         searched = search_choices(timer, arms, 60 * minutes, progress)

@@ -32,10 +32,17 @@ def format_option(*styles: str, help_text: str = "Print a table, or all digits a
     )
 
 
+def out_option(help_text: str, required: bool = False) -> Callable:
+    return click.option("-o", "--out", type=PATH, required=required, help=help_text)
+
+
 style_option = format_option("table", "json", "csv")
 # Explanations of arguments on help pages.
 EXPERIMENT_ARGUMENT = {"EXPERIMENT": "Name of a file in params/experiments, or a path."}
 RESULTS_ARGUMENT = {"EXPERIMENT": "Name of a folder in results."}
+process_count_option = click.option(
+    "--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"
+)
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 verbose_option = click.option("--verbose", is_flag=True, help="Print all notes, not only the first five.")
 platform_option = click.option("--platform", help="Platform: the name of a file in params/platforms, or a path.")

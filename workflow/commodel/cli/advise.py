@@ -13,6 +13,7 @@ from commodel.cli._options import (
     check_mode,
     commutative_option,
     experiment_option,
+    out_option,
     params_option,
     require_options,
     same_types_option,
@@ -90,9 +91,7 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
 )
 @make_option_group(
     "Output",
-    click.option(
-        "-o", "--out", type=PATH, help="Decision table (.csv, .xlsx, .conf); with --kernel a folder of partitions."
-    ),
+    out_option("Decision table (.csv, .xlsx, .conf); with --kernel a folder of partitions."),
     click.option("--top", type=click.IntRange(1), default=12, show_default=True, help="Alternatives to show."),
     style_option,
     verbose_option,

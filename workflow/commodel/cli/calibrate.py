@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, experiment_option, quiet_option, style_option
+from commodel.cli._options import PATH, experiment_option, out_option, quiet_option, style_option
 from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows
 from commodel.errors import UserError
 from commodel.units import format_seconds
@@ -56,9 +56,7 @@ if TYPE_CHECKING:
 )
 @make_option_group(
     "Output",
-    click.option(
-        "-o", "--out", type=PATH, help="Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING]"
-    ),
+    out_option("Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING]"),
     quiet_option,
     style_option,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, check_workbook, style_option, verbose_option
+from commodel.cli._options import PATH, check_workbook, out_option, style_option, verbose_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError, make_printable
 from commodel.units import format_seconds, parse_fraction
@@ -35,7 +35,7 @@ COMPARED = "folders of results, workbooks of reports (.xlsx), comparisons (.csv)
     "Output",
     click.option("--fail-above", "limit", metavar="SHARE", help="Exit with code 1 after a larger change, e.g. 10%."),
     style_option,
-    click.option("-o", "--out", type=PATH, help="Workbook (.xlsx) to write, with every point and parameter."),
+    out_option("Workbook (.xlsx) to write, with every point and parameter."),
     verbose_option,
 )
 def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, verbose: bool) -> None:
@@ -113,9 +113,7 @@ MIN_SHOWN_CHANGE = 0.01  # changes by less are not in the table
     arguments={"FIRST NEXT…": f"Two or more {COMPARED}, the oldest first."},
 )
 @click.argument("results", metavar="FIRST NEXT…", nargs=-1, type=PATH)
-@make_option_group(
-    "Output", style_option, click.option("-o", "--out", type=PATH, help="Workbook (.xlsx) to write, with charts.")
-)
+@make_option_group("Output", style_option, out_option("Workbook (.xlsx) to write, with charts."))
 def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
     if len(results) < 2:
         missing = f"one result, {results[0]}" if results else "no results"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, style_option
+from commodel.cli._options import PATH, out_option, style_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 )
 @make_option_group(
     "Output",
-    click.option("-o", "--out", type=PATH, help="Parameter set (YAML) to write; a folder for several."),
+    out_option("Parameter set (YAML) to write; a folder for several."),
     style_option,
 )
 def fit(observations, plan_file, families, platform, table, data_sheet, where, setting, out, style) -> None:
@@ -67,13 +67,13 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
         raise UserError("--out is missing; without it give --hold-out")
     if data_sheet:
         other_options = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
-        if conflicting := [option for option, value in other_options.items() if value is not None]:
-            raise UserError(f"--data-sheet takes only --family, --platform and --out: found {conflicting[0]}")
+        if conflicting := _find_given_option(other_options):
+            raise UserError(f"--data-sheet takes only --family, --platform and --out: found {conflicting}")
         _write_data_sheet(families, platform, out)
         return
     if table:
-        if conflicting := [option for option, value in probed.items() if value is not None]:
-            raise UserError(f"found {conflicting[0]} together with --points, wanted one of them")
+        if conflicting := _find_given_option(probed):
+            raise UserError(f"found {conflicting} together with --points, wanted one of them")
         from commodel.api.fits import fit_collectives
 
         with show_waiting(f"fitting to {table.name}", plain_lines=True):
@@ -84,8 +84,8 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
             show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)
         return
     only_with_points = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}
-    if conflicting := [option for option, value in only_with_points.items() if value is not None]:
-        raise UserError(f"{conflicting[0]} needs --points")
+    if conflicting := _find_given_option(only_with_points):
+        raise UserError(f"{conflicting} needs --points")
     if missing := [option for option, value in probed.items() if value is None]:
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     results = plan_file.parent
@@ -96,6 +96,10 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     if not parameters.values:
         reason = next(iter(parameters.missing.values()))
         click.echo(f"commodel: family {families[0]} cannot be fitted on platform '{platform}': {reason}", err=True)
+
+
+def _find_given_option(values: dict[str, object]) -> str:
+    return next((option for option, value in values.items() if value is not None), "")
 
 
 def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path | None) -> None:

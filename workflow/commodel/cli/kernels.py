@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, choose_style
+from commodel.cli._options import PATH, choose_style, out_option, process_count_option
 from commodel.cli._output import (
     format_answer,
     format_csv,
@@ -141,7 +141,7 @@ def _make_prediction_row(row: dict) -> dict:
     "Where",
     click.option("--layout", required=True, help="Processes, e.g. processes:params/layouts/fermi/M10.csv."),
     click.option("--platform", required=True, help="Platform of the processes: a name or a file."),
-    click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"),
+    process_count_option,
 )
 @make_option_group(
     "Speeds",
@@ -173,7 +173,7 @@ def _make_prediction_row(row: dict) -> dict:
 )
 @make_option_group(
     "Output",
-    click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
+    out_option("File to write.  [default: the screen]"),
     click.option(
         "--format",
         "style",

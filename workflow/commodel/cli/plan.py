@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import EXPERIMENT_ARGUMENT, PATH, format_option, verbose_option
+from commodel.cli._options import EXPERIMENT_ARGUMENT, PATH, format_option, out_option, verbose_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 
@@ -26,7 +26,7 @@ from commodel.errors import UserError
 @make_option_group(
     "Output",
     format_option("table", "json", "csv", "xlsx", help_text="Print batches as a table, or every point."),
-    click.option("-o", "--out", type=PATH, help="Workbook to write; with --from the experiment (YAML)."),
+    out_option("Workbook to write; with --from the experiment (YAML)."),
     click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does."),
     verbose_option,
 )

@@ -13,6 +13,7 @@ from commodel.cli._options import (
     check_mode,
     choose_style,
     experiment_option,
+    out_option,
     pattern_options,
     platform_option,
     refuse_campaign,
@@ -92,7 +93,7 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
 )
 @make_option_group(
     "Output",
-    click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
+    out_option("File to write.  [default: the screen]"),
     click.option(
         "--format", "style", type=click.Choice([*STYLES, "xlsx"]), help="Format.  [default: as --out ends, else table]"
     ),

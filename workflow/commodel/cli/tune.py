@@ -10,9 +10,9 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import (
-    PATH,
     commutative_option,
     experiment_option,
+    out_option,
     params_option,
     quiet_option,
     same_types_option,
@@ -74,9 +74,7 @@ if TYPE_CHECKING:
 )
 @make_option_group(
     "Output",
-    click.option(
-        "-o", "--out", type=PATH, help="Folder of results, continued if there.  [default: results/tune-PLATFORM]"
-    ),
+    out_option("Folder of results, continued if there.  [default: results/tune-PLATFORM]"),
     quiet_option,
     style_option,
     verbose_option,

@@ -44,7 +44,7 @@ from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import Batch, Measure, Plan, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE_OUTCOME, OwnAttempt
-from commodel.results.campaign import lock_folder
+from commodel.results.campaign import open_lock
 from commodel.results.process_counts import join_counts
 from commodel.results.provenance import check_setting, describe_commit
 from commodel.results.raw_samples import find_raw_file, read_marker, read_samples
@@ -219,7 +219,7 @@ def measure_batch(
     options = {"setting": setting or platform.setting, "environment": environment or {}}
     context = StartContext(plan, platform, launcher, starter, node_names, folder, passes, **options)
     end_on_termination()
-    with lock_folder(folder, "another measurement of this batch"):
+    with open_lock(folder, "another measurement of this batch"):
         attempt = OwnAttempt(folder, None if context.launcher.simulated else 60 * batch.minutes, describe_commit())
         try:
             measured = _measure_locked(context, batch, attempt, progress)

@@ -161,9 +161,7 @@ class StartContext:
     names: tuple[str, ...]  # of the nodes; empty if unknown
     folder: SafePath
     passes: int
-    image_command: tuple[
-        str, ...
-    ] = ()  # the command that starts the platform's container image; empty without an image
+    image_command: tuple[str, ...] = ()  # starts the platform's container image; empty without an image
     setting: str = ""  # name of the circumstances of the measurement
     environment: Mapping[str, str] = field(default_factory=dict)  # environment variables for the MPI library
 

@@ -53,9 +53,8 @@ def collect_provenance(
         "container": describe_image(image) if (image := load_named_platform(batch.platform).image) else {},
         "cpu": _read_cpu_name(),
         "cores": os.cpu_count(),
-        **(
-            {"at_work": measure_busy_processors()} if platform_entry.launcher == "local" else {}
-        ),  # other launchers measure on other machines
+        # Other launchers measure on other machines.
+        **({"at_work": measure_busy_processors()} if platform_entry.launcher == "local" else {}),
         "governor": read_text_or_empty(GOVERNOR_FILE) or "unknown",
         "kernel": platform.release(),
         "machine": platform.node(),
