@@ -6,7 +6,7 @@ Names are read from folders, so that completion by TAB imports nothing but the v
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
 
@@ -251,8 +251,8 @@ def check_mode(mode: str, allowed: Iterable[str]) -> None:
             raise UserError(f"{parameter.opts[0]} has no meaning {mode}; leave it out")
 
 
-def require_options(mode: str, **options: object) -> None:
+def require_options(mode: str, options: Mapping[str, object], *names: str) -> None:
     """Refuse a command without one of the options that its mode needs."""
-    for name, value in options.items():
-        if value in (None, ()):
-            raise UserError(f"{mode} needs --{name.replace('_', '-')}")
+    for name in names:
+        if options[name] in (None, ()):
+            raise UserError(f"{mode} needs --{'bytes' if name == 'sizes' else name}")

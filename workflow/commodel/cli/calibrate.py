@@ -108,8 +108,8 @@ def _make_factor_row(entry: Calibrated, style: str) -> dict[str, object]:
 
     record = record_factors(entry)
     factor_columns = {
-        f"{name}_{end}": getattr(getattr(record, name), end) if getattr(record, name).known else None
-        for name in ("latency", "per_byte")
+        f"{name}_{end}": getattr(factor, end) if factor.known else None
+        for name, factor in (("latency", record.latency), ("per_byte", record.per_byte))
         for end in ("value", "low", "high")
     }
     columns = {name: getattr(record, name) for name in ("together", "points", "scatter", "before", "after", "checked")}

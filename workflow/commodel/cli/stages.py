@@ -91,7 +91,7 @@ def build(toolchain: str) -> None:
 def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     if kernel:
         check_mode("with --kernel", ["kernel", "out", "quiet", *speeds])
-        require_options("--kernel", layout=speeds["layout"], out=out)
+        require_options("--kernel", speeds | {"out": out}, "layout", "out")
         from commodel.cli.kernels import measure_kernel_speeds
 
         measure_kernel_speeds(kernel, out=out, quiet=quiet, **speeds)
