@@ -2,7 +2,7 @@
 points, and its provenance."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from commodel.errors import make_printable
 from commodel.records import Count, Finite
@@ -116,6 +116,10 @@ class ParameterSet:
         predictions."""
         named = self.settings.get("classes", ())
         return tuple(named) if isinstance(named, list | tuple) else ()
+
+    def with_settings(self, **settings: object) -> "ParameterSet":
+        """Return the set with some settings added or replaced."""
+        return replace(self, settings={**self.settings, **settings})
 
 
 def describe_origins(sets: Sequence[ParameterSet], platform: str) -> list[str]:

@@ -424,7 +424,10 @@ def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bo
         prior = np.diag(places.covariance(places, scales)) + (RESIDUAL_NOISE * scales.unit) ** 2
         error_of_label = dict.fromkeys(labels, (residuals, prior))
     extra_variance = {name: _count_left_out_beyond(places, label) for name, label in labels.items()}
-    return is_local, {name: (e, np.sqrt(v + extra_variance[name])) for name, (e, v) in error_of_label.items()}
+    return is_local, {
+        name: (errors, np.sqrt(variances + extra_variance[name]))
+        for name, (errors, variances) in error_of_label.items()
+    }
 
 
 def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Array, Array]:

@@ -111,9 +111,8 @@ def add_class_values(entry: Family, parameters: ParameterSet, by_class: Mapping[
                 add_class(text, name, is_function): of_class.draws[text] for text in texts if text in of_class.draws
             }
         curves += [replace(curve, title=f"{curve.title}, {name}") for curve in of_class.curves]
-    settings = {**parameters.settings, "classes": list(by_class)} if by_class else parameters.settings
-    changed = {"values": values, "draws": draws, "forms": forms, "settings": settings}
-    return replace(parameters, **changed, curves=tuple(curves))
+    parameters = parameters.with_settings(classes=list(by_class)) if by_class else parameters
+    return replace(parameters, values=values, draws=draws, forms=forms, curves=tuple(curves))
 
 
 def _group_by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]]:
@@ -267,9 +266,8 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     parameters = make_parameter_set(entry, entry.fit(first))
     vectors = find_longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
     unequal = find_unequal_classes(entry, evidence, parameters)
-    within_classes = {"heterogeneity_by_class": unequal} if unequal else {}
-    settings = {**parameters.settings, **within_classes}
-    parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors, settings=settings)
+    parameters = parameters.with_settings(heterogeneity_by_class=unequal) if unequal else parameters
+    parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors)
     if not evidence.levels:
         unevenness = measure_unevenness(evidence)
         heterogeneity = {"heterogeneity": round(unevenness, 3)} if unevenness > 1 else {}
@@ -278,7 +276,7 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}
         probed, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL
         heterogeneity |= {"probed_classes": probed} if probed or not overlay else {}
-        return _add_checks(entry, replace(parameters, settings={**parameters.settings, **heterogeneity}), evidence)
+        return _add_checks(entry, parameters.with_settings(**heterogeneity), evidence)
     classes = {}
     for name, class_evidence in by_class.items():
         with suppress(UserError):  # predictions of messages in this class report the missing values
@@ -286,17 +284,17 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     parameters = add_class_values(entry, parameters, classes)
     probed = {*list_probed_classes(entry, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in probed]
-    settings = {**parameters.settings, **evidence.placement, "probed_classes": names}
+    parameters = parameters.with_settings(**evidence.placement, probed_classes=names)
     if not entry.has_classes and (unequal := compare_distance_classes(evidence)):
-        settings["distance_ratios"] = unequal
-    return _add_checks(entry, replace(parameters, settings=settings), evidence)
+        parameters = parameters.with_settings(distance_ratios=unequal)
+    return _add_checks(entry, parameters, evidence)
 
 
 def _add_checks(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
     """Return the set with its errors for single messages and under contention."""
     for name, find_errors in (("single_messages", compare_round_trips), ("contention", check_contention)):
         if errors := find_errors(entry, parameters, evidence):
-            parameters = replace(parameters, settings={**parameters.settings, name: errors})
+            parameters = parameters.with_settings(**{name: errors})
     return parameters
 
 
@@ -314,9 +312,17 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
     """Return a parameter set from the draws of a fit: values with intervals, units and notes. The caller adds the
     provenance."""
     fitted = replace(
-        fitted, values={key: np.where(np.abs(d) < ROUNDING_SECONDS, 0.0, d) for key, d in fitted.values.items()}
+        fitted,
+        values={
+            key: np.where(np.abs(draws_of_value) < ROUNDING_SECONDS, 0.0, draws_of_value)
+            for key, draws_of_value in fitted.values.items()
+        },
     )
-    estimated = {key: d for key, d in fitted.values.items() if not entry.by_name[parse_key(key).parameter].random}
+    estimated = {
+        key: draws_of_value
+        for key, draws_of_value in fitted.values.items()
+        if not entry.by_name[parse_key(key).parameter].random
+    }
     unknown = find_indistinct_values(estimated) | dict(fitted.unknown)
     values = {}
     for value, draws in fitted.values.items():

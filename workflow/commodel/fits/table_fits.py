@@ -254,13 +254,9 @@ def fit_measured(
     entry = find_family(name)
     fitted = fit_points(entry, points, seconds, seed)
     used, parameters = len(fitted.curves[0].x), make_parameter_set(entry, fitted)
+    ranks = [point.ranks for point in points]
     return replace(
-        parameters,
-        settings={
-            **parameters.settings,
-            "probed_classes": list_placements(points),
-            "fitted_ranks": [min(point.ranks for point in points), max(point.ranks for point in points)],
-        },
+        parameters.with_settings(probed_classes=list_placements(points), fitted_ranks=[min(ranks), max(ranks)]),
         source=f"fitted from {used} points of {where}; these points are not held out",
         provenance={"held_out": False, "points": used, "seed": seed},
     )

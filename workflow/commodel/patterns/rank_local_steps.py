@@ -132,11 +132,11 @@ def reorder_requests(schedule: Schedule, rendezvous: np.ndarray) -> tuple[Schedu
     rank_steps = _RankSteps.of(schedule.src, schedule.dst, schedule.step, schedule.nonblocking, work)
     numbered = rank_steps.assign_steps(rendezvous)
     rows, work_rows = np.argsort(numbered.step, kind="stable"), np.argsort(numbered.work, kind="stable")
-    moved = {name: getattr(schedule, name)[..., rows] for name in ("src", "dst", "bytes")}
+    columns = {name: getattr(schedule, name)[..., rows] for name in ("src", "dst", "bytes")}
     work = Work(numbered.work[work_rows], *(column[..., work_rows] for column in work.columns[1:]))
     nonblocking = numbered.nonblocking.select_rows(rows)
     return (
-        replace(schedule, step=numbered.step[rows], work=work, nonblocking=nonblocking, contents=None, **moved),
+        replace(schedule, step=numbered.step[rows], work=work, nonblocking=nonblocking, contents=None, **columns),
         rows,
         work_rows,
     )
@@ -177,10 +177,10 @@ class _RankSteps:
 
     def assign_steps(self, rendezvous: np.ndarray) -> _NumberedSteps:
         """Return the least common steps that satisfy the rules; the last rule holds for rendezvous messages."""
-        own = np.arange(len(self.rank))
+        steps = np.arange(len(self.rank))
         later = 1 + np.flatnonzero(self.rank[1:] == self.rank[:-1])  # steps with a previous step of the same rank
-        before = [2 * own, 2 * later - 1, 2 * self.send_post, 2 * self.receive_post[rendezvous]]
-        after = [2 * own + 1, 2 * later, 2 * self.receive_wait + 1, 2 * self.send_wait[rendezvous] + 1]
+        before = [2 * steps, 2 * later - 1, 2 * self.send_post, 2 * self.receive_post[rendezvous]]
+        after = [2 * steps + 1, 2 * later, 2 * self.receive_wait + 1, 2 * self.send_wait[rendezvous] + 1]
         distance = np.repeat([0, 1, 0, 0], [len(column) for column in before])
         before, after = np.concatenate(before), np.concatenate(after)
         level, unresolved = find_longest_paths(before, after, distance, np.zeros(2 * len(self.rank)))

@@ -358,7 +358,9 @@ def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> V
     type_numbers = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
     names = [*types, list(types)[-1]]  # a node beyond the platform's last one has the last type
     type_names = [names[number] for number in np.minimum(type_numbers, len(types)).tolist()]
-    type_pairs = {str(Pair(one, two)) for index, one in enumerate(type_names) for two in type_names[index + 1 :]}
+    type_pairs = {
+        str(Pair(first, second)) for index, first in enumerate(type_names) for second in type_names[index + 1 :]
+    }
     ratio = max((ratios.get(pair, 1.0) for pair in type_pairs), default=1.0) if entry.by_class else max(ratios.values())
     return _report_unequal_trips("between nodes of several types", ratio) if ratio != 1 else VALID
 

@@ -7,7 +7,7 @@ Values are in seconds and bytes; the report scales and draws them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -228,8 +228,8 @@ def predict_patterns(
 def predict_pattern(parameters: ParameterSet, pattern: Schedule, waves: float = 1, **settings: str) -> float:
     """Return the prediction of a schedule, or the time between waves of it, with some settings of the model
     replaced."""
-    parameters = replace(parameters, settings={**parameters.settings, **settings})
-    return float(make_predictor(parameters, strict=False, draws=0)(stack_schedules([pattern]), waves).seconds[0])
+    predict_stack = make_predictor(parameters.with_settings(**settings), strict=False, draws=0)
+    return float(predict_stack(stack_schedules([pattern]), waves).seconds[0])
 
 
 def compute_error_factor(predicted: float, measured: float) -> float:

@@ -298,8 +298,8 @@ def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Fi
         for values in (table_1, make_printed_logp(table_1))
     )
     errors = {
-        title: [compute_error_factor(*pair) for pair in zip(costs, measured, strict=True)]
-        for title, costs in predictions.items()
+        title: [compute_error_factor(*pair) for pair in zip(predicted, measured, strict=True)]
+        for title, predicted in predictions.items()
     }
     keys = {"tree": trees}
     nearer = [tan <= logp for tan, logp in zip(errors[TAN], errors[DRAWN], strict=True) if not isnan(tan + logp)]
