@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.errors import UserError
 from commodel.platforms.tools import ROOT
-from commodel.results.campaign import lock_folder
+from commodel.results.campaign import open_lock
 
 FOLLOW = "commodel.api.campaigns.run_with_display"
 EXPERIMENT = """
@@ -69,7 +69,7 @@ def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, prof
     begun = []
 
     def follow(campaign, command, log, quiet):
-        with pytest.raises(UserError, match="it is at work already"), lock_folder(campaign.folder, "it"):
+        with pytest.raises(UserError, match="it is at work already"), open_lock(campaign.folder, "it"):
             pass
         assert not campaign.lock.closed
         begun.append(log)
@@ -78,7 +78,7 @@ def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, prof
     monkeypatch.setattr(FOLLOW, follow)
     result = CliRunner(env=environment).invoke(main, ["run", name, *profile])
     assert (result.exit_code, begun) == (7, ["run"]), result.output
-    with lock_folder(Path("results", name), "it"):
+    with open_lock(Path("results", name), "it"):
         pass
 
 

@@ -252,7 +252,7 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     assert measured.unpredicted == 4
     parts = split_points(measured, "ranks == 8")
     rows = predict_held_out(fit_without_held_out(parts, "hockney", "t"), parts.held_out)
-    judgement = score_choices(rows, parts.fitted, parts.held_out).set_index("family")
+    judgement = score_choices(rows, parts).set_index("family")
     assert judgement.loc[ALWAYS_SAME, "workloads"] == 2
     assert judgement.loc[ALWAYS_SAME, "over_fastest"] == pytest.approx(np.sqrt(1.5))
     assert judgement.loc[ALWAYS_SAME, "over_fastest_worst"] == pytest.approx(1.5)

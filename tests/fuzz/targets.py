@@ -9,6 +9,7 @@ from commodel.fits.measured_tables import read_points
 from commodel.interchange import StatedProperties, netgauge, read_times, rules
 from commodel.patterns.build import complete_layout
 from commodel.patterns.pattern_files import goal, goal_binary
+from commodel.patterns.pattern_files.tasks import make_schedule
 from commodel.patterns.points import Setting
 from commodel.patterns.trees.topologies import make_tree
 from commodel.registry import discover
@@ -72,8 +73,8 @@ TARGETS: dict[str, Target] = {
     "partition": Target(edited(samples("params/partitions/*.csv")), readers.workbook),
     "plan": Target(st.deferred(lambda: edited([readers.plan_text()])), of_file("plan.json", readers.plan_file)),
     "raw": Target(edited([RAW]), readers.raw_file),
-    "goal": Target(edited(forms.GOALS), of_file("a.goal", goal.read)),
-    "goal binary": Target(edited([BINARY]), of_file("a.bin", goal_binary.read)),
+    "goal": Target(edited(forms.GOALS), of_file("a.goal", lambda path: make_schedule(goal.read_tasks(path)))),
+    "goal binary": Target(edited([BINARY]), of_file("a.bin", lambda path: make_schedule(goal_binary.read_tasks(path)))),
     "points": Target(edited([forms.POINTS]), of_file("p.csv", read_points)),
     "rules": Target(
         edited([forms.CHOICES]), of_file("c.csv", lambda path: rules.format_rules(rules.read_choices(path)))

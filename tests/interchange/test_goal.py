@@ -241,7 +241,10 @@ def back(pattern, folder, gamma=0.0):
     path.write_text(format_goal(pattern, gamma))
     tasks = reader.read_tasks(path)
     (folder / "a.bin").write_bytes(packed(tasks))
-    again, binary = reader.read(path), in_steps(goal_binary.read_tasks(folder / "a.bin"))
+    again, binary = (
+        goal_tasks.make_schedule(reader.read_tasks(path)),
+        in_steps(goal_binary.read_tasks(folder / "a.bin")),
+    )
     assert again.has_same_structure(binary)
     assert again.bytes.tolist() == binary.bytes.tolist()
     return again
@@ -333,7 +336,7 @@ def test_chains_that_nothing_orders_pass_on_what_has_come(folder, ranks, segment
     path = folder / "ring.goal"
     path.write_text("\n".join([f"num_ranks {ranks}", *blocks]))
     L, o, g, G = machine
-    predicted = ends(reader.read(path), L, o, o, g, G).max() * 1e9
+    predicted = ends(goal_tasks.make_schedule(reader.read_tasks(path)), L, o, o, g, G).max() * 1e9
     assert predicted == pytest.approx(max(play(path.read_text(), *machine)), rel=1e-9)
     message = L + 2 * o + 8 * G
     assert predicted == pytest.approx((ranks - 1) * message + (segments - 1) * (g + 8 * G), rel=1e-9)

@@ -59,8 +59,8 @@ def test_other_hosts_are_refused_with_what_to_do(allocate, given):
 def test_an_attempt_on_other_nodes_begins_again(tmp_path, recorded, used, left):
     """Their samples stay in the folder under other names."""
     folder = SafePath.at(tmp_path)
-    context = SimpleNamespace(folder=folder, names=HOSTS, passes=1, pass_folder=lambda number: folder / ".pass-1")
-    context.pass_folder(0).mkdir()
+    context = SimpleNamespace(folder=folder, names=HOSTS, passes=1, pass_folders=[folder / ".pass-1"])
+    context.pass_folders[0].mkdir()
     earlier = OwnAttempt(folder, None, "")
     earlier.record_nodes(used)
     for name in ("a.csv", "b.unmeasured.json", ".pass-1/c.csv"):
@@ -69,7 +69,7 @@ def test_an_attempt_on_other_nodes_begins_again(tmp_path, recorded, used, left):
     said = []
     subject._set_aside_other_nodes(context, OwnAttempt(folder, None, ""), said.append)
     assert set().union(*list_finished(folder)) == left
-    assert bool(list_finished(context.pass_folder(0))[0]) == bool(left)
+    assert bool(list_finished(context.pass_folders[0])[0]) == bool(left)
     assert len(said) == (not left)
     assert len(read_attempts(folder).attempts) == 1
     if not left:

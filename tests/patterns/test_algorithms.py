@@ -60,7 +60,7 @@ def test_segments_that_do_not_divide_the_data_carry_each_byte_once(operation, ch
 
 
 @pytest.mark.parametrize(("operation", "choice"), [name for name in ALGORITHMS if find_operation(name[0]).reduces])
-def test_the_order_of_a_reduction_is_what_it_states(operation, choice):
+def test_a_reduction_combines_operands_in_its_stated_order(operation, choice):
     """Where every partial result covers consecutive ranks, an associative operation is enough; else it must commute."""
     entry, _ = find_algorithm(operation, choice)
     orders = {
@@ -114,7 +114,7 @@ def test_no_rank_leaves_a_barrier_before_all_have_entered(choice):
         *(("gather", spec) for spec in ("windowed", "windowed:0", "windowed:x")),
     ],
 )
-def test_a_wrong_algorithm_is_one_line(operation, spec):
+def test_a_wrong_algorithm_is_refused_in_one_line(operation, spec):
     def use():
         entry, argument = find_algorithm(operation, spec)
         entry.build(4, 10, *entry.parse_argument(argument))
@@ -122,7 +122,7 @@ def test_a_wrong_algorithm_is_one_line(operation, spec):
     message(use)
 
 
-def test_a_rank_that_is_missed_is_found_by_the_slow_replay():
+def test_the_slow_replay_detects_a_missing_rank_and_missing_data():
     """The oracle itself: a reduction that leaves one rank out, and a message of data that its sender has not."""
     whole = build_schedule(point("reduce", "linear", ranks=5, bytes=8))
     short = join_stages(5, make_phase(0, np.arange(1, 4), 0, 8, combines=True), root=0)
@@ -141,7 +141,7 @@ def test_a_rank_that_is_missed_is_found_by_the_slow_replay():
         ("barrier", "tree", "binomial"),
     ],
 )
-def test_names_of_mpi_libraries_are_understood_and_written_as_here(operation, spec, own):
+def test_algorithm_names_of_mpi_libraries_are_translated(operation, spec, own):
     made = make_point(Setting.unlimited(), {"operation": operation, "algorithm": spec, "ranks": 4, "bytes": 8})
     assert made.algorithm == own
     assert made == make_point(Setting.unlimited(), {"operation": operation, "algorithm": own, "ranks": 4, "bytes": 8})
@@ -183,7 +183,7 @@ def volumes(ranks, size):
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 7, 8, 12, 16, 21])
-def test_volumes_by_closed_form(ranks):
+def test_sent_bytes_equal_the_closed_forms(ranks):
     for operation, volume in volumes(ranks, 1000).items():
         for choice, wanted in volume.items():
             sent = build_schedule(point(operation, choice, ranks=ranks, bytes=1000)).bytes.sum()
@@ -210,7 +210,7 @@ def test_rabenseifner_sends_the_long_halves_to_the_near_ranks(ranks):
     assert outside == ranks * 2 * (size // 8 - size // ranks)
 
 
-def test_far_first_and_near_first():
+def test_binomial_trees_send_to_the_farthest_or_the_nearest_rank_first():
     far = build_schedule(point("bcast", "binomial", ranks=8))
     near = build_schedule(point("bcast", "binomial-near", ranks=8))
     assert far.dst[far.src == 0].tolist() == [4, 2, 1]
@@ -240,7 +240,7 @@ def test_segments_go_down_the_binomial_tree_one_after_the_other(ranks):
 
 
 @pytest.mark.parametrize("ranks", [9, 16])
-def test_no_more_than_the_window_are_on_their_way(ranks):
+def test_a_windowed_gather_has_at_most_the_window_of_blocks_in_flight(ranks):
     """A sender's block leaves in the step after that in which its token came; the token's sender had sent before."""
     pattern = build_schedule(point("gather", "windowed:3", ranks=ranks, bytes=10))
     blocks, tokens = pattern.dst == 0, pattern.dst != 0
@@ -280,7 +280,7 @@ def in_pieces(pattern):
 
 @pytest.mark.parametrize(("operation", "choice"), ALGORITHMS)
 @pytest.mark.parametrize("ranks", [8, 13])
-def test_who_sends_what_lies_in_pieces_copies_as_much(operation, choice, ranks):
+def test_a_rank_copies_at_least_the_noncontiguous_bytes_that_it_sends(operation, choice, ranks):
     pattern = build_schedule(point(operation, choice, ranks=ranks, bytes=0 if operation == "barrier" else 24 * ranks))
     pieces = in_pieces(pattern)
     assert np.all(copied(pattern) >= pieces)

@@ -73,12 +73,12 @@ def tree_file(tmp_path, monkeypatch):
     make_tree.cache_clear()
 
 
-def test_ids_are_these(tree_file):
+def test_ids_of_points_are_the_recorded_ones(tree_file):
     points = [make_point(Setting("p", 64, 64), entry_of(text)) for text in IDS]
     assert dict(zip(IDS, ids(points), strict=True)) == IDS
 
 
-def test_waves_are_part_of_an_id_and_one_wave_is_as_none(tree_file):
+def test_an_id_contains_the_waves_unless_there_is_one(tree_file):
     for text, wanted in IDS.items():
         once, some, more = (make_point(Setting("p", 64, 64), entry_of(text) | {"waves": waves}) for waves in (1, 2, 50))
         assert ids([once]) == [wanted]
@@ -87,7 +87,7 @@ def test_waves_are_part_of_an_id_and_one_wave_is_as_none(tree_file):
         assert len({once.workload, some.workload, more.workload}) == 3
 
 
-def test_words_and_processes_change_no_id(tree_file, tmp_path):
+def test_docstrings_comments_and_hash_seeds_change_no_id(tree_file, tmp_path):
     """Every file that makes patterns with another docstring and a comment, in a process with other hashes."""
     shutil.copytree(PACKAGE, tmp_path / "commodel", ignore=shutil.ignore_patterns("__pycache__"))
     for path in tmp_path.glob("commodel/**/*.py"):
@@ -103,7 +103,7 @@ def test_words_and_processes_change_no_id(tree_file, tmp_path):
     assert ids_there == list(IDS.values())
 
 
-def test_bytes_are_the_same_on_every_machine():
+def test_encoded_integers_do_not_depend_on_byte_order_or_width():
     numbers = [1, -2, 1 << 20]
     assert {encode_integers(np.array(numbers, dtype=kind)) for kind in ("<i4", ">i4", "<i8", ">i8")} == {
         b"".join(number.to_bytes(8, "little", signed=True) for number in numbers)
@@ -161,7 +161,7 @@ SOME = {  # an algorithm of each kind, and an operation over trees
 }
 
 
-def test_all_input_of_the_player_is_in_the_id(monkeypatch):
+def test_an_id_changes_with_every_input_of_the_player(monkeypatch):
     """Of one algorithm or one operation over trees, and of no other."""
     before = ids(SOME.values())
     for change in CHANGES:
@@ -174,7 +174,7 @@ def test_all_input_of_the_player_is_in_the_id(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["bcast-binomial", "allreduce-ring", "bcast-tree"])
-def test_a_change_at_the_point_s_own_size_or_ranks_alone_is_seen(monkeypatch, name):
+def test_an_id_changes_with_messages_at_the_own_size_or_ranks_only(monkeypatch, name):
     if name == "bcast-tree":
         points = [point("bcast", topology="kary:2^4", bytes=size) for size in (100, 1 << 20)]
     else:
@@ -191,7 +191,7 @@ def test_a_change_at_the_point_s_own_size_or_ranks_alone_is_seen(monkeypatch, na
     assert [old != new for old, new in zip(before, after, strict=True)] == [entry.ranks == 31 for entry in points]
 
 
-def test_trees_and_layouts_are_known_by_what_they_are(tree_file, monkeypatch):
+def test_ids_depend_on_the_content_of_trees_and_layouts(tree_file, monkeypatch):
     def tree_id():
         make_tree.cache_clear()  # as a new run would
         return id_of(point("bcast", topology="file:tree.csv"))

@@ -86,7 +86,7 @@ def test_an_iteration_sends_the_blocks_that_rectangles_overlap(partition_file, c
 
 
 @given(columns_of(), st.booleans(), st.integers(0, 1 << 20), st.data())
-def test_the_clock_of_all_ranks_does_not_change_what_they_do(partition_file, case, overlapped, seed, data):
+def test_common_steps_predict_the_same_times_as_the_least_steps(partition_file, case, overlapped, seed, data):
     """Column and row are separate on it, as the paper adds them up; ranks reach their steps as with the least
     numbers."""
     (pieces, side), rng = case, np.random.default_rng(seed)
@@ -105,7 +105,7 @@ def test_the_clock_of_all_ranks_does_not_change_what_they_do(partition_file, cas
 
 
 @given(columns_of(5), st.integers(1, 4))
-def test_all_iterations_are_each_after_the_other(partition_file, case, size):
+def test_a_whole_kernel_has_the_messages_of_its_iterations_in_sequence(partition_file, case, size):
     pieces, side = case
     text = f"summa:partition={partition_file(pieces)}"
     whole = build_schedule(point(text, "paper", ranks=len(pieces), bytes=size))
@@ -137,7 +137,7 @@ def test_iteration_80_of_figure_8():
     assert pattern.nonblocking.dst_step.tolist() == 6 * [0] + 3 * [2]
 
 
-def test_the_row_goes_to_one_rank_after_the_other():
+def test_the_pivot_row_is_sent_to_one_rank_after_the_other():
     pattern = build_schedule(point("summa:n=8:grid=4x2:iteration=5", "paper", ranks=8, bytes=1))
     row = pattern.step > 1
     sent = zip(pattern.step[row], pattern.src[row], pattern.dst[row], strict=True)
@@ -157,7 +157,7 @@ def test_the_row_goes_to_one_rank_after_the_other():
         ("wave2d:grid=squarest:n=256", "wave2d:n=256", None),
     ],
 )
-def test_there_is_one_spelling(text, own, ranks):
+def test_spellings_of_an_operation_have_one_canonical_form(text, own, ranks):
     assert canonicalize_operation(text) == own
     assert find_required_ranks(text) == ranks
 
@@ -179,7 +179,7 @@ def test_there_is_one_spelling(text, own, ranks):
         (f"{FIGURE_8}:iteration=256", "found iteration 256, wanted one below 256, the blocks a side"),
     ],
 )
-def test_a_mistake_is_one_line(text, complaint):
+def test_a_mistake_in_a_kernel_is_refused_in_one_line(text, complaint):
     found = message(make_point, Setting("big", 64, 64), {"operation": text, "algorithm": "paper", "bytes": 8})
     assert found.removeprefix("operation: ") == complaint
 
@@ -197,7 +197,7 @@ def test_ranks_that_do_not_agree_and_rectangles_without_columns(tmp_path):
     assert make_point(setting, {"operation": f"wave2d:partition={path}", **rest}).ranks == 5
 
 
-def test_ids_are_of_what_stands_in_the_file(tmp_path):
+def test_ids_of_kernels_depend_on_the_content_of_the_partition_file(tmp_path):
     path = tmp_path / "p.csv"
 
     def id_of(text, pieces, spell=False):
@@ -238,7 +238,7 @@ def test_no_large_schedule_is_built_for_the_id_of_a_long_sum(monkeypatch):
     assert max(len(pattern.src) for pattern in built) <= MAX_ROWS
 
 
-def test_a_large_kernel_is_few_different_iterations():
+def test_a_large_kernel_is_a_sum_of_few_distinct_iterations():
     """4,096 blocks a side over 64×64 processes: as many kinds of iteration as there are columns of ranks, each of which
     sends to all others of its row and of its column. Nothing of a whole is built: parts are made one at a time."""
     whole = point("summa:n=4096", "paper", ranks=4096, bytes=8192)

@@ -58,7 +58,7 @@ def test_every_layout_is_known_here():
 
 
 @given(st.one_of(SPECS.values()), st.integers(1, 200))
-def test_every_rank_sits_on_one_node(spec, ranks):
+def test_every_rank_is_placed_on_one_node(spec, ranks):
     node = place_ranks(spec, ranks)
     assert node.shape == (ranks,)
     assert node.min() >= 0
@@ -76,7 +76,7 @@ def test_nodes_are_filled_within_their_limit(spec, ranks):
 
 
 @given(st.one_of(SPECS.values()), st.integers(1, 60))
-def test_a_tree_s_room_is_what_its_layout_puts_on_a_node(spec, leaves):
+def test_the_node_usage_of_a_tree_is_that_of_its_layout(spec, leaves):
     """Q where the spec says it, however few ranks there are; else the most that any node holds."""
     entry = {"operation": "bcast", "topology": f"flat:{leaves}", "bytes": 8, "layout": spec}
     point = make_point(Setting("big", 1000, 1000), entry)
@@ -87,7 +87,7 @@ def test_a_tree_s_room_is_what_its_layout_puts_on_a_node(spec, leaves):
     assert most <= int(point.node_usage.split()[0])
 
 
-def test_as_the_docstrings_state():
+def test_layouts_place_ranks_as_their_docstrings_state():
     assert place_ranks("block:2", 6).tolist() == [0, 0, 1, 1, 2, 2]
     assert place_ranks("cyclic:2", 6).tolist() == [0, 1, 2, 0, 1, 2]
     assert place_ranks("block-cyclic:4x2", 8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
@@ -111,7 +111,7 @@ def test_block_cyclic_is_block_and_cyclic_at_its_ends(per_node, ranks):
     )
 
 
-def test_what_is_left_open_comes_from_the_site():
+def test_omitted_parts_of_a_layout_come_from_the_platform():
     assert complete_spec("block", DEFAULTS) == "block:4"
     assert complete_spec("cyclic:2", DEFAULTS) == "cyclic:2"
     assert complete_spec("cyclic", DEFAULTS, requested=4) == "cyclic:4"
@@ -139,7 +139,7 @@ def test_what_is_left_open_comes_from_the_site():
         *["kinds:4cor@2", "kinds:core@2", "kinds:4core@0", "kinds:fat=4core", "kinds:1core@1", "kinds:0@4"],
     ],
 )
-def test_a_wrong_layout_is_one_line(spec):
+def test_a_wrong_layout_is_refused_in_one_line(spec):
     message(place_ranks, spec, 4)
 
 
@@ -180,7 +180,7 @@ def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
     assert fits("block:4", 11) == "block:4 need 3 cores of node 2; platform 'mine' has 2 there"
 
 
-def test_a_start_of_any_layout_has_a_file_name_of_its_own():
+def test_start_files_of_different_layouts_have_different_names():
     layouts = [
         "block:2",
         "cyclic:2",
@@ -197,7 +197,7 @@ def test_a_start_of_any_layout_has_a_file_name_of_its_own():
     assert "player-4r-block2" in names
 
 
-def test_nodes_are_known_by_name(tmp_path):
+def test_host_names_of_a_platform_become_node_numbers(tmp_path):
     hosts = platform(tmp_path, "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [x, y, z]}\n")
     assert hosts.hosts == ("x", "y")
     (tmp_path / "ranks.txt").write_text("y\nx\n")
@@ -240,7 +240,7 @@ def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
         ("scatter:leaf", "node/leaf/group"),
     ],
 )
-def test_a_point_states_how_far_its_ranks_are_from_each_other(layout, reach):
+def test_a_point_has_the_farthest_distance_class_of_its_ranks(layout, reach):
     combination = {"operation": "bcast", "algorithm": "linear", "ranks": 2, "bytes": 8, "layout": layout}
     setting = Setting("p", nodes=6, cores=2, levels=LEVELS)
     points = [make_point(setting, combination)]
@@ -249,7 +249,7 @@ def test_a_point_states_how_far_its_ranks_are_from_each_other(layout, reach):
     assert (flat.reach, flat.id) == ("", points[0].id)
 
 
-def test_a_group_that_is_full_is_passed_over():
+def test_a_layout_by_level_skips_full_groups():
     assert place_ranks("scatter:leaf:1@0/1-3", 4).tolist() == [0, 1, 2, 3]
 
 
@@ -266,7 +266,7 @@ def test_a_group_that_is_full_is_passed_over():
         ("nodes:0x99999999", "at most"),
     ],
 )
-def test_a_layout_by_level_states_what_is_wrong(spec, wanted):
+def test_a_wrong_layout_by_level_is_refused_with_the_reason(spec, wanted):
     assert wanted in message(place_ranks, spec, 2)
 
 
@@ -323,7 +323,7 @@ def test_a_node_has_the_cores_that_its_processes_keep(written):
     )
 
 
-def test_a_point_takes_its_ranks_from_the_table_and_is_another_one_with_other_cores(written):
+def test_a_process_table_determines_the_ranks_and_its_cores_change_the_id(written):
     def point(text: str):
         wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": written(HEADER + text)}
         (own,) = add_digests([make_point(Setting("p", 2, 8), wanted)])
@@ -383,7 +383,7 @@ def test_hosts_that_the_platform_knows_are_its_nodes(written):
         ("a\nb\nc\n", None, "found 3 ranks, wanted 2"),
     ],
 )
-def test_a_broken_file_states_where(text, line, word, written):
+def test_a_mistake_in_a_file_is_reported_with_its_line(text, line, word, written):
     spec = written(text)
     found = message(place_ranks, spec, 2)
     assert word in found
@@ -405,7 +405,7 @@ def test_a_changed_rank_file_is_another_point(written):
     assert first.nodes == 2
 
 
-def test_its_file_is_kept_with_the_results(written):
+def test_the_process_table_of_a_layout_is_listed_as_an_input_file(written):
     """Of a full spec, too, whose nodes are no part of the file's name."""
     spec = written(HEADER + "0,a,1,cpu\n1,b,1,cpu\n")
     wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": spec}
@@ -436,7 +436,7 @@ def test_a_grid_is_cut_into_tiles():
     assert crossing(weights, map_ranks(weights, rows)) == pytest.approx(16 * pair)
 
 
-def test_shuffled_ranks_find_each_other_again():
+def test_mapping_places_heavy_pairs_of_shuffled_ranks_on_one_node():
     """Of a chain of heavy pairs, whatever the numbers of the ranks are."""
     shuffled = np.random.default_rng(3).permutation(32)
     dense = np.zeros((32, 32))
@@ -446,7 +446,7 @@ def test_shuffled_ranks_find_each_other_again():
     assert crossing(csr_array(dense), node) == 0
 
 
-def test_groups_are_cut_before_nodes():
+def test_mapping_keeps_clusters_of_ranks_within_groups_of_nodes():
     """Two clusters of ranks that send much within go to the two leaves, though nodes are numbered across them."""
     hierarchy = Hierarchy.of({"leaf": [0, 1, 0, 1]})
     dense = np.full((16, 16), 1.0)
@@ -467,13 +467,13 @@ def test_groups_are_cut_before_nodes():
         ("halo:grid=16x16", "shift", 256),
     ],
 )
-def test_it_is_never_worse_than_block(operation, algorithm, ranks):
+def test_mapping_never_sends_more_between_nodes_than_block(operation, algorithm, ranks):
     weights, slots = messages(operation, algorithm, ranks), np.arange(ranks) // 8
     assert crossing(weights, map_ranks(weights, slots)) <= crossing(weights, slots) * (1 + 1e-9)
 
 
 @given(st.integers(2, 40), st.integers(1, 6), st.integers(0, 2**32 - 1))
-def test_every_rank_gets_one_of_the_slots(ranks, per_node, seed):
+def test_mapping_uses_every_slot_once(ranks, per_node, seed):
     rng = np.random.default_rng(seed)
     dense = rng.random((ranks, ranks)) * (rng.random((ranks, ranks)) < 0.2)
     slots = np.arange(ranks) // per_node
@@ -505,7 +505,7 @@ TABLE_1 = {
 FERMI = load_platform(find_config_file("platform", "fermi", ROOT))
 
 
-def test_all_of_table_1_is_there():
+def test_all_layouts_of_table_1_exist():
     assert {path.stem for path in ROOT.glob("params/layouts/fermi/*.csv")} == set(TABLE_1)
 
 

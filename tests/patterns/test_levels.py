@@ -48,7 +48,7 @@ def test_predictions_and_deadlocks_are_those_of_the_event_simulator(case, seed, 
 
 
 @given(programs())
-def test_levels_are_on_one_clock(case):
+def test_common_steps_keep_waits_after_posts_and_the_order_of_each_rank(case):
     """No wait comes before its post, and the steps of a rank stay in order."""
     try:
         pattern = built(*case)
@@ -67,7 +67,7 @@ def test_levels_are_on_one_clock(case):
     np.testing.assert_allclose(first, second)
 
 
-def test_plain_steps_make_the_plain_schedule():
+def test_posts_and_waits_in_one_step_make_a_plain_schedule():
     pattern = make_rank_local_schedule(3, 0, [1, 2], 8, [0, 1], [0, 1], [0, 1], [0, 1])
     assert pattern.nonblocking is None
     assert pattern.has_same_structure(Schedule.of(3, [0, 1], 0, [1, 2], 8))
@@ -87,7 +87,7 @@ def test_goal_file_of_three_ranks():
 
 
 @pytest.mark.parametrize(("senders", "tokens"), [(7, 1), (7, 3), (8, 4), (9, 20)])
-def test_token_gather(senders, tokens):
+def test_a_gather_passes_tokens_as_specified(senders, tokens):
     """Sender i waits for its token in its step 0 and sends in its step 1; the root hands on a token when a message has
     come. The prediction is that of the event simulator, and the root takes ⌈senders/tokens⌉ waves."""
     rows = []
@@ -116,7 +116,7 @@ def test_overlap_costs_the_longer_of_communication_and_computation():
         assert ends(one_after_the_other, Costs(1.0, 1.0, 10.0)) == [12 + compute] * 2
 
 
-def test_who_waits_for_whom_in_a_deadlock():
+def test_a_deadlock_names_the_ranks_of_its_cycle():
     cycle = "deadlock: rank 0 in step 3 waits for rank 1 in step 7, which waits for rank 0 in step 3"
     with pytest.raises(UserError, match=cycle):
         make_rank_local_schedule(2, [0, 1], [1, 0], 8, [4, 8], [4, 8], [7, 3], [7, 3])

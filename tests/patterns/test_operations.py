@@ -70,13 +70,13 @@ def test_the_squarest_grid_is_the_nearest_to_a_square(ranks):
         ("reduce_scatter", "reduce-scatter", None),
     ],
 )
-def test_there_is_one_spelling(text, own, ranks):
+def test_spellings_of_an_operation_have_one_canonical_form(text, own, ranks):
     assert canonicalize_operation(text) == own
     assert canonicalize_operation(own) == own
     assert find_required_ranks(text) == ranks
 
 
-def test_what_is_left_out_is_taken_from_the_ranks():
+def test_omitted_parameters_follow_from_the_number_of_ranks():
     assert fill_parameters("halo", 24) == {"grid": (6, 4), "periodic": False}
     assert fill_parameters("halo:grid=24", 24) == {"grid": (24,), "periodic": False}
 
@@ -95,11 +95,11 @@ def test_what_is_left_out_is_taken_from_the_ranks():
         ("bcast:grid=4", "found 'bcast:grid=4', but bcast takes no parameters"),
     ],
 )
-def test_a_mistake_in_a_parameter_is_one_line(text, complaint):
+def test_a_mistake_in_a_parameter_is_refused_in_one_line(text, complaint):
     assert message(canonicalize_operation, text) == complaint
 
 
-def test_a_grid_brings_its_ranks():
+def test_a_grid_determines_the_number_of_ranks():
     setting = Setting("big", 64, 4)
     combination = {"operation": "halo:grid=4x2", "algorithm": "shift", "bytes": 8}
     assert make_point(setting, combination).ranks == 8
@@ -108,7 +108,7 @@ def test_a_grid_brings_its_ranks():
     assert error.value.key == "ranks"
 
 
-def test_what_mpi_has_no_function_for_has_no_library_beside_it():
+def test_an_operation_without_an_mpi_function_has_no_library_default():
     setting = Setting("big", 64, 4)
     halo = make_point(setting, {"operation": "halo", "algorithm": "shift", "ranks": 8, "bytes": 8})
     assert not list(make_library_points(setting, [halo]))

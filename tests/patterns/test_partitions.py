@@ -76,7 +76,7 @@ def seconds(speeds, shares):
 
 
 @given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=60), st.integers(1, 10**6), st.integers(0, 1))
-def test_whole_numbers_have_the_sum_and_are_the_nearest(weights, total, least):
+def test_rounded_shares_keep_the_sum_and_are_nearest_to_the_quotas(weights, total, least):
     assume(total >= least * len(weights))
     quotas = total * np.array(weights) / sum(weights)
     counts = round_shares(quotas, total, least)
@@ -113,7 +113,7 @@ def test_shares_of_the_geometric_algorithm_take_equally_long(speeds, total):
 
 
 @given(curves(most=5), st.integers(1, 40))
-def test_no_shares_are_much_better_than_the_geometric_algorithm_s(speeds, total):
+def test_geometric_shares_are_optimal_up_to_one_block(speeds, total):
     """Largest remainder is not the best way to round, but no further from it than a block."""
     assume(total >= len(speeds))
     shares = partition_geometric(speeds, total)
@@ -198,7 +198,7 @@ def test_rectangles_tile_the_matrix_exactly(data, ranks, side):
 
 
 @given(st.data(), st.integers(1, 60), st.integers(8, 200))
-def test_no_area_is_off_by_more_than_rounding_forces(data, ranks, side):
+def test_areas_differ_from_shares_only_by_rounding(data, ranks, side):
     """Width and height of a rectangle are each within a block of what the areas say, where no column and no rectangle
     would be thinner than a block."""
     areas = np.array(data.draw(st.lists(st.integers(1, 1000), min_size=ranks, max_size=ranks)))
@@ -275,7 +275,7 @@ def test_volumes_are_what_the_schedule_sends_between_nodes(folder, kernel, case)
 
 @pytest.mark.parametrize("kernel", VOLUMES)
 @given(case=placed())
-def test_exchanges_send_less_and_leave_every_kind_its_areas(kernel, case):
+def test_exchanges_of_ranks_never_send_more_and_keep_the_areas_of_each_kind(kernel, case):
     tiling, node, kinds = case
     volume = VOLUMES[kernel]
     near = exchange_ranks(tiling, node, kinds, volume)
@@ -290,7 +290,7 @@ def test_exchanges_send_less_and_leave_every_kind_its_areas(kernel, case):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_neighbours_of_a_node_find_each_other(seed):
+def test_exchanges_bring_shuffled_ranks_of_a_node_together(seed):
     """Four nodes of four ranks, shuffled: exchanging two at a time ends at what a column a node sends, or at less."""
     node, volume = np.random.default_rng(seed).permutation(np.arange(16) % 4), VOLUMES["wave"]
     shuffled = make_even_grid(16, (4, 4))
@@ -298,7 +298,7 @@ def test_neighbours_of_a_node_find_each_other(seed):
     assert volume(near, node) <= 2 * 3 * 16 < volume(shuffled, node)  # three cuts, both ways
 
 
-def test_many_ranks_stay_where_they_are():
+def test_above_the_limit_of_ranks_none_are_exchanged():
     tiling = make_even_grid(MAX_RANKS + 1, (MAX_RANKS + 1, 1))
     assert exchange_ranks(tiling, np.arange(MAX_RANKS + 1) % 2, ["a"] * (MAX_RANKS + 1), VOLUMES["wave"]) is tiling
 
@@ -327,7 +327,7 @@ def test_ranks_are_numbered_and_nodes_listed():
 
 
 @pytest.mark.parametrize("nodes", [16, 96])
-def test_nodes_look_different(nodes):
+def test_every_node_has_a_distinct_fill(nodes):
     picture = drawn(make_even_grid(96, (1, nodes)), range(nodes))
     looks = {ET.tostring(shape).split(b">", 1)[1] for shape in picture.iter(f"{SVG}pattern")}
     strokes = {pattern.find(f"{SVG}path").get("d") for pattern in picture.iter(f"{SVG}pattern")}
@@ -335,7 +335,7 @@ def test_nodes_look_different(nodes):
     assert len(strokes) == 16  # that many also on a black-and-white print
 
 
-def test_what_a_title_states_cannot_become_a_tag():
+def test_titles_are_escaped_in_pictures():
     picture = drawn(make_even_grid(2, (1, 1)), [0], ["<script>"])
     assert not list(picture.iter(f"{SVG}script"))
 

@@ -54,7 +54,7 @@ def painted(pieces, side):
 
 
 @given(tilings())
-def test_a_tiling_is_written_and_read_as_it_is(tmp_path_factory, tiling):
+def test_a_tiling_is_unchanged_after_writing_and_reading(tmp_path_factory, tiling):
     rectangles = Rectangles.of(*np.array(tiling[0]).T)
     path = tmp_path_factory.mktemp("partition") / "p.csv"
     path.write_text(format_rectangles(rectangles))
@@ -90,7 +90,7 @@ def test_tilings_with_gaps_or_overlaps_are_refused_like_by_paint(tiling, data):
 
 
 @given(tilings())
-def test_neighbours_share_what_they_share_in_the_painted_square(tiling):
+def test_shared_sides_equal_those_of_a_painted_square(tiling):
     pieces, side = tiling
     owner = np.full((side + 2, side + 2), -1)
     for rank, (x, y, width, height) in enumerate(pieces):
@@ -157,13 +157,13 @@ def test_rectangles_that_are_no_columns_have_none():
         (FAST + "0,0,0,2,2,nan\n", 2, "speed: found 'nan', wanted a number such as"),
     ],
 )
-def test_a_mistake_in_a_file_is_one_line(tmp_path, text, line, complaint):
+def test_a_mistake_in_a_partition_file_is_refused_with_its_line(tmp_path, text, line, complaint):
     path = tmp_path / "p.csv"
     path.write_text(text)
     assert message(read_rectangles, path).startswith(f"{path}:{line}: {complaint}" if line else f"{path}: {complaint}")
 
 
-def test_how_fast_ranks_are_may_stand_beside(tmp_path):
+def test_a_partition_file_may_have_speeds(tmp_path):
     """A rank without work takes no time, and without speeds the time is unknown."""
     path = tmp_path / "p.csv"
     path.write_text(FAST + "1,0,3,5,2,2.5e3\n0,0,0,5,3,1e6\n2,0,0,0,0,7\n")
@@ -174,7 +174,7 @@ def test_how_fast_ranks_are_may_stand_beside(tmp_path):
     assert np.isnan(make_even_grid(4, (1, 2)).seconds).all()
 
 
-def test_what_is_no_file_of_text_is_one_line(tmp_path):
+def test_unreadable_partition_files_are_refused(tmp_path):
     (tmp_path / "packed.csv").write_bytes(b"\xff\xfe rank")
     for path in (tmp_path, tmp_path / "none.csv", tmp_path / "packed.csv"):
         with pytest.raises(UserError):

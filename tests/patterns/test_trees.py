@@ -176,7 +176,7 @@ def test_a_random_tree_is_repeatable_and_its_depths_are_those_of_theory():
         "k:2",
     ],
 )
-def test_a_wrong_spec_is_one_line(spec):
+def test_a_wrong_topology_is_refused_in_one_line(spec):
     message(make_tree, spec)
 
 
@@ -225,7 +225,7 @@ def test_no_tree_is_better_under_logp(numbers, nodes):
     assert optimal == pytest.approx(float(slow(nodes, Fraction(L + 2 * o), Fraction(max(g, o)))))
 
 
-def test_the_published_example():
+def test_the_optimal_logp_tree_of_the_published_example():
     """P = 8, L = 6, g = 4, o = 2: done at 24."""
     assert cost(make_tree("optimal:6,2,4@8"), "logp", L=6, o=2, g=4) == 24
 
@@ -238,14 +238,14 @@ def test_the_prediction_of_a_postal_tree_is_the_end_of_the_greedy_broadcast(node
 
 
 @given(st.integers(2, 200), st.fractions(0, 20, max_denominator=30), st.fractions(0, 20, max_denominator=30))
-def test_any_latency_and_gap(nodes, latency, gap):
+def test_optimal_trees_take_the_least_time_at_any_latency_and_gap(nodes, latency, gap):
     latency += Fraction(1, 30)
     optimal = make_optimal_tree(nodes, latency, gap)
     assert cost(optimal, "logp", L=float(latency), o=0, g=float(gap)) == pytest.approx(float(slow(nodes, latency, gap)))
 
 
 @pytest.mark.parametrize("lam", [1, 2, 3, 7])
-def test_growth_as_published(lam):
+def test_postal_trees_grow_as_published(lam):
     """N_t = N_(t-1) + N_(t-λ); for λ = 2 Fibonacci's numbers."""
     size = [count_reached(time, lam, 1, 10**9) for time in range(40)]
     assert size[:lam] == [1] * lam
@@ -280,7 +280,7 @@ def test_csv_round_trip_in_any_order(spec, tmp_path):
     assert read_tree(path).parent.tolist() == make_tree(spec).parent.tolist()
 
 
-def test_csv_of_other_numbers_and_names(tmp_path):
+def test_a_csv_tree_may_have_any_numbers_or_names(tmp_path):
     path = tmp_path / "tree.csv"
     path.write_text("node,parent\n7,10\n10,\n3,10\n8,3\n")
     assert read_tree(path).names == ("10", "3", "7", "8")
@@ -311,7 +311,7 @@ def test_csv_of_other_numbers_and_names(tmp_path):
         ("node;parent\n0;\n", 1, "wanted 'host:N"),
     ],
 )
-def test_a_broken_file_states_where(text, line, word, tmp_path):
+def test_a_mistake_in_a_file_is_reported_with_its_line(text, line, word, tmp_path):
     path = tmp_path / "tree.txt"
     path.write_text(text)
     found = message(read_tree, path)
@@ -341,7 +341,7 @@ def test_svg_holds_every_node_and_edge(spec):
     assert count == {"circle": nodes, "line": nodes - 1, "text": nodes}
 
 
-def test_indented_text():
+def test_a_tree_is_written_as_indented_text():
     assert STYLES["text"](make_tree("generic:2:2,1")).splitlines() == [
         "0",
         "|- 1",
@@ -352,7 +352,7 @@ def test_indented_text():
     ]
 
 
-def test_summary():
+def test_the_summary_of_a_tree():
     text = STYLES["summary"](make_tree("groups:3,1"))
     for line in (
         "nodes: 7",

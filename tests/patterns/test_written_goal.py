@@ -7,7 +7,7 @@ from dataclasses import fields
 import hypothesis
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
@@ -61,7 +61,7 @@ def programs(draw):
 def read(tmp_path):
     def read(text):
         (tmp_path / "a.goal").write_text(text)
-        return goal.read(tmp_path / "a.goal")
+        return make_schedule(goal.read_tasks(tmp_path / "a.goal"))
 
     return read
 
@@ -75,7 +75,7 @@ def seconds(count):
     return f"calc {count}000000000"
 
 
-def test_three_ranks(read):
+def test_a_goal_file_of_three_ranks_takes_the_specified_times(read):
     """shared/schedule.md, example 3."""
     first = f"a: {seconds(5)}\nb: send 1b to 1\nc: send 1b to 2\nb requires a\nc requires a\nc irequires b"
     second = f"a: recv 1b from 0\nb: {seconds(1)}\nb requires a"
@@ -99,14 +99,14 @@ def test_work_that_needs_no_message_does_not_wait_for_one(read):
     assert ends(read(ranks(body, sender))) == [22, 24]
 
 
-def test_waits_for_what_takes_no_time_are_as_late_as_what_needs_them(read):
+def test_waits_for_a_calc_of_0_are_delayed_until_a_task_requires_it(read):
     """The calc of 0 that gathers requires nothing at once: the work comes first."""
     body = f"r: recv 8b from 1\nz: calc 0\nz requires r\nw: {seconds(20)}\nv: {seconds(3)}\nv requires z\nv requires w"
     sender = f"w: {seconds(10)}\ns: send 8b to 0\ns requires w"
     assert ends(read(ranks(body, sender)))[0] == 24
 
 
-def test_chains_that_have_nothing_to_do_with_each_other_do_not_deadlock(read):
+def test_independent_chains_do_not_deadlock(read):
     """An order that takes both receives of rank 0 at once would deadlock."""
     zero = (
         "a: recv 8b from 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\nc: recv 8b from 1 tag 3\nd: send 8b to 1 tag 4"
@@ -127,7 +127,7 @@ def test_messages_of_a_pair_and_tag_match_in_the_order_in_which_they_are_posted(
     assert sorted(pattern.bytes) == [1, 2, 3]
 
 
-def test_what_txt2bin_takes_and_what_people_write(read):
+def test_blanks_comments_and_everything_that_txt2bin_accepts_are_read(read):
     text = """// one unit of calc is 1 ps
 /* two
 lines */ num_ranks 2   // a comment
@@ -152,7 +152,7 @@ def test_the_unit_is_nanoseconds_unless_it_is_stated(read):
     assert read(text).work.seconds == [1.5e-9]
 
 
-def test_file_takes_goal_as_it_takes_tables(tmp_path):
+def test_the_operation_file_reads_goal_and_tables(tmp_path):
     (tmp_path / "a").write_text("\ufeff\n// words\n" + ranks("send 1b to 1", "recv 1b from 0"))
     assert read_pattern(f"file:{tmp_path / 'a'}").bytes.tolist() == [1]
     (tmp_path / "b").write_text("rank,step,kind,peer,bytes\n0,0,send,1,8\n")
@@ -254,15 +254,15 @@ def test_a_rank_sends_to_itself(read):
 
 
 @pytest.mark.parametrize(("text", "line", "complaint"), MISTAKES)
-def test_a_mistake_is_one_line_that_states_where(text, line, complaint, tmp_path):
+def test_a_mistake_in_goal_is_refused_with_its_line(text, line, complaint, tmp_path):
     path = tmp_path / "bad.goal"
     path.write_text(text)
-    found = message(goal.read, path)
+    found = message(lambda: make_schedule(goal.read_tasks(path)))
     assert complaint in found
     assert found.startswith(f"{path}:{line}: ")
 
 
-def test_tasks_like_earlier_ones_are_read_as_the_first(read):
+def test_cached_and_parsed_tasks_are_equal(read):
     """A blank before the colon, or two around `requires`, keep a line from being compared with earlier ones."""
     body = "\n".join(f"l{n}: {SEND_ONE.partition(': ')[2]}\nc{n}: calc 5 cpu 1\nc{n} requires l{n}" for n in range(9))
     taken = "\n".join(f"l{n}: recv 8b from 0 tag 3" for n in range(9))
@@ -286,7 +286,7 @@ LINES = st.lists(
 
 @hypothesis.settings(max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @hypothesis.given(st.lists(LINES, min_size=1, max_size=4), st.permutations(range(4)))
-def test_whole_ranks_read_at_once_are_what_they_are_line_by_line(tmp_path, bodies, order):
+def test_ranks_read_in_blocks_equal_those_read_line_by_line(tmp_path, bodies, order):
     """Comments make the reader go line by line. Mistakes are the same, too."""
     blocks = [
         "\n".join([f"rank {rank} {{", *(form.format(*numbers) for form, numbers in body), "}"])
@@ -308,7 +308,7 @@ def test_whole_ranks_read_at_once_are_what_they_are_line_by_line(tmp_path, bodie
     assert found[0] == found[1]
 
 
-def test_ranks_of_many_lines_are_read_at_once(tmp_path, monkeypatch):
+def test_ranks_of_many_lines_are_read_in_blocks(tmp_path, monkeypatch):
     """A file longer than a block, of which no rank is read line by line."""
     body = "\n".join(f"l{2 * step}: send 8b to {{}}\nl{2 * step + 1}: recv 8b from {{}}" for step in range(2000))
     body += "\n" + "\n".join(f"l{2 * step} requires l{2 * step - 1}" for step in range(1, 2000))
@@ -352,7 +352,7 @@ def slow_order(tasks):
 
 @settings(max_examples=300)
 @given(programs())
-def test_steps_keep_all_that_is_required(tasks):
+def test_steps_satisfy_all_dependencies_or_report_a_deadlock(tasks):
     """Every need holds in the steps of its rank, all bytes and all work are there, and no order means a deadlock."""
     expected = slow_order(tasks)
     if expected is None:
@@ -394,12 +394,12 @@ def assert_kept(tasks, posted, steps):
 def read_binary(tmp_path):
     def read(content):
         (tmp_path / "a.bin").write_bytes(content)
-        return goal_binary.read(tmp_path / "a.bin")
+        return make_schedule(goal_binary.read_tasks(tmp_path / "a.bin"))
 
     return read
 
 
-def test_text_and_binary_state_the_same(tmp_path):
+def test_text_and_binary_goal_give_the_same_tasks(tmp_path):
     for name, content in (("text", TEXT.encode()), ("binary", BINARY)):
         (tmp_path / name).write_bytes(content)
     text, binary = (read_pattern(f"file:{tmp_path / name}") for name in ("text", "binary"))
@@ -413,7 +413,7 @@ def test_text_and_binary_state_the_same(tmp_path):
 
 
 @given(programs())
-def test_what_is_packed_is_read(tmp_path_factory, tasks):
+def test_packed_binary_tasks_are_read_unchanged(tmp_path_factory, tasks):
     path = tmp_path_factory.mktemp("goal") / "a.bin"
     path.write_bytes(packed(tasks))
     again = goal_binary.read_tasks(path)
@@ -426,18 +426,32 @@ def test_what_is_packed_is_read(tmp_path_factory, tasks):
     assert rows[0] == rows[1]
 
 
-def test_a_file_that_is_cut_is_found(read_binary):
+def test_a_truncated_binary_file_is_refused(read_binary):
     for length in range(8, len(BINARY)):
         with pytest.raises(UserError, match=r"a\.bin: found \d+ bytes, wanted .*; is the file cut\?"):
             read_binary(BINARY[:length])
 
 
+ZEROS, NO_TASKS = np.zeros(8, dtype=int), np.zeros(0, dtype=int)
+MOSTLY_ZERO = Tasks(  # four tasks of a rank fit both task sizes
+    "made up",
+    2,
+    np.repeat([0, 1], 4),
+    np.repeat([SEND, RECEIVE], 4),
+    ZEROS,
+    np.repeat([1, 0], 4),
+    ZEROS,
+    Dependencies(NO_TASKS, NO_TASKS, NO_TASKS.astype(bool)),
+)
+
+
 @given(programs())
+@example(MOSTLY_ZERO)
 def test_binary_of_loggopsim_2_is_named(tmp_path_factory, tasks):
     path = tmp_path_factory.mktemp("goal") / "a.bin"
     path.write_bytes(packed(tasks, more=bytes(65)))
     with pytest.raises(UserError, match=r"a\.bin: found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text"):
-        goal_binary.read(path)
+        goal_binary.read_tasks(path)
 
 
 def changed(place, form, value):
@@ -483,7 +497,7 @@ FIRST = BLOCKS + 12  # its first task
         (changed(FIRST + 3 * 39, "<I", 0), "task 0 of rank 0 has another number of dependencies"),
     ],
 )
-def test_what_cannot_be_is_one_line(read_binary, content, complaint):
+def test_an_impossible_binary_file_is_refused_in_one_line(read_binary, content, complaint):
     found = message(read_binary, content)
     assert complaint in found
     assert "a.bin: " in found

@@ -34,7 +34,7 @@ def machines(draw):
 
 
 @given(machines(), st.integers(2, 40))
-def test_no_barrier_is_cheaper_than_the_bound(machine, ranks):
+def test_no_barrier_is_faster_than_the_bound(machine, ranks):
     points = [point("barrier", choice, ranks=ranks, bytes=0) for choice in list_algorithms("barrier", ranks, 0)]
     predictions = [prediction.seconds for prediction in predict(machine, points)]
     assert min(predictions) >= find_lower_bound(machine, ranks).seconds * (1 - 1e-9)
@@ -42,7 +42,7 @@ def test_no_barrier_is_cheaper_than_the_bound(machine, ranks):
 
 @settings(max_examples=40)
 @given(machines(), st.integers(2, 30))
-def test_the_bound_is_the_cheapest_sequence_of_rounds(machine, ranks):
+def test_the_bound_is_the_fastest_sequence_of_rounds(machine, ranks):
     """All sequences of partners that reach everyone, tried one by one."""
     seconds = time_rounds(Model.of_set(machine).values, np.arange(1, ranks))
     first, wire = seconds.first[0], seconds.wire[0]
@@ -75,7 +75,7 @@ def test_radices_are_the_fewest_for_every_number_of_rounds():
         (64, "a barrier is 19 µs (received entries grow 4·4·4); n-way:3 is the best dissemination, 0 % above it"),
     ],
 )
-def test_advice_on_a_barrier_states_how_good_it_can_be(ranks, said):
+def test_advice_on_a_barrier_has_the_lower_bound(ranks, said):
     """The paper's network, by RDMA writes."""
     params = "params/published/lop/infiniband-rdma-write.yaml"
     about = ["advise", "--operation", "barrier", "--ranks", str(ranks), "--params", params]

@@ -59,7 +59,7 @@ def fitted(name):
 
 @pytest.mark.parametrize("name", list_family_names())
 @pytest.mark.parametrize("overlapped", [False, True])
-def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
+def test_a_kernel_takes_the_sum_of_its_iterations(partition, name, overlapped):
     how = overlapped, "block:1" if name == "lmo" else "block:3"  # which is about ranks that have a node each
     wholes = predict(fitted(name), [of(partition, size, None, *how) for size in SIZES], strict=False)
     for size, whole in zip(SIZES, wholes, strict=True):
@@ -83,7 +83,7 @@ def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
     assert costs.validity == [blind]
 
 
-def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partition):
+def test_the_single_message_ratio_of_a_sum_is_weighted_by_its_parts(partition):
     """Of iterations that are predicted at 1, 2, 3 … and take 2, 3, 4 … times as long."""
     ((_, whole),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
     parts = [count for count, _ in whole.iterate_parts()]
@@ -145,7 +145,7 @@ def test_values_are_fitted_to_kernels_too(partition):
     assert values["beta.a"][0] == pytest.approx(2e-9, rel=1e-3)
 
 
-def test_what_a_plan_states_of_one(partition):
+def test_fan_in_and_planned_seconds_of_a_kernel(partition):
     """The most messages in one step are those of its worst iteration; it takes as long as its iterations together."""
     whole, every = of(partition, 8), [of(partition, 8, k) for k in range(SIDE)]
     assert find_fan_ins([whole])[whole.id] == max(find_fan_ins(every).values())
@@ -154,7 +154,7 @@ def test_what_a_plan_states_of_one(partition):
     assert seconds[0] == pytest.approx(sum(seconds[1:]), rel=0.2)
 
 
-def test_a_rank_alone_has_nothing_to_send(tmp_path):
+def test_a_single_working_rank_communicates_for_no_time(tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("rank,x,y,width,height\n0,0,0,5,5\n1,0,0,0,0\n")
     for name in set(list_family_names()) - {"pmnf"}:  # which knows how many ranks there are, and no messages
@@ -190,7 +190,7 @@ LOGGP = ["L=20us", "o_s=5us", "o_r=3us", "g=6us", "G=1ns", "gamma=0.1ns"]
 
 
 @pytest.mark.parametrize("seconds", [1e-15, 1e-6, 30e-6, 83e-6, 84e-6, 1e-3, 2.0])
-def test_loggp_beside_a_product_of_any_length(written, seconds):
+def test_loggp_overlaps_messages_with_a_product_of_any_length(written, seconds):
     """One message of 8 blocks goes from the rank that holds the column, which packs it first. Of it only its two
     overheads and the packing cannot be hidden."""
     path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
@@ -201,7 +201,7 @@ def test_loggp_beside_a_product_of_any_length(written, seconds):
 
 
 @pytest.mark.parametrize("seconds", [1e-15, 1e-6, 66e-6, 67e-6, 1e-3])
-def test_taulop_beside_a_product_of_any_length(written, seconds):
+def test_taulop_overlaps_messages_with_a_product_of_any_length(written, seconds):
     """Its transfer hides, the overhead of who sends and the copies do not."""
     path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
     values = make_given_set("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
@@ -210,7 +210,7 @@ def test_taulop_beside_a_product_of_any_length(written, seconds):
     assert prediction.seconds == pytest.approx(bytes * GAMMA + max(whole - seconds, 5e-6), rel=1e-7)
 
 
-def test_the_first_iteration_has_nothing_to_hide_behind(written):
+def test_the_first_iteration_overlaps_no_computation(written):
     """All others have. The whole is their sum."""
     path, values = written(make_even_grid(8, (1, 2)), np.full(2, 1.0)), make_given_set("loggp", LOGGP)
     first, second, whole = (
@@ -230,7 +230,7 @@ def without_product(pattern):
 
 @settings(max_examples=25)
 @given(st.data(), st.sampled_from(HIDING), st.integers(1, 12), st.sampled_from([8, 1000, 100_000]))
-def test_a_product_never_costs_more_than_waiting_for_all(written, data, name, k, size):
+def test_overlap_never_takes_longer_than_communication_and_computation_in_turn(written, data, name, k, size):
     """Whatever ranks compute, what is left to pay is no more than without, falls as they all compute for longer, and is
     nothing else where they compute for no time. So with its product an iteration takes no longer than both in turn."""
     how = {"layout": "block:1"} if name == "lmo" else {"layout": "block:3"}
@@ -269,7 +269,7 @@ def test_a_family_without_overlap_is_marked(written, name):
 FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))
 
 
-def test_seconds_are_share_over_speed_and_intervals_turn_round():
+def test_seconds_are_shares_over_speeds_with_inverted_intervals():
     computed = predict_computation(make_even_grid(4, (2, 1)), [FAST, SLOW])
     assert list(computed.seconds) == [1, 4]
     assert (computed.low[0], computed.high[0]) == (0.5, 2)
@@ -330,7 +330,7 @@ def slowly(pattern, summa):
 
 
 @given(st.sampled_from(["summa:n=9:iteration=4", "wave2d:n=30"]), st.integers(2, 12), st.integers(1, 10_000))
-def test_rules_are_the_explicit_sums(operation, ranks, size):
+def test_rules_for_kernels_equal_explicit_sums(operation, ranks, size):
     pattern = build_schedule(point(operation, "paper", ranks=ranks, bytes=size, layout=f"block:{-(-ranks // 2)}"))
     model = hloggp()
     assert predict_by_sums(model, pattern)[0] == pytest.approx(
@@ -350,7 +350,7 @@ def test_iteration_80_of_figure_8_by_hand():
 
 
 @pytest.mark.parametrize("name", SUMMED_FAMILIES)
-def test_rules_know_no_gap_and_no_waiting(name):
+def test_rules_for_kernels_ignore_gaps_and_waiting(name):
     """Where no rank has more than one message of a phase to send, and none waits, the rule is the general prediction;
     where a rank has many, it adds up what may go on at the same time."""
     texts = {"hloggp": ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "mlognp": ["o_mem.a=1us", "o_net.a=5us"]}

@@ -40,7 +40,7 @@ TABLES = "measured", "widening", "growth"
 
 
 @pytest.mark.parametrize("count", [1, MIN_ALLOCATIONS - 1, MIN_ALLOCATIONS, 9])
-def test_fewer_than_five_allocations_are_at_least(count):
+def test_with_fewer_than_five_allocations_the_interval_is_a_lower_bound(count):
     allocation = (np.arange(45) % count).astype(str)
     words = find_ends(make_residuals(np.linspace(0, 1, 45), allocation=allocation))[2]
     assert words.startswith("at least: ") is (count < MIN_ALLOCATIONS)
@@ -62,7 +62,7 @@ def carrying():
     return replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
 
 
-def test_a_set_keeps_its_errors_and_predicts_with_them(tmp_path):
+def test_a_stored_set_predicts_with_its_residual_bands(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(format_parameters(carrying()), encoding="utf-8")
     read = read_parameters(path)
@@ -93,7 +93,7 @@ def test_the_corrected_prediction_lies_inside_its_interval(logs, ratio, operatio
         assert interval.low[0] <= interval.corrected[0] <= interval.high[0]
 
 
-def test_without_errors_an_interval_states_that_it_is_of_the_parameters():
+def test_without_residuals_the_interval_is_the_parameter_interval():
     (prediction,) = predict(
         make_given_set("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)]
     )
@@ -119,7 +119,7 @@ def test_without_errors_an_interval_states_that_it_is_of_the_parameters():
         ("half_size: 0.0", "half_size: -1.0"),
     ],
 )
-def test_errors_that_make_no_sense_are_refused(tmp_path, before, after):
+def test_impossible_residual_bands_are_refused(tmp_path, before, after):
     text = format_parameters(carrying())
     assert before in text
     path = tmp_path / "s.yaml"
@@ -129,7 +129,7 @@ def test_errors_that_make_no_sense_are_refused(tmp_path, before, after):
 
 
 @pytest.mark.parametrize(("seen", "wanted", "where"), [(1.0, 2.0, "between nodes"), (4.0, 1.0, "within one node")])
-def test_what_messages_took_on_one_side_of_a_node_informs_nothing_of_the_other(seen, wanted, where):
+def test_residuals_within_a_node_give_no_interval_between_nodes(seen, wanted, where):
     residuals = make_residuals(np.linspace(0, 1, 45), nodes=seen)
     assert IntervalBasis.parse(find_ends(residuals, nodes=seen)[2]).of_residuals
     low, high, words = find_ends(residuals, nodes=wanted)
@@ -161,7 +161,7 @@ def make_two_sides(within):
     return make_residuals(np.where(nodes == 1, np.log(12), 0.0) + np.linspace(-0.1, 0.1, 60), nodes=nodes)
 
 
-def test_each_side_of_a_node_has_a_band_of_its_own():
+def test_each_placement_has_its_own_band():
     residuals = make_two_sides(30)
     near, far = (find_ends(residuals, nodes=nodes) for nodes in (1.0, 4.0))
     assert np.log(12) - 0.11 < near[0] < near[1] < np.log(12) + 0.01
@@ -184,7 +184,7 @@ def levels(*reach):
     return make_residuals(off + np.tile(np.linspace(0, 0.1, 20), len(reach)), reach=np.repeat(reach, 20), nodes=nodes)
 
 
-def test_each_level_of_a_network_has_a_band_of_its_own():
+def test_each_network_level_has_its_own_band():
     for name, off, words in (
         (LEAF, 0.0, "within one leaf"),
         (GROUP, 0.5, "within one group"),
@@ -195,7 +195,7 @@ def test_each_level_of_a_network_has_a_band_of_its_own():
         assert text.endswith(words)
 
 
-def test_beyond_the_farthest_level_that_was_measured_there_is_no_interval():
+def test_beyond_the_farthest_measured_level_there_is_no_interval():
     assert find_ends(levels(LEAF, GROUP), nodes=4.0, reach=FAR) == (
         0,
         0,
@@ -207,13 +207,13 @@ def test_beyond_the_farthest_level_that_was_measured_there_is_no_interval():
     assert [IntervalBasis.parse(text).unmeasured for text in words] == [""] * 19 + ["beyond one group"]
 
 
-def test_of_a_nearer_level_those_that_are_farther_show():
+def test_a_nearer_level_uses_the_residuals_of_farther_ones():
     low, high, words = find_ends(levels(LEAF, FAR), nodes=4.0, reach=GROUP)
     assert low < 0.01 < 2.09 < high
     assert words.endswith("40 workloads of bcast")
 
 
-def test_with_unknown_levels_nodes_count():
+def test_with_unknown_levels_the_number_of_nodes_decides():
     """As of a point without a platform, or of sets and tables that know of nodes only."""
     both = levels("node", LEAF)
     assert find_ends(both, nodes=4.0) == find_ends(both, nodes=None)
@@ -222,7 +222,7 @@ def test_with_unknown_levels_nodes_count():
     assert find_ends(blind, nodes=4.0)[2].endswith("20 workloads of bcast between nodes")
 
 
-def test_sets_carry_how_far_ranks_were(tmp_path):
+def test_sets_store_the_measured_network_levels(tmp_path):
     parameters = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=fit_bands(levels(LEAF, GROUP)))
     path = tmp_path / "s.yaml"
     path.write_text(format_parameters(parameters), encoding="utf-8")
@@ -233,7 +233,7 @@ def test_sets_carry_how_far_ranks_were(tmp_path):
     assert IntervalBasis.parse(words[1]).unmeasured == "beyond one group"
 
 
-def test_of_too_few_on_a_side_there_is_no_band():
+def test_too_few_groups_of_a_placement_have_no_band():
     """Eight groups are too few: the band is that of both placements, as with unknown nodes."""
     residuals = make_two_sides(8)
     assert find_ends(residuals, nodes=1.0) == find_ends(residuals, nodes=None)
@@ -242,7 +242,7 @@ def test_of_too_few_on_a_side_there_is_no_band():
 
 
 @pytest.mark.parametrize("size", [8.0, 512.0])
-def test_bands_of_the_sides_are_the_same_when_they_are_made_as_they_are_needed(size):
+def test_bands_fitted_on_demand_equal_those_fitted_at_once(size):
     """`judged` leaves out a setting and computes only the bands that it needs; sets have all."""
     names, rng = np.repeat(["bcast", "gather", "reduce"], 19), np.random.default_rng(3)
     nodes, sizes = np.tile([1.0, 4.0, 1.0], 19), np.tile([8.0, 32.0, 64.0], 19)
@@ -255,7 +255,7 @@ def test_bands_of_the_sides_are_the_same_when_they_are_made_as_they_are_needed(s
 
 
 @pytest.mark.parametrize("crossing", [1, 12])
-def test_points_of_a_table_that_alone_are_between_nodes_have_no_interval(crossing):
+def test_the_only_points_between_nodes_have_no_interval(crossing):
     nodes = np.where(np.arange(40) < crossing, 2.0, 1.0)
     groups = np.where(nodes == 2, "far", np.arange(40).astype(str))
     words = np.array(cross_validate_texts(make_residuals(np.linspace(0, 1, 40), groups, nodes=nodes))[2])
@@ -263,7 +263,7 @@ def test_points_of_a_table_that_alone_are_between_nodes_have_no_interval(crossin
     assert all(IntervalBasis.parse(text).of_residuals for text in words[nodes == 1])
 
 
-def test_unknown_nodes_do_not_matter():
+def test_unknown_node_counts_change_no_interval():
     """As of a table that an older version wrote, and of its sets."""
     residuals = make_residuals(np.linspace(0, 1, 45))
     blind = replace(residuals, axes={name: residuals.axes[name] for name in ("ranks", "bytes")})
@@ -271,7 +271,7 @@ def test_unknown_nodes_do_not_matter():
     assert find_ends(residuals, nodes=None) == find_ends(residuals, nodes=8.0)
 
 
-def test_beyond_the_sizes_an_operation_that_was_exact_grows_as_all_do():
+def test_beyond_the_sizes_the_band_of_an_exact_operation_grows_like_that_of_all():
     """Its residuals do not cover a protocol that begins beyond them."""
     names = np.repeat(["allreduce", "bcast"], 40)
     power = np.tile(np.arange(4.0), 20)
@@ -283,7 +283,7 @@ def test_beyond_the_sizes_an_operation_that_was_exact_grows_as_all_do():
     assert high[0] == -low[0] == 2 * bands["all"].beyond["larger"][2] > 0.1
 
 
-def test_no_bytes_are_no_size():
+def test_a_barrier_is_not_extrapolated_over_sizes():
     """A barrier is off by what operations differ, not by what sizes do; an empty message of another is a size."""
     logs = np.tile(0.2 * np.arange(4), 12)
     bands = fit_bands(make_residuals(logs, np.arange(48), size=2.0 ** (6 + np.arange(48) % 4)))
@@ -303,7 +303,7 @@ def test_a_set_measured_within_a_node_has_parameter_intervals_between_nodes():
     assert other.interval == "parameters only: nothing measured between nodes"
 
 
-def test_a_set_of_an_older_version_informs_nothing_of_nodes_and_is_read(tmp_path):
+def test_a_set_of_an_older_version_without_nodes_is_read(tmp_path):
     band = carrying().errors["bcast"]
     fields = {name: {key: value for key, value in getattr(band, name).items() if key != "nodes"} for name in TABLES}
     path = tmp_path / "s.yaml"
@@ -312,7 +312,7 @@ def test_a_set_of_an_older_version_informs_nothing_of_nodes_and_is_read(tmp_path
     assert predict(read_parameters(path), [far])[0].basis.of_residuals
 
 
-def test_each_job_of_a_table_is_judged_by_the_bands_of_all_others():
+def test_each_workload_is_covered_by_bands_of_all_others():
     """Also one of the largest size, or alone between nodes."""
     rng, job = np.random.default_rng(2), np.repeat(np.arange(24), 2)
     named, size = np.where(job < 12, "bcast", "reduce"), 2.0 ** (3 + job % 3)

@@ -99,7 +99,7 @@ def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, n
 
 @given(st.integers(1, 12))
 @settings(max_examples=12, deadline=None)
-def test_parts_one_after_the_other_are_the_whole(tmp_path_factory, parts):
+def test_parts_of_an_experiment_are_complete_and_balanced(tmp_path_factory, parts):
     trees = f"- axes: {{operation: reduce, topology: {list(TREES)}, bytes: [1, 8]}}"
     experiment = loaded(tmp_path_factory, [*(block(way, [4, 9, 33, 64], [8, 4000]) for way in WAYS), trees])
     whole = list_shapes(experiment, Setting.unlimited())
@@ -110,7 +110,7 @@ def test_parts_one_after_the_other_are_the_whole(tmp_path_factory, parts):
 
 
 @pytest.mark.parametrize("way", [*WAYS, "gather linear", "alltoall linear", "allgather ring", "barrier dissemination"])
-def test_a_shape_weighs_about_as_much_as_it_has_messages(tmp_path_factory, way):
+def test_the_estimated_cost_of_a_shape_follows_its_messages(tmp_path_factory, way):
     experiment = loaded(tmp_path_factory, [block(way, [200], [1000])])
     (shape,) = list_shapes(experiment, Setting.unlimited())
     pattern = build_schedule(shape.point if way.startswith("barrier") else point(*way.split(), ranks=200, bytes=1000))
@@ -172,7 +172,7 @@ def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):
     assert write_stream(tmp_path / "twice.csv", again, pieces) == 40
 
 
-def test_a_stream_that_breaks_leaves_nothing(tmp_path):
+def test_an_interrupted_output_leaves_no_file(tmp_path):
     def broken():
         yield make_piece({"name": ["a"]}, make_arrow_schema((Field("name", str),)))
         raise UserError("enough")
@@ -194,7 +194,7 @@ def reduce(topology):
 
 @pytest.mark.parametrize("leaves", [1, 4, 16])
 @pytest.mark.parametrize(("o", "g"), [(2.0, 1.0), (2.0, 5.0)])
-def test_a_front_end_that_takes_all_itself(leaves, o, g):
+def test_the_period_of_a_flat_reduction_is_that_of_its_root(leaves, o, g):
     """One message of each leaf, each max(g, o) after the last."""
     assert between("loggp", reduce(f"flat:{leaves}"), L=10, o_s=o, o_r=o, g=g, G=0) == pytest.approx(leaves * max(g, o))
 
@@ -207,7 +207,7 @@ def test_a_chain_is_as_fast_as_one_of_its_nodes(height):
 
 
 @pytest.mark.parametrize(("topology", "busiest"), [("balanced:4x8", 8), ("balanced:8x4", 8), ("kary:2^5", 2)])
-def test_the_busiest_node_sets_the_pace(topology, busiest):
+def test_the_busiest_node_determines_the_period(topology, busiest):
     """It takes a message of each child; the root sends none, the others one."""
     period = between("loggp", reduce(topology), L=10, o_s=2, o_r=3, g=1, G=0)
     root = int(topology.partition(":")[2][0])
@@ -220,7 +220,7 @@ def test_tan_has_an_equation_of_its_own():
     assert period == pytest.approx(10 + 1 + 0.5 * 9 + 2)
 
 
-def test_families_that_add_up_steps_inform_nothing():
+def test_models_that_add_up_steps_predict_no_stream():
     with pytest.raises(UserError, match="bsp adds up steps for all ranks at once: it has no prediction of waves"):
         between("bsp", reduce("flat:4"), g=2, **{"l.a": 10})
     assert not predicts_streams(find_family("bsp"))
@@ -228,7 +228,7 @@ def test_families_that_add_up_steps_inform_nothing():
 
 
 @pytest.mark.parametrize(("operation", "choice"), [("allreduce", "ring"), ("bcast", "chain:24"), ("alltoall", "bruck")])
-def test_a_stream_costs_no_more_than_waves_one_by_one_and_no_less_than_its_last(operation, choice):
+def test_a_stream_takes_no_longer_than_separate_waves(operation, choice):
     pattern = build_schedule(point(operation, choice, ranks=7, bytes=100))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
     values = complete_values(find_family("loggp"), exactly(machine))
@@ -249,7 +249,7 @@ def test_a_stream_costs_no_more_than_waves_one_by_one_and_no_less_than_its_last(
         ("barrier", "dissemination"),
     ],
 )
-def test_a_period_is_what_playing_all_waves_gives(operation, choice, waves):
+def test_a_period_equals_that_of_a_replay_of_all_waves(operation, choice, waves):
     """Of few waves they are played; of many the rest is taken to go on as the last of them did."""
     size = 0 if operation == "barrier" else 100
     pattern = build_schedule(point(operation, choice, ranks=9, bytes=size))
@@ -260,7 +260,7 @@ def test_a_period_is_what_playing_all_waves_gives(operation, choice, waves):
     assert period == pytest.approx((last - first) / (waves - 1), rel=1e-9 if waves <= 16 else 0.01)
 
 
-def test_a_period_of_endless_waves_is_where_those_of_many_end():
+def test_periods_of_many_waves_converge_to_that_of_an_endless_stream():
     pattern = build_schedule(point("allreduce", "ring", ranks=9, bytes=100))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
     assert between("loggp", pattern, waves=10**9, **machine) == pytest.approx(between("loggp", pattern, **machine))
@@ -305,7 +305,7 @@ def test_every_model_predicts_a_stream_or_has_a_reason():
         ), name
 
 
-def test_some_draws_of_values_that_share_one():
+def test_selected_draws_keep_values_with_a_single_draw():
     values = Values({"L": np.arange(6.0)[:, None], "gamma": np.array([[0.5]])}).select_draws(2, 4)
     assert values["L"].ravel().tolist() == [2, 3]
     assert values["gamma"].ravel().tolist() == [0.5]

@@ -37,7 +37,7 @@ def quantiles(groups: list[list[float]]) -> tuple[float, float]:
 
 @pytest.mark.parametrize("count", [MIN_GROUPS_OF_CLASS, 13, MAX_FOLDS])
 @pytest.mark.parametrize("each", [1, 3])
-def test_the_band_is_the_narrowest_that_holds_95_of_100_groups_when_they_are_left_out(count, each):
+def test_the_band_is_the_narrowest_that_covers_95_of_100_left_out_groups(count, each):
     groups = np.random.default_rng(count).normal(size=(count, each)).tolist()
     away = []
     for number, own in enumerate(groups):
@@ -75,7 +75,7 @@ def test_a_group_counts_once_however_many_points_it_has():
     [("normal", 0.3), ("lognormal", 3.0)]
     + [pytest.param(*more, marks=pytest.mark.slow) for more in (("normal", 3.0), ("lognormal", 0.3))],
 )
-def test_a_new_group_like_the_others_is_inside_as_often_as_promised(count, draw, own):
+def test_a_new_group_is_covered_with_the_nominal_probability(count, draw, own):
     """Over many campaigns whose groups have a part in common and one of their own, and are skewed or heavy-tailed:
     neither less often nor, by bands that are too wide, more."""
     rng = np.random.default_rng(count)
@@ -113,7 +113,7 @@ logs_of = st.lists(st.floats(-3, 3), min_size=4, max_size=40)
 
 
 @given(logs_of, st.integers(1, 20), st.integers(1, 12))
-def test_farther_from_what_was_measured_bands_are_never_narrower(logs, doublings, more):
+def test_bands_never_narrow_with_the_distance_from_measured_points(logs, doublings, more):
     sizes = 8.0 * 4.0 ** (np.arange(len(logs)) % 4)
     residuals = make_residuals(logs, size=sizes)
     inside, near, far = (
@@ -127,7 +127,7 @@ def test_farther_from_what_was_measured_bands_are_never_narrower(logs, doublings
 
 
 @given(logs_of, st.floats(-9, 9))
-def test_no_point_is_judged_by_itself(logs, other):
+def test_the_interval_of_a_group_does_not_depend_on_its_own_residuals(logs, other):
     groups = np.arange(len(logs)) // 2
     residuals = make_residuals(logs, groups)
     changed = replace(residuals, logs=np.where(groups == 0, other, residuals.logs))
@@ -136,7 +136,7 @@ def test_no_point_is_judged_by_itself(logs, other):
         np.testing.assert_array_equal(*(getattr(interval, end)[groups == 0] for interval in (before, after)))
 
 
-def test_a_trend_over_sizes_is_carried_on():
+def test_a_trend_over_sizes_is_extrapolated():
     """An error that grows by a tenth with every doubling does so beyond the largest size, too."""
     power = np.tile(np.arange(12), 8)
     residuals = make_residuals(0.1 * power, np.arange(96), size=2.0**power)
@@ -166,7 +166,7 @@ def test_less_than_a_doubling_beyond_counts_as_one():
     assert bands["bcast"].growth["bytes"] < 0.3
 
 
-def test_an_operation_of_one_size_informs_nothing_of_other_sizes():
+def test_an_operation_of_one_size_does_not_widen_other_sizes():
     """What a barrier is off, whose 0 bytes no other has, is what operations differ."""
     names = np.repeat(["reduce", "barrier"], [40, 10])
     sizes = np.where(names == "barrier", 0, 8.0 * 4.0 ** (np.arange(50) % 4))
@@ -177,7 +177,7 @@ def test_an_operation_of_one_size_informs_nothing_of_other_sizes():
     assert band.growth["bytes"] < 0.2
 
 
-def test_ranks_that_are_all_there_is_between_nodes_inform_nothing_of_other_ranks():
+def test_a_single_rank_count_of_a_placement_does_not_widen_other_ranks():
     ranks = np.tile([4.0, 8.0, 16.0], 20)
     logs = np.where(ranks == 16, 3.0, np.linspace(-0.1, 0.1, 60))
     bands = fit_bands(make_residuals(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))
@@ -186,7 +186,7 @@ def test_ranks_that_are_all_there_is_between_nodes_inform_nothing_of_other_ranks
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_what_is_off_far_from_an_end_does_not_widen_what_lies_beyond_it(sign):
+def test_errors_far_from_an_end_do_not_widen_the_extrapolation_there(sign):
     """Short messages are off by a factor of e, long ones by a percent, and so are longer ones; or the other way round,
     beyond and behind."""
     rng, power = np.random.default_rng(7), np.tile(np.arange(0.0, 12, 2), 12)
@@ -203,7 +203,7 @@ def test_what_is_off_far_from_an_end_does_not_widen_what_lies_beyond_it(sign):
 
 
 @pytest.mark.parametrize("drift", [0.0, 0.02, 0.1])
-def test_the_next_size_is_inside_as_often_as_promised(drift):
+def test_the_next_size_is_covered_with_the_nominal_probability(drift):
     """With independent errors, and with a random walk over doublings."""
     rng, shares = np.random.default_rng(1), []
     power = np.arange(0, 16, 2.0)
@@ -217,7 +217,7 @@ def test_the_next_size_is_inside_as_often_as_promised(drift):
     assert np.mean(shares) >= 0.9
 
 
-def test_a_size_between_others_is_as_far_off_as_those_between_others_and_not_as_those_at_the_ends():
+def test_interpolated_sizes_are_widened_by_errors_of_inner_sizes_only():
     sizes = np.tile([8.0, 64.0, 512.0, 4096.0], 30)
     logs = np.random.default_rng(2).normal(0, 0.02, len(sizes)) + (sizes == 8) + 2 * (sizes == 4096)
     band = fit_band(make_residuals(logs, size=sizes))
@@ -283,7 +283,7 @@ def test_short_messages_are_nearer_to_each_other_than_to_long_ones():
 
 
 @pytest.mark.parametrize("factor", [0.4, 0.7, 1.3, 2.0])
-def test_what_is_wrong_with_empty_messages_is_allowed_for_before_it_shows(factor):
+def test_latency_errors_widen_the_extrapolation_to_short_messages(factor):
     """From times that are all but those of bytes to one of an empty message more is to come than doublings say."""
     sizes = np.tile([1024.0, 4096.0, 16384.0, 65536.0], 12)
     logs = off(factor, sizes, half=60)
@@ -295,7 +295,7 @@ def test_what_is_wrong_with_empty_messages_is_allowed_for_before_it_shows(factor
     assert missed[1] < missed[0] - 0.1 * abs(np.log(factor))
 
 
-def test_between_short_messages_little_is_allowed_for():
+def test_extrapolation_between_short_messages_widens_little():
     """From 128 to 8 bytes as good as nothing changes, whatever was wrong between long ones and short ones."""
     sizes = np.tile([128.0, 1024.0, 8192.0, 65536.0], 12)
     logs = off(1.5, sizes)
@@ -308,7 +308,7 @@ def test_between_short_messages_little_is_allowed_for():
 
 
 @given(st.floats(1, 1e5), st.floats(0.05, 20), st.floats(1.01, 1e3), st.floats(1, 1e3))
-def test_farther_away_is_never_narrower(half, factor, near, more):
+def test_extrapolated_bands_never_narrow(half, factor, near, more):
     sizes = np.tile([512.0, 2048.0, 8192.0], 10)
     part = make_residuals(off(factor, sizes), size=sizes, seconds=line(sizes, half=half))
     for one, other in ((8192 * near, 8192 * near * more), (512 / near, 512 / near / more)):

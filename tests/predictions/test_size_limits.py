@@ -95,7 +95,7 @@ def planned(tmp_path):
     return plan
 
 
-def test_axes(planned):
+def test_axes_with_too_many_points_are_refused(planned):
     planned(*(f"matrix:\n- axes: {{operation: bcast, algorithm: linear, {axis}}}\n" for axis in AXES))
 
 
@@ -129,5 +129,5 @@ def test_trees_layouts_and_expressions(planned):
     planned(*matrices)
 
 
-def test_options():
+def test_options_with_too_many_points_are_refused():
     refused(*(arguments.split() for arguments in OPTIONS), folder=Path(__file__).parents[2])

@@ -42,14 +42,14 @@ def test_a_text_is_read_as_the_validity_that_wrote_it(kind, reason):
     )
 
 
-def test_what_a_model_states_in_its_own_words_is_kept():
+def test_a_validity_text_of_a_model_is_kept_unchanged():
     validity = Validity.parse("loses packets: 25 % get through")
     assert (validity.kind, validity.label) == (ValidityKind.OF_MODEL, "loses packets")
     assert validity.text == "loses packets: 25 % get through"
     assert Validity.parse("") == VALID
 
 
-def test_of_several_failed_checks_the_one_that_takes_the_weight_is_reported():
+def test_the_failed_check_with_weight_0_is_reported_first():
     blind, crowded, far = (
         Validity(kind, WHY) for kind in (ValidityKind.SIZE, ValidityKind.CONTENTION, ValidityKind.NOT_PROBED)
     )
@@ -75,7 +75,7 @@ def times(parameters, src, dst, *sizes, node=None):
     return compute_single_message_ratios(parameters, several.place(np.arange(4) if node is None else np.array(node)))
 
 
-def test_each_size_of_a_stack_by_itself_and_between_two_as_on_a_line_of_logarithms():
+def test_single_message_ratios_are_interpolated_in_logarithms():
     assert times(measured(beyond=FAR), [0], [1], 0, 100, 400, 1600, 1 << 20) == pytest.approx([1, 2, 4 / 2**0.5, 4, 4])
 
 
@@ -85,7 +85,7 @@ def test_the_ratio_of_several_messages_is_that_of_their_sums():
     )
 
 
-def test_near_and_far_messages_by_what_was_probed_there():
+def test_single_message_ratios_depend_on_the_distance_class():
     both, only = measured(node=NEAR, beyond=FAR), measured(beyond=FAR)
     node = [0, 0, 1, 1]
     assert times(both, [0, 0], [1, 2], 100, node=node) == pytest.approx((3 + 2) / (1 + 1))
@@ -128,7 +128,7 @@ def test_messages_much_faster_than_predicted_are_a_poor_fit_too():
     )
 
 
-def test_what_is_off_by_little_is_no_misfit():
+def test_a_small_single_message_error_is_valid():
     little = {"bytes": [8], "measured": [0.99 * POOR_FIT_FACTOR], "predicted": [1.0]}
     (prediction,) = predict(measured(beyond=little), [point("bcast", "binomial", ranks=4, bytes=64)])
     assert (prediction.validity_text, prediction.single_message_ratio) == (
@@ -167,7 +167,7 @@ def test_the_interval_widens_with_every_doubling(size, doublings, said):
     assert np.log(prediction.seconds / prediction.low) == pytest.approx(spread)
 
 
-def test_probes_of_short_messages_reach_down_to_nothing():
+def test_probes_of_short_messages_cover_empty_messages():
     known = replace(LOGGP, bytes_range=(8.0, 65536.0))
     (prediction,) = predict(known, [point("barrier", "linear", ranks=4, bytes=0)])
     assert prediction.validity_text == "valid"
@@ -195,7 +195,7 @@ def test_other_numbers_of_ranks_than_a_set_was_fitted_to(fitted, said):
     assert prediction.high == predicted(1024).high
 
 
-def test_without_cases_left_out_the_fit_s_own_misfit_counts():
+def test_without_left_out_cases_the_typical_error_is_that_of_the_fit():
     curve = Curve("t", "x", "y", (1.0, 2.0), (1.0, 1.0), (1.1, 1 / 1.1), "line", 1.0)
     assert estimate_typical_error(replace(LOGGP, curves=(curve,))) == pytest.approx(np.log(1.1))
     assert estimate_typical_error(LOGGP) == 0
@@ -208,7 +208,7 @@ def test_without_cases_left_out_the_fit_s_own_misfit_counts():
         ("placement not modelled", {"heterogeneity": 2.0}),
     ],
 )
-def test_a_family_blind_to_a_size_states_that_before_any_other_doubt_with_which_it_could_vote(doubt, settings):
+def test_size_not_modelled_is_reported_before_checks_that_keep_the_weight(doubt, settings):
     known = replace(LOGP, bytes_range=(1.0, 16.0), settings=settings)
     short, long = (
         predict(known, [point("alltoall", "linear", ranks=4, bytes=size)])[0].validity_text for size in (16, 1024)
@@ -243,12 +243,12 @@ def on_leaves(name, *probed):
         ("shares", ["leaf"], 5, f"not probed: {APART}"),
     ],
 )
-def test_a_row_states_what_of_its_placement_was_not_probed(name, probed, ranks, validity):
+def test_a_prediction_at_an_unprobed_distance_is_flagged(name, probed, ranks, validity):
     predictions = predict(on_leaves(name, *probed), [point("bcast", "linear", ranks=ranks, bytes=64)])
     assert [prediction.validity_text for prediction in predictions] == [validity]
 
 
-def test_the_levels_of_a_set_state_how_far_a_point_reaches_that_has_no_platform():
+def test_levels_of_a_set_determine_the_reach_of_a_point_without_platform():
     """Four ranks sit on one leaf, where 45 groups were measured, and five do not."""
     bands = fit_bands(make_residuals(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, reach="node/leaf"))
     parameters = replace(on_leaves("loggp", "leaf"), errors=bands)
@@ -265,7 +265,7 @@ def test_validity_of_repeated_rounds_is_that_of_expanded_ones():
     assert predict(on_leaves("loggp", "leaf"), [ring])[0].validity_text == f"not probed: {APART}"
 
 
-def test_without_levels_nothing_is_stated_of_placement():
+def test_without_levels_placement_is_valid():
     predictions = predict(fitted_set("loggp"), [point("bcast", "linear", ranks=9, bytes=64)])
     assert predictions[0].validity_text == "valid"
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.results.attempts import DAMAGED_OUTCOME, DONE_OUTCOME, OwnAttempt, read_attempts
-from commodel.results.campaign import LOCK_VARIABLE, lock_folder, open_lock, read_lock_holder
+from commodel.results.campaign import LOCK_VARIABLE, open_lock, read_lock_holder
 from tests.results.damages import DAMAGES
 
 
@@ -107,8 +107,8 @@ def test_a_case_that_attempts_died_in_is_counted_until_it_is_forgiven(tmp_path):
     assert replace(own.attempt, ended=None).outcome_text == "ended without a message"
 
 
-HOLD = "import sys, time; from pathlib import Path; from commodel.results.campaign import lock_folder\n"
-HOLD += "with lock_folder(Path(sys.argv[1]), 'it'): print('held', flush=True); time.sleep(60)"
+HOLD = "import sys, time; from pathlib import Path; from commodel.results.campaign import open_lock\n"
+HOLD += "with open_lock(Path(sys.argv[1]), 'it'): print('held', flush=True); time.sleep(60)"
 
 
 def test_a_second_holder_is_reported_who_the_first_is_until_that_is_gone(tmp_path):
@@ -116,18 +116,18 @@ def test_a_second_holder_is_reported_who_the_first_is_until_that_is_gone(tmp_pat
         assert first.stdout.readline() == "held\n"
         with (
             pytest.raises(UserError, match=f"it is at work already: .+ on .+, process {first.pid}, since 20"),
-            lock_folder(tmp_path, "it"),
+            open_lock(tmp_path, "it"),
         ):
             pass
         first.send_signal(signal.SIGKILL)
         first.wait()
-    with lock_folder(tmp_path, "it"):
+    with open_lock(tmp_path, "it"):
         assert (tmp_path / ".holder").exists()
 
 
 def test_a_look_states_who_holds_it_and_disturbs_nobody(tmp_path):
     assert read_lock_holder(tmp_path) == ""
-    with lock_folder(tmp_path, "it"):
+    with open_lock(tmp_path, "it"):
         assert f"process {os.getpid()}, since" in read_lock_holder(tmp_path)
     assert read_lock_holder(tmp_path) == ""
 
@@ -137,7 +137,7 @@ def test_where_there_are_no_locks_nobody_is_kept_out_and_that_is_stated(tmp_path
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refused)
-    with lock_folder(tmp_path, "it"), lock_folder(tmp_path, "it"):
+    with open_lock(tmp_path, "it"), open_lock(tmp_path, "it"):
         assert (
             capsys.readouterr().err
             == 2
@@ -168,9 +168,9 @@ def test_a_child_shares_the_hold_until_both_are_gone(tmp_path):
     with child:
         with (
             pytest.raises(UserError, match=f"at work already: .+, process {child.pid}, since"),
-            lock_folder(tmp_path, "it"),
+            open_lock(tmp_path, "it"),
         ):
             pass
         child.kill()
-    with lock_folder(tmp_path, "it"):
+    with open_lock(tmp_path, "it"):
         pass

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from commodel.results.campaign import lock_folder
+from commodel.results.campaign import open_lock
 from tests.processes import family
 from tests.workflow.conftest import PLAIN, kill_all, samples
 
@@ -60,7 +60,7 @@ def test_a_job_of_the_workflow_neither_plans_nor_is_kept_out(project):
     project.experiment("small", (project.folder / "params/experiments/small.yaml").read_text() + "seed: 7\n")
     name = next(path.stem for path in (project.folder / "results/small/batches").glob("loggp-64-16n-*"))
     job = ["--mode", "remote", "--nolock", "--no-hooks", "--force", "--target-jobs", f"measure:batch={name}"]
-    with lock_folder(project.folder / "results/small", "it"):
+    with open_lock(project.folder / "results/small", "it"):
         project.snakemake(*job, "--allowed-rules", "measure")
     assert len(project.raw_files()) == 6
     assert plan.read_bytes() == before

@@ -2,7 +2,7 @@
 points, and its provenance."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from commodel.errors import make_printable
 from commodel.records import Count, Finite
@@ -20,6 +20,11 @@ class Estimate:
     high: float
     note: str = ""
     known: bool = True  # False: the data do not determine this parameter alone; the note names the others
+
+    @classmethod
+    def exact(cls, value: float, unit: str, note: str = "", known: bool = True) -> "Estimate":
+        """Return a number without uncertainty."""
+        return cls(value, unit, value, value, note, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,10 @@ class ParameterSet:
         predictions."""
         named = self.settings.get("classes", ())
         return tuple(named) if isinstance(named, list | tuple) else ()
+
+    def with_settings(self, **settings: object) -> "ParameterSet":
+        """Return the set with some settings added or replaced."""
+        return replace(self, settings={**self.settings, **settings})
 
 
 def describe_origins(sets: Sequence[ParameterSet], platform: str) -> list[str]:

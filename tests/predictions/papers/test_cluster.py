@@ -62,11 +62,11 @@ def test_table_1_is_the_printed_formulas():
     assert "the fit found no limit" in figure("Table 1").caption
 
 
-def test_without_a_fit_the_papers_column_stands_alone():
+def test_without_a_fit_the_fitted_column_is_empty():
     assert all(isnan(row.ours[0]) for row in numbers("Table 1", "Parameters").values())
 
 
-def test_the_tree_s_packets_are_4_and_4_3_gaps_apart():
+def test_packets_of_the_tree_follow_after_4_and_4_3_gaps():
     table = numbers("Figures 1 and 3", "In units of the gap")
     for (model, what), gaps in {("LogP", "first packet"): 12, ("LogP", "next packet"): 4}.items():
         assert (table[model, what].paper, table[model, what].ours[0]) == (gaps, pytest.approx(gaps))
@@ -88,7 +88,7 @@ def test_figure_2_is_equations_1_and_2(ranks, rounds, packets):
     assert 0.72 < by_model.ours[0] / by_model.paper < 1.17
 
 
-def test_figure_2_has_what_was_measured_where_it_was():
+def test_figure_2_has_the_measured_points():
     table = numbers("Figure 2", "By the cluster model", ("bcast", "binomial:1500", 8, 7500, 0.25), fit=True)
     assert table[8, 7500].ours[1] == 0.25
     assert isnan(table[8, 3000].ours[1])
@@ -111,7 +111,7 @@ def test_figure_4_is_equation_8(ranks, size, packets, last):
     assert row.paper == pytest.approx(((ranks - 1) * stream + o_s + latency(ranks, first) + taken) * US, rel=1e-4)
 
 
-def test_windows_as_printed_and_as_taken():
+def test_windows_by_equation_7_literally_and_corrected():
     """1935 packets: 15 senders of 175 have 2625, of 700 have 10500."""
     table = numbers("Figure 4", "The window")
     assert (table[16, 1 << 16].paper, table[16, 1 << 16].ours) == (15, (15,))
@@ -120,14 +120,14 @@ def test_windows_as_printed_and_as_taken():
     assert table[16, 1 << 20].ours == (1,)
 
 
-def test_the_coordinated_gather_is_the_one_of_the_buffer():
+def test_the_fitted_buffer_chooses_the_coordinated_gather():
     """Of table 1's buffer where none was found, all at once; of one of 100 packets a window."""
     times = ("gather", "linear", 4, 1 << 18, 0.5), ("gather", "windowed:1", 4, 1 << 18, 0.4)
     assert numbers("Figure 5", "Times over the optimum", *times)[4, 1 << 18].ours[1:5:3] == (0.5, 0.5)
     assert numbers("Figure 5", "Times over the optimum", *times, fit=True)[4, 1 << 18].ours[1:5:3] == (0.5, 0.4)
 
 
-def test_the_error_is_that_of_equation_8_and_of_predictions():
+def test_relative_errors_of_equation_8_and_of_predictions():
     machine = Machine(FITTED)
     table = numbers("Figure 4", "Relative error of the prediction of simulated times", fit=True)
     assert all(isnan(value) for row in table.values() for value in row.ours)
@@ -144,7 +144,7 @@ def test_the_error_is_that_of_equation_8_and_of_predictions():
     assert source.endswith("; here at 4 ranks and 1 KiB")
 
 
-def test_loss_costs_the_simple_gather_a_time_out_and_the_coordinated_none():
+def test_loss_adds_a_timeout_to_the_simple_gather_only():
     row = numbers("Figure 5", "Times over the optimum")[16, 1 << 20]
     simple, coordinated = row.ours[0], row.ours[3]
     assert simple == pytest.approx(coordinated + 0.2, rel=1e-3)
@@ -156,7 +156,7 @@ def test_loss_costs_the_simple_gather_a_time_out_and_the_coordinated_none():
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
 @pytest.mark.parametrize("name", ["g_s.a1", "g_r.a1", "B_L"])
-def test_values_from_anywhere_stop_no_figure(name, value):
+def test_extreme_parameter_values_stop_no_figure(name, value):
     """Results may come by mail."""
     values = {**FITTED.values, name: replace(FITTED.values[name], value=value)}
     for slope in ("g_s.b1", "g_r.b1"):
@@ -165,13 +165,13 @@ def test_values_from_anywhere_stop_no_figure(name, value):
     assert len(find_paper("cluster").figures(known(*times, sets=[replace(FITTED, values=values)]))) == 5
 
 
-def test_nothing_is_made_of_what_is_not_there():
+def test_missing_points_and_fits_give_nan_and_none():
     assert isnan(known().times([1], operation="bcast")[0])
     assert known(("bcast", "linear", 4, 8, nan)).points(operation="bcast").empty
     assert known().fitted("cluster") is None
 
 
-def test_three_models_stand_beside_what_was_measured():
+def test_three_fitted_models_are_compared_with_measurements():
     """LogP and Postal have P-LogP's values of a packet, also where it has others for farther nodes: of a packet sent
     once, log2 p trips of L + g."""
     values = {"L": 5e-5, "L.beyond": 6e-5, "o_s.1500": 1e-5, "o_r.1500": 2e-5, "g.1500": 1.3e-4}

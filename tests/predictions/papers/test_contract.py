@@ -38,24 +38,24 @@ def figures(entry):
     return entry.figures(nothing())
 
 
-def test_an_experiment_names_it(entry):
+def test_every_paper_is_named_by_an_experiment(entry):
     assert EXPERIMENTS[f"paper-{entry.name}"]["paper"] == entry.name
 
 
-def test_no_experiment_is_called_after_a_paper_that_is_none():
+def test_experiments_of_papers_are_named_after_them():
     named = {name: about["paper"] for name, about in EXPERIMENTS.items() if name.startswith("paper-")}
     assert set(named.values()) == set(list_papers())
     assert all(name == f"paper-{own}" or name.startswith(f"paper-{own}-") for name, own in named.items())
 
 
-def test_it_names_the_published_sets_of_its_predictions(entry, monkeypatch):
+def test_a_paper_lists_the_published_sets_that_it_reads(entry, monkeypatch):
     read = []
     monkeypatch.setattr(parameter_sets, "name_published_file", lambda name: read.append(name) or PUBLISHED.format(name))
     entry.figures(nothing())
     assert set(read) == set(entry.published)
 
 
-def test_the_sets_are_those_that_were_kept(entry, tmp_path):
+def test_figures_use_the_archived_published_sets(entry, tmp_path):
     results, kept_files = Results.of(tmp_path), {}
     for name in entry.published:
         file = record_input("published", PUBLISHED.format(name), ROOT)
@@ -76,7 +76,7 @@ def test_figures_have_names_and_titles_of_their_own(figures):
 
 
 @pytest.mark.parametrize("kind", [PlatformKind.NAMESPACES, PlatformKind.REAL])
-def test_no_sentence_speaks_of_simulation_where_nothing_is_simulated(entry, kind):
+def test_texts_mention_simulation_only_on_simulated_platforms(entry, kind):
     for figure in entry.figures(nothing(kind)):
         texts = [figure.title, figure.caption, figure.reason]
         texts += [text for numbers in figure.numbers for text in (numbers.title, *numbers.columns)]

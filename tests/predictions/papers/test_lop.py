@@ -41,7 +41,7 @@ def test_round_trips_as_printed():
     assert micro(column(table(printed()["Figure 5"], "Overhead of one send")))[2] == pytest.approx(posting(2))
 
 
-def test_l_by_the_rounded_numbers_and_by_the_exact_ones():
+def test_latency_by_the_rounded_and_by_the_exact_numbers():
     latencies = table(printed()["Section 4.7"], "L(n)")
     at_one = 4.58 + 11.23 / 0.99 + 0.01 * (1 - np.exp(0.06 * 100.31)) - 2 * (0.52 + 0.84 / 0.88)
     assert micro(column(latencies))[1] == pytest.approx(at_one)
@@ -50,7 +50,7 @@ def test_l_by_the_rounded_numbers_and_by_the_exact_ones():
         assert micro(column(latencies, "halved"))[n] == pytest.approx((trip(n) - posting(1) - posting(n)) / 2)
 
 
-def test_one_to_n_gives_half_of_the_round_trip_back_when_overlaps_count_once():
+def test_with_overlaps_counted_once_one_to_n_is_half_of_the_round_trip():
     """As printed it is two thirds below it with eight partners."""
     numbers = table(printed()["Section 4.7"], "One to n")
     once = micro(column(numbers, "overlaps counted once"))
@@ -87,7 +87,7 @@ def test_the_nearest_line_is_nearest():
         ("LoP, Send/Receive, halved", "n-way:7", 57.5),
     ],
 )
-def test_barriers_gain_what_the_formula_states(by, best, gain):
+def test_gains_of_n_way_barriers_equal_the_formula(by, best, gain):
     """n-way:3 is three rounds of o + 3·L(3) where the plain one has six of o + L(1)."""
     numbers = table(printed()["Section 5"], "Gain on 64 nodes")
     assert column(numbers, "gain")[by, best] == pytest.approx(gain, abs=0.05)
@@ -108,7 +108,7 @@ def rebuilt():
 
 
 @pytest.mark.parametrize(("name", "how"), [("Figure 3", "isend"), ("Figure 4", "put")])
-def test_what_is_fitted_is_comparable_with_what_was_probed(rebuilt, name, how):
+def test_fitted_round_trips_equal_the_probed_ones(rebuilt, name, how):
     """The fit's own function has overlapping overheads put on: 1.9 times what was probed, were it drawn."""
     numbers = table(figure(rebuilt, name), "Round trip per message")
     for n in (1, 2, 8, 32):
@@ -117,13 +117,13 @@ def test_what_is_fitted_is_comparable_with_what_was_probed(rebuilt, name, how):
         assert column(numbers, "fitted")[n] == pytest.approx(wanted, rel=1e-6)
 
 
-def test_overheads_are_a_message(rebuilt):
+def test_measured_overheads_are_per_message(rebuilt):
     numbers = table(figure(rebuilt, "Figure 5"), "Overhead of one send")
     for how, words in (("isend", "one by one"), ("list", "as a list"), ("put", "puts")):
         assert column(numbers, f"simulated, {words}")[8] == pytest.approx(overhead(how, 8))
 
 
-def test_models_are_judged_by_what_was_measured():
+def test_mean_errors_of_models_by_measured_points():
     about = {"operation": "barrier", "bytes": 0, "waves": 1}
     costs = {
         "dissemination": {"logp": 2e-5, "lop": 1e-5, "pram": 0.0},

@@ -61,7 +61,7 @@ def test_every_kind_of_tree_has_its_back_ends():
             assert make_tree(spec).leaves == leaves
 
 
-def test_skews_are_in_percent_of_those_that_were_set():
+def test_skew_errors_are_in_percent_of_the_set_skews():
     rows = [row("overlay-skew:mode=tree-error", "kary:4^3", 1e-3), row("overlay-skew", "kary:4^3", 0.2)]
     rows += [row("overlay-skew:mode=direct-error", "kary:4^3", 5e-6)]
     skews = figure(figures(rows), "Clock skew")
@@ -93,7 +93,7 @@ def test_activities_are_compared_where_both_trees_were_measured():
     assert column(total)[512] == 3.4
 
 
-def test_it_states_where_processes_take_turns():
+def test_the_reason_names_oversubscribed_processors():
     rows = [row("overlay-startup", "flat:64", 0.1)]
     assert "up to 585 take turns on 2 processors" in figure(figures(rows, (585, 2)), "Figure 5a").reason
     assert "take turns" not in figure(figures(rows, (65, 128)), "Figure 5a").reason

@@ -78,7 +78,7 @@ def rebuilt():
     return figures(probed=cases(machine, times), sets=[fitted(machine, "tan")])
 
 
-def test_the_papers_recipe_gives_table_1_back(rebuilt):
+def test_the_papers_recipe_reproduces_table_1(rebuilt):
     values = table(figure(rebuilt, "Table I"), "Values")
     assert column(values, "paper's recipe") == pytest.approx(column(values))
     chain, fan = (table(figure(rebuilt, name), "Overhead") for name in ("Figure 4", "Figure 6"))
@@ -115,7 +115,7 @@ def wave(topology, family, measured, predicted, waves=1):
     return {**about, "waves": waves, "family": family, "measured": measured, "predicted": predicted}
 
 
-def test_trees_are_judged_by_what_was_measured():
+def test_errors_of_tree_predictions_by_measured_times():
     trees = {"flat:32": (4e-3, 4e-3, 1e-3), "kary:2^5": (2e-3, 1e-3, 2e-3), "binomial:6": (3e-3, 2e-3, 1e-3)}
     rows = [wave("flat:32", "tan", 9.0, 9.0, waves=20)]
     for spec, (measured, tan, drawn) in trees.items():
@@ -149,7 +149,7 @@ def test_figure_1_over_one_sender():
     assert column(times, "simulated") == pytest.approx({("1 KiB", n): 1e-4 * n for n in (1, 4, 16)})
 
 
-def test_why_a_model_is_off_is_of_where_it_was_measured():
+def test_the_reason_of_errors_depends_on_the_platform_kind():
     """Simulated, on hosts of their own, and where processes take turns; and there no figure that needs a gather."""
     rows, texts = [wave("flat:32", "tan", 1.0, 1.0)], []
     real = PlatformKind.REAL

@@ -41,13 +41,13 @@ def figures(*sets, measured=()):
 
 
 @pytest.mark.parametrize("name", ["Figure 8", "Figure 9"])
-def test_our_terms_are_the_papers(name):
+def test_our_terms_equal_those_of_the_paper(name):
     terms = rows(figures()[name], "Terms").values()
     assert terms
     assert all(row.ours == (row.paper,) for row in terms)
 
 
-def test_equation_10_is_printed_so():
+def test_terms_of_equation_10_are_the_printed_ones():
     """3‖T¹(35) + 2‖T¹(166) + T¹(81) + 2‖T⁰(116) + T⁰(18)."""
     terms = rows(figures()["Figure 8"], "Terms")
     ten = {term: row.paper for (equation, term), row in terms.items() if equation == "10, both"}
@@ -72,12 +72,12 @@ def test_equation_7_lacks_the_rest_that_continues_after_the_network():
     assert all(row.ours == (row.paper,) for row in terms.values() if row is not rest)
 
 
-def test_stages_double():
+def test_concurrent_transmissions_double_with_each_stage():
     terms = rows(figures()["Figure 4"], "Concurrent transmissions")
     assert [(row.paper, *row.ours) for row in terms.values()] == [(count, count) for count in (1, 2, 4, 8)] * 2
 
 
-def test_costs_are_the_sum_of_terms():
+def test_predictions_are_the_sums_of_the_terms():
     drawn = figures(fitted())
 
     def cost(name):
@@ -106,7 +106,7 @@ def test_the_broadcast_is_equation_4(where, overhead, slope):
     assert row.ours[0] == pytest.approx(row.paper)
 
 
-def test_what_was_measured_stands_beside_it():
+def test_measured_times_are_in_the_tables():
     played = ("file:params/patterns/taulop-summa.csv", "as-written", "block:3", 146 * KB, 0.75)
     bcast = ("bcast", "binomial", "cyclic:8", 256, 0.5)
     drawn = figures(fitted(), measured=[played, bcast])
@@ -116,7 +116,7 @@ def test_what_was_measured_stands_beside_it():
     assert isnan(rows(drawn["Figure 4"], "Times")["one node", 256].ours[1])
 
 
-def test_nodes_of_types_have_no_costs_of_the_papers():
+def test_with_node_types_equations_have_no_time():
     values = {"o_0.fat.a": 1.0, "L_0.fat.0x1": 0.0, "o_1.fat.fat.a": 5.0, "L_1.fat.fat.0x1": 0.0}
     numbers = estimates(values)
     forms = {"o_0.fat": "constant", "o_1.fat.fat": "constant", "L_0.fat": "table", "L_1.fat.fat": "table"}
@@ -215,7 +215,7 @@ def test_figures_list_times_and_errors_of_every_layout():
     assert sixteen["heterogeneous"] == pytest.approx(1.75)
 
 
-def test_tau_lop_is_predicted_with_other_readings_too():
+def test_tau_lop_is_also_predicted_with_other_interpretations():
     """Transfers that share in full: of M2's two nodes fewer count than of one channel, and A1 drops overheads."""
     values = {f"L_{channel}.{size}x{level}": 1e-9 * size * level
               for channel in (0, 1) for size in (0, 1 << 20) for level in (1, 16)}  # fmt: skip
@@ -237,7 +237,7 @@ def test_tau_lop_is_predicted_with_other_readings_too():
     assert all(isnan(rows_of(kernel_figures()["Table 2"], 1)["TCP", "SUMMA", 128][name]) for name in INTERPRETATIONS)
 
 
-def test_hloggp_is_predicted_by_the_papers_rule_too():
+def test_hloggp_is_also_predicted_by_the_papers_rule():
     """One message of M1's two processes at a time: the sum of both is the prediction. M2 has several a process."""
     numbers = {name: Estimate(value, "s", value, value)
                for name, value in {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 0.0, "G": 1e-9}.items()}  # fmt: skip

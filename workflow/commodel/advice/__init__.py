@@ -136,13 +136,13 @@ def advise(
     notes += [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
     recommenders = {placement: evidence.find_recommender(models, placement) for placement in dict.fromkeys(placements)}
     for placement, recommender in recommenders.items():
-        unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == placement])
+        unprobed = panel.unprobed([number for number, other in enumerate(placements) if other == placement])
         measured = weigh_models(models, select_placement(held_out, [placement]), workload.operation)
         weights[placement] = weigh_probed_models(measured, unprobed)
         if recommender is not None:
-            weight_of_model = recommender.weights
             weights[placement] = {
-                n: replace(own, weight=weight_of_model.get(n, 0.0)) for n, own in weights[placement].items()
+                name: replace(weight, weight=recommender.weights.get(name, 0.0))
+                for name, weight in weights[placement].items()
             }
         unweighted = {name: why for name, why in unprobed.items() if not weights[placement][name].weight}
         notes += [f"{name} has weight 0 {placement}: {why}" for name, why in unweighted.items()]
@@ -153,10 +153,10 @@ def advise(
     )
     corrected = {name: seconds * fitted.factors for name, seconds in predictions.items()}
     combined = combine_predictions(corrected, of_points, doublings, panel.values("widening"), fitted.covariance)
-    own = PredictedTimes(
+    corrected_times = PredictedTimes(
         combined.seconds / fitted.factors, combined.low, combined.high, fitted.factors / np.exp(fitted.log_shift), []
     )
-    interval = apply_residuals(own, fitted.residuals)
+    interval = apply_residuals(corrected_times, fitted.residuals)
     streamed = select_placement(evidence.predicted_points(streams=True), placements)
     of_streams = weigh_models(models, streamed, f"{STREAM}{workload.operation}") if len(streamed) else of_points
     period = panel.period({name: of_streams[name].weight for name in models})
@@ -270,23 +270,17 @@ def _find_residual_range(
     for placement, of_models in weights.items():
         shares = {name: weight.weight for name, weight in of_models.items()}
         measured_residuals = combine_residuals(held_out, shares) if recommenders[placement] is None else None
-        bands = (
-            recommenders[placement].bands
-            if recommenders[placement]
-            else fit_bands(measured_residuals)
-            if measured_residuals is not None
-            else {}
-        )
+        bands = fit_bands(measured_residuals) if measured_residuals is not None else {}
+        bands = recommenders[placement].bands if recommenders[placement] else bands
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
             if find_placement(point) == placement:
                 logs[number], series = common[number], PointSeries.of(point)
-                interval = (
+                intervals[number] = (
                     find_residual_interval(bands, series)
                     if bands
                     else combine_intervals(errors_of_sets, shares, series)
                 )
-                intervals[number] = interval
     ordered = [intervals[number] for number in range(len(points))]
     ends = (np.concatenate([getattr(interval, end) for interval in ordered]) for end in ("low", "high", "corrected"))
     return Interval(*ends, [interval.bases[0] for interval in ordered]), logs

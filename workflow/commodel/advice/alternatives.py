@@ -287,7 +287,7 @@ class Panel:
         return [f"{cause}: {named_losses}{more_text}{without_losses_note}"]
 
     @cached_property
-    def find_limited_streams(self) -> dict[str, str]:
+    def limited_streams(self) -> dict[str, str]:
         """Models that are less valid for a stream of some alternative than for one wave, and why."""
         return {
             name: changed[0].stream_validity.text
@@ -300,15 +300,15 @@ class Panel:
         """Models that predict the time between waves; of these the valid ones, if any."""
         periods = self.values("period")
         predicting = [name for name, times in periods.items() if np.isfinite(times).all() and (times > 0).all()]
-        return [name for name in predicting if name not in self.find_limited_streams] or predicting
+        return [name for name in predicting if name not in self.limited_streams] or predicting
 
     def describe_streams(self) -> list[str]:
         end = (
             "no other model predicts them"
-            if self.find_limited_streams.keys() & set(self.streaming)
+            if self.limited_streams.keys() & set(self.streaming)
             else "other models predict these times"
         )
-        texts = _group_by_text(self.find_limited_streams if self.streaming else {})
+        texts = _group_by_text(self.limited_streams if self.streaming else {})
         return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
 
     def period(self, weights: Mapping[str, float | np.ndarray]) -> np.ndarray:

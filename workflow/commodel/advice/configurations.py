@@ -102,23 +102,24 @@ def rank_configurations(
     sets = evidence.by_family()
     predictors = {name: make_predictor(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
 
-    def predicted(name: str, candidates: Configuration) -> Configuration:
+    def predict(name: str, configuration: Configuration) -> Configuration:
         """Return the configuration with a model's prediction of its communication."""
-        ((_, pattern),) = stack_points([candidates.point(problem, evidence.setting)])
+        ((_, pattern),) = stack_points([configuration.point(problem, evidence.setting)])
         predictions = predictors[name](pattern, 1)
         (validity,) = predictions.validity
         weighted = name == family or validity.has_weight
-        seconds = problem.repeats(candidates.tiling) * float(predictions.seconds[0]) if weighted else nan
-        communication = {**candidates.communication, name: seconds}
-        return replace(candidates, communication=communication, validity={**candidates.validity, name: validity.text})
+        seconds = problem.repeats(configuration.tiling) * float(predictions.seconds[0]) if weighted else nan
+        communication = {**configuration.communication, name: seconds}
+        validities = {**configuration.validity, name: validity.text}
+        return replace(configuration, communication=communication, validity=validities)
 
     best = []
     for number, layout in enumerate(layouts):
         partitions = _list_partitions(problem, layout, speeds, evidence, folder, number)
-        candidates = [predicted(family, partition) for partition in partitions]
+        candidates = [predict(family, partition) for partition in partitions]
         fastest = min(candidates, key=lambda configuration: configuration.total(family))
         for name in (name for name in sets if name != family):
-            fastest = predicted(name, fastest)
+            fastest = predict(name, fastest)
         best.append(fastest)
         progress(fastest)
     return sorted(best, key=lambda configuration: configuration.total(family))
@@ -142,10 +143,7 @@ def list_process_tables(layout: str) -> list[str]:
 def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str], folder: Path) -> list[str]:
     """Write tables of processes with this number of cores each, as many processes as fit, on the first 1, 2, 4, … and
     on all nodes. A kind without speeds gets no table."""
-    defaults, types = (
-        Defaults(1, setting.types, (), setting.cores, setting.fewer_cores),
-        dict(setting.types),
-    )
+    defaults, types = Defaults(1, setting.types, (), setting.cores, setting.fewer_cores), dict(setting.types)
     counts = sorted({1 << power for power in range(setting.nodes.bit_length())} | {setting.nodes})
     layouts = []
     for core_count in dict.fromkeys(cores):

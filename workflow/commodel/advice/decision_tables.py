@@ -51,11 +51,11 @@ def decide(
     adjusted = {
         workload: _put_first(advice, common.get(_operation_and_ranks(workload))) for workload, advice in advised.items()
     }
+    groups: dict[tuple[str, int], list[Advice]] = {}
+    for workload, advice in adjusted.items():
+        groups.setdefault(_operation_and_ranks(workload), []).append(advice)
     default_is_kept = {
-        operation_and_ranks: _keeps_default(
-            a for w, a in adjusted.items() if _operation_and_ranks(w) == operation_and_ranks
-        )
-        for operation_and_ranks in common
+        operation_and_ranks: _keeps_default(groups[operation_and_ranks]) for operation_and_ranks in common
     }
     for workload, advice in adjusted.items():
         best = advice.rows.iloc[0]
@@ -134,10 +134,10 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
     """Return the notes on the whole table: each kind once, with the number of workloads and one example."""
     kinds: dict[str, list[tuple[str, str]]] = {}
     for row in table.itertuples():
-        of = Workload(row.operation, row.bytes, row.leaves, row.ranks)
+        workload = Workload(row.operation, row.bytes, row.leaves, row.ranks)
         for note in filter(None, row.notes.split(NOTE_SEPARATOR)):
             kind = re.sub(r"\d+([.]\d+)?", "#", note)  # the same but for its numbers
-            kinds.setdefault(kind, []).append((note, of.text))
+            kinds.setdefault(kind, []).append((note, workload.text))
     return [
         notes[0][0]
         if len(notes) == len(table) and len({note for note, _ in notes}) == 1
@@ -149,7 +149,7 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
 def describe_weights(advice: Advice) -> str:
     """Return the weight of each model and the reason, for each placement if alternatives have both and weights
     differ."""
-    text_of_placement = {placement: _choose_weights(families) for placement, families in advice.weights.items()}
+    text_of_placement = {placement: _format_weights(families) for placement, families in advice.weights.items()}
     first = next(iter(text_of_placement.values()))
     return (
         first
@@ -158,7 +158,7 @@ def describe_weights(advice: Advice) -> str:
     )
 
 
-def _choose_weights(families: Mapping[str, ModelWeight]) -> str:
+def _format_weights(families: Mapping[str, ModelWeight]) -> str:
     by_weight = sorted(families.items(), key=lambda entry: -entry[1].weight)
     return ", ".join(
         f"{name} {100 * weight.weight:.0f} %{_format_error(weight)}" for name, weight in by_weight if weight.weight > 0

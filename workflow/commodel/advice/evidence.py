@@ -200,9 +200,8 @@ def find_library_default(
     share = float(np.log(count_wanted / neighbours[0]) / np.log(neighbours[1] / neighbours[0]))
     lower, upper = (default_of_count[count] for count in neighbours)
     sizes = max(lower.sizes, upper.sizes, key=len)
-    return LibraryDefault(
-        *_interpolate(*(((e.seconds, e.low, e.high)) for e in (lower, upper)), share), sizes, neighbours
-    )
+    times = ((default.seconds, default.low, default.high) for default in (lower, upper))
+    return LibraryDefault(*_interpolate(*times, share), sizes, neighbours)
 
 
 def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:

@@ -112,7 +112,7 @@ def _estimate_usual_variance(variances: Sequence[float], freedoms: Sequence[int]
     if excess_variance >= polygamma(1, MIN_FREEDOM / 2):
         return NO_USUAL_VARIANCE
     freedom = 2 * brentq(
-        lambda at: polygamma(1, at) - max(excess_variance, polygamma(1, MAX_FREEDOM / 2)),
+        lambda half_freedom: polygamma(1, half_freedom) - max(excess_variance, polygamma(1, MAX_FREEDOM / 2)),
         MIN_FREEDOM / 2,
         MAX_FREEDOM / 2,
     )
@@ -289,9 +289,7 @@ def drop_wrong(
             for case, why in failing(spec, forced).items():
                 if case not in excused:
                     wrong.setdefault((operation, spec), _describe_failure(case, why))
-        choices = {
-            workload: LIBRARY if (workload.operation, name) in wrong else name for workload, name in choices.items()
-        }
+        choices = _drop_rules(choices, wrong)
         rules = list_rule_choices(
             (workload, name) for workload, name in choices.items() if workload.operation == operation
         )
@@ -301,10 +299,12 @@ def drop_wrong(
                 wrong |= {
                     (operation, name): f"with its other rules, {_describe_failure(case, why)}" for name in algorithms
                 }
-        choices = {
-            workload: LIBRARY if (workload.operation, name) in wrong else name for workload, name in choices.items()
-        }
+        choices = _drop_rules(choices, wrong)
     return dict(choices), wrong
+
+
+def _drop_rules(choices: Mapping[PlacedWorkload, str], wrong: Collection[tuple[str, str]]) -> dict[PlacedWorkload, str]:
+    return {workload: LIBRARY if (workload.operation, name) in wrong else name for workload, name in choices.items()}
 
 
 def _describe_failure(case: tuple[str, int, int], why: str) -> str:
@@ -326,8 +326,8 @@ def select_for_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False
 
 
 def select_for_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
-    """Return the choices to prove: rules whose gain in the trial exceeds WORTH by more than the machine changed, the
-    library default elsewhere."""
+    """Return the choices to prove: rules whose gain in the trial exceeds MIN_GAIN_TO_PROVE by more than the machine
+    changed, the library default elsewhere."""
     faster = {
         row.workload for row in trial.rows if log(row.gain.times) > trial.control.log_margin + log(MIN_GAIN_TO_PROVE)
     }
@@ -339,34 +339,47 @@ def confirm_rules(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str]
     more than the machine changed, and if its interval over all pairs of trial and proof is above 1. If trial and proof
     both show that rules slow down a workload without a rule, the operation loses all rules. In one of the two alone,
     that happens by chance among so many workloads."""
-    tried = {row.workload: row.gain for row in trial.rows}
-    both = [row for row in proof.rows if row.workload in tried]
-    gains = pool_variances([join_gains(tried[row.workload], row.gain) for row in both])
-    sure = {row.workload for row, gain in zip(both, gains, strict=True) if gain.widened(proof.control.log_margin).pays}
-    before = {row.workload for row in find_slowed_workloads(trial.rows)}
-    spoilt = {row.workload.operation for row in find_slowed_workloads(proof.rows) if row.workload in before}
-    faster = {row.workload for row in proof.rows if log(row.gain.times) > proof.control.log_margin} & sure
-    return _keep_rules(proof, faster, one_for_all_sizes, spoilt)
+    trial_gains = {row.workload: row.gain for row in trial.rows}
+    rows_of_both = [row for row in proof.rows if row.workload in trial_gains]
+    gains = pool_variances([join_gains(trial_gains[row.workload], row.gain) for row in rows_of_both])
+    confirmed = {
+        row.workload
+        for row, gain in zip(rows_of_both, gains, strict=True)
+        if gain.widened(proof.control.log_margin).pays
+    }
+    slowed_in_trial = {row.workload for row in find_slowed_workloads(trial.rows)}
+    slowed_operations = {
+        row.workload.operation for row in find_slowed_workloads(proof.rows) if row.workload in slowed_in_trial
+    }
+    faster = {row.workload for row in proof.rows if log(row.gain.times) > proof.control.log_margin} & confirmed
+    return _keep_rules(proof, faster, one_for_all_sizes, slowed_operations)
 
 
 def _keep_rules(
-    stage: Stage, faster: Collection[PlacedWorkload], one_for_all_sizes: Collection[str], spoilt: Collection[str] = ()
+    stage: Stage,
+    faster: Collection[PlacedWorkload],
+    one_for_all_sizes: Collection[str],
+    slowed_operations: Collection[str] = (),
 ) -> dict[PlacedWorkload, str]:
     """Return the rules that stay, the library default elsewhere. If rules change the library default of a whole
     operation, the operation's mean gain has to be above 1, too. If all sizes need one algorithm, it stays if it is
     faster at most of them and harms none."""
-    costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1} | set(spoilt)
-    good = [row for row in stage.rows if row.workload in faster and row.workload.operation not in costly]
+    excluded_operations = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1} | set(
+        slowed_operations
+    )
+    kept_rows = [
+        row for row in stage.rows if row.workload in faster and row.workload.operation not in excluded_operations
+    ]
     rows_for_all_sizes = [
         row for row in stage.rows if row.workload.operation in one_for_all_sizes and row.algorithm != LIBRARY
     ]
     for where in {row.workload.without_size for row in rows_for_all_sizes}:
         rows = [row for row in rows_for_all_sizes if row.workload.without_size == where]
-        stay = [row for row in rows if row in good]
-        good = [row for row in good if row.workload.without_size != where]
-        if 2 * len(stay) > len(rows) and not any(row.harms for row in rows):
-            good += rows
-    return {row.workload: LIBRARY for row in stage.rows} | {row.workload: row.algorithm for row in good}
+        faster_rows = [row for row in rows if row in kept_rows]
+        kept_rows = [row for row in kept_rows if row.workload.without_size != where]
+        if 2 * len(faster_rows) > len(rows) and not any(row.harms for row in rows):
+            kept_rows += rows
+    return {row.workload: LIBRARY for row in stage.rows} | {row.workload: row.algorithm for row in kept_rows}
 
 
 def find_slowed_workloads(rows: Iterable[Row]) -> list[Row]:

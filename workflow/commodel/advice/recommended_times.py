@@ -36,16 +36,16 @@ def _recommend(
         raise UserError(
             f"found too few measured workloads {placement} for a recommended prediction; give --params FILE"
         )
-    own = {name: [by_family[name][number] for number in numbers] for name in recommender.weights}
+    predictions_of_placement = {name: [by_family[name][number] for number in numbers] for name in recommender.weights}
     times = {
         name: np.array([row.seconds * row.single_message_ratio if row.validity.has_weight else np.nan for row in rows])
-        for name, rows in own.items()
+        for name, rows in predictions_of_placement.items()
     }
-    points = [row.point for row in next(iter(own.values()))]
+    points = [row.point for row in next(iter(predictions_of_placement.values()))]
     corrections = recommender.correct(Places.of_points(points))
     stacked, factors = recommender.stack(times) * np.exp(corrections.logs), np.exp(corrections.half_width)
     bases = recommender.find_bases([PointSeries.of(point) for point in points])
-    heaviest = own[max(recommender.weights, key=recommender.weights.__getitem__)]
+    heaviest = predictions_of_placement[max(recommender.weights, key=recommender.weights.__getitem__)]
     predictions = []
     rows = zip(points, stacked.tolist(), factors.tolist(), bases, heaviest, strict=True)
     for point, seconds, factor, basis, model in rows:

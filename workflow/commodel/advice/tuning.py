@@ -99,7 +99,7 @@ def list_arms(
             except UserError as error:
                 progress(f"{operation} of {size} B has no predictions: {error.message}")
         arms += [Arm(workload, spec, prediction) for spec, prediction in predictions.items()]
-        default_arms = (LIBRARY, DEFAULT_BESIDE_RULES) if spread else (LIBRARY,)
+        default_arms = DEFAULT_ARMS if spread else (LIBRARY,)
         arms += [Arm(workload, name, min(predictions.values(), default=0.0)) for name in default_arms]
     return Arms.of(arms)
 
@@ -121,7 +121,7 @@ def search_choices(timer: Place, arms: Arms, budget: float, progress: Callable[[
     are followed, whatever the budget."""
     measured: list[Measured] = []
     pairs = _choose_check_pairs(arms)
-    checks = _choose_checks(pairs)
+    checks = [list(algorithms) for algorithms in zip(*pairs.values(), strict=True)]  # the slow ones, the fast ones
     belief, took, start_seconds = compute_belief(arms), 0.0, ASSUMED_START_SECONDS
     failed: set[int] = set()  # points without a valid sample
     for number in count():
@@ -164,11 +164,6 @@ def _choose_next_start(
     return max(sets, key=lambda points: worth[points].sum() / (start + costs[points].sum()))
 
 
-def _choose_checks(pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
-    """Return the slow and the fast algorithm of each operation."""
-    return [list(algorithms) for algorithms in zip(*pairs.values(), strict=True)]
-
-
 def _estimate_costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
     """Return the expected seconds of each point: samples, equally many warm-up runs, and a start of its own if a
     barrier has a rule."""
@@ -193,7 +188,7 @@ def _measure(timer: Place, number: int, arms: Arms, points: Sequence[int]) -> tu
 
 def _choose_check_pairs(arms: Arms) -> dict[str, tuple[int, int]]:
     """Return for each operation two algorithms of one workload with clearly different predictions: the pair that is
-    cheapest to distinguish."""
+    fastest to distinguish."""
     pairs: dict[str, tuple[float, tuple[int, int]]] = {}
     for number, workload in enumerate(arms.workloads):
         arms_of_workload = [

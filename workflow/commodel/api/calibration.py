@@ -29,9 +29,8 @@ from commodel.hierarchy import Hierarchy
 from commodel.measure.batch import find_setting, measure_now
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.points import Setting
-from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.config import load_named_platform
 from commodel.plan.planning import load_plan, load_setting, make_setting
-from commodel.predictions.recalibration import Factor
 from commodel.records import Measure, Plan
 from commodel.results.recalibrations import (
     Calibration,
@@ -84,7 +83,7 @@ class RecalibrationRequest:
     ) -> RecalibrationRequest:
         if not (platform or source.platform):
             raise UserError("--platform is missing: the sets name no platform to measure on")
-        loaded = load_platform(find_config_file("platform", platform or source.platform))
+        loaded = load_named_platform(platform or source.platform)
         if loaded.overlay:
             raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")
         slurm_job = os.environ.get("SLURM_JOB_ID", "")
@@ -95,9 +94,8 @@ class RecalibrationRequest:
             (int(text) for name in NODE_COUNT_VARIABLES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes
         )
         node_count = min(loaded.nodes, nodes or (allocated if loaded.slurm else loaded.nodes))
-        site = make_setting(loaded)
         return cls(
-            site,
+            make_setting(loaded),
             loaded.hierarchy,
             loaded.simulated,
             setting_name or f"{read_clock():%Y-%m-%d %H.%M}",
@@ -135,14 +133,12 @@ def read_source(
 def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, out: Path | None) -> AnyPath:
     """Return the folder of the scaled sets. A campaign has one folder for each setting."""
     folder_name = UNSAFE_CHARACTERS.sub("-", requested.setting).strip("-.")[:MAX_NAME_LENGTH] or "job"
-    if out is None and source.results is None:
-        out = Path(f"calibrated-{folder_name}")
-    folder = source.results.calibrated(folder_name) if out is None else SafePath.of_argument(out, out.parent)
-    if (
-        out is None
-        and (recorded := read_calibrations(source.results).get(folder_name))
-        and recorded.setting != requested.setting
-    ):
+    if source.results is None:
+        out = out or Path(f"calibrated-{folder_name}")
+    if out:
+        return SafePath.of_argument(out, out.parent)
+    folder, recorded = source.results.calibrated(folder_name), read_calibrations(source.results).get(folder_name)
+    if recorded and recorded.setting != requested.setting:
         raise UserError(f"found the sets of setting '{recorded.setting}' there; wanted another --setting", file=folder)
     return folder
 
@@ -151,22 +147,17 @@ def measure_witnesses(
     source: RecalibrationSource, requested: RecalibrationRequest, progress: Callable[[str], None]
 ) -> tuple[list[WitnessTime], list[WitnessTime]]:
     """Return the times of the informative points and of the check points in this allocation."""
-    kept_files = use_archived_inputs(source.results, source.plan.files) if source.plan else nullcontext()
-    with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
+    archived_files = use_archived_inputs(source.results, source.plan.files) if source.plan else nullcontext()
+    with archived_files, TemporaryDirectory(prefix="commodel-") as folder:
         informative, check_points = _choose_witnesses(source, requested)
+        witnesses = [*informative, *check_points]
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        on_site = [replace(entry.point, platform=requested.site.name) for entry in (*informative, *check_points)]
+        on_site = [replace(entry.point, platform=requested.site.name) for entry in witnesses]
         settings = replace(QUICK_MEASURE, sync=source.plan.measure.sync) if source.plan else QUICK_MEASURE
         samples = measure_now("calibration", on_site, requested.site.name, settings, raw, progress)
-    times = [
-        calibrating.summarize_samples(entry, samples_of_point)
-        for entry, samples_of_point in zip((*informative, *check_points), samples, strict=True)
-    ]
-    used, check_times = (
-        [entry for entry in times_of_kind if entry]
-        for times_of_kind in (times[: len(informative)], times[len(informative) :])
-    )
+    times = list(map(calibrating.summarize_samples, witnesses, samples))
+    used, check_times = (list(filter(None, part)) for part in (times[: len(informative)], times[len(informative) :]))
     if len(used) < calibrating.MIN_POINTS_OF_FACTORS:
         raise UserError(
             f"only {len(used)} of {len(informative)} points could be measured, "
@@ -192,16 +183,13 @@ def _choose_witnesses(
 
 
 def record_factors(entry: Calibrated) -> RecordedFactors:
-    fitted_factors = entry.factors
-    factors = (_record_factor(factor) for factor in (fitted_factors.latency, fitted_factors.per_byte))
-    errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
-    return RecordedFactors(
-        *factors, fitted_factors.together, fitted_factors.points, fitted_factors.scatter, *errors, entry.checked
+    fitted = entry.factors
+    factors = (
+        RecordedFactor(factor.value, factor.low, factor.high, factor.known)
+        for factor in (fitted.latency, fitted.per_byte)
     )
-
-
-def _record_factor(factor: Factor) -> RecordedFactor:
-    return RecordedFactor(factor.value, factor.low, factor.high, factor.known)
+    errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
+    return RecordedFactors(*factors, fitted.together, fitted.points, fitted.scatter, *errors, entry.checked)
 
 
 def write_recalibration(
@@ -213,17 +201,18 @@ def write_recalibration(
     folder: AnyPath,
 ) -> None:
     """Write the scaled sets. The measurements are written last, so a folder without them is incomplete."""
-    for moved in (entry.moved for entry in calibrations):
+    for entry in calibrations:
+        moved = entry.moved
         recalibrated = replace(moved, platform=requested.site.name, simulated=moved.simulated or requested.simulated)
         write_parameters(folder / f"{moved.family}.yaml", recalibrated)
-    points = [(entry, True) for entry in used] + [(entry, False) for entry in check_times]
+    points = [_record_point(entry, True) for entry in used] + [_record_point(entry, False) for entry in check_times]
     calibration = Calibration(
         requested.setting,
         source.platform or requested.site.name,
         requested.site.name,
         requested.simulated,
         read_clock().isoformat(timespec="seconds"),
-        tuple(_record_point(entry, flag) for entry, flag in points),
+        tuple(points),
         {entry.moved.family: record_factors(entry) for entry in calibrations},
     )
     write_calibration(folder, calibration)

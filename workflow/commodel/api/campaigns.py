@@ -238,18 +238,13 @@ def run_campaign(
 ) -> tuple[Path, int]:
     """Return the results folder of an experiment after its report is written, and the workflow's exit code: not 0 if
     something was not measured."""
-    settings = {
-        "experiment": find_config_file("experiment", experiment),
-        "only": only,
-        "survey": None if survey else False,
-    }
+    settings = _make_workflow_settings(experiment, only, survey)
     command = partial(make_snakemake_command, "Snakefile", cores=cores, profile=profile)
     command(settings=settings)  # an unknown profile is refused before anything is done
     folder = find_results(experiment)
     Results(folder).check()
-    with open_lock(
-        folder, OTHER_RUN
-    ) as lock:  # the workflow shares it, and keeps the folder locked without this process
+    # The workflow shares the lock, and keeps the folder locked without this process.
+    with open_lock(folder, OTHER_RUN) as lock:
         campaign = Campaign(make_plan(experiment, Path.cwd(), only, survey), folder, lock)
         forget_surveys(campaign)
         require_jobs(campaign, profile)
@@ -263,15 +258,16 @@ def run_campaign(
         return Path(str(folder)), _run_workflow(campaign, command, settings, display)
 
 
+def _make_workflow_settings(experiment: str, only: str | None, survey: bool) -> dict[str, object]:
+    path = find_config_file("experiment", experiment)
+    return {"experiment": path, "only": only, "survey": None if survey else False}
+
+
 def show_dry_run(
     experiment: str, only: str | None, profile: str | None, cores: int | None, display: Display, survey: bool = True
 ) -> int:
     """Print the rules that the workflow would run and return its exit code."""
-    settings = {
-        "experiment": find_config_file("experiment", experiment),
-        "only": only,
-        "survey": None if survey else False,
-    }
+    settings = _make_workflow_settings(experiment, only, survey)
     command = make_snakemake_command("Snakefile", settings, cores, profile)
     Results(find_results(experiment)).check()
     plan = make_plan(experiment, Path.cwd(), only, survey)
@@ -315,11 +311,10 @@ def require_jobs(campaign: Campaign, profile: str | None) -> None:
     """Refuse a platform that is measured inside Slurm jobs, if no profile submits jobs and this process is in no
     job."""
     name = profile or os.environ.get("SNAKEMAKE_PROFILE") or "local"
-    project_profile = find_project_profile(name)  # the content of a site's profile is unknown
-    submits_jobs = (
-        "\nexecutor:" in (project_profile / "config.yaml").read_text(encoding="utf-8") if project_profile else True
-    )
-    if submits_jobs or os.environ.get("SLURM_JOB_ID"):
+    project_profile = find_project_profile(name)
+    # The content of a site's profile is unknown; it is assumed to submit jobs.
+    content = (project_profile / "config.yaml").read_text(encoding="utf-8") if project_profile else "\nexecutor:"
+    if "\nexecutor:" in content or os.environ.get("SLURM_JOB_ID"):
         return
     for batch in campaign.unfinished:
         if find_launcher(campaign.plan, batch.name).in_job:

@@ -125,9 +125,8 @@ def digest_fit_inputs(table: Path, family: str, *options: str | None) -> str:
     for option in options:
         hashed.update(f"\0{option or ''}".encode())
     source_files = {Path(path) for path in sources.list_source_files("fits.settings", f"models.families.{family}")}
-    for path in sorted(
-        source_files.union((sources.PACKAGE / "patterns").rglob("*.py"))
-    ):  # algorithms are found by folder, not imported by name
+    source_files.update((sources.PACKAGE / "patterns").rglob("*.py"))  # algorithms are found by folder, not by import
+    for path in sorted(source_files):
         hashed.update(b"\0%b\0%b" % (path.relative_to(sources.PACKAGE).as_posix().encode(), path.read_bytes()))
     return hashed.hexdigest()
 
@@ -172,10 +171,8 @@ def fit_collectives(
     fit = partial(fit_without_held_out, parts) if parts else partial(fit_in_settings, measured)
     sets, rows = [], []
     for number, name in enumerate(names, 1):
-        digest, path = (
-            digest_fit_inputs(table, name, hold_out, reference),
-            out / f"{name}.yaml" if several and out else out,
-        )
+        digest = digest_fit_inputs(table, name, hold_out, reference)
+        path = out / f"{name}.yaml" if several and out else out
         with report_within(f"{name}, family {number} of {len(names)}" if several else name):
             try:
                 if several and out and (fitted := _read_earlier_fit(path, digest)):
@@ -188,12 +185,9 @@ def fit_collectives(
                 print_note(error.message)
                 continue
             if out and FIT_DIGEST_KEY not in fitted.provenance:
-                with_digest = replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest})
-                write_parameters(path, with_digest)
-            for note in (
-                *describe_factors(fitted),
-                *describe_fit(fitted, select_setting(fitted_points, reference), table.name),
-            ):
+                write_parameters(path, replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest}))
+            notes = describe_fit(fitted, select_setting(fitted_points, reference), table.name)
+            for note in (*describe_factors(fitted), *notes):
                 print_note(f"{name}: {note}")
             sets.append(fitted)
             if parts:
@@ -201,7 +195,7 @@ def fit_collectives(
     if not rows:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
     predicted, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
-    choices = score_choices(pd.concat([predicted, baselines]), parts.fitted, parts.held_out)
+    choices = score_choices(pd.concat([predicted, baselines]), parts)
     return FitEvaluation(sets, predicted, baselines, choices)
 
 

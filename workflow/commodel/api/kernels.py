@@ -20,7 +20,7 @@ from commodel.errors import UserError, locate_mistakes
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
 from commodel.fits.speed_sampling import Rows, Sample, make_rectangle, sample_speeds
-from commodel.measure.batch import measure_now
+from commodel.measure.batch import Progress, measure_now
 from commodel.measure.speeds import Kernel, make_measurer
 from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
 from commodel.models.speeds import Speed, Speeds, read_speeds
@@ -44,7 +44,7 @@ from commodel.patterns.partitions.shares import (
 )
 from commodel.patterns.points import Setting
 from commodel.patterns.rectangles import Rectangles, format_rectangles
-from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.config import load_named_platform
 from commodel.plan.planning import make_setting
 from commodel.platforms.platform import Platform
 from commodel.predictions.kernel_times import (
@@ -79,35 +79,34 @@ class KernelPredictions:
 
     @classmethod
     def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPredictions:
-        kinds_of_iteration = list_parts(point)
+        parts = list_parts(point)
         arguments = fill_parameters(point.operation, point.ranks)
         overlapped = arguments.get("overlapped", False)
         overlapped_computation = (
             float(find_operation(point.operation).tiles(point.ranks, **arguments).seconds.max()) if overlapped else None
         )
-        rows, columns = [], {}
+        is_changed = any(map(describe_changes, sets))
+        rows, seconds_by_column = [], {}
         for fitted in sets:
-            for rule in (
-                (MESSAGES_RULE, SUMS_RULE)
-                if fitted.family in SUMMED_FAMILIES and fitted.values and not overlapped
-                else (MESSAGES_RULE,)
-            ):
+            rules = [MESSAGES_RULE]
+            if fitted.family in SUMMED_FAMILIES and fitted.values and not overlapped:
+                rules.append(SUMS_RULE)
+            for rule in rules:
                 cost = predict_by_sums if rule == SUMS_RULE else None
                 (total,) = predict(fitted, [point], strict=False, cost=cost)
-                by_hand = {BY_HAND_KEY: describe_changes(fitted)} if any(map(describe_changes, sets)) else {}
+                by_hand = {BY_HAND_KEY: describe_changes(fitted)} if is_changed else {}
                 times = {name: _replace_nan(getattr(total, name)) for name in ("seconds", "low", "high")}
                 rows.append({"family": total.family, "rule": rule, **by_hand, **times, "validity": total.validity_text})
-                if len(kinds_of_iteration) > 1:
-                    predictions = predict(
-                        fitted, [part for part, _ in kinds_of_iteration], strict=False, draws=0, cost=cost
-                    )
-                    columns[total.family, rule] = [_replace_nan(prediction.seconds) for prediction in predictions]
-        by_name = {_make_column_name(*names): column for names, column in columns.items()}
+                if len(parts) > 1:
+                    predictions = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
+                    seconds_by_column[_make_column_name(total.family, rule)] = [
+                        _replace_nan(prediction.seconds) for prediction in predictions
+                    ]
         iterations = [
-            {"iteration": _find_first_iteration(part), "count": count}
-            | {name: column[number] for name, column in by_name.items()}
-            for number, (part, count) in enumerate(kinds_of_iteration)
-            if by_name
+            {"iteration": fill_parameters(part.operation, part.ranks)["iteration"], "count": count}
+            | {name: column[number] for name, column in seconds_by_column.items()}
+            for number, (part, count) in enumerate(parts)
+            if seconds_by_column
         ]
         return cls(point, any(entry.simulated for entry in sets), rows, iterations, overlapped_computation)
 
@@ -115,10 +114,9 @@ class KernelPredictions:
     def properties(self) -> dict[str, object]:
         names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
         properties = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
+        if self.overlapped_computation is not None:
+            properties["computation"] = _replace_nan(self.overlapped_computation)
         count = sum(entry["count"] for entry in self.iterations) or 1
-        properties |= (
-            {} if self.overlapped_computation is None else {"computation": _replace_nan(self.overlapped_computation)}
-        )
         return properties | {"iterations": count, "different": len(self.iterations) or 1}
 
     @property
@@ -130,33 +128,31 @@ class KernelPredictions:
             for row in self.rows
             if Validity.parse(row["validity"]).has_weight
         }
-        predicted = ({**entry, "times": _weight_times(entry, weighted)} for entry in self.iterations)
-        timed = [entry for entry in predicted if entry["times"]]
-        timed.sort(key=lambda entry: -median(entry["times"]))
-        total = sum(entry["count"] * median(entry["times"]) for entry in timed)
+        timed = []
+        for entry in self.iterations:
+            if times := [seconds for name, seconds in entry.items() if name in weighted and seconds is not None]:
+                timed.append((entry["iteration"], entry["count"], median(times), times))
+        timed.sort(key=lambda entry: -entry[2])
+        total = sum(count * seconds for _, count, seconds, _ in timed)
         return [
             {
-                "iterations": _format_iterations(entry),
-                "count": entry["count"],
-                "median": median(entry["times"]),
-                "least": min(entry["times"]),
-                "most": max(entry["times"]),
-                "share": entry["count"] * median(entry["times"]) / total if total else 0.0,
+                "iterations": str(first) if count == 1 else f"{first}-{first + count - 1}",
+                "count": count,
+                "median": seconds,
+                "least": min(times),
+                "most": max(times),
+                "share": count * seconds / total if total else 0.0,
             }
-            for entry in timed[:MAX_SHOWN_ITERATIONS]
+            for first, count, seconds, times in timed[:MAX_SHOWN_ITERATIONS]
         ]
 
     @property
     def sentences(self) -> list[str]:
         properties = self.properties
-        platform_text = (
-            f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
-            if properties["platform"]
-            else ""
-        )
-        nodes = "1 node" if properties["nodes"] == 1 else f"{properties['nodes']} nodes"
         text = f"{properties['operation']}, {format_bytes(properties['bytes'])} a unit, {properties['ranks']} processes"
-        text += f" on {nodes}{platform_text}"
+        text += " on 1 node" if properties["nodes"] == 1 else f" on {properties['nodes']} nodes"
+        if properties["platform"]:
+            text += f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
         if properties["iterations"] > 1:
             text += f": {properties['iterations']} iterations, {properties['different']} of them different"
         lines = [f"{text}; communication alone, predicted."]
@@ -172,21 +168,8 @@ class KernelPredictions:
         return lines
 
 
-def _find_first_iteration(part: Point) -> int:
-    return fill_parameters(part.operation, part.ranks)["iteration"]
-
-
-def _format_iterations(entry: dict) -> str:
-    first, last = entry["iteration"], entry["iteration"] + entry["count"] - 1
-    return str(first) if first == last else f"{first}-{last}"
-
-
 def _make_column_name(family: str, rule: str) -> str:
     return f"{family} {rule}" if rule == SUMS_RULE else family
-
-
-def _weight_times(entry: dict, weighted: set[str]) -> list[float]:
-    return [value for name, value in entry.items() if name in weighted and value is not None]
 
 
 def _replace_nan(value: float) -> float | None:
@@ -207,24 +190,18 @@ def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[
     with TemporaryDirectory(prefix="commodel-") as folder:
         path = Path(folder) / "partition.csv"
         write_text(path, format_rectangles(replace(tiling, speed=predict_computation(tiling, curves).speed)))
+        write = {parameter.name: parameter.write for parameter in find_operation(point.operation).parameters}
         other_arguments = [
-            f"{name}={value}"
-            for name, value in _list_spelled_parameters(point.operation)
+            f"{name}={write[name](value)}"
+            for name, value in parse_parameters(point.operation).items()
             if name not in ("n", "grid", "partition")
         ]
         spelled = canonicalize_operation(":".join(["summa", f"partition={path}", *other_arguments]))
         yield replace(point, operation=spelled), declared.simulated
 
 
-def _list_spelled_parameters(text: str) -> list[tuple[str, str]]:
-    """Return the given parameters of an operation, as text in its canonical form."""
-    written = {parameter.name: parameter.write for parameter in find_operation(text).parameters}
-    return [(name, written[name](value)) for name, value in parse_parameters(text).items()]
-
-
 SPEED_MEASURE = Measure("barrier", 0.02, 6, 1000, 0.5, 1, 1, 60.0)
 MeasureRound = Callable[[Mapping[str, int]], dict[str, Sample]]
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +218,7 @@ class Processes:
 
 def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
     """Return the processes of a layout on a platform."""
-    loaded = load_platform(find_config_file("platform", platform))
+    loaded = load_named_platform(platform)
     setting = make_setting(loaded)
     placed, ranks = complete_layout_and_ranks(setting, spec, ranks)
     kinds = list_process_kinds(placed.layout, ranks, dict(setting.types))
@@ -262,7 +239,7 @@ def balance_partition(processes: Processes, side: int, method: str, within: floa
     if method == "dynamic":
 
         def measure(shares: np.ndarray) -> np.ndarray:
-            return np.array([float(c.seconds(n)) for c, n in zip(curves, shares, strict=True)])
+            return np.array([float(curve.seconds(share)) for curve, share in zip(curves, shares, strict=True)])
 
         balanced = partition_dynamic(len(curves), total, measure, Speed.of, within)
         rounds = f"{balanced.rounds} rounds that take their times from the file of speeds"
@@ -277,7 +254,7 @@ def balance_partition(processes: Processes, side: int, method: str, within: floa
 
 
 def balance_measuring(
-    processes: Processes, kernel: Kernel, side: int, within: float, say: Progress
+    processes: Processes, kernel: Kernel, side: int, within: float, progress: Progress
 ) -> tuple[Processes, Rectangles, str]:
     """Balance by the dynamic algorithm, which measures on the platform; return the processes with the speeds that it
     measured.
@@ -285,20 +262,19 @@ def balance_measuring(
     The time of a kind is measured at its largest share, while all processes compute as much.
     """
     kinds = np.array(processes.kinds)
-    with _prepare_measuring(processes, kernel, SPEED_MEASURE, say) as run:
+    with _prepare_measuring(processes, kernel, SPEED_MEASURE, progress) as run:
 
         def measure(shares: np.ndarray) -> np.ndarray:
             largest = {str(kind): int(shares[kinds == kind].max()) for kind in dict.fromkeys(processes.kinds)}
             samples = run({kind: share for kind, share in largest.items() if share})
-            return np.array(
-                [share / samples[kind][0] if share else 0.0 for kind, share in zip(kinds, shares, strict=True)]
-            )
+            pairs = zip(kinds, shares, strict=True)
+            return np.array([share / samples[kind][0] if share else 0.0 for kind, share in pairs])
 
         balanced = partition_dynamic(len(kinds), side * side, measure, Speed.of, within)
     curves = [Speed.of(rows) for rows in balanced.rows]
     tiling = even_out_times(arrange_in_columns(balanced.shares, side), curves)
-    how = f"dynamic, {balanced.rounds} rounds of measuring, {_describe_convergence(balanced)}"
-    return replace(processes, curves=curves), tiling, how
+    method = f"dynamic, {balanced.rounds} rounds of measuring, {_describe_convergence(balanced)}"
+    return replace(processes, curves=curves), tiling, method
 
 
 def _describe_convergence(balanced: Balance) -> str:
@@ -376,16 +352,16 @@ def measure_speeds(
     within: float,
     max_sizes: int,
     settings: Measure,
-    say: Progress,
+    progress: Progress,
 ) -> dict[str, Rows]:
     """Measure the speeds of every kind of process and return their rows."""
-    with _prepare_measuring(processes, kernel, settings, say) as run:
+    with _prepare_measuring(processes, kernel, settings, progress) as run:
         return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, within, max_sizes)
 
 
 @contextmanager
 def _prepare_measuring(
-    processes: Processes, kernel: Kernel, settings: Measure, say: Progress
+    processes: Processes, kernel: Kernel, settings: Measure, progress: Progress
 ) -> Iterator[MeasureRound]:
     """Yield the function that measures one round and reports its results."""
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
@@ -396,7 +372,7 @@ def _prepare_measuring(
 
         def run_with_progress(sizes: Mapping[str, int]) -> dict[str, Sample]:
             samples = run(sizes)
-            say(", ".join(f"{kind} at {size}: {samples[kind][0]:.4g}/s" for kind, size in sizes.items()))
+            progress(", ".join(f"{kind} at {size}: {samples[kind][0]:.4g}/s" for kind, size in sizes.items()))
             return samples
 
         yield run_with_progress
@@ -412,7 +388,7 @@ def measure_best(
     problem: Problem,
     setting: Setting,
     platform: str,
-    say: Callable[[str], None],
+    progress: Progress,
 ) -> list[Configuration]:
     """Return all configurations, the first `count` of them measured, and the one that computes fastest."""
     chosen = list(dict.fromkeys([*configurations[:count], find_fastest(configurations)]))
@@ -420,9 +396,9 @@ def measure_best(
     with TemporaryDirectory(prefix="commodel-") as folder:
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        simulated = load_platform(find_config_file("platform", platform)).simulated
+        simulated = load_named_platform(platform).simulated
         settings = SIMULATED_MEASURE if simulated else REAL_MEASURE
-        measure_now("configurations", tuple(points.values()), platform, settings, raw, say)
+        measure_now("configurations", tuple(points.values()), platform, settings, raw, progress)
         return [
             replace(configuration, measured=_read_measured_times(configuration, problem, points[configuration], raw))
             if configuration in points
@@ -432,8 +408,8 @@ def measure_best(
 
 
 def _read_measured_times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:
-    if why := read_marker(raw, point.id):
-        raise UserError(f"{configuration.layout} was not measured: {why[0]}, {why[1]}")
+    if marker := read_marker(raw, point.id):
+        raise UserError(f"{configuration.layout} was not measured: {', '.join(marker)}")
     samples = [sample for sample in read_samples(raw / f"{point.id}.csv", point.id) if sample["valid"]]
     repeats = problem.repeats(configuration.tiling)
     computed = [sample["computation"] for sample in samples if "computation" in sample]

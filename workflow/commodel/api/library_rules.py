@@ -49,7 +49,7 @@ from commodel.platforms.mpi_libraries import find_kind, find_library_version, fi
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload
-from commodel.results.campaign import lock_folder
+from commodel.results.campaign import open_lock
 
 HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefer component `han` to `tuned` by default
 TUNED_PRIORITY = "99"  # of the component `tuned`: higher than that of han, hcoll and ucc, which ignore its rules
@@ -103,7 +103,7 @@ def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH")
 
 
-def _open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
+def _make_open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
     return {
         "OMPI_MCA_coll_tuned_priority": TUNED_PRIORITY,
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
@@ -125,7 +125,7 @@ OPEN_MPI_DIALECT = Dialect(
     tuple(rules.COLLECTIVE_NUMBERS),
     lambda name, spec, ranks, assumptions: rules.can_select(name, spec, assumptions),
     rules.format_rules,
-    _open_mpi_environment,
+    _make_open_mpi_environment,
     spread=False,  # rule 0 is the default of `tuned`, unless another component has priority
     one_for_all_sizes=rules.SIZE_INDEPENDENT_OPERATIONS,
 )
@@ -140,13 +140,8 @@ MPICH_DIALECT = Dialect(
 )
 OLD_OPTIONS_FILE = "asked.json"  # of earlier versions
 OPTIONS_FILE, GAINS_FILE, ENVIRONMENT_FILE = "options.json", "gains.csv", "environment.sh"
-POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, POINT_TIMEOUT = (
-    0.05,
-    5,
-    40,
-    0.1,
-    60.0,
-)  # for measuring a point
+# For measuring a point.
+POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, POINT_TIMEOUT = 0.05, 5, 40, 0.1, 60.0
 
 
 @dataclass(frozen=True)
@@ -174,15 +169,14 @@ def tune_library(
     sync: str,
     out: Path | None,
     assumptions: Assumptions,
-    say: Callable[[str], None],
+    progress: Callable[[str], None],
 ) -> Outcome:
     """Search for rules, verify their results, and keep those that pay. An empty `operations` means all with rules.
 
     `list_workloads` returns the workloads of operations, which depend on the MPI library.
     """
-    loaded = load_platform(
-        find_config_file("platform", platform), learned=False
-    )  # levels are not loaded, since Slurm may allocate other nodes
+    # Learned levels are not loaded, since Slurm may allocate other nodes.
+    loaded = load_platform(find_config_file("platform", platform), learned=False)
     launcher = LAUNCHERS[loaded.launcher]
     if launcher.simulated or loaded.overlay:
         raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
@@ -208,18 +202,19 @@ def tune_library(
     timer = LibraryTimer(platform, loaded, make_setting(loaded), dialect, measure, folder)
     for workload in workloads:
         timer.point(workload)  # a workload that does not fit is refused before anything is measured
-    evidence = _find_evidence(timer.setting, params, experiment, say)
+    evidence = _find_evidence(timer.setting, params, experiment, progress)
     folder.mkdir()
-    with lock_folder(folder, "another `commodel tune`"):
+    with open_lock(folder, "another `commodel tune`"):
         _check_options(timer, workloads, loaded)
-        arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, say, dialect.spread)
-        searched = search_choices(timer, arms, 60 * minutes, say)
-        choices, wrong = drop_wrong(
-            timer, choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes), say
+        arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, progress, dialect.spread)
+        searched = search_choices(timer, arms, 60 * minutes, progress)
+        chosen = choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes)
+        choices, wrong = drop_wrong(timer, chosen, progress)
+        trial = prove_rules(
+            timer, "trial", select_for_trial(choices, dialect.spread), TRIAL_PAIRS, progress, dialect.spread
         )
-        trial = prove_rules(timer, "trial", select_for_trial(choices, dialect.spread), TRIAL_PAIRS, say, dialect.spread)
         paying = dict.fromkeys(choices, LIBRARY) | select_for_proof(trial, dialect.one_for_all_sizes)
-        proof = prove_rules(timer, "proof", paying, pairs, say, dialect.spread)
+        proof = prove_rules(timer, "proof", paying, pairs, progress, dialect.spread)
         final = dict.fromkeys(choices, LIBRARY) | confirm_rules(proof, trial, dialect.one_for_all_sizes)
         dropped = {
             workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
@@ -229,7 +224,7 @@ def tune_library(
     return outcome
 
 
-def _find_evidence(setting: Setting, params, experiment: str | None, say: Callable) -> Evidence | None:
+def _find_evidence(setting: Setting, params, experiment: str | None, progress: Callable) -> Evidence | None:
     """Return the evidence for predictions; None if there is none, so that the search measures more points."""
     if params:
         return read_evidence(params, setting)
@@ -238,9 +233,9 @@ def _find_evidence(setting: Setting, params, experiment: str | None, say: Callab
     except UserError as error:
         if experiment:
             raise
-        say(f"no predictions, so more points are measured: {error.message}")
+        progress(f"no predictions, so more points are measured: {error.message}")
         return None
-    say(f"predictions: {folder}")
+    progress(f"predictions: {folder}")
     return evidence
 
 
@@ -288,15 +283,10 @@ def _write_results(outcome: Outcome) -> None:
 def make_gain_row(stage: str, row: Row) -> dict:
     """Return a row of the table of gains."""
     operation, ranks, layout, size = row.workload
-    names = {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout, "from_bytes": size}
-    gain = row.gain
-    times = {"with_rules": gain.with_rules, "without": gain.without}
-    return (
-        names
-        | {"bytes": row.size, "algorithm": row.algorithm}
-        | times
-        | {"gain": gain.times, "gain_low": gain.low, "gain_high": gain.high}
-    )
+    gain, columns = row.gain, {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout}
+    columns |= {"from_bytes": size, "bytes": row.size, "algorithm": row.algorithm}
+    columns |= {"with_rules": gain.with_rules, "without": gain.without}
+    return columns | {"gain": gain.times, "gain_low": gain.low, "gain_high": gain.high}
 
 
 def make_choice_lister(only: Sequence[str], assumptions: Assumptions) -> Callable[[Workload], list[str]]:
@@ -318,7 +308,7 @@ def make_choice_lister(only: Sequence[str], assumptions: Assumptions) -> Callabl
 
 
 def leave_out_unsafe(
-    workloads: Sequence[Workload], choices: Callable[[Workload], list[str]], say: Callable[[str], None]
+    workloads: Sequence[Workload], choices: Callable[[Workload], list[str]], progress: Callable[[str], None]
 ) -> list[Workload]:
     """Return the workloads for which a rule may name an algorithm, and print which operations are left to Open MPI."""
     safe = [workload for workload in workloads if choices(workload)]
@@ -328,13 +318,12 @@ def leave_out_unsafe(
             for workload in workloads
             if workload.operation == operation
         )
-        risk = next(
-            filter(None, (rules.find_risk(operation, spec) for spec in specs)), rules.FAILS_WITH_MIXED_DATATYPES
-        )
+        risks = filter(None, (rules.find_risk(operation, spec) for spec in specs))
+        risk = next(risks, rules.FAILS_WITH_MIXED_DATATYPES)
         text = f"no algorithm of {operation} is safe in a rule; {_suggest_option(risk)}"
         if not safe:
             raise UserError(text)
-        say(f"left to Open MPI: {text}")
+        progress(f"left to Open MPI: {text}")
     return safe
 
 

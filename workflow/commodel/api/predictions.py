@@ -118,7 +118,7 @@ def read_sets(source: Source | AnyPath, model: str | None = None, platform: str 
     elif hasattr(source, "parameter_sets"):
         sets = source.parameter_sets(platform)
     else:
-        file, _, sheet = str(source).partition(".xlsx#") if ".xlsx#" in str(source) else (str(source), "", "")
+        file, _, sheet = str(source).partition(".xlsx#")
         if sheet or file.endswith(".xlsx"):
             from commodel.reports.received_workbooks import read_changed_sets
 
@@ -233,12 +233,8 @@ def _format_with_unit(model: str | None, name: str, value: Value) -> str:
         return value
     if model is None:
         raise UserError(f"found {name}={value!r} without model=, wanted a model or text with a unit")
-    entry = find_family(model)
-    return (
-        f"{float(value)!r} {find_unit(entry, entry.full_name(name), {})}".strip()
-        if name in entry.by_name
-        else repr(float(value))
-    )
+    entry, text = find_family(model), repr(float(value))
+    return f"{text} {find_unit(entry, entry.full_name(name), {})}".strip() if name in entry.by_name else text
 
 
 def _make_list(names: str | Sequence[str]) -> list[str]:

@@ -72,20 +72,18 @@ def decide(
     return decide_workloads(workloads, gather_evidence(evidence, platform), layouts, lambda workload: ())
 
 
-def find_evidence(
-    files: Sequence[Path], platform: str | None, experiment: str | None, results: Path = Path("results")
-) -> tuple[Evidence, Path | None]:
+def find_evidence(files: Sequence[Path], platform: str | None, experiment: str | None) -> tuple[Evidence, Path | None]:
     """Return the evidence in files, else that of a platform or an experiment, and its folder of results."""
     if files:
         return read_evidence(files, load_setting(platform) if platform else None), None
+    results = Path("results")
     if not (platform or experiment):
         runs = sorted(results.glob("*/comparison.csv"), key=lambda path: path.stat().st_mtime)
         if not runs:
             raise UserError(f"found no run in {results}, wanted --params FILE, or `commodel run EXPERIMENT` first")
         experiment = runs[-1].parent.name
-    return find_platform_evidence(
-        load_setting(platform or find_only_platform(experiment, results)), results, experiment
-    )
+    setting = load_setting(platform or find_only_platform(experiment, results))
+    return find_platform_evidence(setting, results, experiment)
 
 
 def describe_evidence_folder(evidence: Evidence, folder: Path) -> str:
@@ -102,10 +100,9 @@ def gather_evidence(sources: Source | Sequence[Source], platform: str | None = N
     if len(runs) > 1 or (runs and len(sources) > 1):
         raise UserError("found a run beside other evidence, wanted one run, or parameter sets")
     if runs:
-        name = runs[0].choose_platform(platform)
-        return Evidence(
-            runs[0].parameter_sets(name), runs[0].setting(name), read_held_out(Results.of(runs[0].folder), name)
-        )
+        (run,) = runs
+        name = run.choose_platform(platform)
+        return Evidence(run.parameter_sets(name), run.setting(name), read_held_out(Results.of(run.folder), name))
     sets = [parameters for source in sources for parameters in read_sets(source)]
     return combine_sets(sets, load_setting(platform) if platform else None)
 

@@ -4,7 +4,7 @@ import datetime
 from dataclasses import replace
 from pathlib import Path
 
-from commodel.compare.network import Network, find_recorded_nodes, make_networks
+from commodel.compare.network import find_recorded_nodes, make_networks
 from commodel.errors import UserError, suggest_name
 from commodel.files.atomic import read_json, write_text
 from commodel.files.results_folder import Results
@@ -35,21 +35,20 @@ def find_network(plan: Plan, survey: Batch, results: Results) -> LearnedNetwork:
     observations, _ = collect_samples(survey_plan, results.all_raw, unfinished=True)
     note = results.provenance(survey.name)
     notes = {survey.name: read_json(note)} if note.exists() else {}
-    learned = (
+    networks = (
         make_networks(summarize_raw(observations), find_recorded_nodes(survey_plan, notes)) if len(observations) else []
     )
-    network = LearnedNetwork(
+    learned = LearnedNetwork(
         platform=survey.platform,
         digest=plan.platforms[survey.platform].digest,
         experiment=plan.experiment,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         pairs=0,
-        notes=() if learned else ("the survey has no usable samples",),
+        notes=("the survey has no usable samples",),
     )
-    return _describe(network, learned[0]) if learned else network
-
-
-def _describe(learned: LearnedNetwork, network: Network) -> LearnedNetwork:
+    if not networks:
+        return learned
+    network = networks[0]
     has_names = network.names != tuple(map(str, range(len(network.names))))
     return replace(
         learned,

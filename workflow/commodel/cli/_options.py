@@ -6,7 +6,7 @@ Names are read from folders, so that completion by TAB imports nothing but the v
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
 
@@ -32,10 +32,17 @@ def format_option(*styles: str, help_text: str = "Print a table, or all digits a
     )
 
 
+def out_option(help_text: str, required: bool = False) -> Callable:
+    return click.option("-o", "--out", type=PATH, required=required, help=help_text)
+
+
 style_option = format_option("table", "json", "csv")
 # Explanations of arguments on help pages.
 EXPERIMENT_ARGUMENT = {"EXPERIMENT": "Name of a file in params/experiments, or a path."}
 RESULTS_ARGUMENT = {"EXPERIMENT": "Name of a folder in results."}
+process_count_option = click.option(
+    "--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"
+)
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 verbose_option = click.option("--verbose", is_flag=True, help="Print all notes, not only the first five.")
 platform_option = click.option("--platform", help="Platform: the name of a file in params/platforms, or a path.")
@@ -251,8 +258,8 @@ def check_mode(mode: str, allowed: Iterable[str]) -> None:
             raise UserError(f"{parameter.opts[0]} has no meaning {mode}; leave it out")
 
 
-def require_options(mode: str, **options: object) -> None:
+def require_options(mode: str, options: Mapping[str, object], *names: str) -> None:
     """Refuse a command without one of the options that its mode needs."""
-    for name, value in options.items():
-        if value in (None, ()):
-            raise UserError(f"{mode} needs --{name.replace('_', '-')}")
+    for name in names:
+        if options[name] in (None, ()):
+            raise UserError(f"{mode} needs --{'bytes' if name == 'sizes' else name}")

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TextIO, TypeVar
 
@@ -186,10 +187,10 @@ def format_csv(rows: Rows) -> str:
     return stream.getvalue().rstrip("\n")
 
 
-def print_rows(rows: Rows, style: str, out: Path | None = None, seconds: Sequence[str] = ()) -> None:
+def print_rows(rows: Rows, style: str, out: Path | None = None) -> None:
     """Print rows as a table, JSON or CSV, or write them to a file."""
     if style == "table":
-        write_or_print(format_table(rows, seconds), out)
+        write_or_print(format_table(rows), out)
     else:
         write_or_print(json.dumps(list(rows), indent=1) if style == "json" else format_csv(rows), out)
 
@@ -219,9 +220,7 @@ def can_rewrite_line() -> bool:
 
 def make_progress_printer(quiet: bool) -> Callable[[str], None]:
     """Return a function that prints progress messages, or one that drops them if `quiet`."""
-    if quiet:
-        return lambda message: None
-    return lambda message: click.echo(message, file=sys.stderr)
+    return (lambda message: None) if quiet else partial(click.echo, err=True)
 
 
 class ProgressLine:
@@ -235,13 +234,13 @@ class ProgressLine:
         """Show a line that the next one replaces; the `last` one stays."""
         if last and not self.quiet:
             self.clear()
-            click.echo(text, file=sys.stderr)
+            click.echo(text, err=True)
         if last or self.quiet or text == self.last_text:
             return
         if self.live:
-            click.echo(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", file=sys.stderr, nl=False)
+            click.echo(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", err=True, nl=False)
         elif time.monotonic() - self.last_time >= LOG_LINE_INTERVAL or not self.last_time:
-            click.echo(text, file=sys.stderr)
+            click.echo(text, err=True)
         else:
             return
         self.last_text, self.last_time = text, time.monotonic()
@@ -249,11 +248,11 @@ class ProgressLine:
     def show_message(self, text: str) -> None:
         """Print a line that stays."""
         self.clear()
-        click.echo(text, file=sys.stderr)
+        click.echo(text, err=True)
 
     def clear(self) -> None:
         if self.live and self.last_text:
-            click.echo("\r\x1b[K", file=sys.stderr, nl=False)
+            click.echo("\r\x1b[K", err=True, nl=False)
             self.last_text = ""
 
 

@@ -13,6 +13,7 @@ from commodel.cli._options import (
     check_mode,
     commutative_option,
     experiment_option,
+    out_option,
     params_option,
     require_options,
     same_types_option,
@@ -90,14 +91,35 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
 )
 @make_option_group(
     "Output",
-    click.option(
-        "-o", "--out", type=PATH, help="Decision table (.csv, .xlsx, .conf); with --kernel a folder of partitions."
-    ),
+    out_option("Decision table (.csv, .xlsx, .conf); with --kernel a folder of partitions."),
     click.option("--top", type=click.IntRange(1), default=12, show_default=True, help="Alternatives to show."),
     style_option,
     verbose_option,
 )
-def advise(
+def advise(**options) -> None:
+    if options["window"]:
+        check_mode("with --window", ["window", "params", "ranks", "sizes", "style", "verbose"])
+        require_options("--window", options, "params", "ranks", "sizes")
+        _show_windows(options["params"], options["ranks"], options["sizes"], options["style"])
+    elif options["kernel"]:
+        check_mode(
+            "with --kernel",
+            ["kernel", *KERNEL_OPTIONS, *EVIDENCE_OPTIONS, "layouts", "sizes", "out", "style", "verbose"],
+        )
+        require_options("--kernel", options, "speeds", "blocks", "platform")
+        from commodel.cli.kernels import advise_kernel
+
+        advise_kernel(**options)
+    else:
+        check_mode("without --kernel", [name for name in options if name not in KERNEL_OPTIONS])
+        _advise_alternatives(**options)
+
+
+def _advise_alternatives(
+    operations,
+    ranks,
+    leaves,
+    sizes,
     params,
     settings,
     platform,
@@ -108,53 +130,12 @@ def advise(
     commutative,
     same_types,
     score,
-    window,
-    kernel,
     out,
     top,
     style,
     verbose,
-    speeds,
-    blocks,
-    cores,
-    iterations,
-    family,
-    count,
-    **pattern,
+    **_options,
 ) -> None:
-    if window:
-        check_mode("with --window", ["window", "params", "ranks", "sizes", "style", "verbose"])
-        require_options("--window", params=params, ranks=pattern["ranks"], bytes=pattern["sizes"])
-        _show_windows(params, pattern["ranks"], pattern["sizes"], style)
-        return
-    if kernel:
-        check_mode(
-            "with --kernel",
-            ["kernel", *KERNEL_OPTIONS, *EVIDENCE_OPTIONS, "layouts", "sizes", "out", "style", "verbose"],
-        )
-        require_options("--kernel", speeds=speeds, blocks=blocks, platform=platform)
-        from commodel.cli.kernels import advise_kernel
-
-        size = pattern["sizes"]
-        advise_kernel(
-            kernel,
-            speeds,
-            layouts,
-            cores,
-            blocks,
-            size,
-            iterations,
-            params,
-            platform,
-            experiment,
-            family,
-            count,
-            out,
-            style,
-        )
-        return
-    names = [parameter.name for parameter in click.get_current_context().command.params]
-    check_mode("without --kernel", [name for name in names if name not in KERNEL_OPTIONS])
     from commodel.advice import advise as rank
     from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import replace_values
@@ -165,9 +146,9 @@ def advise(
         raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
     if score and settings:
         raise UserError("--score uses the fitted sets: omit --set")
-    if not (score or pattern["operations"]):
+    if not (score or operations):
         raise UserError("give --operation NAME; `commodel show operations` lists them")
-    workloads = [] if score else list_workloads(**pattern)
+    workloads = [] if score else list_workloads(operations, leaves, ranks, sizes)
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
         click.echo(describe_evidence_folder(evidence, folder), err=True)
@@ -182,11 +163,8 @@ def advise(
 
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")
-        layouts, choices, one_for_all_sizes = (
-            layouts or ("block",),
-            make_choice_lister(only, assumptions),
-            SIZE_INDEPENDENT_OPERATIONS,
-        )
+        layouts = layouts or ("block",)
+        choices, one_for_all_sizes = make_choice_lister(only, assumptions), SIZE_INDEPENDENT_OPERATIONS
         workloads = leave_out_unsafe(workloads, choices, make_progress_printer(False))
     if out or len(workloads) > 1:
         with show_waiting("advising", plain_lines=True):
@@ -195,15 +173,13 @@ def advise(
         return
     with show_waiting("advising", plain_lines=True):
         advice = rank(workloads[0], evidence, layouts, choices(workloads[0]))
-    rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
-    records = rows.to_dict("records")
     if style != "table":
-        print_rows([_drop_nan(row) for row in records], style)
+        print_rows([_drop_nan(row) for row in advice.rows.to_dict("records")], style)
         return
+    records = advice.rows[(advice.rows.index < top) | advice.rows["front"]].to_dict("records")
     answer, *notes = _describe_advice(advice, verbose)
-    print_answer(
-        answer, format_table([_make_alternative_row(row, records) for row in records], TIME_COLUMNS), notes, verbose
-    )
+    body = format_table([_make_alternative_row(row, records) for row in records], TIME_COLUMNS)
+    print_answer(answer, body, notes, verbose)
 
 
 def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) -> None:
@@ -235,16 +211,10 @@ def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) 
 
 def _make_window_row(row: dict) -> dict:
     share = row["through"]
-    return {
-        "ranks": row["ranks"],
-        "bytes": format_bytes(row["bytes"]),
-        "packets": row["packets"],
-        "window": row["window"],
-        "algorithm": row["algorithm"],
-        "all at once [%]": None if share is None else round(100 * share),
-        "full after": row["full_after"],
-        "rule": row["rule"],
-    }
+    columns = {"ranks": row["ranks"], "bytes": format_bytes(row["bytes"])}
+    columns |= {name: row[name] for name in ("packets", "window", "algorithm")}
+    columns |= {"all at once [%]": None if share is None else round(100 * share)}
+    return columns | {"full after": row["full_after"], "rule": row["rule"]}
 
 
 MAX_NAMED = 6  # alternatives that a sentence names
@@ -263,9 +233,8 @@ def _drop_nan(row: dict) -> dict:
 
 def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
     """Return a row of the table; columns for streams only if there are any."""
-    best = row is rows[0]
     excess = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
-    excess = "best" if best else "0" if row["behind"] < EQUAL_TIME_TOLERANCE else excess
+    excess = "best" if row is rows[0] else "0" if row["behind"] < EQUAL_TIME_TOLERANCE else excess
     has_streams = any(entry["period"] == entry["period"] for entry in rows)
     has_front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
     return (
@@ -320,18 +289,16 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
             f"{gain:.2f} times as many as {best['alternative']}; one wave takes {format_seconds(fastest['seconds'])}."
             " No alternative is faster both for one wave and for a stream than those marked *."
         )
-    notes = [f"{note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
+    notes = [f"{note}." for note in (*advice.notes, best["doubt"]) if note]
     lines.append(f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.")
-    weights = [(name, weight) for side in advice.weights.values() for name, weight in side.items()]
+    weights = [pair for side in advice.weights.values() for pair in side.items()]
     if verbose or len(advice.weights) > 1:
         return [*lines, *notes, f"Weights of models: {describe_weights(advice)}."]
-    named_weights = sorted(
-        (entry for entry in weights if entry[1].weight > MIN_WEIGHT), key=lambda entry: -entry[1].weight
+    high = sorted(
+        ((name, entry.weight) for name, entry in weights if entry.weight > MIN_WEIGHT), key=lambda pair: -pair[1]
     )
-    named = ", ".join(f"{name} {100 * weight.weight:.0f} %" for name, weight in named_weights)
-    small_weights = (
-        f"; {len(weights) - len(named_weights)} others at most 1 % each" if len(weights) > len(named_weights) else ""
-    )
+    named = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in high)
+    small_weights = f"; {len(weights) - len(high)} others at most 1 % each" if len(weights) > len(high) else ""
     return [*lines, *notes, f"Weights of models: {named}{small_weights}."]
 
 
@@ -401,15 +368,14 @@ def _show_score(evidence: Evidence, style: str) -> None:
     print_answer(
         f"The advice is the fastest measured alternative, or tied with it, in {100 * right:.0f} % of {workloads} "
         f"measured workloads; its mean regret is {100 * regret:.2g} %.",
-        format_table([_score_row(row) for row in figures.to_dict("records")]),
+        format_table([_make_score_row(row) for row in figures.to_dict("records")]),
         ["MPI default / advised: how many times as long the MPI default takes as the advised alternative."],
     )
 
 
-def _score_row(row: dict) -> dict:
-    where = f"{row['platform']} (simulated)" if row["simulated"] else row["platform"]
+def _make_score_row(row: dict) -> dict:
     return {
-        "platform": where,
+        "platform": f"{row['platform']} (simulated)" if row["simulated"] else row["platform"],
         "operation": row["operation"],
         "workloads": row["workloads"],
         "fastest [%]": round(100 * row["right"]),

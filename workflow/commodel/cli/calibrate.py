@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, experiment_option, quiet_option, style_option
+from commodel.cli._options import PATH, experiment_option, out_option, quiet_option, style_option
 from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows
 from commodel.errors import UserError
 from commodel.units import format_seconds
@@ -56,9 +56,7 @@ if TYPE_CHECKING:
 )
 @make_option_group(
     "Output",
-    click.option(
-        "-o", "--out", type=PATH, help="Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING]"
-    ),
+    out_option("Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING]"),
     quiet_option,
     style_option,
 )
@@ -108,8 +106,8 @@ def _make_factor_row(entry: Calibrated, style: str) -> dict[str, object]:
 
     record = record_factors(entry)
     factor_columns = {
-        f"{name}_{end}": getattr(getattr(record, name), end) if getattr(record, name).known else None
-        for name in ("latency", "per_byte")
+        f"{name}_{end}": getattr(factor, end) if factor.known else None
+        for name, factor in (("latency", record.latency), ("per_byte", record.per_byte))
         for end in ("value", "low", "high")
     }
     columns = {name: getattr(record, name) for name in ("together", "points", "scatter", "before", "after", "checked")}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, check_workbook, style_option, verbose_option
+from commodel.cli._options import PATH, check_workbook, out_option, style_option, verbose_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError, make_printable
 from commodel.units import format_seconds, parse_fraction
@@ -36,7 +35,7 @@ COMPARED = "folders of results, workbooks of reports (.xlsx), comparisons (.csv)
     "Output",
     click.option("--fail-above", "limit", metavar="SHARE", help="Exit with code 1 after a larger change, e.g. 10%."),
     style_option,
-    click.option("-o", "--out", type=PATH, help="Workbook (.xlsx) to write, with every point and parameter."),
+    out_option("Workbook (.xlsx) to write, with every point and parameter."),
     verbose_option,
 )
 def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, verbose: bool) -> None:
@@ -53,12 +52,11 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, 
         shown = [_make_change_row(change) for change in compared if change.verdict in CHANGED]
         shared = sum(change.verdict in (SAME, *CHANGED) for change in compared)
         answer = f"{len(shown) or 'None'} of {shared} points and parameters changed beyond the 95 % interval."
-        columns, limit = ("platform", "provenance", "old", "new"), None if verbose else MAX_TEXT
-        other = [
-            dict(zip(columns, map(shorten_text, row, repeat(limit)), strict=True))
-            for row in compare_provenance(before, after)
-        ]
-        body = "\n\n".join(part for part in (format_table(shown), format_table(other)) if part)
+        provenance = []
+        for row in compare_provenance(before, after):
+            texts = [str(text) if verbose else make_printable(text, MAX_TEXT) for text in row]
+            provenance.append(dict(zip(("platform", "provenance", "old", "new"), texts, strict=True)))
+        body = "\n\n".join(part for part in (format_table(shown), format_table(provenance)) if part)
         print_answer(answer, body, [f"{line}." for line in describe_changes(before, after, compared)], verbose)
     if out is not None:
         from commodel.reports.workbooks import write_difference
@@ -72,18 +70,14 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, 
 MAX_TEXT = 60  # characters of a provenance entry, without --verbose
 
 
-def shorten_text(text: object, limit: int | None) -> str:
-    return str(text) if limit is None else make_printable(text, limit)
-
-
 def _make_change_row(change) -> dict[str, object]:
-    names = {"platform": change.platform, "what": change.name}
-    interval = f"[{change.low:.3f}, {change.high:.3f}]" if change.ratio > 0 else "-"
-    return names | {
+    return {
+        "platform": change.platform,
+        "what": change.name,
         "old": _format_value(change.old, change.unit),
         "new": _format_value(change.new, change.unit),
         "new / old": change.ratio,
-        "interval": interval,
+        "interval": f"[{change.low:.3f}, {change.high:.3f}]" if change.ratio > 0 else "-",
         "verdict": change.verdict,
     }
 
@@ -119,9 +113,7 @@ MIN_SHOWN_CHANGE = 0.01  # changes by less are not in the table
     arguments={"FIRST NEXT…": f"Two or more {COMPARED}, the oldest first."},
 )
 @click.argument("results", metavar="FIRST NEXT…", nargs=-1, type=PATH)
-@make_option_group(
-    "Output", style_option, click.option("-o", "--out", type=PATH, help="Workbook (.xlsx) to write, with charts.")
-)
+@make_option_group("Output", style_option, out_option("Workbook (.xlsx) to write, with charts."))
 def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
     if len(results) < 2:
         missing = f"one result, {results[0]}" if results else "no results"

@@ -9,13 +9,14 @@ from commodel.cli._options import (
     PATH,
     commutative_option,
     format_option,
+    out_option,
     pattern_options,
     same_types_option,
 )
 from commodel.cli._output import show_waiting, write_or_print
 from commodel.units import parse_count, parse_seconds
 
-OUT = make_option_group("Output", click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"))
+OUT = make_option_group("Output", out_option("File to write.  [default: the screen]"))
 
 
 @click.group(
@@ -54,8 +55,8 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     from commodel.models.parameter_sets import read_set
 
     schedule = build_one_schedule(**pattern)
-    of_set, arguments = goal.convert_parameters(read_set(params), unit) if params else (None, "")
-    per_byte = parse_seconds(gamma) if gamma else of_set
+    set_gamma, arguments = goal.convert_parameters(read_set(params), unit) if params else (None, "")
+    per_byte = parse_seconds(gamma) if gamma else set_gamma
     if goal.has_untimed_work(schedule, per_byte):
         click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
     with show_waiting("writing"):
@@ -71,9 +72,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     ),
 )
 @click.argument("parts", nargs=-1, required=True, type=PATH)
-@make_option_group(
-    "Output", click.option("-o", "--out", type=PATH, required=True, help="Table to write: .parquet or .csv.")
-)
+@make_option_group("Output", out_option("Table to write: .parquet or .csv.", required=True))
 def to_matrix(parts: tuple[Path, ...], out: Path) -> None:
     """Join parts of a predicted matrix, made by predict --matrix --part, into one table."""
     from commodel.files.streamed_tables import read_stream, write_stream
@@ -109,13 +108,7 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
 @make_option_group(
     "Output",
     format_option("text", "jsonl", help_text="Write Extra-P's text format, or JSON lines."),
-    click.option(
-        "-o",
-        "--out",
-        type=PATH,
-        required=True,
-        help="File to write; NAME-1, NAME-2 and so on for several sets of points.",
-    ),
+    out_option("File to write; NAME-1, NAME-2 and so on for several sets of points.", required=True),
 )
 def to_extrap(table: Path, style: str, out: Path) -> None:
     """Write the measurements of observations.csv or comparison.csv for Extra-P."""
@@ -139,7 +132,7 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
 @make_option_group("What", click.option("--nodes", required=True, help="Number of nodes of the platform."))
 @make_option_group(
     "Output",
-    click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it."),
+    out_option("Platform (YAML) to write; its XML goes beside it.", required=True),
 )
 def to_simgrid(params: Path, nodes: str, out: Path) -> None:
     """Write a simulated platform from a parameter set of LogGP or Hockney."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, style_option
+from commodel.cli._options import PATH, out_option, style_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 )
 @make_option_group(
     "Output",
-    click.option("-o", "--out", type=PATH, help="Parameter set (YAML) to write; a folder for several."),
+    out_option("Parameter set (YAML) to write; a folder for several."),
     style_option,
 )
 def fit(observations, plan_file, families, platform, table, data_sheet, where, setting, out, style) -> None:
@@ -67,26 +67,25 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
         raise UserError("--out is missing; without it give --hold-out")
     if data_sheet:
         other_options = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
-        if conflicting := [option for option, value in other_options.items() if value is not None]:
-            raise UserError(f"--data-sheet takes only --family, --platform and --out: found {conflicting[0]}")
+        if conflicting := _find_given_option(other_options):
+            raise UserError(f"--data-sheet takes only --family, --platform and --out: found {conflicting}")
         _write_data_sheet(families, platform, out)
         return
     if table:
-        if conflicting := [option for option, value in probed.items() if value is not None]:
-            raise UserError(f"found {conflicting[0]} together with --points, wanted one of them")
+        if conflicting := _find_given_option(probed):
+            raise UserError(f"found {conflicting} together with --points, wanted one of them")
         from commodel.api.fits import fit_collectives
 
-        def print_note(text: str) -> None:
-            click.echo(f"commodel: {text}", err=True)
-
         with show_waiting(f"fitting to {table.name}", plain_lines=True):
-            evaluation = fit_collectives(table, families, where, setting, out, print_note)
+            evaluation = fit_collectives(
+                table, families, where, setting, out, lambda text: click.echo(f"commodel: {text}", err=True)
+            )
         if len(evaluation.rows):
             show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)
         return
     only_with_points = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}
-    if conflicting := [option for option, value in only_with_points.items() if value is not None]:
-        raise UserError(f"{conflicting[0]} needs --points")
+    if conflicting := _find_given_option(only_with_points):
+        raise UserError(f"{conflicting} needs --points")
     if missing := [option for option, value in probed.items() if value is None]:
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     results = plan_file.parent
@@ -97,6 +96,10 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     if not parameters.values:
         reason = next(iter(parameters.missing.values()))
         click.echo(f"commodel: family {families[0]} cannot be fitted on platform '{platform}': {reason}", err=True)
+
+
+def _find_given_option(values: dict[str, object]) -> str:
+    return next((option for option, value in values.items() if value is not None), "")
 
 
 def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path | None) -> None:
@@ -120,24 +123,20 @@ ERROR_TITLES = {
     "bias": "bias [%]",
     "covered_share": "covered [%]",
 }
+POINT_COLUMNS = ["operation", "kind", "alternative"]
 ERROR_COLUMNS = (*ERROR_TITLES, "mu_worst", "worst")
-CHOICE_COLUMNS = (
-    "workloads",
-    "fastest",
-    "over_fastest",
-    "over_fastest_worst",
-)  # of choices: time over that of the fastest
+# Of choices: time over that of the fastest.
+CHOICE_COLUMNS = ("workloads", "fastest", "over_fastest", "over_fastest_worst")
 
 
 def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices: pd.DataFrame) -> None:
     """Print the errors: a row for each operation and alternative, and one for all. Several models have a row each,
     unless the format is for programs. Baselines have a table of their own."""
     if style != "table":
-        group_columns = ["family", "operation", "kind", "alternative"]
         records = [
             _make_plain_row(row, baseline)
             for part, baseline in ((rows, False), (baselines, True))
-            for row in _summarize_errors(part, group_columns)
+            for row in _summarize_errors(part, ["family", *POINT_COLUMNS])
         ]
         records += [_make_plain_row(row, row["baseline"]) for row in choices.to_dict("records")]
         print_rows(records, style)
@@ -146,17 +145,9 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     count = rows["family"].nunique()
     answer = f"{f'Best of {count} models: ' if count > 1 else ''}{best['family']}, median error μ "
     answer += f"{best['mu_median']:.4g} and mean {best['mu_mean']:.4g} at {best['points']} held-out points."
-    if rows["family"].nunique() == 1:
-        alternative_columns = ["operation", "kind", "alternative"]
-        parts = [
-            format_table(
-                [
-                    _make_detailed_row(row)
-                    for group_columns in (alternative_columns, ["family"])
-                    for row in _summarize_errors(rows, group_columns)
-                ]
-            )
-        ]
+    if count == 1:
+        summaries = _summarize_errors(rows, POINT_COLUMNS) + _summarize_errors(rows, ["family"])
+        parts = [format_table([_make_detailed_row(row) for row in summaries])]
     else:
         parts = [format_table(_make_model_rows(rows))]
     if len(evaluated := baselines.dropna(subset=["mu"])):
@@ -177,17 +168,12 @@ NOTES = (
 
 def _make_plain_row(row: dict, baseline: bool) -> dict:
     """Return the row for programs with all columns: model or baseline, its prediction or choice, and its error."""
-    point_columns = {name: row.get(name, "") for name in ("operation", "kind", "alternative")}
-    figures = {name: row.get(name) for name in (*ERROR_COLUMNS, *CHOICE_COLUMNS)}
-    finite = {
-        name: None if isinstance(figure, float) and not math.isfinite(figure) else figure
-        for name, figure in figures.items()
-    }
-    return (
-        {"family": "" if baseline else row["family"], "baseline": row["family"] if baseline else ""}
-        | point_columns
-        | finite
-    )
+    plain_row = {"family": "", "baseline": ""} | {"baseline" if baseline else "family": row["family"]}
+    plain_row |= {name: row.get(name, "") for name in POINT_COLUMNS}
+    for name in (*ERROR_COLUMNS, *CHOICE_COLUMNS):
+        figure = row.get(name)
+        plain_row[name] = None if isinstance(figure, float) and not math.isfinite(figure) else figure
+    return plain_row
 
 
 def _summarize_errors(rows: pd.DataFrame, group_columns: list[str]) -> list[dict]:
@@ -211,15 +197,12 @@ def _make_model_rows(rows: pd.DataFrame) -> list[dict]:
     by_operation = {
         (row["family"], row["operation"]): row["mu_median"] for row in _summarize_errors(rows, ["family", "operation"])
     }
-    operations = list(dict.fromkeys(rows["operation"]))
-    return [
-        {"model": row["family"], **_format_errors(row)}
-        | {
-            operation: _format_digits(by_operation.get((row["family"], operation), math.nan), 3)
-            for operation in operations
-        }
-        for row in sorted(_summarize_errors(rows, ["family"]), key=lambda row: row["mu_median"])
-    ]
+    model_rows = []
+    for row in sorted(_summarize_errors(rows, ["family"]), key=lambda row: row["mu_median"]):
+        medians = {name: by_operation.get((row["family"], name), math.nan) for name in dict.fromkeys(rows["operation"])}
+        texts = {operation: _format_digits(median, 3) for operation, median in medians.items()}
+        model_rows.append({"model": row["family"], **_format_errors(row), **texts})
+    return model_rows
 
 
 def _drop_range(row: dict) -> dict:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, VerbGroup, make_option_group
-from commodel.cli._options import PATH, adapt_parameters
+from commodel.cli._options import PATH, adapt_parameters, out_option
 from commodel.cli._output import format_csv, show_waiting
 from commodel.registry import lookup
 from commodel.units import format_seconds, parse_count
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 TIME_FORMATS = ("csv", "imb", "mpiblib", "osu", "pico", "reprompi", "skampi")  # formats of tables of times
 FILE_ARGUMENT = click.argument("file", type=PATH)
-TABLE_OPTION = click.option("-o", "--out", type=PATH, required=True, help="Table of times (CSV) to write.")
-SET_OPTION = make_option_group(
-    "Output", click.option("-o", "--out", type=PATH, required=True, help="Parameter set (YAML) to write.")
-)
+TABLE_OPTION = out_option("Table of times (CSV) to write.", required=True)
+SET_OPTION = make_option_group("Output", out_option("Parameter set (YAML) to write.", required=True))
 EXAMPLES = {  # of the formats of times
     "csv": ("collectives.csv -o times.csv", "bcast.csv --operation bcast --column seconds=time:us -o times.csv"),
     "imb": ("imb.txt -o imb.csv", "imb.txt --layout block:2 -o imb.csv"),
@@ -156,9 +154,7 @@ def net_gauge(file: Path, out: Path) -> None:
         "--unit", type=click.Choice(["ns", "ps"]), help="Unit of calc in GOAL.  [default: of the file, or ns]"
     ),
 )
-@make_option_group(
-    "Output", click.option("-o", "--out", type=PATH, required=True, help="Table of messages (CSV) to write.")
-)
+@make_option_group("Output", out_option("Table of messages (CSV) to write.", required=True))
 def from_goal(file: Path, unit: str | None, out: Path) -> None:
     """Read a pattern in GOAL, text or binary, into a table of messages."""
     from commodel.files.atomic import write_text

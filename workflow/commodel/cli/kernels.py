@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, choose_style
+from commodel.cli._options import PATH, choose_style, out_option, process_count_option
 from commodel.cli._output import (
     format_answer,
     format_csv,
@@ -40,13 +40,15 @@ STYLES = ("table", "json", "csv", "xlsx")
 PARTITION_STYLES = (*STYLES, "svg")
 UNIT_NAMES = {"gemm": "block", "wave": "cell"}
 TIME_COLUMNS = ("time", "low", "high")
-DEFAULT_UNIT_SIZES = {"summa": "8KiB", "wave2d": "8"}
+DEFAULT_SIZES = {"summa": "8KiB", "wave2d": "8"}
 
 
 def predict_kernel(
-    name: str,
-    parameters: dict[str, str | None],
-    size: str | None,
+    kernel: str,
+    side: str | None,
+    iteration: str | None,
+    overlapped: bool,
+    sizes: str | None,
     layout: str | None,
     ranks: str | None,
     speeds: Path | None,
@@ -56,8 +58,9 @@ def predict_kernel(
     settings: tuple[str, ...],
     style: str | None,
     out: Path | None,
+    **options,
 ) -> None:
-    """Print or write the predicted communication time of a kernel under every model; `parameters` are the operation's.
+    """Print or write the predicted communication time of a kernel under every model.
 
     A second row of hloggp, loggph and mlognp follows the rules of the τ–Lop paper: sums of messages without contention.
     """
@@ -66,17 +69,20 @@ def predict_kernel(
     from commodel.api.recommendations import describe_evidence_folder, find_evidence
     from commodel.patterns.points import make_point
 
-    if name != "summa" and (unusable := [key for key in ("iteration", "overlapped") if parameters[key] is not None]):
-        raise UserError(f"--{unusable[0]} has a meaning only with --kernel summa; leave it out")
-    if speeds and not parameters["overlapped"]:
+    if kernel != "summa" and (iteration is not None or overlapped):
+        unusable = "overlapped" if iteration is None else "iteration"
+        raise UserError(f"--{unusable} has a meaning only with --kernel summa; leave it out")
+    if speeds and not overlapped:
         raise UserError("--speeds has a meaning only with --overlapped; leave it out")
     style = choose_style(style, out, STYLES)
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
         click.echo(describe_evidence_folder(evidence, folder), err=True)
     evidence = replace_values(evidence, settings)
-    operation = ":".join([name, *(f"{key}={value}" for key, value in parameters.items() if value is not None)])
-    combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(size or DEFAULT_UNIT_SIZES[name])}
+    parameters = {"n": side, "grid": options["grid"], "partition": options["partition"], "iteration": iteration}
+    parameters |= {"overlapped": "yes" if overlapped else None}
+    operation = ":".join([kernel, *(f"{name}={value}" for name, value in parameters.items() if value is not None)])
+    combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(sizes or DEFAULT_SIZES[kernel])}
     combination |= {"layout": layout} if layout else {}
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
     point = make_point(evidence.setting, combination)
@@ -88,30 +94,22 @@ def predict_kernel(
 
         write_kernel(predicted.rows, predicted.iterations, predicted.sentences, predicted.simulated, out)
     elif style == "json":
-        write_or_print(
-            json.dumps(
-                predicted.properties | {"families": predicted.rows, "by_iteration": predicted.iterations}, indent=1
-            ),
-            out,
-        )
+        data = predicted.properties | {"families": predicted.rows, "by_iteration": predicted.iterations}
+        write_or_print(json.dumps(data, indent=1), out)
     else:
         write_or_print(format_csv(predicted.rows) if style == "csv" else _format_prediction_table(predicted), out)
 
 
 def _format_prediction_table(predicted: KernelPredictions) -> str:
     predicted_rows = [row for row in predicted.rows if row["seconds"] is not None]
-    extremes = (
-        [select(predicted_rows, key=lambda row: row["seconds"]) for select in (min, max)] if predicted_rows else []
-    )
+    extremes = [select(predicted_rows, key=lambda row: row["seconds"]) for select in (min, max) if predicted_rows]
     times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in extremes)
-    first, *notes = predicted.sentences
     parts = [format_table([_make_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
     if predicted.slowest_iterations:
-        rows = [row | {"share": round(100 * row["share"])} for row in predicted.slowest_iterations]
-        shown = [{"share [%]" if name == "share" else name: value for name, value in row.items()} for row in rows]
-        parts.append("Slowest iterations, time over all models:\n" + format_table(shown, ("median", "least", "most")))
+        rows = [row | {"share [%]": round(100 * row.pop("share"))} for row in predicted.slowest_iterations]
+        parts.append("Slowest iterations, time over all models:\n" + format_table(rows, ("median", "least", "most")))
     answer = f"Communication takes {times}." if predicted_rows else "No model has a prediction."
-    return format_answer(answer, "\n\n".join(parts), [first, *notes])
+    return format_answer(answer, "\n\n".join(parts), predicted.sentences)
 
 
 def _make_prediction_row(row: dict) -> dict:
@@ -143,7 +141,7 @@ def _make_prediction_row(row: dict) -> dict:
     "Where",
     click.option("--layout", required=True, help="Processes, e.g. processes:params/layouts/fermi/M10.csv."),
     click.option("--platform", required=True, help="Platform of the processes: a name or a file."),
-    click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"),
+    process_count_option,
 )
 @make_option_group(
     "Speeds",
@@ -175,7 +173,7 @@ def _make_prediction_row(row: dict) -> dict:
 )
 @make_option_group(
     "Output",
-    click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
+    out_option("File to write.  [default: the screen]"),
     click.option(
         "--format",
         "style",
@@ -210,7 +208,7 @@ def partition(
     else:
         processes = read_process_speeds(processes, speeds, kernel, interpolation)
         if source:
-            tiling, method_text = read_partition_input(source), f"{source}"
+            tiling, method_text = read_partition_input(source), str(source)
             if tiling.ranks != len(processes.kinds):
                 raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=source)
         else:
@@ -300,7 +298,7 @@ def advise_kernel(
     layouts: tuple[str, ...],
     cores: str | None,
     blocks: int,
-    size: str | None,
+    sizes: str | None,
     iterations: int | None,
     params: tuple[Path, ...],
     platform: str,
@@ -309,6 +307,7 @@ def advise_kernel(
     count: int | None,
     out: Path | None,
     style: str,
+    **_options,
 ) -> None:
     """Rank layouts of processes by computation plus communication, each balanced by its speeds, and measure the best
     `count` of them together with the one that computes fastest."""
@@ -331,7 +330,7 @@ def advise_kernel(
     curves = declared.of(kernel)
     evidence, _ = find_evidence(params, platform, experiment)
     family = choose_ranking_family(evidence, family)
-    unit = parse_bytes(size) if size else 8 * curves.block**2
+    unit = parse_bytes(sizes) if sizes else 8 * curves.block**2
     problem = Problem(kernel, blocks, unit, iterations)
     with _open_output_folder(out) as folder:
         tables = [table for layout in layouts for table in list_process_tables(layout)]
@@ -369,13 +368,9 @@ def _show_configurations(configurations: list[Configuration], family: str, style
     rows = [_make_configuration_row(entry, family) | {"simulated": simulated} for entry in configurations]
     measured = [entry for entry in configurations if entry.measured]
     if style != "table":
-        print_rows(
-            [
-                row | (_make_measured_columns(entry) if measured else {})
-                for row, entry in zip(rows, configurations, strict=True)
-            ],
-            style,
-        )
+        for row, entry in zip(rows, configurations, strict=True):
+            row |= _make_measured_columns(entry) if measured else {}
+        print_rows(rows, style)
         return
     times = [name for name in rows[0] if name == "total" or name.startswith(("computation", "communication"))]
     shown = [{name: row[name] for name in row if name not in ("simulated", "validity")} for row in rows]
@@ -385,18 +380,13 @@ def _show_configurations(configurations: list[Configuration], family: str, style
     if measured:
         parts.append("Predicted and measured:\n" + format_table([_pair_times(entry, family) for entry in measured]))
         notes += _describe_regrets(measured)
-        notes += (
-            ["Only messages were simulated; computation times follow from the declared speeds."] if simulated else []
-        )
+        if simulated:
+            notes.append("Only messages were simulated; computation times follow from the declared speeds.")
     print_answer(answer, "\n\n".join(parts), notes)
 
 
 def _make_configuration_row(entry: Configuration, family: str) -> dict[str, object]:
-    details = {
-        f"communication {name}": None if isnan(seconds) else seconds  # this model cannot predict it
-        for name, seconds in entry.communication.items()
-        if name != family
-    }
+    others = {name: seconds for name, seconds in entry.communication.items() if name != family}
     return {
         "layout": _name_layout(entry),
         "ranks": entry.ranks,
@@ -406,12 +396,9 @@ def _make_configuration_row(entry: Configuration, family: str) -> dict[str, obje
         f"communication {family}": entry.communication[family],
         "validity": entry.validity[family],
         "total": entry.total(family),
-        **details,
+        # A model that cannot predict a configuration has NaN.
+        **{f"communication {name}": None if isnan(seconds) else seconds for name, seconds in others.items()},
     }
-
-
-def _format_seconds_or_none(seconds: float | None) -> str | None:
-    return None if seconds is None else format_seconds(seconds)
 
 
 def _make_measured_columns(entry: Configuration) -> dict[str, float | None]:
@@ -422,13 +409,11 @@ def _make_measured_columns(entry: Configuration) -> dict[str, float | None]:
 
 def _pair_times(entry: Configuration, family: str) -> dict[str, str]:
     """Return each predicted time, followed by the measured one."""
-    predicted = _make_configuration_row(entry, family) | {"communication": entry.communication[family]}
+    predicted = (entry.computation, entry.communication[family], entry.total(family))
     cells = {"layout": _name_layout(entry)}
-    for name, seconds in _make_measured_columns(entry).items():
-        cells |= {
-            (quantity := name.removeprefix("measured ")): _format_seconds_or_none(predicted[quantity]),
-            name: _format_seconds_or_none(seconds),
-        }
+    for predicted_seconds, (name, seconds) in zip(predicted, _make_measured_columns(entry).items(), strict=True):
+        for title, value in ((name.removeprefix("measured "), predicted_seconds), (name, seconds)):
+            cells[title] = None if value is None else format_seconds(value)
     return cells | {"measured/predicted": f"{entry.measured.total / entry.total(family):.2f}"}
 
 
@@ -457,10 +442,8 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
     if computing is best:
         return [*lines, "It computes fastest, too."]
     ratio = computing.total(family) / best.total(family)
-    return [
-        *lines,
-        f"Fastest computation: {_name_layout(computing)}, {format_sum(computing)}: {ratio:.2f} times as long.",
-    ]
+    name = _name_layout(computing)
+    return [*lines, f"Fastest computation: {name}, {format_sum(computing)}: {ratio:.2f} times as long."]
 
 
 def _describe_regrets(measured: list[Configuration]) -> list[str]:
@@ -471,18 +454,13 @@ def _describe_regrets(measured: list[Configuration]) -> list[str]:
     shortest = min(measured, key=lambda entry: entry.measured.total)
     choices = {"Communication included": measured[0], "By computation alone": find_fastest(measured)}
 
-    def describe_choice(label: str, choice: Configuration) -> str:
-        excess_percent = 100 * (choice.measured.total / shortest.measured.total - 1)
-        comparison = (
-            "the fastest of these"
-            if choice is shortest
-            else f"{excess_percent:.2g} % longer than {_name_layout(shortest)}"
-        )
-        return (
-            f"{label}: {_name_layout(choice)}, measured to take {format_seconds(choice.measured.total)}, {comparison}."
-        )
-
-    return [describe_choice(label, choice) for label, choice in choices.items()]
+    lines = []
+    for label, choice in choices.items():
+        time, excess = choice.measured.total, 100 * (choice.measured.total / shortest.measured.total - 1)
+        comparison = f"{excess:.2g} % longer than {_name_layout(shortest)}"
+        comparison = "the fastest of these" if choice is shortest else comparison
+        lines.append(f"{label}: {_name_layout(choice)}, measured to take {format_seconds(time)}, {comparison}.")
+    return lines
 
 
 def measure_kernel_speeds(

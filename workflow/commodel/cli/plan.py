@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import EXPERIMENT_ARGUMENT, PATH, format_option, verbose_option
+from commodel.cli._options import EXPERIMENT_ARGUMENT, PATH, format_option, out_option, verbose_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 
@@ -26,7 +26,7 @@ from commodel.errors import UserError
 @make_option_group(
     "Output",
     format_option("table", "json", "csv", "xlsx", help_text="Print batches as a table, or every point."),
-    click.option("-o", "--out", type=PATH, help="Workbook to write; with --from the experiment (YAML)."),
+    out_option("Workbook to write; with --from the experiment (YAML)."),
     click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does."),
     verbose_option,
 )
@@ -60,26 +60,24 @@ def plan(
     if write:
         write_plan(experiment_plan, experiment, Path.cwd())
     if style == "table":
-        answer, *notes = summarize_plan(
-            experiment_plan, compare_with_earlier_durations(experiment_plan, Path("results"))
-        )
-        print_answer(
-            f"{answer}.", format_table(make_batch_rows(experiment_plan)), [f"{note}." for note in notes], verbose
-        )
+        durations = compare_with_earlier_durations(experiment_plan, Path("results"))
+        answer, *notes = (f"{line}." for line in summarize_plan(experiment_plan, durations))
+        print_answer(answer, format_table(make_batch_rows(experiment_plan)), notes, verbose)
     elif style == "xlsx":
         from commodel.plan import editable_matrix
         from commodel.plan.config import find_config_file
         from commodel.plan.planning import use_received_files
 
         path, file = out or Path(f"{experiment_plan.experiment}-plan.xlsx"), find_config_file("experiment", experiment)
+
+        def write_sheets(book) -> None:
+            editable_matrix.write_sheets(book, file, Path.cwd(), experiment_plan)
+
         with use_received_files(file):
-            small = editable_matrix.is_editable(file)
-            fill = (
-                (lambda book: editable_matrix.write_sheets(book, file, Path.cwd(), experiment_plan)) if small else None
-            )
-            write_plan_workbook(experiment_plan, path, fill)
+            is_editable = editable_matrix.is_editable(file)
+            write_plan_workbook(experiment_plan, path, write_sheets if is_editable else None)
         click.echo(path)
-        if not small:
+        if not is_editable:
             limit = f"{editable_matrix.MAX_ROWS:,}"
             click.echo(f"commodel: more than {limit} combinations: without a sheet to edit the matrix", err=True)
     else:
@@ -99,10 +97,8 @@ def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | No
         raise UserError("exists already; name another file, or remove it", file=out)
     with open_received(workbook) as book:
         sheets, max_rows = {}, editable_matrix.MAX_ROWS + editable_matrix.SPARE_ROWS + editable_matrix.HEADER_ROWS
-        for name, width in (
-            (editable_matrix.MATRIX_SHEET, len(editable_matrix.COLUMNS)),
-            (editable_matrix.EXPERIMENT_SHEET, 1),
-        ):
+        widths = {editable_matrix.MATRIX_SHEET: len(editable_matrix.COLUMNS), editable_matrix.EXPERIMENT_SHEET: 1}
+        for name, width in widths.items():
             if name not in book.sheetnames:
                 raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
             sheets[name] = list(read_sheet_rows(book[name], max_rows, width, workbook))

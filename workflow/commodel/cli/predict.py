@@ -13,6 +13,7 @@ from commodel.cli._options import (
     check_mode,
     choose_style,
     experiment_option,
+    out_option,
     pattern_options,
     platform_option,
     refuse_campaign,
@@ -31,7 +32,7 @@ TIME_COLUMNS = ("time", "corrected", "low", "high")
 MAX_NAMED = 4  # models in the answer
 SHARED_OPTIONS = ("params", "settings", "platform", "out", "verbose")
 KERNEL_OPTIONS = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
-PATTERN_OPTIONS = ("operation", "algorithm", "topology", "ranks", "sizes", "layout", "waves", "pipelined")
+PATTERN_FIELDS = ("operation", "algorithm", "topology", "ranks", "sizes", "layout")
 STYLES = ("table", "json", "csv")
 PARAMS = click.option(
     "--params", type=PATH, multiple=True, help="Parameter set (YAML) or workbook of a report; repeated."
@@ -92,78 +93,37 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
 )
 @make_option_group(
     "Output",
-    click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
+    out_option("File to write.  [default: the screen]"),
     click.option(
         "--format", "style", type=click.Choice([*STYLES, "xlsx"]), help="Format.  [default: as --out ends, else table]"
     ),
     verbose_option,
 )
-def predict(
-    family,
-    params,
-    settings,
-    platform,
-    pipelined,
-    waves,
-    plan_file,
-    matrix,
-    kernel,
-    out,
-    style,
-    verbose,
-    experiment,
-    draws,
-    part,
-    jobs,
-    profile,
-    side,
-    partition,
-    grid,
-    iteration,
-    overlapped,
-    speeds,
-    **pattern,
-) -> None:
-    if matrix:
+def predict(**options) -> None:
+    if options["matrix"]:
         check_mode("with --matrix", [*SHARED_OPTIONS, "matrix", "draws", "part", "jobs", "profile"])
-        require_options("--matrix", params=params, out=out)
-        _predict_matrix(matrix, params, settings, out, platform, draws, part, jobs, profile)
-    elif kernel:
+        require_options("--matrix", options, "params", "out")
+        _predict_matrix(**options)
+    elif options["kernel"]:
         check_mode(
             "with --kernel", [*SHARED_OPTIONS, *KERNEL_OPTIONS, "layout", "ranks", "sizes", "experiment", "style"]
         )
         from commodel.cli.kernels import predict_kernel
 
-        kernel_arguments = {"iteration": iteration, "overlapped": "yes" if overlapped else None}
-        size, layout, ranks = pattern["sizes"], pattern["layout"], pattern["ranks"]
-        square = {"n": side, "grid": grid, "partition": partition}
-        predict_kernel(
-            kernel,
-            square | kernel_arguments,
-            size,
-            layout,
-            ranks,
-            speeds,
-            platform,
-            params,
-            experiment,
-            settings,
-            style,
-            out,
-        )
-    elif plan_file:
+        predict_kernel(**options)
+    elif options["plan_file"]:
         check_mode("with --plan", ["plan_file", "family", *SHARED_OPTIONS])
-        require_options("--plan", params=params, out=out)
-        _predict_plan(plan_file, params, family, settings, out)
+        require_options("--plan", options, "params", "out")
+        _predict_plan(**options)
     else:
-        check_mode("without --kernel or --matrix", [*SHARED_OPTIONS, *PATTERN_OPTIONS, "family", "style", "experiment"])
-        _predict_patterns(
-            pattern, params, family, settings, platform, experiment, waves, pipelined, style, out, verbose
+        check_mode(
+            "without --kernel or --matrix",
+            [*SHARED_OPTIONS, *PATTERN_FIELDS, "waves", "pipelined", "family", "style", "experiment"],
         )
+        _predict_patterns(**options)
 
 
 def _predict_patterns(
-    pattern: dict,
     params: tuple[Path, ...],
     family: str | None,
     settings: tuple[str, ...],
@@ -174,12 +134,14 @@ def _predict_patterns(
     style: str | None,
     out: Path | None,
     verbose: bool,
+    **options,
 ) -> None:
     from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
     from commodel.parameters import describe_origins
     from commodel.patterns.pattern_files import is_pattern_file
 
     style = choose_style(style, out, STYLES)
+    pattern = {name: options[name] for name in PATTERN_FIELDS}
     if waves and pipelined:
         raise UserError("give --waves, or --pipelined for an endless stream")
     if not pattern["operation"]:
@@ -202,12 +164,12 @@ def _predict_patterns(
 
         evidence, folder = find_evidence((), platform, experiment)
         setting, sets = evidence.setting, list(evidence.by_family().values())
-        points = list_points(**pattern | ({"sizes": find_only_size(sets)} if size_from_models else {}), setting=setting)
         click.echo(describe_evidence_folder(evidence, folder), err=True)
     else:
         sets = choose_sets(params, family, settings)
-    if size_from_models and not recommended:
-        points = list_points(**pattern | {"sizes": find_only_size(sets)}, setting=setting, waves=waves)
+    if size_from_models or recommended:
+        size = {"sizes": find_only_size(sets)} if size_from_models else {}
+        points = list_points(**pattern | size, setting=setting, waves=waves)
     with show_waiting("predicting", plain_lines=True):
         if recommended:
             from commodel.advice.recommended_times import recommend_times
@@ -216,11 +178,14 @@ def _predict_patterns(
         else:
             predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
-    sources = [f"{line}." for line in describe_origins(sets, setting.name if setting else "")]
+    sources = describe_origins(sets, setting.name if setting else "")
     if setting:
-        sources += [f"{line}." for line in setting.describe_extension(max(point.ranks for point in points))]
+        sources += setting.describe_extension(max(point.ranks for point in points))
+    sources = [f"{line}." for line in sources]
     if style != "table" or out:
-        print_rows([_make_plain_row(row) if style == "json" else row for row in rows], style, out)
+        if style == "json":
+            rows = [row | {name: row[name] or None for name in ("algorithm", "topology")} for row in rows]
+        print_rows(rows, style, out)
         for line in sources:
             click.echo(line, err=True)
         return
@@ -235,10 +200,6 @@ def _predict_patterns(
         [*sources, *(f"{text}." for text in numbers), *_describe_intervals(rows)],
         verbose,
     )
-
-
-def _make_plain_row(row: dict) -> dict:
-    return row | {name: row[name] or None for name in ("algorithm", "topology")}
 
 
 def _make_table_row(row: dict, numbers: dict[str, int]) -> dict:
@@ -288,19 +249,15 @@ def _format_answer_sentence(rows: list[dict]) -> str:
     if not predicted:
         return f"No model has a prediction of {workload}."
     if len(alternatives) > 1 and (len(workloads) == 1 or first["topology"]):
-        best = [
-            min((row for row in predicted if row["family"] == name), key=lambda row: row["seconds"])
-            for name in families
-        ]
         by_name: dict[str, list[str]] = {}
-        for row in best:
-            by_name.setdefault(_name_alternative(row), []).append(f"{row['family']} ({format_seconds(row['seconds'])})")
+        for family in families:
+            row = min((row for row in predicted if row["family"] == family), key=lambda row: row["seconds"])
+            by_name.setdefault(_name_alternative(row), []).append(f"{family} ({format_seconds(row['seconds'])})")
         named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
-        return f"Fastest {workload}: {'; '.join(named[:MAX_NAMED])}{'; …' if len(named) > MAX_NAMED else ''}."
+        return f"Fastest {workload}: {_join_first(named, '; ')}."
     if len(workloads) == 1:
         named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in predicted]
-        more_text = ", …" if len(named) > MAX_NAMED else ""
-        return f"{_name_alternative(first)} {workload}: {', '.join(named[:MAX_NAMED])}{more_text}."
+        return f"{_name_alternative(first)} {workload}: {_join_first(named, ', ')}."
     fastest, slowest = (select(predicted, key=lambda row: row["seconds"]) for select in (min, max))
     ends = [
         f"{format_seconds(row['seconds'])} "
@@ -308,6 +265,10 @@ def _format_answer_sentence(rows: list[dict]) -> str:
         for row in (fastest, slowest)
     ]
     return f"{first['operation']}, {len(rows)} predictions by {', '.join(families[:MAX_NAMED])}: {' to '.join(ends)}."
+
+
+def _join_first(texts: list[str], separator: str) -> str:
+    return separator.join([*texts[:MAX_NAMED], *(["…"] if len(texts) > MAX_NAMED else [])])
 
 
 def _name_alternative(row: dict) -> str:
@@ -322,7 +283,7 @@ def _suggest_set(platform: str | None) -> str:
 
 
 def _predict_plan(
-    plan_file: Path, params: tuple[Path, ...], family: str | None, settings: tuple[str, ...], out: Path
+    plan_file: Path, params: tuple[Path, ...], family: str | None, settings: tuple[str, ...], out: Path, **_options
 ) -> None:
     """Write the predictions of each platform's points under the sets of that platform."""
     import pandas as pd
@@ -354,7 +315,7 @@ def _predict_plan(
 
 
 def _predict_matrix(
-    experiment: str,
+    matrix: str,
     params: tuple[Path, ...],
     settings: tuple[str, ...],
     out: Path,
@@ -363,6 +324,7 @@ def _predict_matrix(
     part: str | None,
     jobs: int | None,
     profile: str | None,
+    **_options,
 ) -> None:
     from commodel.api.matrices import parse_part, read_named_sets, write_matrix_predictions
     from commodel.api.snakemake_runs import make_snakemake_command, run_in_terminal
@@ -377,7 +339,7 @@ def _predict_matrix(
     fraction = parse_part(part) if part else None
     if part and out.suffix != ".parquet":
         raise UserError(f"--part: found '{out.name}', wanted a file .parquet, for `commodel export matrix`")
-    path = find_config_file("experiment", experiment)
+    path = find_config_file("experiment", matrix)
     if jobs:
         config = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
         config |= ({"set": list(settings)} if settings else {}) | {"on": platform, "draws": draws}

@@ -85,12 +85,11 @@ def doctor(need: str | None) -> None:
     for tool in TOOLS:
         path = find_tool(tool.program)
         answer = read_version([path, *tool.version_arguments]) if path else "missing"
-        rows.append({"tool": tool.name, "found": answer[:45], "where": path or "-", "needed for": tool.purpose})
-        if not path:
-            rows[-1]["needed for"] += f"; install: {tool.installation}"
+        purpose = tool.purpose if path else f"{tool.purpose}; install: {tool.installation}"
+        rows.append({"tool": tool.name, "found": answer[:45], "where": path or "-", "needed for": purpose})
     missing = [row["tool"] for row in rows if row["found"] == "missing"]
-    answer = f"{len(rows) - len(missing)} of {len(rows)} programs are installed"
-    answer += f"; missing: {', '.join(missing)}." if missing else "."
+    missing_text = f"; missing: {', '.join(missing)}" if missing else ""
+    answer = f"{len(rows) - len(missing)} of {len(rows)} programs are installed{missing_text}."
     notes = [f"Messages between two ranks here: {transport}."] if (transport := detect_node_transport()) else []
     notes.append(
         f"{os.cpu_count()} cores here: measure with at most {os.cpu_count()} ranks, because MPI libraries busy-wait."

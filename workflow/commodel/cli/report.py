@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH
+from commodel.cli._options import PATH, out_option
 from commodel.cli._output import show_waiting
 from commodel.errors import UserError
 
@@ -23,7 +23,7 @@ from commodel.errors import UserError
 )
 @make_option_group(
     "Output",
-    click.option("-o", "--out", type=PATH, help="Folder of the report.  [default: reports/NAME]"),
+    out_option("Folder of the report.  [default: reports/NAME]"),
     click.option("--pictures", type=PATH, help="Write the charts here, as SVG and PNG; the report only with --out."),
     click.option("--every-chart", is_flag=True, help="Write all charts of the page, not only of its first screen."),
 )

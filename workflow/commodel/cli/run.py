@@ -81,23 +81,21 @@ def print_outcome(results: Results) -> None:
     comparison = read_table(results.table("comparison"), COMPARISON)
     rows = tabulate_scores(pd.concat([evaluate_recommended(comparison), comparison], ignore_index=True))
     best_rows = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
-    described = [(row, f"{row['model']}, mean error μ {row['mean error μ']} on {row['platform']}") for row in best_rows]
-    useful_text = "; ".join(text for row, text in described if is_useful(row["mean error μ"]))
-    useless_text = "; ".join(text for row, text in described if not is_useful(row["mean error μ"]))
-    answers = [f"Prediction to use: {useful_text}."] * bool(useful_text)
-    answers += [f"No prediction is within a factor of {MAX_USEFUL_ERROR:g} on average: best {useless_text}."] * bool(
-        useless_text
-    )
+    useful, useless = [], []
+    for row in best_rows:
+        mu = row["mean error μ"]
+        is_useful = isinstance(mu, float) and mu <= MAX_USEFUL_ERROR
+        (useful if is_useful else useless).append(f"{row['model']}, mean error μ {mu} on {row['platform']}")
+    answers = [f"Prediction to use: {'; '.join(useful)}."] if useful else []
+    if useless:
+        best = "; ".join(useless)
+        answers.append(f"No prediction is within a factor of {MAX_USEFUL_ERROR:g} on average: best {best}.")
     answer = " ".join(answers) or "No point has both a prediction and a measurement."
     anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
     print_answer(answer, format_table(rows), anomalies)
 
 
 MAX_USEFUL_ERROR = 2.0  # highest mean μ of a prediction to use
-
-
-def is_useful(mu: float | str) -> bool:
-    return isinstance(mu, float) and mu <= MAX_USEFUL_ERROR
 
 
 def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
@@ -172,13 +170,5 @@ def _format_status_tables(status: Status) -> str:
     from commodel.results.progress import format_status, tabulate_batches, tabulate_platforms
 
     lock_line = f"at work: {status.lock_holder}" if status.lock_holder else "no run is active here"
-    return "\n".join(
-        [
-            format_status(status),
-            lock_line,
-            "",
-            format_table(tabulate_platforms(status)),
-            "",
-            format_table(tabulate_batches(status)),
-        ]
-    )
+    tables = (format_table(tabulate_platforms(status)), format_table(tabulate_batches(status)))
+    return "\n\n".join([f"{format_status(status)}\n{lock_line}", *tables])

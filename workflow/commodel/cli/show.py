@@ -48,11 +48,13 @@ def operations(name: str | None, style: str) -> None:
     rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in entries]
     if style == "table":
         print_rows(rows, style)
-        parameters = [(entry.name, field) for entry in entries for field in entry.parameters]
         rows = [
-            {"of": of, "parameter": f"{field.name}={field.form}", "meaning": field.title} for of, field in parameters
+            {"of": entry.name, "parameter": f"{field.name}={field.form}", "meaning": field.title}
+            for entry in entries
+            for field in entry.parameters
         ]
-        click.echo(f"\n{format_table(rows)}" if rows else "", nl=bool(rows))
+        if rows:
+            click.echo(f"\n{format_table(rows)}")
         return
     texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in entries]
     print_rows([row | {"parameters": text} for row, text in zip(rows, texts, strict=True)], style)
@@ -71,36 +73,22 @@ def algorithms(operation: str | None, libraries: bool, style: str) -> None:
     from commodel.registry import discover
 
     operation_name = find_operation(operation).name if operation else None
-    entries = sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
-    entries = [entry for entry in entries if operation_name in (None, entry.operation)]
-    print_rows(
-        [
-            row
-            for entry in entries
-            for row in (_list_library_functions(entry) if libraries else [_make_algorithm_row(entry)])
-        ],
-        style,
-    )
+    rows = []
+    for entry in sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name):
+        if operation_name in (None, entry.operation):
+            rows += _list_library_functions(entry) if libraries else [_make_algorithm_row(entry)]
+    print_rows(rows, style)
 
 
 def _list_library_functions(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
     """Return a row for each function of an MPI library that implements the algorithm; without any, one row with
     `none`."""
-    algorithm = _make_algorithm_row(entry)
-    counterparts = [
-        (routine.library, routine.function, _describe_operand_order(entry, routine), routine.differs)
-        for routine in getattr(entry, "mpi_functions", ())
-    ]
-    return [
-        {
-            "operation": algorithm["operation"],
-            "algorithm": algorithm["algorithm"],
-            "library": library,
-            "function": function,
-        }
-        | {"operands": order, "differs": differs}
-        for library, function, order, differs in counterparts or [("none", "", "", "")]
-    ]
+    names = {"operation": entry.operation, "algorithm": entry.form}
+    rows = []
+    for routine in getattr(entry, "mpi_functions", ()):
+        row = names | {"library": routine.library, "function": routine.function}
+        rows.append(row | {"operands": _describe_operand_order(entry, routine), "differs": routine.differs})
+    return rows or [names | {"library": "none", "function": "", "operands": "", "differs": ""}]
 
 
 def _describe_operand_order(entry: Algorithm, routine: Routine) -> str:
@@ -186,7 +174,6 @@ def _format_model(entry: Family) -> str:
         {"parameter": parameter.symbol, "unit": parameter.unit, "meaning": parameter.about}
         for parameter in entry.parameters
     ]
-
     width = find_table_width()
 
     def wrap(title: str, text: str) -> list[str]:
@@ -275,9 +262,9 @@ def _list_critical_messages(
         raise UserError(f"found parameters of family {parameters.family}: {reason}", file=params)
     rows, tooltips = [], {}
     for src, dst, seconds in critical.messages:
-        share = f"{100 * seconds / critical.prediction:.0f} %"
-        rows.append({"from": src, "to": dst, "time": seconds, "share [%]": round(100 * seconds / critical.prediction)})
-        tooltips[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share}"
+        share = round(100 * seconds / critical.prediction)
+        rows.append({"from": src, "to": dst, "time": seconds, "share [%]": share})
+        tooltips[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share} %"
     work = f", {format_seconds(critical.work)} of work" if critical.work else ""
     prediction = f"{format_seconds(critical.prediction)} by {parameters.family}"
     pattern = f"{operation} over {spec}, {format_bytes(point.bytes)}: {prediction}"
@@ -323,12 +310,10 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     elif style == "file":
         click.echo("\n".join(map(str, nodes.tolist())))
     else:
-        with_cores = assigns_cores(setting.layout)
-        rows = [{"rank": rank, "node": int(node)} for rank, node in enumerate(nodes)]
-        for rank, row in enumerate(rows):
-            row |= {} if kind is None else {"kind": str(kind[rank])}
-            row |= {"cores": int(cores[rank])} if with_cores else {}
-        print_rows(rows, style)
+        columns = {"rank": range(ranks), "node": nodes.tolist()}
+        columns |= {} if kind is None else {"kind": kind.tolist()}
+        columns |= {"cores": cores.tolist()} if assigns_cores(setting.layout) else {}
+        print_rows([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], style)
 
 
 def _format_nodes(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -> str:
@@ -397,21 +382,15 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
             click.echo("\n".join([*comments, format_levels(entry.hierarchy)]))
         else:
             answer, *notes = (make_printable(line) for line in describe_network(entry))
-            body = format_table(
-                [_make_distance_class_row(row) for row in tabulate_distance_classes(entry).to_dict("records")],
-                LATENCY_COLUMNS,
-            )
-            print_answer(answer, body, notes)
+            classes = tabulate_distance_classes(entry).to_dict("records")
+            print_answer(answer, format_table(list(map(_make_distance_class_row, classes)), LATENCY_COLUMNS), notes)
 
 
 LATENCY_COLUMNS = ("latency", "from", "to")
 
 
 def _make_distance_class_row(row: dict) -> dict:
-    return {
-        "class": row["class"],
-        "pairs": row["pairs"],
-        "latency": row["latency"],
+    return {name: row[name] for name in ("class", "pairs", "latency")} | {
         "from": row["latency_low"],
         "to": row["latency_high"],
         "bandwidth [MB/s]": row["bandwidth"] / 1e6,

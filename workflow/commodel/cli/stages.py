@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, check_mode, quiet_option, require_options
+from commodel.cli._options import PATH, check_mode, out_option, process_count_option, quiet_option, require_options
 from commodel.cli._output import make_progress_printer, show_waiting
 from commodel.errors import UserError
+
+if TYPE_CHECKING:
+    from commodel.records import Plan
 
 
 class Toolchain(click.Choice[str]):
@@ -63,7 +67,7 @@ def build(toolchain: str) -> None:
     "Speeds of processes",
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Computation to time."),
     click.option("--layout", help="Processes that compute at the same time, e.g. processes:PATH."),
-    click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"),
+    process_count_option,
     click.option("--platform", default="local", show_default=True, help="Platform: a name or a file."),
     click.option(
         "--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side of a gemm block."
@@ -80,18 +84,13 @@ def build(toolchain: str) -> None:
 )
 @make_option_group(
     "Output",
-    click.option(
-        "-o",
-        "--out",
-        type=PATH,
-        help="File of speeds to update, or folder of raw samples.  [default: raw/BATCH]",
-    ),
+    out_option("File of speeds to update, or folder of raw samples.  [default: raw/BATCH]"),
     quiet_option,
 )
 def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     if kernel:
         check_mode("with --kernel", ["kernel", "out", "quiet", *speeds])
-        require_options("--kernel", layout=speeds["layout"], out=out)
+        require_options("--kernel", speeds | {"out": out}, "layout", "out")
         from commodel.cli.kernels import measure_kernel_speeds
 
         measure_kernel_speeds(kernel, out=out, quiet=quiet, **speeds)
@@ -100,14 +99,11 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     if not (plan_file and batch):
         raise UserError("give --in PLAN and --batch, or --kernel to measure speeds")
     from commodel.files.cache import use_archived_inputs
-    from commodel.files.results_folder import PLAN, Results
+    from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
     from commodel.measure.batch import find_setting, measure_batch
-    from commodel.plan.planning import load_plan
 
-    plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
-    results = plan_file.parent
-    plan = load_plan(SafePath.of_argument(plan_file, results))
+    plan, results = _read_plan(plan_file)
     matching = [entry.name for entry in plan.batches if entry.name.startswith(batch)]
     batch = matching[0] if len(matching) == 1 else batch
     out = out or results / "raw" / batch
@@ -119,6 +115,16 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
             make_progress_printer(quiet),
             find_setting(setting),
         )
+
+
+def _read_plan(path: Path) -> tuple[Plan, Path]:
+    """Return a plan, given by its file or its folder, and the folder."""
+    from commodel.files.results_folder import PLAN
+    from commodel.files.safe_paths import SafePath
+    from commodel.plan.planning import load_plan
+
+    path = path / PLAN if path.is_dir() else path
+    return load_plan(SafePath.of_argument(path, path.parent)), path.parent
 
 
 @click.command(
@@ -134,23 +140,20 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
 )
 @make_option_group(
     "Output",
-    click.option("-o", "--out", type=PATH, help="Table to write, others beside it.  [default: observations.csv there]"),
+    out_option("Table to write, others beside it.  [default: observations.csv there]"),
 )
 def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
-    from commodel.files.results_folder import PLAN, Results
+    from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
-    from commodel.plan.planning import load_plan
     from commodel.results.collection import collect_samples as gather
     from commodel.results.collection import summarize_raw
     from commodel.results.latency_distributions import tabulate_distributions
 
-    plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
-    results = Results.of(plan_file.parent)
-    plan = load_plan(SafePath.of_argument(plan_file, plan_file.parent))
+    plan, results = _read_plan(plan_file)
     with show_waiting("collecting the samples"):
-        observations, missing = gather(plan, results.all_raw, unfinished)
-        out = SafePath.of_argument(out or plan_file.with_name("observations.csv"), plan_file.parent)
+        observations, missing = gather(plan, Results.of(results).all_raw, unfinished)
+        out = SafePath.of_argument(out or results / "observations.csv", results)
         write_table(out.with_name("unmeasured.csv"), missing)
         write_table(out.with_name("summary.csv"), summarize_raw(observations))
         write_table(out.with_name("distributions.csv"), tabulate_distributions(observations))
@@ -166,7 +169,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
 )
 @make_option_group(
     "Output",
-    click.option("-o", "--out", type=PATH, help="Table to write.  [default: comparison.csv there]"),
+    out_option("Table to write.  [default: comparison.csv there]"),
     click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to validated/PLATFORM."),
 )
 def compare(folder: Path, out: Path | None, sets: bool) -> None:

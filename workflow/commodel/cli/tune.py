@@ -10,9 +10,9 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import (
-    PATH,
     commutative_option,
     experiment_option,
+    out_option,
     params_option,
     quiet_option,
     same_types_option,
@@ -74,9 +74,7 @@ if TYPE_CHECKING:
 )
 @make_option_group(
     "Output",
-    click.option(
-        "-o", "--out", type=PATH, help="Folder of results, continued if there.  [default: results/tune-PLATFORM]"
-    ),
+    out_option("Folder of results, continued if there.  [default: results/tune-PLATFORM]"),
     quiet_option,
     style_option,
     verbose_option,
@@ -89,7 +87,7 @@ def tune(ranks, sizes, commutative, same_types, quiet, style, verbose, **setting
         **settings,
         list_workloads=lambda operations: list_workloads(operations, ranks=ranks, sizes=sizes),
         assumptions=Assumptions(commutative, same_types),
-        say=make_progress_printer(quiet),
+        progress=make_progress_printer(quiet),
     )
     _print_outcome(outcome, style, verbose)
 
@@ -107,11 +105,9 @@ def _print_outcome(outcome: Outcome, style: str, verbose: bool) -> None:
     if style != "table":
         print_rows([make_gain_row("proof", row) for row in outcome.proof.rows], style)
         return
-    shown = [row for row in outcome.proof.rows if outcome.final[row.workload] != LIBRARY]
+    rows = [_make_gain_row(row) for row in outcome.proof.rows if outcome.final[row.workload] != LIBRARY]
     answer, *notes = _describe_outcome(outcome)
-    print_answer(
-        answer, format_table([_make_gain_row(row) for row in shown], ("without rules", "with rules")), notes, verbose
-    )
+    print_answer(answer, format_table(rows, ("without rules", "with rules")), notes, verbose)
 
 
 def _make_gain_row(row: Row) -> dict:
@@ -163,7 +159,6 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
     overall = _format_gain(*proof.of())
     gains = ", ".join(f"{name} {_format_gain(*proof.of(name))}" for name in operations)
     worst = min(rows, key=lambda row: row.gain.times)
-    slowed = find_slowed_workloads(rows)
     interval = _format_gain(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
         f"Geometric mean of the gains of all {len(rows)} cases, including those without a rule: {overall}; {gains}.",
@@ -172,7 +167,7 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
         *(
             f"{row.workload.operation} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×."
             f" {SLOWED_WARNING}"
-            for row in slowed
+            for row in find_slowed_workloads(rows)
         ),
         *lines,
     ]
@@ -186,12 +181,10 @@ def _describe_control(name: str, stage: Stage) -> list[str]:
     if not controls.cases:
         return [f"The {name} has no case without a rule, so a change of the machine's speed would go unnoticed."]
     line = f"In the {name}, times of {controls.excluding_one} of {controls.cases} cases without a rule changed"
-    if controls.log_margin:
-        line += (
-            f": the machine's speed changed. All intervals are widened by {100 * expm1(controls.log_margin):.2g} %,"
-            " and rules are accepted by the wider intervals"
-        )
-    return [f"{line}." if controls.log_margin else f"{line}, no more than by chance."]
+    if not controls.log_margin:
+        return [f"{line}, no more than by chance."]
+    widened = f"All intervals are widened by {100 * expm1(controls.log_margin):.2g} %"
+    return [f"{line}: the machine's speed changed. {widened}, and rules are accepted by the wider intervals."]
 
 
 def _format_gain(middle: float, low: float, high: float) -> str:

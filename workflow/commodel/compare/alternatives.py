@@ -126,8 +126,8 @@ class PredictedTree:
 
     def walks(self, messages: Iterable[tuple[int, int, float]] | None = None) -> list[list[int]]:
         """Return walks along the edges of some messages, or of all. A child has a larger number than its parent."""
-        every = range(1, self.tree.nodes)
-        return list_walks(self.tree, every if messages is None else [max(src, dst) for src, dst, _ in messages])
+        all_children = range(1, self.tree.nodes)
+        return list_walks(self.tree, all_children if messages is None else [max(src, dst) for src, dst, _ in messages])
 
 
 def find_fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[ParameterSet]) -> list[PredictedTree]:
@@ -152,9 +152,8 @@ def _find_fastest_rows(points: pd.DataFrame) -> list:
     message."""
     rows = []
     for _, rows_of_operation in points.drop_duplicates("point").groupby("operation"):
-        largest = rows_of_operation[rows_of_operation["leaves"] == rows_of_operation["leaves"].max()].sort_values(
-            ["bytes", "measured"], kind="stable"
-        )
+        largest = rows_of_operation[rows_of_operation["leaves"] == rows_of_operation["leaves"].max()]
+        largest = largest.sort_values(["bytes", "measured"], kind="stable")
         smallest_and_largest = largest[largest["bytes"].isin([largest["bytes"].min(), largest["bytes"].max()])]
         rows += smallest_and_largest.drop_duplicates("bytes").drop_duplicates("topology").itertuples()
     return rows

@@ -85,12 +85,12 @@ def _locate_points(measured: Measured) -> np.ndarray:
     return np.log2([(point.leaves or point.ranks, max(point.bytes, 1)) for point in measured.points]).reshape(-1, 2)
 
 
-def score_choices(rows: pd.DataFrame, fitted: Measured, held_out: Measured) -> pd.DataFrame:
+def score_choices(rows: pd.DataFrame, parts: Split) -> pd.DataFrame:
     """Return the quality of the choices of each model and baseline: the number of held-out workloads with alternatives
     in which it chooses, how often the choice is the fastest, and its time over the fastest. `rows` are the held-out
     rows of both."""
     table = []
-    for name, ratios in [*_choose_by_prediction(rows), *_choose_by_rule(fitted, held_out)]:
+    for name, ratios in [*_choose_by_prediction(rows), *_choose_by_rule(parts.fitted, parts.held_out)]:
         if len(times := np.array(ratios)):
             mean, worst = float(np.exp(np.log(times).mean())), float(times.max())
             table.append((name, name in BASELINES, len(times), float(np.mean(times <= 1)), mean, worst))

@@ -149,9 +149,8 @@ def combine_predictions(
         weighted = np.array([np.broadcast_to(shares[name], shape) for name in counting])
         covariance = _compute_covariance(*(np.maximum(error, extra_deviation) for error in errors), weighted)
     else:
-        widening_factor = np.sqrt(
-            np.maximum(np.broadcast_to(extra_deviation, shape) ** 2 / np.maximum(np.diag(covariance), 1e-12), 1.0)
-        )
+        relative_variance = np.broadcast_to(extra_deviation, shape) ** 2 / np.maximum(np.diag(covariance), 1e-12)
+        widening_factor = np.sqrt(np.maximum(relative_variance, 1.0))
         covariance = covariance * np.outer(widening_factor, widening_factor)
     deviations = logs[1:] - logs[1:].mean(axis=0) if draws > 1 else np.zeros((0, *shape))
     covariance = covariance + (deviations.T @ deviations / len(deviations) if len(deviations) else 0.0)

@@ -40,17 +40,11 @@ def split_points(measured: Measured, expression: str) -> Split:
             bool(held_out(_name_values(point) | {"setting": setting})) for point, setting in points_with_settings
         ]
     if all(is_held_out) or not any(is_held_out):
-        problem = (
-            f"all {len(is_held_out)} points, wanted some to fit"
-            if all(is_held_out)
-            else f"none of the {len(is_held_out)} points"
-        )
+        count = len(is_held_out)
+        problem = f"all {count} points, wanted some to fit" if all(is_held_out) else f"none of the {count} points"
         raise UserError(f"'{held_out.text}' holds out {problem}", key="--hold-out")
-    fitted_points, held_out_points = (
-        select_points(measured, [flagged is held_out_wanted for flagged in is_held_out])
-        for held_out_wanted in (False, True)
-    )
-    return Split(held_out.text, fitted_points, held_out_points)
+    fitted = select_points(measured, [not flag for flag in is_held_out])
+    return Split(held_out.text, fitted, select_points(measured, is_held_out))
 
 
 def _name_values(point: Point) -> dict[str, str | int]:

@@ -54,9 +54,8 @@ def read_partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
     points: dict[tuple, list[Point]] = {}
     for point in plan.points:
         if is_kernel(point.operation):
-            points.setdefault((_find_rectangle_parameters(point.operation), point.layout, point.ranks), []).append(
-                point
-            )
+            key = (_find_rectangle_parameters(point.operation), point.layout, point.ranks)
+            points.setdefault(key, []).append(point)
     readable, unreadable = [], {}
     for (text, _, _), points_of_partition in points.items():
         try:
@@ -100,12 +99,9 @@ def _read_partition(text: str, points_of_partition: list[Point], plan: Plan) -> 
 def select_iterations(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of single iterations, with columns `iteration` (its number) and `kernel` (the operation without
     that parameter)."""
-    texts = comparison["operation"].unique()
-    numbers = {
-        text: parse_parameters(text)[ITERATION]
-        for text in texts
-        if is_kernel(text) and ITERATION in parse_parameters(text)
-    }
+    kernel_texts = filter(is_kernel, comparison["operation"].unique())
+    parameters = {text: parse_parameters(text) for text in kernel_texts}
+    numbers = {text: values[ITERATION] for text, values in parameters.items() if ITERATION in values}
     rows = comparison[comparison["operation"].isin(list(numbers))]
     kernels = {text: ":".join(part for part in text.split(":") if not part.startswith(ITERATION)) for text in numbers}
     return rows.assign(iteration=rows["operation"].map(numbers), kernel=rows["operation"].map(kernels))

@@ -150,19 +150,11 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
         rows_of_class = rank_models(part)
         best = _find_first_finite(rows_of_class)
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
-        row = dict(zip(CLASS_COLUMNS, key, strict=False)) | {
-            "order": key[4:],
-            "points": points,
-            "best": "",
-            "mu": math.nan,
-        }
-        row |= {"same": [], "tied": [], "next": "", "mu_next": math.nan, "enough": False}
+        row = dict(zip(CLASS_COLUMNS, key, strict=False)) | {"order": key[4:], "points": points}
+        row |= {"best": "", "mu": math.nan, "same": [], "tied": [], "next": "", "mu_next": math.nan, "enough": False}
         if best is not None:
-            enough, tied, same = (
-                points >= MIN_POINTS,
-                find_tied_models(part, best),
-                find_equal_models(part, best["family"]),
-            )
+            tied, same = find_tied_models(part, best), find_equal_models(part, best["family"])
+            enough = points >= MIN_POINTS
             row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
             remaining = rows_of_class[~rows_of_class["family"].isin([best["family"], *tied, *same])]
             following = remaining.iloc[0] if enough and len(remaining) else {"family": "", "mu_mean": None}

@@ -113,40 +113,37 @@ def _find_mixed_classes(
     return tuple(mixed)
 
 
-def _make_matrices(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
-    """Return (2, nodes, nodes) logarithms of times; NaN if not measured."""
-    matrices = np.full((2, nodes, nodes), np.nan)
-    for matrix, values in zip(matrices, logs.T, strict=True):
-        matrix[tuple(pairs.T)] = matrix[tuple(pairs.T[::-1])] = values
-    return matrices
+def _make_matrix(pairs: np.ndarray, values: np.ndarray, nodes: int) -> np.ndarray:
+    """Return the symmetric matrix of a value for each pair of nodes; NaN if the pair was not measured."""
+    matrix = np.full((nodes, nodes), np.nan)
+    matrix[tuple(pairs.T)] = matrix[tuple(pairs.T[::-1])] = values
+    return matrix
 
 
-def _find_fastest_pairs(matrix: np.ndarray) -> np.ndarray:
+def _find_fastest_pairs(pairs: np.ndarray, values: np.ndarray, nodes: int) -> np.ndarray:
     """Return the shortest time of each node's pairs; infinite if none was measured."""
-    return np.where(np.isnan(matrix), np.inf, matrix).min(axis=1)
+    return np.fmin.reduce(_make_matrix(pairs, values, nodes), axis=1, initial=np.inf)
 
 
 def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, equality_limits: np.ndarray, nodes: int) -> list[int]:
     """Return the few nodes whose fastest pair is clearly slower than the fastest pair of every other node."""
     slow: set[int] = set()
+    most_slow = max(1, int(MAX_SLOW_SHARE * nodes))
     if nodes < MIN_NODES_TO_FIND_SLOW:
         return []
-    for matrix, limit in zip(
-        _make_matrices(pairs, logs, nodes), np.maximum(equality_limits, MIN_SLOW_LOG_GAP), strict=True
-    ):
-        fastest = _find_fastest_pairs(matrix)
+    for values, limit in zip(logs.T, np.maximum(equality_limits, MIN_SLOW_LOG_GAP), strict=True):
+        fastest = _find_fastest_pairs(pairs, values, nodes)
         order = np.argsort(fastest, kind="stable")
         gaps = np.diff(fastest[order], prepend=fastest[order[0]])
-        most_slow = max(1, int(MAX_SLOW_SHARE * nodes))
         if (large := np.flatnonzero(gaps[-most_slow:] > limit)).size and np.isfinite(fastest).all():
             slow |= set(order[nodes - most_slow + large[0] :].tolist())
-    return sorted(slow) if len(slow) <= max(1, int(MAX_SLOW_SHARE * nodes)) else []
+    return sorted(slow) if len(slow) <= most_slow else []
 
 
 def _remove_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
     """Return the times as if all nodes had the port of the fastest. The slower port of two nodes limits the time of a
     large message, for example with several types of nodes."""
-    fastest = _find_fastest_pairs(_make_matrices(pairs, logs, nodes)[1])
+    fastest = _find_fastest_pairs(pairs, logs[:, 1], nodes)
     count = np.bincount(pairs.ravel(), minlength=nodes)
     has_speed = np.isfinite(fastest) & (count > 1)
     if not has_speed.any():
@@ -193,7 +190,7 @@ class PairTimes:
     @cached_property
     def candidates(self) -> list[tuple[np.ndarray, float]]:
         """Groups of nodes, each with the nats for naming them."""
-        return list(_list_candidates(_make_matrices(self.pairs, self.logs, self.nodes)[0], self.slow))
+        return list(_list_candidates(_make_matrix(self.pairs, self.logs[:, 0], self.nodes), self.slow))
 
 
 def _choose_levels(times: PairTimes) -> list[np.ndarray]:
@@ -353,8 +350,8 @@ def _complete(matrix: np.ndarray) -> np.ndarray:
     missing = np.argwhere(np.isnan(matrix) & ~np.eye(len(matrix), dtype=bool))
     completed = matrix.copy()
     for one, two in missing:
-        bounds = np.fmax(matrix[one], matrix[two])
-        distances = np.sort(bounds[~(np.isnan(matrix[one]) | np.isnan(matrix[two]))])
+        bounds = np.maximum(matrix[one], matrix[two])  # NaN if either is
+        distances = np.sort(bounds[~np.isnan(bounds)])
         completed[one, two] = (
             np.median(distances[: max(3, len(distances) // 4)]) if len(distances) else np.nanmax(matrix)
         )
@@ -401,9 +398,7 @@ class Network:
 
     def matrix(self, values: np.ndarray) -> np.ndarray:
         """Return a value for every pair of nodes; NaN if the pair was not measured."""
-        matrix = np.full((len(self.names), len(self.names)), np.nan)
-        matrix[tuple(self.pairs.T)] = matrix[tuple(self.pairs.T[::-1])] = values
-        return matrix
+        return _make_matrix(self.pairs, values, len(self.names))
 
     def slowdown(self, node: int) -> tuple[float, float]:
         """Return the ratios of latency and transfer time of a node's pairs to those of pairs at equal distance without
@@ -499,8 +494,7 @@ def tabulate_distance_classes(network: Network) -> pd.DataFrame:
         of_class = network.distances.class_of_pair == number
         row: dict[str, object] = {"class": number + 1, "pairs": int(of_class.sum())}
         for name, values in (("latency", network.latency[of_class]), ("bandwidth", network.bandwidth[of_class])):
-            row |= {name: np.nanmedian(values)}
-            row |= {f"{name}_low": np.nanmin(values), f"{name}_high": np.nanmax(values)}
+            row |= {name: np.nanmedian(values), f"{name}_low": np.nanmin(values), f"{name}_high": np.nanmax(values)}
         rows.append(row)
     return pd.DataFrame(rows)
 

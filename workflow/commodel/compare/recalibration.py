@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from math import inf, nan
 from operator import attrgetter
 
@@ -148,9 +149,7 @@ def select_informative(
     distance = [max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks))) for entry in witnesses]
     selected: list[int] = []
     while remaining and len(selected) < count:
-        for distance_class, factor in (
-            (distance_class, factor) for distance_class in sorted(set(distance)) for factor in (0, 1)
-        ):
+        for distance_class, factor in product(sorted(set(distance)), (0, 1)):
             in_class = [number for number in remaining if distance[number] == distance_class]
             if in_class and len(selected) < count:
                 largest_share = max(shares[number, factor] for number in in_class)
@@ -276,14 +275,16 @@ def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
         if record.families:
             family, factors = min(record.families.items(), key=lambda entry: entry[1].after or inf)
             name = record.setting + (f", on {record.measured_on}" if record.measured_on != record.platform else "")
-            row = {
+            yield {
                 "platform": record.platform,
                 "simulated": record.simulated,
                 "allocation": name,
                 "date": record.date,
+                "against": BASIS_SAME_POINTS,
+                "family": family,
+                **_make_factor_columns(factors),
+                **{key: getattr(factors, key) for key in ("points", "before", "after", "checked")},
             }
-            row |= {"against": BASIS_SAME_POINTS, "family": family, **_make_factor_columns(factors)}
-            yield row | {key: getattr(factors, key) for key in ("points", "before", "after", "checked")}
 
 
 def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
@@ -307,19 +308,19 @@ def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[Parame
             logs = np.log(rows_of_allocation["measured"] / rows_of_allocation["predicted"]).to_numpy(float)
             with suppress(UserError):  # the model has no factors, or the points do not determine them
                 factors = estimate_factors(parameters, [points[case] for case in rows_of_allocation["point"]], logs)
-                row = {
+                yield {
                     "platform": platform,
                     "simulated": bool(rows_of_allocation["simulated"].iloc[0]),
                     "allocation": name,
                     "date": "",
-                }
-                row |= {
                     "against": BASIS_PREDICTIONS,
                     "family": best,
                     **_make_factor_columns(factors),
                     "points": len(rows_of_allocation),
+                    "before": np.nan,
+                    "after": np.nan,
+                    "checked": 0,
                 }
-                yield row | {"before": np.nan, "after": np.nan, "checked": 0}
 
 
 def _name_allocations(rows: pd.DataFrame) -> pd.Series:

@@ -153,8 +153,7 @@ class Places:
             (RANKS, RANKS_CORRELATION_DOUBLINGS),
             ("per_node", PER_NODE_CORRELATION_DOUBLINGS),
         ):
-            log_values, other_log_values = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, other))
-            similarity *= compute_matern(log_values[:, None] - other_log_values, doublings)
+            similarity *= compute_matern(self._log2(name)[:, None] - other._log2(name), doublings)
         of_algorithm = similarity * (equal_labels["stem"] + equal_labels["alternative"]) / 2
         return Correlations(
             equal_labels["operation"], equal_labels["operation"] * similarity, of_algorithm, equal_labels["point"]
@@ -172,14 +171,14 @@ class Places:
         """Return the variance that extrapolation beyond the measured points adds to the residual of each point."""
         variances = np.zeros(len(self.workload))
         for name, deviation in EXTRAPOLATION_DEVIATIONS.items():
-            log_values, measured_log_values = (
-                np.log2(np.maximum(getattr(places, name), 1)) for places in (self, measured)
-            )
-            doublings = np.maximum(
-                np.maximum(log_values - measured_log_values.max(), measured_log_values.min() - log_values), 0.0
-            )
-            variances += deviation**2 * doublings
+            log_values, of_measured = self._log2(name), measured._log2(name)
+            doublings = np.maximum(log_values - of_measured.max(), of_measured.min() - log_values)
+            variances += deviation**2 * np.maximum(doublings, 0.0)
         return variances
+
+    def _log2(self, name: str) -> Array:
+        """Return the logarithm to base 2 of ranks, bytes or ranks per node, which count as at least 1."""
+        return np.log2(np.maximum(getattr(self, name), 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,11 +317,20 @@ def _thin_out(rows: pd.DataFrame) -> pd.DataFrame:
 def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one row a point, and its residuals by model; NaN without a prediction. Models that predict few of the
     points are left out."""
-    logs = np.log(rows["measured"] / scale_predictions(rows))
-    points = rows.drop_duplicates("point").set_index("point", drop=False)
-    wide = logs.groupby([rows["point"], rows["family"]]).first().unstack().reindex(points.index)
+    points, wide = _pivot_by_model(rows, np.log(rows["measured"] / scale_predictions(rows)))
     shares = wide.notna().mean()
     return points, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
+
+
+def _list_points(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the first row of each point, with the point as index."""
+    return rows.drop_duplicates("point").set_index("point", drop=False)
+
+
+def _pivot_by_model(rows: pd.DataFrame, values: pd.Series) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return one row a point, and its values by model; NaN without one."""
+    points = _list_points(rows)
+    return points, values.groupby([rows["point"], rows["family"]]).first().unstack().reindex(points.index)
 
 
 def _fit_weights(logs: pd.DataFrame, places: Places) -> Array:
@@ -363,15 +371,14 @@ def _exceeds_scatter(gains: Array, groups: np.ndarray) -> bool:
 def _combine_logs(logs: Array, weights: Array) -> Array:
     """Return the weighted mean of each row of logarithms, by model. Models are limited to MAX_DISAGREEMENT around the
     heaviest one: beyond the fitted range, a regression may be wrong by orders of magnitude."""
-    is_predicted = np.isfinite(logs)
-    heaviest = np.where(is_predicted[:, [weights.argmax()]], logs[:, [weights.argmax()]], 0.0)
-    limit = np.where(is_predicted[:, [weights.argmax()]], np.log(MAX_DISAGREEMENT), np.inf)
+    is_predicted, column = np.isfinite(logs), [weights.argmax()]
+    heaviest = np.where(is_predicted[:, column], logs[:, column], 0.0)
+    limit = np.where(is_predicted[:, column], np.log(MAX_DISAGREEMENT), np.inf)
     limited = np.clip(np.where(is_predicted, logs, 0.0), heaviest - limit, heaviest + limit)
     share = np.where(is_predicted, weights, 0.0)
     total = share.sum(axis=1)
-    return np.where(
-        total > MIN_TOTAL_WEIGHT, (limited * share).sum(axis=1) / np.maximum(total, MIN_TOTAL_WEIGHT), np.nan
-    )
+    mean = (limited * share).sum(axis=1) / np.maximum(total, MIN_TOTAL_WEIGHT)
+    return np.where(total > MIN_TOTAL_WEIGHT, mean, np.nan)
 
 
 def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> Array:
@@ -417,7 +424,10 @@ def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bo
         prior = np.diag(places.covariance(places, scales)) + (RESIDUAL_NOISE * scales.unit) ** 2
         error_of_label = dict.fromkeys(labels, (residuals, prior))
     extra_variance = {name: _count_left_out_beyond(places, label) for name, label in labels.items()}
-    return is_local, {name: (e, np.sqrt(v + extra_variance[name])) for name, (e, v) in error_of_label.items()}
+    return is_local, {
+        name: (errors, np.sqrt(variances + extra_variance[name]))
+        for name, (errors, variances) in error_of_label.items()
+    }
 
 
 def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Array, Array]:
@@ -441,16 +451,12 @@ def _count_left_out_beyond(places: Places, label: np.ndarray) -> Array:
     return variances
 
 
-def _square_errors(left_out: Mapping[str, Array], places: Places) -> Array:
-    """Return the mean squared error of each point, over all kinds of labels that have at least two values."""
-    varied_labels = [name for name, label in places.labels().items() if len(np.unique(label)) > 1]
-    return np.mean([left_out[name] ** 2 for name in varied_labels or [WORKLOAD]], axis=0)
-
-
 def _improves_errors(corrected: Mapping[str, Array], residuals: Array, places: Places) -> bool:
-    """Return whether correcting lowers the squared errors of workloads, by more than their scatter."""
+    """Return whether correcting lowers the squared errors of workloads, by more than their scatter. Errors are means
+    over all kinds of labels that have at least two values."""
     groups = number_labels(places.workload)
-    gains = residuals**2 - _square_errors(corrected, places)
+    varied_labels = [name for name, label in places.labels().items() if len(np.unique(label)) > 1]
+    gains = residuals**2 - np.mean([corrected[name] ** 2 for name in varied_labels or [WORKLOAD]], axis=0)
     return _exceeds_scatter(gains / np.bincount(groups)[groups], groups)
 
 
@@ -461,10 +467,8 @@ def evaluate_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
     rows = add_default_columns(comparison, COMPARISON)
     rows = rows[(rows["waves"] == 1) & rows["measured"].notna()]
     usable = _select_usable(rows)
-    rows_by_placement = [
-        rows_of_placement for _, rows_of_placement in usable.groupby(["platform", _find_sides(usable)], sort=False)
-    ]
-    folds = [_evaluate_folds(rows_of_placement).dropna(subset="predicted") for rows_of_placement in rows_by_placement]
+    by_placement = usable.groupby(["platform", _find_placements(usable)], sort=False)
+    folds = [_evaluate_folds(rows_of_placement).dropna(subset="predicted") for _, rows_of_placement in by_placement]
     if not any(map(len, folds)):
         return rows.iloc[:0]
     defaults = rows[is_library_default(rows)]
@@ -499,19 +503,11 @@ def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -
 def _summarize_points(rows: pd.DataFrame) -> dict[str, float]:
     regrets = rows.loc[rows["chosen"], "regret"]
     width = (rows["predicted_high"] / rows["predicted_low"]).median()
-    figures = (
-        len(rows),
-        rows["mu"].mean(),
-        rows["mu"].max(),
-        regrets.mean(),
-        regrets.max(),
-        rows["covered"].mean(),
-        width,
-    )
-    return dict(zip(SUMMARY, figures, strict=True))
+    errors = (rows["mu"].mean(), rows["mu"].max(), regrets.mean(), regrets.max())
+    return dict(zip(SUMMARY, (len(rows), *errors, rows["covered"].mean(), width), strict=True))
 
 
-def _find_sides(rows: pd.DataFrame) -> pd.Series:
+def _find_placements(rows: pd.DataFrame) -> pd.Series:
     """Return the placement of each row; empty in older tables."""
     placements = (rows[NODES] > ABSENT_AT[NODES]).map(PLACEMENT_NAMES)
     return placements.where(rows[NODES].notna(), "")
@@ -534,14 +530,13 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
 
 def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point of `recommended`, with all columns."""
-    points = rows.drop_duplicates("point").set_index("point", drop=False)
+    points = _list_points(rows)
     return points.loc[recommended.index].assign(**recommended, family=RECOMMENDED, held_out=True)
 
 
 def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the recommended prediction of each point (index), with its interval and validity."""
-    points = rows.drop_duplicates("point").set_index("point", drop=False)
-    scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(points.index)
+    points, scaled = _pivot_by_model(rows, scale_predictions(rows))
     scaled = scaled.reindex(columns=list(recommender.weights))
     stacked = recommender.stack({name: scaled[name].to_numpy(float) for name in scaled})
     corrections = recommender.correct(Places.of_rows(points))

@@ -2,8 +2,7 @@
 write for each other."""
 
 import json
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
@@ -23,11 +22,9 @@ def write_atomically(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
     return (path if isinstance(path, SafePath) else SafePath(path.parent) / path.name).replace_atomically()
 
 
-@contextmanager
-def make_temporary_folder(path: Path) -> Iterator[str]:
-    """Yield a temporary folder on the same disk as the file `path`, since the system's may be small."""
-    with TemporaryDirectory(dir=path.parent, prefix=".") as folder:
-        yield folder
+def make_temporary_folder(path: Path) -> AbstractContextManager[str]:
+    """Return a temporary folder on the same disk as the file `path`, since the system's may be small."""
+    return TemporaryDirectory(dir=path.parent, prefix=".")
 
 
 def write_text(path: AnyPath, text: str) -> None:

@@ -43,8 +43,8 @@ def make_refusal(message: str, *path: str | int) -> PydanticCustomError:
 def _copy_error(error: Mapping[str, Any]) -> InitErrorDetails:
     """Return a reported pydantic error in the form in which pydantic accepts one."""
     context = error.get("ctx", {})
-    of = PydanticCustomError(error["type"], "{message}", context) if error["type"] == "refused" else error["type"]
-    return InitErrorDetails(type=of, loc=error["loc"], input=error["input"], ctx=context)
+    kind = PydanticCustomError("refused", "{message}", context) if error["type"] == "refused" else error["type"]
+    return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=context)
 
 
 class FileMapping(BaseModel):

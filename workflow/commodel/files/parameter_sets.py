@@ -60,9 +60,8 @@ class Settings(BaseModel):
 
     probed_classes: list[str] = []  # distance classes of the messages of the probes
     half_duplex: list[str] = []  # levels whose links carry one direction at a time
-    fitted_ranks: tuple[Ranks, Ranks] | None = (
-        None  # least and most ranks, if the set was fitted to collective operations
-    )
+    # Least and most ranks, if the set was fitted to collective operations.
+    fitted_ranks: tuple[Ranks, Ranks] | None = None
     links: dict[str, Annotated[int, Field(ge=1, le=MAX_LINKS)]] = {}  # by level: parallel links of a group
     link_factors: dict[str, list[Positive]] = {}  # by level: time per byte of each group's links over the model's c_out
     # Latency of each pair of nodes over that of its distance class: (0, 1), (0, 2), …, (1, 2), …
@@ -118,7 +117,7 @@ def format_parameters(parameters: ParameterSet) -> str:
         "vectors": dict(parameters.vectors),
         "forms": dict(parameters.forms),
         "settings": dict(parameters.settings),
-        "parameters": {name: _estimate_fields(value) for name, value in parameters.values.items()},
+        "parameters": {name: _collect_estimate_fields(value) for name, value in parameters.values.items()},
         "missing": dict(parameters.missing),
         "left_out": dict(parameters.left_out),
         "provenance": dict(parameters.provenance),
@@ -129,7 +128,7 @@ def format_parameters(parameters: ParameterSet) -> str:
     return format_yaml({key: value for key, value in document.items() if value not in (None, {}, [])})
 
 
-def _estimate_fields(estimate: Estimate) -> dict:
+def _collect_estimate_fields(estimate: Estimate) -> dict:
     fields = {"value": estimate.value, "unit": estimate.unit}
     if not estimate.low == estimate.value == estimate.high:
         fields |= {"low": estimate.low, "high": estimate.high}

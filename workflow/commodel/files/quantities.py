@@ -68,6 +68,7 @@ def check_unit(number: float, unit: str, wanted: str) -> None:
 
 
 MAX_ENTRIES = 100_000
+RANGE_KEYS = ("from", "to", "factor", "step")
 RANGE = "{from, to, factor} or {from, to, step}"
 TEXT_RANGE = "FROM:TO:*FACTOR or FROM:TO:+STEP"
 
@@ -100,11 +101,8 @@ def check_entry_count(entries: Sequence) -> Sequence:
 
 
 def _expand_mapping(values: Mapping, parse: Callable[[object], int]) -> list[int]:
-    for key in values:
-        if key not in ("from", "to", "factor", "step"):
-            raise UserError(
-                f"found {show_value(key)} in a range; {suggest_name(str(key), ('from', 'to', 'factor', 'step'))}"
-            )
+    if unknown := [key for key in values if key not in RANGE_KEYS]:
+        raise UserError(f"found {show_value(unknown[0])} in a range; {suggest_name(str(unknown[0]), RANGE_KEYS)}")
     if "from" not in values or "to" not in values or ("factor" in values) == ("step" in values):
         raise UserError(f"found a range of {', '.join(values) or 'nothing'}, wanted {RANGE}")
     low, high = parse(values["from"]), parse(values["to"])

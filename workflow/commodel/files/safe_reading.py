@@ -137,10 +137,7 @@ def read_lines(
     with open_unpacked(path) as stream:
         while line := stream.readline(MAX_LINE_BYTES + 1):
             number, bytes_read = number + 1, bytes_read + len(line)
-            if bytes_read > limit:
-                raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
-            if number > max_lines:
-                raise UserError(f"found more than {max_lines:,} lines, wanted {wanted}", file=path)
+            _check_amount(path, wanted, bytes_read, limit, number, max_lines)
             yield number, decode_line(line, path, number, strict=strict)
 
 
@@ -168,8 +165,7 @@ def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, max_lines
     with open_unpacked(path) as stream:
         while part := stream.read(CHUNK_BYTES):
             bytes_read += len(part)
-            if bytes_read > limit:
-                raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
+            _check_amount(path, wanted, bytes_read, limit, number, max_lines)
             buffered += part
             cut = buffered.rfind(b"\n" + end)
             if cut < 0 and len(buffered) < 4 * CHUNK_BYTES:
@@ -180,12 +176,17 @@ def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, max_lines
             block, buffered = buffered[:cut], buffered[cut:]
             yield number, block
             number += block.count(b"\n")
-            if number > max_lines:
-                raise UserError(f"found more than {max_lines:,} lines, wanted {wanted}", file=path)
+            _check_amount(path, wanted, bytes_read, limit, number, max_lines)
     if buffered:
         yield number, buffered
-        if number + buffered.count(b"\n") > max_lines:
-            raise UserError(f"found more than {max_lines:,} lines, wanted {wanted}", file=path)
+        _check_amount(path, wanted, bytes_read, limit, number + buffered.count(b"\n"), max_lines)
+
+
+def _check_amount(path: str | AnyPath, wanted: str, size: int, limit: int, lines: int, max_lines: int) -> None:
+    if size > limit:
+        raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
+    if lines > max_lines:
+        raise UserError(f"found more than {max_lines:,} lines, wanted {wanted}", file=path)
 
 
 def read_text_or_empty(path: Path) -> str:
@@ -274,7 +275,7 @@ def _read_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
 
 
 class _BoundedStream:
-    """A stream of which at most `MOST_BYTES` are read."""
+    """A stream of which at most MAX_TOTAL_BYTES are read."""
 
     def __init__(self, stream: IO[bytes], path: Path):
         self.stream, self.path, self.bytes_left = stream, path, MAX_TOTAL_BYTES

@@ -31,15 +31,11 @@ if TYPE_CHECKING:
 
 def make_cells_safe(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with safe cells, for a file that a spreadsheet program may open."""
-    texts = frame.select_dtypes(include=["object", "string", "category"])
-    replacements = {name: unsafe for name in texts if (unsafe := _find_unsafe_texts(texts[name]))}
-    changed = {name: frame[name].replace(unsafe) for name, unsafe in replacements.items()}
+    changed = {}
+    for name, column in frame.select_dtypes(include=["object", "string", "category"]).items():
+        if unsafe := {value: safe for value in column.unique() if (safe := make_cell_safe(value)) is not value}:
+            changed[name] = column.replace(unsafe)
     return frame.assign(**changed) if changed else frame
-
-
-def _find_unsafe_texts(column: pd.Series) -> dict[str, str]:
-    """Return the texts of a column that are unsafe in a table, and their replacements."""
-    return {value: safe for value in column.unique() if (safe := make_cell_safe(value)) is not value}
 
 
 def make_cell_safe(value: object) -> object:
@@ -80,9 +76,8 @@ class Field:
     default: object = None  # value in tables that lack the column; None: the column is not added
     among: tuple[str, ...] = ()  # allowed texts; empty: any
     old: tuple[str, ...] = ()  # earlier names of the column, which readers accept
-    old_texts: tuple[
-        tuple[str, str], ...
-    ] = ()  # pairs: text in a column of an earlier name, up to a colon; its new text
+    # Pairs: text in a column of an earlier name, up to a colon; its new text.
+    old_texts: tuple[tuple[str, str], ...] = ()
     head: str = ""  # heading in reports, without the unit; empty: the name
     format: str = ""  # in reports; empty: that of its type
     note: str = ""  # its meaning, for readers of a report
@@ -132,6 +127,8 @@ def select_fields(schema: Schema, wanted: str, optional: bool = False) -> Schema
     return (*wanted_fields, *(replace(field, optional=True, default=None) for field in renamed))
 
 
+_time_fields = partial(_split_fields, float, unit="s", blank=True)
+_count_fields = partial(_split_fields, int, blank=True)
 KINDS = ("probe", "point")
 
 ALTERNATIVE = Field("alternative", str, old=("choice",))  # an algorithm or a topology
@@ -143,29 +140,26 @@ OBSERVATIONS = (
     *_split_fields(str, "name layout pair"),
     *_split_fields(int, "ranks pass sample"),
     *_split_fields(float, "seconds", unit="s"),
-    *_split_fields(float, "skew", unit="s", blank=True),
+    *_time_fields("skew"),
     *_split_fields(bool, "valid"),
     *_split_fields(str, "stop", among=STOP_REASONS),
     # Settings of probes and points; each probe has some of them.
     replace(ALTERNATIVE, optional=True),
-    *_split_fields(str, "apart direction how level what path", optional=True),
-    *_split_fields(str, "setting", optional=True),  # named allocation; blank: none (`files/quantities.py`)
-    *_split_fields(str, "where", optional=True),  # nodes of a probe that does not run on the first ones, as 3+17
-    *_split_fields(int, "bytes", unit="B", blank=True, optional=True),
-    *_split_fields(
-        int,
-        "answer delay flows h height late messages n packets pairs procs senders each step ways",
-        blank=True,
+    # `setting` is a named allocation, or blank (`files/quantities.py`); `where` has the nodes of a probe that does not
+    # run on the first ones, as 3+17.
+    *_split_fields(str, "apart direction how level what path setting where", optional=True),
+    *_count_fields("bytes", unit="B", optional=True),
+    # The last four: the two nodes of a pair, the number of nodes, and the number of round trips.
+    *_count_fields(
+        "answer delay flows h height late messages n packets pairs procs senders each step ways one two nodes trips",
         optional=True,
     ),
-    # The two nodes of a pair, the number of nodes, and the number of round trips.
-    *_split_fields(int, "one two nodes trips", blank=True, optional=True),
     *_split_fields(float, "count", blank=True, optional=True),
-    *_split_fields(float, "cpu", unit="s", blank=True, optional=True),  # of a wave, all processes of an overlay network
-    *_split_fields(float, "computation", unit="s", blank=True, optional=True),  # of a kernel, without its communication
+    # `cpu` of a wave, all processes of an overlay network; `computation` of a kernel, without its communication.
+    *_time_fields("cpu computation", optional=True),
     # Of points of several waves: their number, and the latencies of the first and of the last wave of a sample.
-    *_split_fields(int, "waves", blank=True, optional=True),
-    *_split_fields(float, "first last", unit="s", blank=True, optional=True),
+    *_count_fields("waves", optional=True),
+    *_time_fields("first last", optional=True),
 )
 SUMMARY = (
     *_split_fields(str, "kind", among=KINDS),
@@ -174,8 +168,8 @@ SUMMARY = (
     *_split_fields(str, "name id settings"),
     *_split_fields(int, "passes samples invalid"),
     *_split_fields(str, "stop", among=STOP_REASONS),
-    *_split_fields(float, "min median low high mean p95 max skew", unit="s", blank=True),
-    *_split_fields(float, "cpu computation", unit="s", blank=True, optional=True),
+    *_time_fields("min median low high mean p95 max skew"),
+    *_time_fields("cpu computation", optional=True),
     *_split_fields(str, "batch raw setting", optional=True),  # older tables have none
 )
 DISTRIBUTIONS = (
@@ -194,9 +188,9 @@ UNMEASURED = (
     *_split_fields(str, "name"),
     ALTERNATIVE,
     *_split_fields(str, "layout"),
-    *_split_fields(int, "ranks nodes leaves", blank=True),
-    *_split_fields(int, "bytes", unit="B", blank=True),
-    *_split_fields(int, "waves", blank=True, optional=True),
+    *_count_fields("ranks nodes leaves"),
+    *_count_fields("bytes", unit="B"),
+    *_count_fields("waves", optional=True),
     *_split_fields(str, "status reason"),
 )
 OLD_VALIDITY = {  # texts of the column `status`, the earlier name of `validity`
@@ -214,7 +208,7 @@ VALIDITY = Field("validity", str, old=("status",), old_texts=tuple(OLD_VALIDITY.
 RATIO = Field("single_message_ratio", float, blank=True, old=("alone",))
 PREDICTIONS = (
     *_split_fields(str, "point family"),
-    *_split_fields(float, "predicted predicted_low predicted_high", unit="s", blank=True),
+    *_time_fields("predicted predicted_low predicted_high"),
     VALIDITY,
     replace(RATIO, optional=True),
     *_split_fields(bool, "held_out", optional=True),  # False if the model was fitted to the point
@@ -225,16 +219,15 @@ MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; t
     *_split_fields(int, "bytes", unit="B"),
     *_split_fields(int, "waves"),  # if several, the column seconds has the time between two waves
     *_split_fields(str, "family parameters"),
-    *_split_fields(float, "seconds low high", unit="s", blank=True),
+    *_time_fields("seconds low high"),
     VALIDITY,
-    *_split_fields(float, "parameters_low parameters_high", unit="s", blank=True, optional=True),
+    *_time_fields("parameters_low parameters_high", optional=True),
     *_split_fields(str, "interval_basis", optional=True, old=("interval",)),
     replace(RATIO, optional=True),
-    *_split_fields(float, "corrected", unit="s", blank=True, optional=True),
+    *_time_fields("corrected", optional=True),
 )
 SCHEDULE = "a schedule"  # for `blank_without`: blank unless models can predict the row's pattern
 HIDDEN = Condition.NEVER
-_time_fields = partial(_split_fields, float, unit="s", blank=True)
 _wave_fields = partial(_time_fields, default=nan, shown=Condition.WAVES)
 _process_count_field = partial(Field, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
 _schedule_field = partial(Field, blank_without=SCHEDULE)
@@ -247,9 +240,8 @@ COMPARISON = (
     Field("leaves", int, note="of the topology; an algorithm has none", blank_without="leaves"),
     Field("bytes", int, "B"),
     Field("nodes", int, blank=True, default=nan, shown=HIDDEN),
-    Field(
-        "levels_crossed", str, default="", old=("reach",), shown=HIDDEN
-    ),  # levels up to the farthest that ranks cross
+    # Levels up to the farthest that ranks cross.
+    Field("levels_crossed", str, default="", old=("reach",), shown=HIDDEN),
     Field(
         "waves",
         int,
@@ -396,11 +388,11 @@ def _rename_old_columns(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> p
         return frame
     note_old_names(path, {name: field.name for name, field in old.items()})
     for name, field in old.items():
-        if texts := dict(field.old_texts):
-            parts = {text: str(text).partition(":") for text in frame[name].unique()}
-            new_texts = {
-                text: texts.get(label, label) + colon + reason for text, (label, colon, reason) in parts.items()
-            }
+        if new_labels := dict(field.old_texts):
+            new_texts = {}
+            for text in frame[name].unique():
+                label, colon, reason = str(text).partition(":")
+                new_texts[text] = new_labels.get(label, label) + colon + reason
             frame = frame.assign(**{name: frame[name].map(new_texts)})
     return frame.rename(columns={name: field.name for name, field in old.items()})
 
@@ -478,9 +470,9 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
                 wrong_cells.append((row, field.name, f"found {shown}, wanted {wanted}"))
             uncounted += max(len(rows) - MAX_SHOWN_MISTAKES, 0)
     wrong_cells.sort(key=lambda cell: cell[0])
-    lines = _find_lines(path, [row for row, _, _ in wrong_cells[:MAX_SHOWN_MISTAKES]])
-    mistakes = Mistakes()
-    for row, name, message in wrong_cells[:MAX_SHOWN_MISTAKES]:
+    shown_cells, mistakes = wrong_cells[:MAX_SHOWN_MISTAKES], Mistakes()
+    lines = _find_lines(path, [row for row, _, _ in shown_cells])
+    for row, name, message in shown_cells:
         mistakes.add(UserError(message, file=path, line=lines.get(row), key=name))
     mistakes.count = len(wrong_cells) + uncounted
     mistakes.raise_any()
@@ -511,8 +503,7 @@ def stream_rows(
     try:
         lines = (line + "\n" for _, line in read_lines(path, MAX_FILE_BYTES, "a smaller table"))
         reader = csv.DictReader(lines, delimiter=separator, restval="", skipinitialspace=True)
-        names = [name.strip() for name in reader.fieldnames or ()]
-        reader.fieldnames = names
+        reader.fieldnames = names = [name.strip() for name in reader.fieldnames or ()]
         for name in wanted:
             if name not in names:
                 hint = f"; wanted {SEPARATORS[separator]} between the cells" if len(names) == 1 else advice
@@ -533,10 +524,10 @@ def stream_rows(
 
 
 def read_rows(
-    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, unique_columns: bool = False, advice: str = ""
+    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", **options
 ) -> list[tuple[int, dict[str, str]]]:
-    """Return the rows of `stream_rows` as a list."""
-    return list(stream_rows(path, wanted, separator, unique_columns=unique_columns, advice=advice))
+    """Return the rows of `stream_rows`, which has the same `options`, as a list."""
+    return list(stream_rows(path, wanted, separator, **options))
 
 
 def parse_cell(row: dict[str, str], column: str, parse: Callable):

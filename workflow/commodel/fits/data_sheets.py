@@ -54,7 +54,7 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
         name,
         platform,
         DATA_SHEET_SOURCE,
-        {text: Estimate(value, find_unit(entry, text, {}), value, value) for text, value in numbers.items()},
+        {text: Estimate.exact(value, find_unit(entry, text, {})) for text, value in numbers.items()},
         settings=settings,
         missing=missing,
         provenance={DATA_SHEET_SOURCE: platform},

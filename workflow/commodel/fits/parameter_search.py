@@ -222,12 +222,8 @@ def _list_candidate_edges(largest: Array, edges: tuple[float, ...]) -> Iterator[
         points = np.bincount(np.searchsorted(ends, largest), minlength=len(ends) + 1)
         if edge not in edges and points.min() >= MIN_POINTS_OF_PIECE:
             candidates.append(float(edge))
-    yield from (
-        candidates[number]
-        for number in np.unique(
-            np.linspace(0, len(candidates) - 1, min(MAX_EDGE_CANDIDATES, len(candidates))).astype(int)
-        )
-    )
+    indices = np.linspace(0, len(candidates) - 1, min(MAX_EDGE_CANDIDATES, len(candidates))).astype(int)
+    yield from (candidates[index] for index in np.unique(indices))
 
 
 def _add_edge(task: SearchTask, best: Array, edge: float) -> tuple[SearchTask, Array]:

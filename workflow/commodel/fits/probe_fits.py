@@ -37,7 +37,6 @@ from commodel.models.keys import PART_PATTERN, add_class, parse_key
 from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, find_probe
 from commodel.models.probes.mixture import TURN_WITHIN
 from commodel.parameters import ParameterSet
-from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.records import Plan, PlannedPlatform
 
@@ -112,9 +111,8 @@ def add_class_values(entry: Family, parameters: ParameterSet, by_class: Mapping[
                 add_class(text, name, is_function): of_class.draws[text] for text in texts if text in of_class.draws
             }
         curves += [replace(curve, title=f"{curve.title}, {name}") for curve in of_class.curves]
-    settings = {**parameters.settings, "classes": list(by_class)} if by_class else parameters.settings
-    changed = {"values": values, "draws": draws, "forms": forms, "settings": settings}
-    return replace(parameters, **changed, curves=tuple(curves))
+    parameters = parameters.with_settings(classes=list(by_class)) if by_class else parameters
+    return replace(parameters, values=values, draws=draws, forms=forms, curves=tuple(curves))
 
 
 def _group_by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]]:
@@ -184,12 +182,10 @@ def _collect_round_trips(
     times, levels = defaultdict(lambda: defaultdict(list)), Hierarchy.of(evidence.levels)
     for case in cases:
         pattern = make_case_schedule(probe, case.settings, evidence.types)
-        if (
-            pattern is None
-            or not len(case.seconds)
-            or (not model.entry.by_type and _is_on_other_type(pattern, evidence))
-        ):
+        if pattern is None or not len(case.seconds):
             continue
+        if not model.entry.by_type and rank_types(pattern.node, evidence.types).any():
+            continue  # a rank is on another node type than the first, which the model does not have
         try:
             trip = np.array([np.median(case.seconds), np.ravel(model.cost(pattern))[0]]) / (pattern.messages / 2)
         except UserError:  # the model has no values for this distance
@@ -198,12 +194,6 @@ def _collect_round_trips(
             (distance,) = levels.apart(pattern.node, pattern.src, pattern.dst)
             times[levels.names[distance]][int(case.settings["bytes"])].append(np.log(trip))
     return dict(times)
-
-
-def _is_on_other_type(pattern: Schedule, evidence: Observed) -> bool:
-    """Return whether a case has ranks on nodes of another type than the first one. A model without node types cannot
-    predict such a case correctly."""
-    return bool(rank_types(pattern.node, evidence.types).any())
 
 
 def _average_by_size(by_size: Mapping[int, list[Array]]) -> dict[str, list[float]]:
@@ -276,19 +266,17 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     parameters = make_parameter_set(entry, entry.fit(first))
     vectors = find_longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
     unequal = find_unequal_classes(entry, evidence, parameters)
-    within_classes = {"heterogeneity_by_class": unequal} if unequal else {}
-    settings = {**parameters.settings, **within_classes}
-    parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors, settings=settings)
+    parameters = parameters.with_settings(heterogeneity_by_class=unequal) if unequal else parameters
+    parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors)
     if not evidence.levels:
-        heterogeneity = (
-            {"heterogeneity": round(unevenness, 3)} if (unevenness := measure_unevenness(evidence)) > 1 else {}
-        )
+        unevenness = measure_unevenness(evidence)
+        heterogeneity = {"heterogeneity": round(unevenness, 3)} if unevenness > 1 else {}
         by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
         if not (entry.by_type or by_node) and (types := find_unequal_types(evidence)):
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}
         probed, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL
         heterogeneity |= {"probed_classes": probed} if probed or not overlay else {}
-        return _add_checks(entry, replace(parameters, settings={**parameters.settings, **heterogeneity}), evidence)
+        return _add_checks(entry, parameters.with_settings(**heterogeneity), evidence)
     classes = {}
     for name, class_evidence in by_class.items():
         with suppress(UserError):  # predictions of messages in this class report the missing values
@@ -296,17 +284,17 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     parameters = add_class_values(entry, parameters, classes)
     probed = {*list_probed_classes(entry, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in probed]
-    settings = {**parameters.settings, **evidence.placement, "probed_classes": names}
+    parameters = parameters.with_settings(**evidence.placement, probed_classes=names)
     if not entry.has_classes and (unequal := compare_distance_classes(evidence)):
-        settings["distance_ratios"] = unequal
-    return _add_checks(entry, replace(parameters, settings=settings), evidence)
+        parameters = parameters.with_settings(distance_ratios=unequal)
+    return _add_checks(entry, parameters, evidence)
 
 
 def _add_checks(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
     """Return the set with its errors for single messages and under contention."""
     for name, find_errors in (("single_messages", compare_round_trips), ("contention", check_contention)):
         if errors := find_errors(entry, parameters, evidence):
-            parameters = replace(parameters, settings={**parameters.settings, name: errors})
+            parameters = parameters.with_settings(**{name: errors})
     return parameters
 
 
@@ -324,9 +312,17 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
     """Return a parameter set from the draws of a fit: values with intervals, units and notes. The caller adds the
     provenance."""
     fitted = replace(
-        fitted, values={key: np.where(np.abs(d) < ROUNDING_SECONDS, 0.0, d) for key, d in fitted.values.items()}
+        fitted,
+        values={
+            key: np.where(np.abs(draws_of_value) < ROUNDING_SECONDS, 0.0, draws_of_value)
+            for key, draws_of_value in fitted.values.items()
+        },
     )
-    estimated = {key: d for key, d in fitted.values.items() if not entry.by_name[parse_key(key).parameter].random}
+    estimated = {
+        key: draws_of_value
+        for key, draws_of_value in fitted.values.items()
+        if not entry.by_name[parse_key(key).parameter].random
+    }
     unknown = find_indistinct_values(estimated) | dict(fitted.unknown)
     values = {}
     for value, draws in fitted.values.items():

@@ -210,7 +210,7 @@ def select_points(measured: Measured, flags: list[bool]) -> Measured:
 
 def select_setting(measured: Measured, setting: str) -> Measured:
     """Return the points of one setting."""
-    return select_points(measured, [own == setting for own in list_settings(measured)])
+    return select_points(measured, [other == setting for other in list_settings(measured)])
 
 
 def choose_reference(measured: Measured, wanted: str | None = None) -> str:
@@ -229,18 +229,13 @@ def fit_in_settings(measured: Measured, name: str, where: str, wanted: str | Non
     parameters = fit_measured(reference_points.points, reference_points.seconds, name, where)
     other_settings = [setting for setting in dict.fromkeys(list_settings(measured)) if setting != reference]
     if not other_settings:
-        return replace(
-            parameters, provenance={**parameters.provenance, **({SETTING_KEY: reference} if reference else {})}
-        )
+        of_reference = {SETTING_KEY: reference} if reference else {}
+        return replace(parameters, provenance={**parameters.provenance, **of_reference})
     factors_of_others = []
     for setting in other_settings:
         try:
-            factors_of_others.append(
-                format_factors(
-                    _estimate_against_reference(parameters, select_setting(measured, setting), reference_points),
-                    setting,
-                )
-            )
+            factors = _estimate_against_reference(parameters, select_setting(measured, setting), reference_points)
+            factors_of_others.append(format_factors(factors, setting))
         except UserError as error:
             factors_of_others.append({SETTING_KEY: setting, REASON_KEY: error.message})
     return replace(

@@ -109,12 +109,8 @@ def _find_longest_message(point: Point) -> float:
 def list_placements(points: Sequence[Point]) -> list[str]:
     """Return the distance classes of messages: between nodes, within them, or both."""
     layouts = {(point.layout, point.ranks) for point in points}
-    return [
-        FLAT.names[distance]
-        for distance in sorted(
-            {distance for layout_and_ranks in layouts for distance in FLAT.classes(place_ranks(*layout_and_ranks))}
-        )
-    ]
+    distances = {distance for layout, ranks in layouts for distance in FLAT.classes(place_ranks(layout, ranks))}
+    return [FLAT.names[distance] for distance in sorted(distances)]
 
 
 MAX_LOG_HALF_WIDTH = 0.5  # half-width of the interval of a logarithm, from which on a value is not identifiable
@@ -258,21 +254,17 @@ def fit_measured(
     entry = find_family(name)
     fitted = fit_points(entry, points, seconds, seed)
     used, parameters = len(fitted.curves[0].x), make_parameter_set(entry, fitted)
+    ranks = [point.ranks for point in points]
     return replace(
-        parameters,
-        settings={
-            **parameters.settings,
-            "probed_classes": list_placements(points),
-            "fitted_ranks": [min(point.ranks for point in points), max(point.ranks for point in points)],
-        },
+        parameters.with_settings(probed_classes=list_placements(points), fitted_ranks=[min(ranks), max(ranks)]),
         source=f"fitted from {used} points of {where}; these points are not held out",
         provenance={"held_out": False, "points": used, "seed": seed},
     )
 
 
-def fit_regression(points: Sequence[Point], seconds: Sequence[float], name: str = "pmnf") -> ParameterSet:
-    """Fit a model that has its own fit, without residuals of held-out points."""
-    entry = find_family(name)
+def fit_regression(points: Sequence[Point], seconds: Sequence[float]) -> ParameterSet:
+    """Fit a regression in the performance model normal form, without residuals of held-out points."""
+    entry = find_family("pmnf")
     return make_parameter_set(entry, entry.fit_points([build_schedule(point) for point in points], np.asarray(seconds)))
 
 
@@ -282,17 +274,10 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
     points, seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
     table_seconds, (order, points, seconds) = seconds, _sort_points(points, seconds)
-    if entry.fit_points is not None:
-        schedules = [build_schedule(point) for point in points]
-        fitted = entry.fit_points(
-            schedules, table_seconds[order]
-        )  # this fit does not depend on the last bit, so times are not rounded
-        return replace(
-            fitted,
-            errors=cross_validate_points(
-                points, table_seconds[order], make_refit(entry, schedules, table_seconds[order])
-            ),
-        )
+    if entry.fit_points is not None:  # this fit does not depend on the last bit, so times are not rounded
+        schedules, exact_seconds = [build_schedule(point) for point in points], table_seconds[order]
+        errors = cross_validate_points(points, exact_seconds, make_refit(entry, schedules, exact_seconds))
+        return replace(entry.fit_points(schedules, exact_seconds), errors=errors)
     stacks = list(stack_parts(points))
     guess = dict(entry.initial_values)
     has_local_work = any(pattern.reduces for _, pattern, _ in stacks)
@@ -355,15 +340,13 @@ def _search_best(task: SearchTask, guess: Array, rng: np.random.Generator) -> tu
     """
     count, kept_count = (FEWER_STARTS, FEWER_KEPT_STARTS) if task.large else (STARTS, KEPT_STARTS)
     starts = np.vstack([guess, guess + START_RANGE * rng.uniform(-1, 1, (count, len(guess)))])
-    starts -= np.median(
-        task.misfit(starts), axis=1, keepdims=True
-    )  # multiplying all values by a factor multiplies predictions by it
+    # Multiplying all values by a factor multiplies predictions by it.
+    starts -= np.median(task.misfit(starts), axis=1, keepdims=True)
     targets = np.zeros((len(starts), len(task.seconds)))
     logs, loss = task.fit_targets(starts, targets, MAX_FIRST_STEPS if task.large else MAX_STEPS_FROM_FAR)
     candidates = logs[np.argsort(loss, kind="stable")[:kept_count]]
     if task.large:  # only the best starts are searched to the end
-        logs, _ = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_FAR)
-        candidates = logs
+        candidates = logs = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_FAR)[0]
     for _ in range(MAX_REWEIGHTINGS):
         before, task = task.weights, task.update_weights(candidates[0])
         candidates, loss = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_NEAR)
@@ -372,8 +355,8 @@ def _search_best(task: SearchTask, guess: Array, rng: np.random.Generator) -> tu
             break
     logs, loss = task.fit_targets(logs, targets[: len(logs)], MAX_STEPS_FROM_NEAR)
     noise = task.noise(task.misfit(candidates[:1])[0])
-    kept_count, cost = task.find_minimum(np.vstack([candidates, starts[:1]]), starts[0], GUESS_PENALTY * noise)
-    best = kept_count[cost.argmin()]
+    minima, losses = task.find_minimum(np.vstack([candidates, starts[:1]]), starts[0], GUESS_PENALTY * noise)
+    best = minima[losses.argmin()]
     return task, best, logs[loss <= task.loss(task.misfit(best[None])[0]) + CHI_SQUARED_95 * noise]
 
 
@@ -433,11 +416,8 @@ def _describe_unexplained_rows(predictions: Array, measured: Measured, table: st
     median = np.median(factors[predicted])
     distances = np.abs(factors - median)
     max_distance = max(MIN_ANOMALY_LOG, MAX_TYPICAL_RESIDUALS * MAD_TO_SIGMA * float(np.median(distances[predicted])))
-    unexplained = [
-        number
-        for number in np.argsort(-np.where(predicted, distances, 0), kind="stable")
-        if distances[number] > max_distance
-    ]
+    order = np.argsort(-np.where(predicted, distances, 0), kind="stable")
+    unexplained = order[distances[order] > max_distance]
     for number in unexplained[:MAX_NAMED_ROWS]:
         point, factor = measured.points[number], math.exp(factors[number])
         lines = ",".join(map(str, measured.lines.get(point, ())))
@@ -456,7 +436,7 @@ def _describe_collapse(parameters: ParameterSet, predictions: Array, points: lis
     values = parameters.numbers
     alpha, beta = values["o_s"] + values["L"] + values["o_r"], values["G"]
     numbers = {"alpha.a": (alpha, "s"), "beta.a": (beta, "s/B"), "gamma": (values.get("gamma", 0.0), "s/B")}
-    estimates = {name: Estimate(value, unit, value, value) for name, (value, unit) in numbers.items()}
+    estimates = {name: Estimate.exact(value, unit) for name, (value, unit) in numbers.items()}
     hockney = ParameterSet(family="hockney", platform="", source="", values=estimates)
     difference = float(np.nanmax(np.abs(np.log(predict_seconds(hockney, points) / predictions))))
     if difference < MAX_RELATIVE_DIFFERENCE:

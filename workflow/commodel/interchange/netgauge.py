@@ -36,18 +36,16 @@ def read_parameters(path: Path) -> ParameterSet:
     latency = first["L"] - first["o_s"] - first["o_r"]
     size = f"{first['s']:g} B"
     note = f"half of the smallest round trip, {first['L'] * 1e6:.4g} µs, less o_s and o_r of {size}"
-    L = _make_exact_estimate(
-        max(latency, 0.0), "s", note if latency > 0 else f"{note}, which is not above 0", determined=latency > 0
-    )
+    L = Estimate.exact(max(latency, 0.0), "s", note if latency > 0 else f"{note}, which is not above 0", latency > 0)
     line = f"a line through the sizes up to {last['s']:g} B"
     if skipped := len(rows) - len(fitted):
         line += f"; {skipped} of {len(rows)} rows have none, or a negative one"
     values = {
         "L": L,
-        "o_s": _make_exact_estimate(first["o_s"], "s", f"of {size}"),
-        "o_r": _make_exact_estimate(first["o_r"], "s", f"of {size}"),
-        "g": _make_exact_estimate(last["g"], "s", line),
-        "G": _make_exact_estimate(last["G"], "s/B", line),
+        "o_s": Estimate.exact(first["o_s"], "s", f"of {size}"),
+        "o_r": Estimate.exact(first["o_r"], "s", f"of {size}"),
+        "g": Estimate.exact(last["g"], "s", line),
+        "G": Estimate.exact(last["G"], "s/B", line),
     }
     return ParameterSet("loggp", path.stem, f"imported from {path.name}", values, bytes_range=(first["s"], last["s"]))
 
@@ -68,10 +66,6 @@ def _read_rows(path: Path) -> Iterator[dict[str, float]]:
         if not all(0 <= row[name] < 1e9 for name in ("L", "o_s", "o_r")) or not 0 <= row["s"] < 2**50:
             raise source_row.error("found an impossible size or time, wanted bytes and microseconds")
         yield row
-
-
-def _make_exact_estimate(value: float, unit: str, note: str, determined: bool = True) -> Estimate:
-    return Estimate(value, unit, value, value, note, determined)
 
 
 FORMAT = Format("netgauge", "Netgauge", parameters=read_parameters)

@@ -20,7 +20,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from math import prod
 from pathlib import Path
 from statistics import median
@@ -105,12 +104,14 @@ def find_equal_to_default(collective: str, times: Mapping[str, Mapping[int, floa
     place of both. MPICH does so without a warning. Over sizes that differ by a factor of 1000, its default uses more
     than one algorithm, so for MPICH one equal algorithm is enough.
     """
-    own = [name for name in times if ORIGIN.sub("", name) in DEFAULT_NAMES]
+    defaults = [name for name in times if ORIGIN.sub("", name) in DEFAULT_NAMES]
     equal = {
         name: choice
         for name, sizes in times.items()
-        for choice in own
-        if name not in own and _find_origin(name) == _find_origin(choice) and _have_equal_times(sizes, times[choice])
+        for choice in defaults
+        if name not in defaults
+        and _find_origin(name) == _find_origin(choice)
+        and _have_equal_times(sizes, times[choice])
     }
     messages = {translate_algorithm(collective, name, 0, 0) for name in equal}
     return {name: choice for name, choice in equal.items() if len(messages) > 1 or "mpich" in _find_origin(name)}
@@ -177,15 +178,18 @@ def read_placement(lines: Iterable[str], file: str) -> Placement:
 
 
 def _describe_layout(nodes: list[int]) -> str:
-    count, runs = max(nodes) + 1, [(node, len(list(ranks))) for node, ranks in groupby(nodes)]
+    import numpy as np
+
+    from commodel.patterns.layouts.regular import make_nodes_spec
+
+    count = max(nodes) + 1
     per_node = len(nodes) // count
-    if runs == [(node, per_node) for node in range(count)]:
+    if nodes == [rank // per_node for rank in range(per_node * count)]:
         return f"block:{per_node}"
     if nodes == [rank % count for rank in range(per_node * count)]:
         return f"cyclic:{per_node}"
-    if len(runs) > MAX_LAYOUT_RUNS:
-        return ""
-    return "nodes:" + ",".join(f"{node}x{length}" if length > 1 else f"{node}" for node, length in runs)
+    spec = make_nodes_spec(np.array(nodes))
+    return spec if spec.count(",") < MAX_LAYOUT_RUNS else ""
 
 
 def choose_placement(

@@ -15,7 +15,7 @@ algorithms that are right for every correct program. `commodel tune` tests this 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -145,15 +145,22 @@ def _is_default_faster(times: str) -> bool:
         return False
 
 
+def arrange_choices(choices: Iterable[Choice], whole_result: Collection[str]) -> dict[str, dict[int, dict[int, str]]]:
+    """Return the algorithm of each choice by operation, ranks and size. The size of an operation in `whole_result` is
+    that of its whole result."""
+    table: dict[str, dict[int, dict[int, str]]] = {}
+    for choice in sorted(choices):
+        size = choice.bytes * (choice.ranks if choice.operation in whole_result else 1)
+        table.setdefault(choice.operation, {}).setdefault(choice.ranks, {})[size] = choice.algorithm
+    return table
+
+
 def format_rules(choices: Iterable[Choice], assumptions: Assumptions = NO_ASSUMPTIONS) -> str:
     """Return the text of the rules file. A rule equal to the one before it is omitted."""
-    table: dict[str, dict[int, dict[int, str]]] = {}
-    choices = sorted(choices)
-    for choice in choices:
-        if choice.operation not in COLLECTIVE_NUMBERS:
-            raise UserError(f"Open MPI's rules have no operation '{choice.operation}'")
-        size = choice.bytes * (choice.ranks if choice.operation in WHOLE_RESULT_COLLECTIVES else 1)
-        table.setdefault(choice.operation, {}).setdefault(choice.ranks, {})[size] = choice.algorithm
+    choices = list(choices)
+    table = arrange_choices(choices, WHOLE_RESULT_COLLECTIVES)
+    if unknown := [operation for operation in table if operation not in COLLECTIVE_NUMBERS]:
+        raise UserError(f"Open MPI's rules have no operation '{unknown[0]}'")
     platforms = ", ".join(sorted({choice.platform for choice in choices} - {""}))
     advised = make_printable(f", advice for {platforms}") if platforms else ""
     lines = [f"{len(table)} # collectives{advised}; {assumptions.text}"]

@@ -17,6 +17,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.safe_reading import MIB
 from commodel.interchange import Format
+from commodel.interchange.rules import arrange_choices
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.libraries import MPICH, REORDERING
 from commodel.records import LIBRARY, Choice
@@ -66,53 +67,50 @@ def read_builtin_tree(library: Path) -> Tree:
     raise UserError("found no selection of algorithms in this library; is it MPICH 4 or later?", file=library)
 
 
-def format_selection(rows: Iterable[Choice], own: Tree) -> str:
+def format_selection(rows: Iterable[Choice], built_in: Tree) -> str:
     """Return the text of the file: the library's own tree, with the choices before it."""
-    table: dict[str, dict[int, dict[int, str]]] = {}
-    for row in sorted(rows):
-        if row.operation not in COLLECTIVES:
-            raise UserError(f"MPICH's selection has no algorithms of '{row.operation}' to choose from")
-        size = row.bytes * (row.ranks if row.operation in WHOLE_RESULT_COLLECTIVES else 1)
-        table.setdefault(row.operation, {}).setdefault(row.ranks, {})[size] = row.algorithm
-    tree = dict(own)
+    table = arrange_choices(rows, WHOLE_RESULT_COLLECTIVES)
+    if unknown := [operation for operation in table if operation not in COLLECTIVES]:
+        raise UserError(f"MPICH's selection has no algorithms of '{unknown[0]}' to choose from")
+    tree = dict(built_in)
     for operation, by_ranks in table.items():
         name, compared = COLLECTIVES[operation]
-        before = _select_intracommunicator(tree[f"collective={name}"])
-        ours: Tree = {}
+        built_in_branch = _select_intracommunicator(tree[f"collective={name}"])
+        selected: Tree = {}
         for ranks, sizes in by_ranks.items():  # `<` of a smaller one is the library's
-            ours.setdefault(f"comm_size<{ranks}", before)
-            ours[f"comm_size<={ranks}"] = _make_size_tree(operation, ranks, sizes, compared, before)
+            selected.setdefault(f"comm_size<{ranks}", built_in_branch)
+            selected[f"comm_size<={ranks}"] = _make_size_tree(operation, ranks, sizes, compared, built_in_branch)
         inter = {key: value for key, value in tree[f"collective={name}"].items() if key == "comm_type=inter"}
-        tree[f"collective={name}"] = {"comm_type=intra": {**ours, "comm_size=any": before}, **inter}
+        tree[f"collective={name}"] = {"comm_type=intra": {**selected, "comm_size=any": built_in_branch}, **inter}
     return json.dumps(tree, indent=1) + "\n"
 
 
-def _select_intracommunicator(own: Tree) -> Tree:
-    return own.get("comm_type=intra", own)
+def _select_intracommunicator(built_in: Tree) -> Tree:
+    return built_in.get("comm_type=intra", built_in)
 
 
-def _make_size_tree(operation: str, ranks: int, sizes: Mapping[int, str], compared: str, own: Tree) -> Tree:
+def _make_size_tree(operation: str, ranks: int, sizes: Mapping[int, str], compared: str, built_in: Tree) -> Tree:
     """Return the tree for one number of ranks: each algorithm from its size to the next, and the library default
     below."""
     steps = list(sizes.items())
-    tree: Tree = {f"{compared}<{steps[0][0]}": own} if steps[0][0] > 0 else {}
+    tree: Tree = {f"{compared}<{steps[0][0]}": built_in} if steps[0][0] > 0 else {}
     for (_, spec), (following, _) in pairwise(steps):
-        tree[f"{compared}<{following}"] = _make_algorithm_tree(operation, ranks, spec, own)
-    tree[f"{compared}=any"] = _make_algorithm_tree(operation, ranks, steps[-1][1], own)
+        tree[f"{compared}<{following}"] = _make_algorithm_tree(operation, ranks, spec, built_in)
+    tree[f"{compared}=any"] = _make_algorithm_tree(operation, ranks, steps[-1][1], built_in)
     return tree
 
 
-def _make_algorithm_tree(operation: str, ranks: int, spec: str, own: Tree) -> Tree:
+def _make_algorithm_tree(operation: str, ranks: int, spec: str, built_in: Tree) -> Tree:
     """Return the tree that selects an algorithm where it can work, and the library default elsewhere."""
     name = "" if spec == LIBRARY else find_function(operation, spec, ranks)
     if not name:
-        return own
+        return built_in
     tree = {f"algorithm=MPIR_{name}": {}}
     if name in BUILT_IN_OPERATION_FUNCTIONS:
-        tree = {"is_op_built_in=no": own, "is_op_built_in=yes": {"count<pow2": own, "count=any": tree}}
+        tree = {"is_op_built_in=no": built_in, "is_op_built_in=yes": {"count<pow2": built_in, "count=any": tree}}
     if name in OUT_OF_PLACE_FUNCTIONS:
-        tree = {"is_sendbuf_inplace=yes": own, "is_sendbuf_inplace=no": tree}
-    return {"is_commutative=yes": tree, "is_commutative=no": own} if name in REORDERING else tree
+        tree = {"is_sendbuf_inplace=yes": built_in, "is_sendbuf_inplace=no": tree}
+    return {"is_commutative=yes": tree, "is_commutative=no": built_in} if name in REORDERING else tree
 
 
 FORMAT = Format("selection", "MPICH's selection")

@@ -128,11 +128,11 @@ def format_xml(network: Network, nodes: int) -> str:
 
 def write_platform(parameters: ParameterSet, nodes: int, out: Path) -> str:
     """Write the platform file and its XML; return a note about what SimGrid cannot represent."""
-    costs, platform_file = make_network(parameters), out.with_suffix(".xml")
+    network, platform_file = make_network(parameters), out.with_suffix(".xml")
     title = f"{parameters.family} of {parameters.platform or 'a parameter set'} (simulated)"
-    write_text(platform_file, format_xml(costs, nodes))
-    write_text(out, format_platform(costs, nodes, platform_file.name, title))
-    return costs.note
+    write_text(platform_file, format_xml(network, nodes))
+    write_text(out, format_platform(network, nodes, platform_file.name, title))
+    return network.note
 
 
 def format_platform(network: Network, nodes: int, file: str, title: str) -> str:

@@ -51,9 +51,9 @@ def read_tables(folder: Path, network: str = "") -> ParameterSet:
 def _read_channel(path: Path, channel: int) -> dict[str, Estimate]:
     values = {}
     for size, (overhead, *transfers) in _read_rows(path):
-        values[make_sample_key(f"o_{channel}", size)] = _make_exact_estimate(overhead)
+        values[make_sample_key(f"o_{channel}", size)] = Estimate.exact(overhead, "s")
         values |= {
-            make_sample_key(f"L_{channel}", size, level): _make_exact_estimate(value)
+            make_sample_key(f"L_{channel}", size, level): Estimate.exact(value, "s")
             for level, value in enumerate(transfers, 1)
         }
     return values
@@ -66,7 +66,7 @@ def _read_gamma(path: Path) -> dict[str, Estimate]:
     column, rows = header.index(SUM) - 1, _read_rows(path)
     if len(rows[0][1]) <= column:
         raise UserError(f"found {len(rows[0][1])} numbers in a row, wanted one below {SUM}", file=path)
-    return {make_sample_key(GAMMA, size): _make_exact_estimate(row[column]) for size, row in rows}
+    return {make_sample_key(GAMMA, size): Estimate.exact(row[column], "s") for size, row in rows}
 
 
 def _read_rows(path: Path) -> list[tuple[int, list[float]]]:
@@ -88,10 +88,6 @@ def _read_rows(path: Path) -> list[tuple[int, list[float]]]:
     if not rows:
         raise UserError("found no row of numbers", file=path)
     return rows
-
-
-def _make_exact_estimate(seconds: float) -> Estimate:
-    return Estimate(seconds, "s", seconds, seconds)
 
 
 FORMAT = Format("taulop", "the τ–Lop tools", parameters=read_tables)

@@ -32,7 +32,7 @@ from commodel.measure.process import (
 )
 from commodel.measure.program_starts import Start, StartContext, add_image_command, list_starts, prepare_start
 from commodel.measure.provenance import collect_provenance, describe_places
-from commodel.plan.config import find_config_file, load_planned_platform, load_platform
+from commodel.plan.config import load_named_platform
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
 from commodel.plan.surveys import find_network_file, is_survey, list_hosts
@@ -44,16 +44,13 @@ from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import Batch, Measure, Plan, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE_OUTCOME, OwnAttempt
-from commodel.results.campaign import lock_folder
+from commodel.results.campaign import open_lock
 from commodel.results.process_counts import join_counts
 from commodel.results.provenance import check_setting, describe_commit
 from commodel.results.raw_samples import find_raw_file, read_marker, read_samples
 
-STOPPED_BEFORE_FIRST_CASE, STOPPED_BY_TIMEOUT, STOPPED_BY_BUDGET = (
-    "starting",
-    "timeout",
-    "budget",
-)  # reasons for which `Watch` stops a program
+# Reasons for which `Watch` stops a program.
+STOPPED_BEFORE_FIRST_CASE, STOPPED_BY_TIMEOUT, STOPPED_BY_BUDGET = "starting", "timeout", "budget"
 MAX_NAME_BYTES = 300  # bytes read from `.now`
 MAX_START_SECONDS = 300.0  # seconds from the start of a program to its first case
 
@@ -110,26 +107,26 @@ class SweepState:
 
 def measure_start(state: SweepState, start: Start, number: int) -> bool:
     """Measure the remaining cases of a start in a pass. Return False if the batch's time is over."""
-    folder, failures, suspect, retry_until = state.context.pass_folder(number), 0, "", 0.0
-    pass_text = f" in pass {number + 1} of {state.context.passes}" if state.context.passes > 1 else ""
-    while (remaining := _select_missing_cases(state.context, start, number)).rows:
+    context, attempt, log = state.context, state.attempt, state.context.log(start)
+    folder, failures, suspect, retry_until = context.pass_folder(number), 0, "", 0.0
+    pass_text = f" in pass {number + 1} of {context.passes}" if context.passes > 1 else ""
+    while (remaining := _select_missing_cases(context, start, number)).rows:
         check_stop()
         clear_current_case(folder)
-        job = prepare_start(state.context, remaining, number)
-        state.attempt.record_nodes(state.context.hosts_of(remaining))
-        watch = Watch(folder, state.limit, state.deadline, state.attempt.write_heartbeat)
-        settings = {**state.context.launcher.settings(os.geteuid()), **state.context.environment}
-        code, stop_reason = run_launcher(state.context.argv(job), state.context.log(start), watch, settings)
+        job = prepare_start(context, remaining, number)
+        attempt.record_nodes(context.hosts_of(remaining))
+        watch = Watch(folder, state.limit, state.deadline, attempt.write_heartbeat)
+        settings = {**context.launcher.settings(os.geteuid()), **context.environment}
+        code, stop_reason = run_launcher(context.argv(job), log, watch, settings)
         case = watch.case if stop_reason == STOPPED_BY_TIMEOUT else read_current_case(folder)
-        if (
-            stop_reason == STOPPED_BY_TIMEOUT and case in remaining.ids
-        ):  # Open MPI resumes a stopped rank to end it; the rank may then complete its file
+        if stop_reason == STOPPED_BY_TIMEOUT and case in remaining.ids:
+            # Open MPI resumes a stopped rank to end it; the rank may then complete its file.
             (folder / f"{case}.csv").unlink(missing_ok=True)
-        unfinished = _select_missing_cases(state.context, start, number).ids
+        unfinished = _select_missing_cases(context, start, number).ids
         has_progressed = len(unfinished) < len(remaining.rows)
-        nothing_started = not (case or has_progressed) and was_refused(read_output(state.context.log(start)))
-        if (code or stop_reason or unfinished) and state.context.launcher.end:
-            state.context.launcher.end(state.context.starter, nothing_started)
+        nothing_started = not (case or has_progressed) and was_refused(read_output(log))
+        if (code or stop_reason or unfinished) and context.launcher.end:
+            context.launcher.end(context.starter, nothing_started)
         if not unfinished:
             return True  # all samples exist, so a failure at the end of the program is ignored
         if stop_reason == STOPPED_BY_BUDGET:
@@ -140,38 +137,31 @@ def measure_start(state: SweepState, start: Start, number: int) -> bool:
             time.sleep(RETRY_SECONDS)
             continue
         retry_until = 0.0
-        failure = describe_failure(state.context.log(start))
-        ending = (
-            "ran out of time"
-            if stop_reason in (STOPPED_BEFORE_FIRST_CASE, STOPPED_BY_TIMEOUT)
-            else f"ended with code {code}"
-        )
+        failure = describe_failure(log)
+        # The program was not stopped by the budget, so a reason to stop it is a time limit.
+        ending = "ran out of time" if stop_reason else f"ended with code {code}"
         not_measured = f"{len(unfinished)} of {len(start.rows)} cases not measured"
-        refusal = UserError(f"{start.name} {ending}, {not_measured}: {failure} (log: {state.context.log(start)})")
-        if _is_external_failure(state.context.log(start), code, case):
+        refusal = UserError(f"{start.name} {ending}, {not_measured}: {failure} (log: {log})")
+        if _is_external_failure(log, code, case):
             if suspect and not case:  # the program cannot be restarted, so the marked case was not the cause
-                raw_samples.remove_marker(state.context.folder, suspect)
+                raw_samples.remove_marker(context.folder, suspect)
             raise refusal
         if case not in unfinished:
             if has_progressed:
                 continue  # the program ended between two cases
             raise refusal
         failures = 1 if has_progressed else failures + 1
-        timed_out = stop_reason == STOPPED_BY_TIMEOUT
-        status = raw_samples.TIMEOUT if timed_out else raw_samples.CRASH
-        reason = (
-            f"not done after {state.limit:.3g} s{pass_text}"
-            if timed_out
-            else f"ended with code {code}{pass_text}: {failure}"
-        )
-        raw_samples.write_marker(state.context.folder, case, status, reason, state.attempt.number)
+        status, reason = raw_samples.CRASH, f"ended with code {code}{pass_text}: {failure}"
+        if stop_reason == STOPPED_BY_TIMEOUT:
+            status, reason = raw_samples.TIMEOUT, f"not done after {state.limit:.3g} s{pass_text}"
+        raw_samples.write_marker(context.folder, case, status, reason, attempt.number)
         suspect = case
         if failures == MAX_FAILURES:
             # A case with samples of an earlier pass gets no marker.
-            earlier = (raw_samples.list_finished(state.context.pass_folder(previous))[0] for previous in range(number))
+            earlier = (raw_samples.list_finished(context.pass_folder(previous))[0] for previous in range(number))
             for skipped in set(unfinished).difference({case}, *earlier):
                 given_up = f"{raw_samples.GIVEN_UP}: {reason}"
-                raw_samples.write_marker(state.context.folder, skipped, status, given_up, state.attempt.number)
+                raw_samples.write_marker(context.folder, skipped, status, given_up, attempt.number)
             return True
     return True
 
@@ -213,7 +203,7 @@ def measure_batch(
     `setting` replaces that of the platform, `environment` is for the MPI library.
     """
     folder = SafePath.at(folder)
-    platform = load_planned_platform(batch.platform)
+    platform = load_named_platform(batch.platform)
     if platform.digest != plan.platforms[batch.platform].digest:
         raise platform.error((), "the platform has changed since the plan was made; plan again")
     launcher = LAUNCHERS[platform.launcher]
@@ -229,7 +219,7 @@ def measure_batch(
     options = {"setting": setting or platform.setting, "environment": environment or {}}
     context = StartContext(plan, platform, launcher, starter, node_names, folder, passes, **options)
     end_on_termination()
-    with lock_folder(folder, "another measurement of this batch"):
+    with open_lock(folder, "another measurement of this batch"):
         attempt = OwnAttempt(folder, None if context.launcher.simulated else 60 * batch.minutes, describe_commit())
         try:
             measured = _measure_locked(context, batch, attempt, progress)
@@ -268,8 +258,8 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
     folder, work, ids = context.folder, context.work, set(batch.ids)
     work.remove_tree()  # left by a killed batch
     work.mkdir()
-    for number in range(context.passes):
-        context.pass_folder(number).mkdir()
+    for pass_folder in context.pass_folders:
+        pass_folder.mkdir()
     context = add_image_command(context)
     if context.launcher.in_job and (is_survey(batch) or list_hosts(context.plan, batch)):
         _set_aside_other_nodes(context, attempt, progress)
@@ -291,8 +281,8 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
         _join_passes(context, [case for start in starts_with_missing_cases for case in start.ids])
         _mark_unmeasured(context, ids, attempt)
     _require_samples(folder, ids)
-    for number in range(context.passes):
-        context.pass_folder(number).remove_tree()
+    for pass_folder in context.pass_folders:
+        pass_folder.remove_tree()
     work.remove_tree()
     measured, marked = raw_samples.list_finished(folder)
     measured_count, marked_count = len(ids & measured - already_measured), len(ids & marked)
@@ -310,9 +300,9 @@ def _set_aside_other_nodes(context: StartContext, attempt: OwnAttempt, progress:
     used = {name for earlier in attempt.earlier for name in earlier.nodes}
     if list(context.names) == recorded and used <= set(context.names):
         return
-    for number in range(context.passes):
-        context.pass_folder(number).remove_tree()
-        context.pass_folder(number).mkdir()
+    for pass_folder in context.pass_folders:
+        pass_folder.remove_tree()
+        pass_folder.mkdir()
     ending = f".other-nodes-{attempt.number - 1}"
     for path in list_folder(context.folder):
         if path.suffix in (".csv", ".json") and path.name != STATE:
@@ -323,7 +313,7 @@ def _set_aside_other_nodes(context: StartContext, attempt: OwnAttempt, progress:
 def _record_start(context: StartContext, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:
     """Record the start of an attempt. Existing provenance is kept if nothing is missing, since a report may use it."""
     path, setting = context.folder / PROVENANCE, context.setting
-    folders = (context.folder, *(context.pass_folder(number) for number in range(context.passes)))
+    folders = (context.folder, *context.pass_folders)
     if missing and path.exists() and any(raw_samples.list_finished(folder)[0] for folder in folders):
         setting = check_setting(path, setting)
     if missing or not attempt.follows_done_attempt:
@@ -359,9 +349,8 @@ def _run_passes(state: SweepState, missing: list[Start], name: str, progress: Pr
 
 
 def _clean_up_dead_attempts(context: StartContext, attempt: OwnAttempt) -> None:
-    """Remove incomplete list_folder of killed attempts, and mark a case during which two attempts ended."""
-    for number in range(context.passes):
-        samples = context.pass_folder(number)
+    """Remove incomplete samples of killed attempts, and mark a case during which two attempts ended."""
+    for samples in context.pass_folders:
         for path in list_folder(samples):
             if SAMPLES_NAME.fullmatch(path.name) and not raw_samples.is_complete(path):
                 path.unlink()
@@ -377,11 +366,11 @@ def _join_passes(context: StartContext, cases: list[str]) -> None:
     """Write raw files from the samples of all passes. A case with a marker gets none."""
     measured, marked = raw_samples.list_finished(context.folder)
     for case in cases:
-        paths = {number + 1: context.pass_folder(number) / f"{case}.csv" for number in range(context.passes)}
-        sampled = {number: path for number, path in paths.items() if path.exists()}
+        paths = enumerate((folder / f"{case}.csv" for folder in context.pass_folders), 1)
+        sampled = {number: path for number, path in paths if path.exists()}
         if sampled and case not in measured | marked:
             raw_samples.join_passes(sampled, context.folder, case)
-            join_counts([context.pass_folder(number) for number in range(context.passes)], context.folder, case)
+            join_counts(context.pass_folders, context.folder, case)
 
 
 def _mark_unmeasured(context: StartContext, ids: set[str], attempt: OwnAttempt) -> None:
@@ -418,7 +407,7 @@ def measure_now(
 
     A simulated machine gives one sample.
     """
-    entry = load_platform(find_config_file("platform", platform))
+    entry = load_named_platform(platform)
     require_job(platform, entry)
     if not entry.image:
         build_toolchain(ROOT, get_toolchain(entry))
@@ -426,11 +415,7 @@ def measure_now(
     batch = Batch(name, platform, max(point.nodes for point in points), tuple(points), most=upper_bounds)
     planned = record_platform(platform, entry)
     planned = planned if planned.levels else replace(planned, hosts=())  # without levels, other nodes are welcome
-    platforms = {platform: planned}
-    measure_batch(Plan(name, "", "", 1, (), {}, settings, platforms, (batch,), __version__), batch, raw, progress)
-    return [_read_point_samples(raw, point.id) for point in points]
-
-
-def _read_point_samples(raw: SafePath, case: str) -> list[dict]:
-    path = None if read_marker(raw, case) else find_raw_file(raw, case)
-    return read_samples(path, case) if path else []
+    plan = Plan(name, "", "", 1, (), {}, settings, {platform: planned}, (batch,), __version__)
+    measure_batch(plan, batch, raw, progress)
+    paths = [None if read_marker(raw, point.id) else find_raw_file(raw, point.id) for point in points]
+    return [read_samples(path, point.id) if path else [] for path, point in zip(paths, points, strict=True)]

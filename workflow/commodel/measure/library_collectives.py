@@ -84,17 +84,16 @@ class LibraryTimer:
         barriers then have a start of their own. Each operation of `separate` has one, too, so that it does not use
         connections that another has opened."""
         choices = list(choices)
-        of_barriers = [choice for choice in choices if choice.operation == BARRIER]
-        of_others = [choice for choice in choices if choice.operation != BARRIER]
-        barriers = [workload for workload in workloads if of_barriers and workload.operation == BARRIER]
+        barrier_choices = [choice for choice in choices if choice.operation == BARRIER]
+        other_choices = [choice for choice in choices if choice.operation != BARRIER]
+        barriers = [workload for workload in workloads if barrier_choices and workload.operation == BARRIER]
         collectives = [workload for workload in workloads if workload not in barriers]
         starts: dict[str, list[PlacedWorkload]] = {}
         for workload in collectives:
-            starts.setdefault(f"{name}-{workload.operation}" if workload.operation in separate else name, []).append(
-                workload
-            )
-        parts = [self._start(start_name, group, of_others) for start_name, group in starts.items()]
-        parts += [self._start(f"{name}-barrier", barriers, of_barriers)] if barriers else []
+            start_name = f"{name}-{workload.operation}" if workload.operation in separate else name
+            starts.setdefault(start_name, []).append(workload)
+        parts = [self._start(start_name, group, other_choices) for start_name, group in starts.items()]
+        parts += [self._start(f"{name}-barrier", barriers, barrier_choices)] if barriers else []
         seconds = {workload: time for part in parts for workload, time in part.seconds.items()}
         errors = {workload: error for part in parts for workload, error in part.noise.items()}
         return StartTimings(seconds, sum(part.took for part in parts), errors)
@@ -117,20 +116,13 @@ class LibraryTimer:
             variables = self.environment(folder / self.dialect.file, {operation}) if rules else {}
             columns = find_probe("verify").columns
             cases = [Case(self.name, "verify", point.ranks, settings, point.layout) for settings in case_settings]
-            raw = self._run(
-                folder / RAW_FOLDER,
-                Batch("tune", self.name, point.nodes, (), tuple(cases)),
-                VERIFICATION_SETTINGS,
-                variables,
-            )
-            failed = [
-                (settings, read_marker(raw, case.id)) for settings, case in zip(case_settings, cases, strict=True)
-            ]
-            rows = [
-                [*(settings[column] for column in columns[1:]), marker[1]]
-                for settings, marker in failed
-                if marker and (rules or GIVEN_UP not in marker[1])
-            ]
+            batch = Batch("tune", self.name, point.nodes, (), tuple(cases))
+            raw = self._run(folder / RAW_FOLDER, batch, VERIFICATION_SETTINGS, variables)
+            rows = []
+            for settings, case in zip(case_settings, cases, strict=True):
+                marker = read_marker(raw, case.id)
+                if marker and (rules or GIVEN_UP not in marker[1]):
+                    rows.append([*(settings[column] for column in columns[1:]), marker[1]])
             write_json(results, {"failures": rows})
         try:
             return {(str(row[0]), int(row[1]), int(row[2])): str(row[3]) for row in read_json(results)["failures"]}
@@ -145,10 +137,8 @@ class LibraryTimer:
             settings = self.environment(folder / self.dialect.file, operations) if choices else {}
             start = time.monotonic()
             times = self._measure(folder / RAW_FOLDER, workloads, settings)
-            write_json(
-                record,
-                {"took": time.monotonic() - start, "workloads": [[*workload, *row] for workload, row in times.items()]},
-            )
+            rows = [[*workload, *row] for workload, row in times.items()]
+            write_json(record, {"took": time.monotonic() - start, "workloads": rows})
         return _read_times(record)
 
     def _prepare_folder(self, name: str, text: str) -> SafePath:
@@ -167,20 +157,20 @@ class LibraryTimer:
         """Return the median of each workload in seconds, and the noise of its logarithm. A workload without a valid
         sample is omitted."""
         points = {workload: self.point(workload) for workload in workloads}
-        upper_bounds = Durations(self.platform.launcher, self.measure).estimate_members(
-            list(points.values()), upper_bound=True
+        upper_bound = Durations(self.platform.launcher, self.measure).estimate_members(
+            points.values(), upper_bound=True
         )
         nodes = max(point.nodes for point in points.values())
-        batch = Batch("tune", self.name, nodes, tuple(points.values()), most=upper_bounds)
+        batch = Batch("tune", self.name, nodes, tuple(points.values()), most=upper_bound)
         self._run(raw, batch, self.measure, settings)
         times = {workload: self._median(raw, point.id) for workload, point in points.items()}
         return {workload: time for workload, time in times.items() if time}
 
-    def _run(self, raw: SafePath, batch: Batch, how: Measure, settings: Mapping[str, str]) -> SafePath:
+    def _run(self, raw: SafePath, batch: Batch, settings: Measure, environment: Mapping[str, str]) -> SafePath:
         raw.mkdir()
         platforms = {self.name: record_platform(self.name, self.platform)}
-        plan = Plan("tune", "", "", 1, (), {}, how, platforms, (batch,), __version__)
-        measure_batch(plan, batch, raw, lambda message: None, environment=settings)
+        plan = Plan("tune", "", "", 1, (), {}, settings, platforms, (batch,), __version__)
+        measure_batch(plan, batch, raw, lambda message: None, environment=environment)
         return raw
 
     def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:

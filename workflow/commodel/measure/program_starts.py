@@ -60,10 +60,7 @@ def make_kernel_row(point: Point, computes: bool) -> dict[str, object]:
     if find_operation(point.operation).program == "summa":
         iteration = arguments.get("iteration", -1)
         settings["iteration"] = "all" if iteration < 0 else iteration
-        settings |= {
-            "overlapped": int(arguments.get("overlapped", False)),
-            "barrier": int(arguments.get("barrier", True)),
-        }
+        settings |= {name: int(arguments.get(name, name == "barrier")) for name in ("overlapped", "barrier")}
     return settings | {"compute": int(computes)}
 
 
@@ -122,14 +119,11 @@ class Start:
     @property
     def name(self) -> str:
         """The name of the start's files. Complex layouts and many nodes are replaced by a digest."""
-        nodes = format_nodes(self.where)
-        node_suffix = (
-            f"-on{nodes if len(self.where) <= MAX_LISTED_NODES else compute_digest(self.where)}" if nodes else ""
-        )
         layout, _, arguments = self.layout.partition(":")
-        is_short = re.fullmatch(r"[0-9x]*", arguments)
-        layout += arguments if is_short else f"-{compute_digest(arguments)}"
-        return f"{self.program}-{self.ranks}r-{layout}{node_suffix}"
+        layout += arguments if re.fullmatch(r"[0-9x]*", arguments) else f"-{compute_digest(arguments)}"
+        if nodes := format_nodes(self.where):
+            layout += f"-on{nodes if len(self.where) <= MAX_LISTED_NODES else compute_digest(self.where)}"
+        return f"{self.program}-{self.ranks}r-{layout}"
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -167,9 +161,7 @@ class StartContext:
     names: tuple[str, ...]  # of the nodes; empty if unknown
     folder: SafePath
     passes: int
-    image_command: tuple[
-        str, ...
-    ] = ()  # the command that starts the platform's container image; empty without an image
+    image_command: tuple[str, ...] = ()  # starts the platform's container image; empty without an image
     setting: str = ""  # name of the circumstances of the measurement
     environment: Mapping[str, str] = field(default_factory=dict)  # environment variables for the MPI library
 
@@ -180,6 +172,10 @@ class StartContext:
 
     def pass_folder(self, number: int) -> SafePath:
         return self.folder / pass_folder_name(number)
+
+    @property
+    def pass_folders(self) -> list[SafePath]:
+        return list(map(self.pass_folder, range(self.passes)))
 
     def hosts_of(self, start: Start) -> list[str]:
         """Return the host names of a start's ranks: this machine's name if all run here, none in a simulation."""
@@ -248,11 +244,8 @@ def _list_overlay_starts(batch: Batch, program: str) -> Iterator[Start]:
 
 
 def _make_case_row(case: Case, work: AnyPath) -> dict[str, object]:
-    return (
-        _make_player_row(case, work)
-        if find_probe(case.probe).program_name == PLAYER
-        else {"id": case.id, **case.settings}
-    )
+    is_played = find_probe(case.probe).program_name == PLAYER
+    return _make_player_row(case, work) if is_played else {"id": case.id, **case.settings}
 
 
 def _make_player_row(member: Point | Case, work: AnyPath) -> dict[str, object]:
@@ -317,16 +310,16 @@ def _list_arguments(context: StartContext, start: Start, number: int) -> tuple[s
     """Return the arguments of the program for one pass: its share of the budgets, and the seed of its order of
     cases."""
     settings = context.plan.measure
-    mpi_arguments = {
-        "--placement": f"{start.name}.placement",
-        "--sync": settings.sync,
-    }  # the programs of an overlay network have no such options
     arguments = {
         "--cases": f"{start.name}.cases",
         "--out": f"../{context.pass_folder(number).name}",
         "--meta": f"../{start.name}.json",
-        **({} if context.platform.overlay else mpi_arguments),
-        **({"--cores": f"{start.name}.cores"} if start.cores_per_rank and not context.launcher.simulated else {}),
+    }
+    if not context.platform.overlay:
+        arguments |= {"--placement": f"{start.name}.placement", "--sync": settings.sync}
+    if start.cores_per_rank and not context.launcher.simulated:
+        arguments["--cores"] = f"{start.name}.cores"
+    arguments |= {
         "--precision": settings.precision,
         "--min-samples": settings.min_samples,
         "--max-samples": max(settings.max_samples // context.passes, settings.min_samples),
@@ -344,16 +337,12 @@ def _store_inputs(row: dict, work: AnyPath) -> dict:
         return store_partition(row, work)
     if "plays" not in row:
         return row
-    member = row["plays"]
+    member, path = row["plays"], row["schedule"]
     if isinstance(member, Case):
-        pattern = find_probe(member.probe).pattern(member.settings)
-        write_player_table(row["schedule"], pattern)
+        schedule = find_probe(member.probe).pattern(member.settings)
+        write_player_table(path, schedule)
     else:
-        pattern = build_schedule(member)
-        write_player_table(row["schedule"], pattern, member.operation, member.bytes)
-    return {
-        "id": row["id"],
-        "schedule": row["schedule"].name,
-        "finish": "all" if pattern.root is None else pattern.root,
-        "waves": row["waves"],
-    }
+        schedule = build_schedule(member)
+        write_player_table(path, schedule, member.operation, member.bytes)
+    finish = "all" if schedule.root is None else schedule.root
+    return {"id": row["id"], "schedule": path.name, "finish": finish, "waves": row["waves"]}

@@ -14,7 +14,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.safe_reading import read_text_or_empty
 from commodel.measure.program_starts import StartContext
-from commodel.plan.config import load_planned_platform
+from commodel.plan.config import load_named_platform
 from commodel.plan.planning import list_named_files
 from commodel.platforms import cores
 from commodel.platforms.container import describe_image
@@ -50,12 +50,11 @@ def collect_provenance(
         "commit": commit,
         "uncommitted_changes": dirty,
         "native_digest": compute_native_digest(platform_entry.substrate),
-        "container": describe_image(image) if (image := load_planned_platform(batch.platform).image) else {},
+        "container": describe_image(image) if (image := load_named_platform(batch.platform).image) else {},
         "cpu": _read_cpu_name(),
         "cores": os.cpu_count(),
-        **(
-            {"at_work": measure_busy_processors()} if platform_entry.launcher == "local" else {}
-        ),  # other launchers measure on other machines
+        # Other launchers measure on other machines.
+        **({"at_work": measure_busy_processors()} if platform_entry.launcher == "local" else {}),
         "governor": read_text_or_empty(GOVERNOR_FILE) or "unknown",
         "kernel": platform.release(),
         "machine": platform.node(),

@@ -204,7 +204,7 @@ def _parse_estimate(entry: Family, name: str, text: str, forms: Mapping[str, str
         check_unit(number, unit_wanted if measure == "s" and unit_wanted.startswith("s") else measure, unit_wanted)
         if number < 0 and not entry.by_name[_find_parameter(name)].argument:
             raise UserError(f"found {show_value(text)}, wanted a value that is not negative")
-    return Estimate(number, unit_wanted, number, number)
+    return Estimate.exact(number, unit_wanted)
 
 
 def _split_settings(entry: Family, texts: Sequence[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:

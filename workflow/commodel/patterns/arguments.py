@@ -83,10 +83,12 @@ class SpecType:
         remaining, values = text, []
         try:
             for argument, separator in zip(self.arguments, (*self.separators, None), strict=True):
-                own, found, remaining = remaining.partition(separator) if separator else (remaining, True, "")
-                if not found:
+                argument_text, is_separated, remaining = (
+                    remaining.partition(separator) if separator else (remaining, True, "")
+                )
+                if not is_separated:
                     raise UserError(f"found no '{separator}'")
-                values.append(argument.read(own))
+                values.append(argument.read(argument_text))
         except UserError as error:
             raise UserError(f"found '{self.name}:{text}', wanted {self.form}: {error.message}") from None
         return values

@@ -136,7 +136,10 @@ def _make_compact_builder(point: Point) -> Callable[[int], Schedule]:
             f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not predicted or drawn"
         )
     if is_pattern_file(point.operation):
-        build = partial(_get_written_schedule, point.operation)
+
+        def build(bytes: int) -> Schedule:
+            return read_pattern(point.operation)
+
     elif point.topology:
         build = partial(find_tree_algorithm(point.operation).build, make_tree(point.topology))
     else:
@@ -150,10 +153,6 @@ def _make_compact_builder(point: Point) -> Callable[[int], Schedule]:
         return build
     node = place_ranks(point.layout, point.ranks)
     return lambda size: build(size).place(node)
-
-
-def _get_written_schedule(operation: str, bytes: int) -> Schedule:
-    return read_pattern(operation)
 
 
 def find_fan_in(pattern: Schedule) -> int:

@@ -114,9 +114,8 @@ def join_stages(ranks: int, *stages: Stage, root: int | None = None) -> Schedule
     """
 
     def expand() -> Schedule:
-        return _join_phases(
-            ranks, [_expand_rounds(stage) if isinstance(stage, Rounds) else stage for stage in stages], root
-        )
+        phases = [_expand_rounds(stage) if isinstance(stage, Rounds) else stage for stage in stages]
+        return _join_phases(ranks, phases, root)
 
     if not any(isinstance(stage, Rounds) for stage in stages):
         return expand()
@@ -247,13 +246,9 @@ def make_in_order_tree(ranks: int) -> Edges:
     while len(low):
         middle = low + (high - low + 1) // 2 - 1  # the left child, the last rank of its subtree
         has_left, has_right = high > low, high - 1 > middle
-        levels.append(
-            (np.concatenate([high[has_left], high[has_right]]), np.concatenate([middle[has_left], high[has_right] - 1]))
-        )
-        low, high = (
-            np.concatenate([low[has_left], middle[has_right] + 1]),
-            np.concatenate([middle[has_left], high[has_right] - 1]),
-        )
+        children = np.concatenate([middle[has_left], high[has_right] - 1])
+        levels.append((np.concatenate([high[has_left], high[has_right]]), children))
+        low, high = np.concatenate([low[has_left], middle[has_right] + 1]), children
     step = np.repeat(np.arange(len(levels)), [len(parents) for parents, _ in levels])
     return Edges(step, *(np.concatenate(column) for column in zip(*levels, strict=True)))
 
@@ -348,10 +343,10 @@ def make_pairwise_rounds(
     )
 
 
-def make_dissemination_rounds(ranks: int, bytes: int) -> Rounds:
-    """Return the ⌈log2 P⌉ rounds in which rank r sends to rank r + 2^s, s = 0, 1, …."""
+def make_dissemination_rounds(ranks: int) -> Rounds:
+    """Return the ⌈log2 P⌉ rounds in which rank r sends an empty message to rank r + 2^s, s = 0, 1, …."""
     return _make_equal_size_rounds(
-        ranks, (ranks - 1).bit_length(), lambda number, source: (source + (1 << number)) % ranks, bytes
+        ranks, (ranks - 1).bit_length(), lambda number, source: (source + (1 << number)) % ranks, 0
     )
 
 

@@ -70,10 +70,15 @@ def find_cycle(before: np.ndarray, after: np.ndarray, unresolved: np.ndarray) ->
     return list(position)[position[node] :]
 
 
-def describe_cycle(names: list[str], shown: int = 4) -> str:
+MAX_NAMES_OF_CYCLE = 4
+
+
+def describe_cycle(names: list[str]) -> str:
     """Return the names of a cycle as `A waits for B, which waits for A`."""
-    shown_names = names if len(names) <= shown else [*names[: shown - 1], f"… ({len(names) - shown} more)", names[-1]]
-    return f"{shown_names[0]} waits for {', which waits for '.join([*shown_names[1:], names[0]])}"
+    if (more := len(names) - MAX_NAMES_OF_CYCLE) > 0:
+        names = [*names[: MAX_NAMES_OF_CYCLE - 1], f"… ({more} more)", names[-1]]
+    first, *others = names
+    return f"{first} waits for {', which waits for '.join([*others, first])}"
 
 
 def make_rank_local_schedule(
@@ -127,11 +132,11 @@ def reorder_requests(schedule: Schedule, rendezvous: np.ndarray) -> tuple[Schedu
     rank_steps = _RankSteps.of(schedule.src, schedule.dst, schedule.step, schedule.nonblocking, work)
     numbered = rank_steps.assign_steps(rendezvous)
     rows, work_rows = np.argsort(numbered.step, kind="stable"), np.argsort(numbered.work, kind="stable")
-    moved = {name: getattr(schedule, name)[..., rows] for name in ("src", "dst", "bytes")}
+    columns = {name: getattr(schedule, name)[..., rows] for name in ("src", "dst", "bytes")}
     work = Work(numbered.work[work_rows], *(column[..., work_rows] for column in work.columns[1:]))
     nonblocking = numbered.nonblocking.select_rows(rows)
     return (
-        replace(schedule, step=numbered.step[rows], work=work, nonblocking=nonblocking, contents=None, **moved),
+        replace(schedule, step=numbered.step[rows], work=work, nonblocking=nonblocking, contents=None, **columns),
         rows,
         work_rows,
     )
@@ -172,10 +177,10 @@ class _RankSteps:
 
     def assign_steps(self, rendezvous: np.ndarray) -> _NumberedSteps:
         """Return the least common steps that satisfy the rules; the last rule holds for rendezvous messages."""
-        own = np.arange(len(self.rank))
+        steps = np.arange(len(self.rank))
         later = 1 + np.flatnonzero(self.rank[1:] == self.rank[:-1])  # steps with a previous step of the same rank
-        before = [2 * own, 2 * later - 1, 2 * self.send_post, 2 * self.receive_post[rendezvous]]
-        after = [2 * own + 1, 2 * later, 2 * self.receive_wait + 1, 2 * self.send_wait[rendezvous] + 1]
+        before = [2 * steps, 2 * later - 1, 2 * self.send_post, 2 * self.receive_post[rendezvous]]
+        after = [2 * steps + 1, 2 * later, 2 * self.receive_wait + 1, 2 * self.send_wait[rendezvous] + 1]
         distance = np.repeat([0, 1, 0, 0], [len(column) for column in before])
         before, after = np.concatenate(before), np.concatenate(after)
         level, unresolved = find_longest_paths(before, after, distance, np.zeros(2 * len(self.rank)))

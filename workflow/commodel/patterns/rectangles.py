@@ -117,10 +117,10 @@ def find_tiling_error(tiling: Rectangles) -> tuple[str, int] | None:
         if wrong.any():
             rank = int(wrong.argmax())
             return f"rank {rank} {mistake}: {_describe(tiling, rank)}", rank
-    own = [(x, y, 1), (right, y, -1), (x, bottom, -1), (right, bottom, 1)]
+    corners = [(x, y, 1), (right, y, -1), (x, bottom, -1), (right, bottom, 1)]
     square = [(0, 0, -1), (side, 0, 1), (0, side, 1), (side, side, -1)]
-    code = np.concatenate([np.ravel(left * (side + 1) + top) for left, top, _ in own + square])
-    signs = np.concatenate([np.full(np.size(left), sign) for left, _, sign in own + square])
+    code = np.concatenate([np.ravel(left * (side + 1) + top) for left, top, _ in corners + square])
+    signs = np.concatenate([np.full(np.size(left), sign) for left, _, sign in corners + square])
     points, point = np.unique(code, return_inverse=True)
     surplus = np.bincount(point, signs)
     if not surplus.any():

@@ -71,8 +71,8 @@ class CompactSchedule(Schedule):
     def __init__(
         self, ranks: int, parts: Sequence[Schedule | Rounds], root: int | None, expand: Callable[[], Schedule]
     ) -> None:
-        own = {"ranks": ranks, "root": root, "parts": tuple(parts), "expand": expand, "node": np.arange(ranks)}
-        self.__dict__.update(own)  # the dataclass is frozen
+        attributes = {"ranks": ranks, "root": root, "parts": tuple(parts), "expand": expand, "node": np.arange(ranks)}
+        self.__dict__.update(attributes)  # the dataclass is frozen
 
     def place(self, node: np.ndarray) -> "CompactSchedule":
         parts = [part if isinstance(part, Rounds) else part.place(node) for part in self.parts]

@@ -30,9 +30,8 @@ from commodel.platforms.simulated_networks import check_hosts, read_network
 from commodel.sources import ROOT
 from commodel.units import show_value
 
-TRUSTED_VARIABLE = (
-    "COMMODEL_TRUSTED"  # environment variable: trusted folders of images and libraries, with colons between
-)
+# Environment variable: trusted folders of images and libraries, with colons between.
+TRUSTED_VARIABLE = "COMMODEL_TRUSTED"
 FILE_NAME = re.compile(fields.NAME_PATTERN)
 Model = TypeVar("Model", Experiment, Platform)
 
@@ -74,9 +73,9 @@ def load_platform(file: str | Path, learned: bool = True) -> Platform:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
             raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")
         with locate_errors(platform, "simgrid", "file"):
-            content_of = read_network(network)
-        platform.set_network(content_of.content)
-        if mistake := check_hosts(content_of, platform.simgrid.file, platform.simgrid.prefix, platform.nodes):
+            simulated_network = read_network(network)
+        platform.set_network(simulated_network.content)
+        if mistake := check_hosts(simulated_network, platform.simgrid.file, platform.simgrid.prefix, platform.nodes):
             key, message = mistake
             raise platform.error(("nodes",) if key == "nodes" else ("simgrid", key), message)
     if platform.container:
@@ -109,12 +108,9 @@ def _check_trusted(platform: Platform, key: tuple, path: str, trusted: tuple[Pat
 
     Both contain programs, and a platform file may come from an unknown source.
     """
-    folders = [
-        *trusted,
-        *(Path(name) for name in os.environ.get(TRUSTED_VARIABLE, "").split(":") if name.startswith("/")),
-    ]
+    named = (Path(name) for name in os.environ.get(TRUSTED_VARIABLE, "").split(":") if name.startswith("/"))
     real = Path(path).resolve()
-    if not any(real.is_relative_to(folder.resolve()) for folder in folders):
+    if not any(real.is_relative_to(folder.resolve()) for folder in (*trusted, *named)):
         problem = "is a link that leaves the project" if trusted else "is in no folder that you trust"
         folder = real.parent if real.is_file() else real
         message = f"found {show_value(path)}, which {problem}; if you trust it: export {TRUSTED_VARIABLE}={folder}"
@@ -164,10 +160,12 @@ def _advise_on_platform(name: str, root: Path) -> str:
     return f"cp {shipped / name}.* {folder}" if (shipped / f"{name}.yaml").exists() else ""
 
 
-def load_planned_platform(name: str) -> Platform:
-    """Return a platform of a plan from its current file in the project. A plan contains no paths of platforms, so that
-    it can be copied with its project."""
-    return load_platform(find_config_file("platform", name))
+def load_named_platform(name: str, root: str | Path = ".") -> Platform:
+    """Return a platform, given by its name in params/ or by a path.
+
+    A plan has only names of platforms, so that it can be copied with its project.
+    """
+    return load_platform(find_config_file("platform", name, root))
 
 
 def make_schemas() -> dict[str, dict]:

@@ -22,7 +22,7 @@ from commodel.files.yaml import parse_yaml, read_yaml
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import list_operations
 from commodel.patterns.points import make_point
-from commodel.plan.config import find_config_file, load_experiment, load_platform
+from commodel.plan.config import load_experiment, load_named_platform
 from commodel.plan.duration import BATCH_START_SECONDS, Durations
 from commodel.plan.experiments import AXES, Experiment
 from commodel.plan.matrix import count_combinations, list_with_excluded, parse_combination
@@ -58,12 +58,12 @@ def write_sheets(book, file: Path, root: Path, plan: Plan) -> None:
     rows = [
         {PLATFORM_COLUMN: block.platform or "", **values, KEEP_COLUMN: "yes" if is_kept else "no"}
         for block in experiment.matrix
-        for values, is_kept in list_with_excluded(block)
+        for values, _, is_kept in list_with_excluded(block)
     ]
     names = _list_names(root)
     for title in NAMED_AXES:  # names in the file come first; the others are forms that show how arguments are written
-        own = dict.fromkeys(str(row[title]) for row in rows if row.get(title))
-        names[title] = list(dict.fromkeys([*own, *names[title]]))
+        names_in_file = (str(row[title]) for row in rows if row.get(title))
+        names[title] = list(dict.fromkeys([*names_in_file, *names[title]]))
     sheet = _write_matrix(book, rows, names)
     _write_costs(book, sheet, rows, _estimate_costs(plan, rows, experiment.platform, root), plan)
     without_matrix = {key: value for key, value in read_yaml(file).data.items() if key != "matrix"}
@@ -140,10 +140,6 @@ class RowCost:
     per_byte: float
     all_seconds: float
 
-    @property
-    def node_hours(self) -> float:
-        return self.all_seconds * self.nodes / 3600
-
 
 def _estimate_costs(
     plan: Plan, rows: Sequence[Mapping[str, object]], default_platform: str, root: Path
@@ -154,7 +150,7 @@ def _estimate_costs(
 
     @cache
     def load_real_platform(name: str):
-        platform = load_platform(find_config_file("platform", name, root))
+        platform = load_named_platform(name, root)
         durations = Durations(platform.launcher, plan.measure, platform.overlay)
         return None if platform.simulated else (make_setting(platform), durations)
 
@@ -186,41 +182,42 @@ def _write_costs(
     hours = book.add_format({"num_format": "0.000000", "bg_color": "#F3F6F8"})
     total = book.add_format({"num_format": "0.000000", "bold": True})
     first, last, first_column = HEADER_ROWS, HEADER_ROWS + len(costs), len(COLUMNS)
-    estimated = [cost for cost in costs if cost is not None]
-    if not estimated:
+    real_cost = next((cost for cost in costs if cost), None)
+    if not real_cost:
         sheet.write_string(0, 4, "simulated: no node-hours", bold)
         return
     for column, title in enumerate(COST_COLUMNS, first_column):
         sheet.write_string(first - 1, column, title, head)
         sheet.set_column(column, column, 14)
-    node_hours_counted = [
-        cost.node_hours if cost and row[KEEP_COLUMN] == "yes" else 0 for cost, row in zip(costs, rows, strict=True)
-    ]
-    for row, (cost, node_hours) in enumerate(zip(costs, node_hours_counted, strict=True), first):
+    kept_hours = 0.0
+    for number, (cost, row) in enumerate(zip(costs, rows, strict=True), first):
         if cost is not None:
-            sheet.write_number(row, first_column, cost.nodes)
-            sheet.write_formula(row, first_column + 1, _sample_formula(row, cost), None, cost.seconds * 1e6)
-            sheet.write_formula(row, first_column + 2, _make_hours_formula(row, cost, plan.measure), hours, node_hours)
+            node_hours = cost.all_seconds * cost.nodes / 3600 if row[KEEP_COLUMN] == "yes" else 0
+            kept_hours += node_hours
+            sheet.write_number(number, first_column, cost.nodes)
+            sheet.write_formula(number, first_column + 1, _make_sample_formula(number, cost), None, cost.seconds * 1e6)
+            formula = _make_hours_formula(number, cost, plan.measure)
+            sheet.write_formula(number, first_column + 2, formula, hours, node_hours)
+    nodes, sample = (
+        f"AVERAGE({COLUMN_LETTER[title]}${first + 1}:{COLUMN_LETTER[title]}${last})"
+        for title in (NODES_COLUMN, SAMPLE_TIME)
+    )
     for row in range(last, last + SPARE_ROWS):
-        nodes, sample = (
-            f"AVERAGE({COLUMN_LETTER[title]}${first + 1}:{COLUMN_LETTER[title]}${last})"
-            for title in (NODES_COLUMN, SAMPLE_TIME)
-        )
         for column, mean in ((first_column, f"ROUND({nodes},0)"), (first_column + 1, sample)):
             sheet.write_formula(row, column, f'=IF({COLUMN_LETTER["operation"]}{row + 1}="","",{mean})', None, "")
-        sheet.write_formula(row, first_column + 2, _make_hours_formula(row, estimated[0], plan.measure), hours, 0)
+        sheet.write_formula(row, first_column + 2, _make_hours_formula(row, real_cost, plan.measure), hours, 0)
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
-    other_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600 - sum(node_hours_counted)
+    other_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600 - kept_hours
     column = COLUMN_LETTER[NODE_HOURS]
     sheet.write_string(0, 4, "node-hours on real machines, about", bold)
     sums = f"=SUM({column}{first + 1}:{column}{last + SPARE_ROWS})+{column}1"
-    sheet.write_formula(0, 7, sums, total, sum(node_hours_counted) + other_hours)
+    sheet.write_formula(0, 7, sums, total, kept_hours + other_hours)
     sheet.write_string(0, 8, "including probes, library, starts of Slurm jobs", bold)
     sheet.write_number(0, first_column + 2, other_hours, total)
     sheet.write_string(1, 6, SHEET_NOTE)
 
 
-def _sample_formula(row: int, cost: RowCost) -> str:
+def _make_sample_formula(row: int, cost: RowCost) -> str:
     size, waves = (f"{COLUMN_LETTER[name]}{row + 1}" for name in ("bytes", "waves"))
     size = f"IF(ISNUMBER({size}),{size},{cost.bytes})"
     waves = f"IF(ISNUMBER({waves}),{waves},{cost.waves})/{cost.waves}"
@@ -266,9 +263,8 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform:
             continue
         try:
             row = _read_row(row)
-            platform = row.get(PLATFORM_COLUMN) or default_platform
             with locate_mistakes(key=PLATFORM_COLUMN):
-                point_setting = setting(platform)
+                point_setting = setting(row[PLATFORM_COLUMN] or default_platform)
             row_values = {name: value for name, value in row.items() if name != PLATFORM_COLUMN}
             make_point(point_setting, parse_combination(row_values).model_dump(exclude_unset=True))
         except UserError as error:
@@ -294,14 +290,14 @@ def join_to_blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, objec
     joined."""
     parts = list(dict.fromkeys(tuple((name, (row[name],)) for name in COLUMNS if name in row) for row in rows))
     for axis in (*NUMBER_COLUMNS[::-1], *NAMED_AXES[:0:-1]):
-        groups: dict[tuple, dict[object, None]] = {}
+        groups: dict[tuple, dict[object, None]] = {}  # by the other axes: the values of this one
         for block in parts:
-            values = dict(block)
-            axis_values = values.pop(axis, ())
-            groups.setdefault(tuple(values.items()), {}).update(dict.fromkeys((axis, value) for value in axis_values))
+            other_axes = dict(block)
+            axis_values = other_axes.pop(axis, ())
+            groups.setdefault(tuple(other_axes.items()), {}).update(dict.fromkeys(axis_values))
         parts = []
         for other_axes, axis_values in groups.items():
-            merged = dict(other_axes) | ({axis: tuple(value for _, value in axis_values)} if axis_values else {})
+            merged = dict(other_axes) | ({axis: tuple(axis_values)} if axis_values else {})
             parts.append(tuple((name, merged[name]) for name in COLUMNS if name in merged))
     return [_make_block(dict(block)) for block in parts]
 

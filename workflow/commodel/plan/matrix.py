@@ -35,23 +35,19 @@ PlaceInFile = tuple[str | int, ...]
 
 
 def list_combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
-    """Yield each combination with its path of keys in the block. The first axis varies slowest."""
+    """Return each combination with its path of keys in the block. The first axis varies slowest."""
+    return ((combination, path) for combination, path, is_kept in list_with_excluded(block) if is_kept)
+
+
+def list_with_excluded(block: Block) -> Iterator[tuple[Values, PlaceInFile, bool]]:
+    """Yield each combination with its path of keys, and whether it is kept (not excluded)."""
     filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _list_combinations(block):
-        if not (filters and _is_excluded(block, filters, DEFAULT_VALUES | combination)):
-            yield combination, ()
+        yield combination, (), not (filters and _is_excluded(block, filters, DEFAULT_VALUES | combination))
     for index, entry in enumerate(block.include):
         values = entry.model_dump(exclude_unset=True)
         values |= {PARAMETER_PREFIX + name: value for name, value in values.pop("parameters", {}).items()}
-        yield _add_ranks(_add_parameters(values)), ("include", index)
-
-
-def list_with_excluded(block: Block) -> Iterator[tuple[Values, bool]]:
-    """Yield each combination, and whether it is included (not excluded)."""
-    filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
-    for combination in _list_combinations(block):
-        yield combination, not _is_excluded(block, filters, DEFAULT_VALUES | combination)
-    yield from ((combination, True) for combination, path in list_combinations(block) if path)
+        yield _add_ranks(_add_parameters(values)), ("include", index), True
 
 
 def check_size(experiment: Experiment) -> None:

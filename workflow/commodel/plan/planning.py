@@ -20,7 +20,7 @@ from commodel.errors import UserError, locate_mistakes, make_printable, suggest_
 from commodel.files.atomic import MAX_FILE_BYTES, write_text
 from commodel.files.cache import archive_input, find_input, record_input, use_archived_inputs
 from commodel.files.results_folder import PLAN, Results
-from commodel.files.safe_paths import NODES_SUFFIX, AnyPath, SafePath, check_inside, parse_file_path
+from commodel.files.safe_paths import NODES_SUFFIX, AnyPath, check_inside, parse_file_path
 from commodel.files.safe_reading import read_text
 from commodel.files.typed_records import read_json_record
 from commodel.hierarchy import FLAT, Hierarchy
@@ -33,7 +33,7 @@ from commodel.patterns.layouts import count_case_nodes
 from commodel.patterns.operations import MPI, OVERLAY, list_operation_files
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import Setting, make_library_points, make_point
-from commodel.plan.config import find_config_file, load_experiment, load_planned_platform, load_platform
+from commodel.plan.config import find_config_file, load_experiment, load_named_platform, load_platform
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, locate_errors
 from commodel.plan.matrix import check_size, list_combinations, locate_axis
@@ -104,7 +104,9 @@ def make_batches(
         probes = [entry for entry in probes if entry != SURVEY]
         # Before the survey, levels are unknown. The estimates must suffice for the probes of a network with levels.
         likely = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
-    remaining = _limit_probes(measured, platform.simulated) - sum(batch.seconds for batch in surveys)
+    limit = PROBE_SHARE / (1 - PROBE_SHARE) * sum(batch.seconds for batch in measured)
+    limit = max(limit, MIN_SIMULATED_PROBE_SECONDS if platform.simulated else MIN_PROBE_SECONDS)
+    remaining = limit - sum(batch.seconds for batch in surveys)
     for thinning in (1, 2) if _are_automatic(experiment) else (1,):
         cases, likely_cases = (
             [case for entry in probes for case in find_probe(entry).cases(name, replace(own, thinning=thinning), sizes)]
@@ -123,12 +125,6 @@ def _are_automatic(experiment: Experiment) -> bool:
     return experiment.probes == "auto" or "auto" in experiment.probes
 
 
-def _limit_probes(measured: Sequence[Batch], simulated: bool) -> float:
-    """Return the most seconds for survey and probes, given the batches of points."""
-    share = PROBE_SHARE / (1 - PROBE_SHARE) * sum(batch.seconds for batch in measured)
-    return max(share, MIN_SIMULATED_PROBE_SECONDS if simulated else MIN_PROBE_SECONDS)
-
-
 def _guess_levels(nodes: int) -> Hierarchy:
     inner = max(2, nodes // 8)
     return Hierarchy.of({name: (np.arange(nodes) // size).tolist() for name, size in (("a", inner), ("b", 2 * inner))})
@@ -140,15 +136,12 @@ def _group_by_nodes(points: list[Point], simulated: bool, smaller: bool) -> list
     Simulated allocations are rounded up to powers of two: they need no nodes, and one start takes longer than a small
     point. `smaller` puts all points into the largest allocation.
     """
-    allocation_nodes = {
-        point.nodes: 1 << (point.nodes - 1).bit_length() if simulated else point.nodes for point in points
-    }
     if smaller:  # points of many nodes come first, so that a further batch needs few nodes
         points = sorted(points, key=lambda point: -point.nodes)
-        allocation_nodes = dict.fromkeys(allocation_nodes, max(allocation_nodes.values(), default=0))
     parts: dict[int, list[Point]] = {}
     for point in points:
-        parts.setdefault(allocation_nodes[point.nodes], []).append(point)
+        nodes = points[0].nodes if smaller else point.nodes
+        parts.setdefault(1 << (nodes - 1).bit_length() if simulated else nodes, []).append(point)
     return sorted(parts.items())
 
 
@@ -177,7 +170,7 @@ def _split_by_budget(points: Iterable[Point], durations: Durations, budget: floa
 
 def load_setting(name: str, root: str | Path = ".") -> Setting:
     """Return the setting for points of a platform, which is given by its name in params/ or by a path."""
-    return make_setting(load_platform(find_config_file("platform", name, root)))
+    return make_setting(load_named_platform(name, root))
 
 
 def make_setting(platform: Platform) -> Setting:
@@ -235,25 +228,20 @@ def _list_contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
 def list_named_files(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
     """Yield kind and path of each file that the points name, without duplicates."""
     points = list(points)
-    specs = {
-        (kind, spec): None
-        for point in points
-        for kind, spec in (("pattern", point.operation), ("tree", point.topology), ("layout", point.layout))
-    }
-    for kind, spec in specs:
+    kinds = {"pattern": "operation", "tree": "topology", "layout": "layout"}
+    for kind, spec in dict.fromkeys((kind, getattr(point, kinds[kind])) for point in points for kind in kinds):
         if path := parse_file_path(spec):
             yield kind, NODES_SUFFIX.sub("", path) if kind == "layout" else path
-    partitions = (path for name in {point.operation: None for point in points} for path in list_operation_files(name))
+    operations = dict.fromkeys(point.operation for point in points)
+    partitions = (path for operation in operations for path in list_operation_files(operation))
     yield from (("partition", path) for path in dict.fromkeys(partitions))
 
 
 def record_files(
     points: Iterable[Point], paper_name: str = "", *, tables: Iterable[str] = (), speeds: Iterable[str] = ()
 ) -> dict[str, ArchivedFile]:
-    files = {
-        path: record_input(kind, path)
-        for kind, path in (*list_named_files(points), *(("matrix", path) for path in tables))
-    }
+    files = {path: record_input(kind, path) for kind, path in list_named_files(points)}
+    files |= {path: record_input("matrix", path) for path in tables}
     for name in find_paper(paper_name).published if paper_name else ():
         file = name_published_file(name)
         files[file] = record_input("published", file, ROOT, read_published(name).source)
@@ -321,9 +309,8 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         raise experiment.error(("matrix",), "no point is left to measure")
     if experiment.library:
         for name, platform in platforms.items():
-            points += (
-                [] if platform.overlay else make_library_points(make_setting(platform), _select_platform(name, points))
-            )
+            if not platform.overlay:
+                points += make_library_points(make_setting(platform), _select_platform(name, points))
     points = add_digests(dict.fromkeys(points))
     overlays = sorted({platform.overlay for platform in platforms.values()})
     needed_probes = {
@@ -451,44 +438,39 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
     results = Results.of(root / "results" / plan.experiment)
     results.check()
     files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
-    files |= read_inputs(plan, find_config_file("experiment", name, root), root, results)
+    experiment = find_config_file("experiment", name, root)
+    inputs = {results.input("experiments", experiment.name): experiment}
+    for platform in plan.platforms:
+        platform_file = find_config_file("platform", platform, root)
+        network = load_platform(platform_file).simgrid_file
+        inputs |= {results.input("platforms", path.name): path for path in (platform_file, network) if path}
+    files |= {
+        stored: read_text(path, MAX_FILE_BYTES, "a smaller file", strict=False) for stored, path in inputs.items()
+    }
     files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
     for path, text in files.items():
         if not path.exists() or read_text(path, MAX_FILE_BYTES, "a file of ours", strict=False) != text:
             write_text(path, text)
-    copies = {name: file for name, file in plan.files.items() if file.copy}
-    with use_received_files(find_config_file("experiment", name, root)):
-        for named_file, file in copies.items():
-            archive_input(named_file, file, results, get_root(file))
+    copies = {path: file for path, file in plan.files.items() if file.copy}
+    with use_received_files(experiment):
+        for path, file in copies.items():
+            archive_input(path, file, results, get_root(file))
     for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
         path.unlink()  # input of a platform, or a file, that is no longer in the experiment
-
-
-def read_inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[SafePath, str]:
-    """Return the texts of the files of the experiment and its platforms, by their paths in the results folder."""
-    sources = {results.input("experiments", experiment.name): experiment}
-    for name in plan.platforms:
-        file = find_config_file("platform", name, root)
-        network = load_platform(file).simgrid_file
-        sources |= {results.input("platforms", path.name): path for path in (file, network) if path}
-    return {
-        file_name: read_text(path, MAX_FILE_BYTES, "a smaller file", strict=False)
-        for file_name, path in sources.items()
-    }
 
 
 def find_constraint(plan: Plan, batch: str) -> str:
     """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal. Slurm refuses
     features with counts for nodes that are requested by name."""
     wanted = plan.batch(batch)
-    return "" if find_nodelist(plan, batch) else make_constraint(load_planned_platform(wanted.platform), wanted.nodes)
+    return "" if find_nodelist(plan, batch) else make_constraint(load_named_platform(wanted.platform), wanted.nodes)
 
 
 def find_nodelist(plan: Plan, name: str) -> str:
     """Return the surveyed hosts that a batch's Slurm job requests; empty if any will do. The survey of a run may find
     them after the plan was made."""
     batch = plan.batch(name)
-    hosts = load_planned_platform(batch.platform).node_names if list_networks_needed(plan, name) else ()
+    hosts = load_named_platform(batch.platform).node_names if list_networks_needed(plan, name) else ()
     return ",".join(hosts[: batch.nodes])
 
 
@@ -499,17 +481,15 @@ def find_launcher(plan: Plan, batch: str) -> Launcher:
 def find_programs_file(plan: Plan, batch: str) -> str:
     """Return a file whose age is that of a batch's programs: the platform's image, else the file that their build
     writes."""
-    platform = load_planned_platform(plan.batch(batch).platform)
-    return str(
-        platform.image.file
-        if platform.image
-        else get_program_folder(find_build_root(), get_toolchain(platform)) / "built"
-    )
+    platform = load_named_platform(plan.batch(batch).platform)
+    if platform.image:
+        return str(platform.image.file)
+    return str(get_program_folder(find_build_root(), get_toolchain(platform)) / "built")
 
 
 def find_missing_compiler(plan: Plan, batch: str) -> str:
     """Return the compiler that is needed for the programs of a batch and not installed; empty if there is none."""
     if Path(find_programs_file(plan, batch)).exists():
         return ""
-    compiler = COMPILERS[get_toolchain(load_planned_platform(plan.batch(batch).platform))]
+    compiler = COMPILERS[get_toolchain(load_named_platform(plan.batch(batch).platform))]
     return "" if find_tool(compiler) else compiler

@@ -90,8 +90,8 @@ def _can_be_surveyed(platform: Platform) -> bool:
     return not (platform.levels or platform.overlay or platform.nodes < MIN_NODES)
 
 
-def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
-    path = find_network_file(network.platform, network.digest, root)
+def write_network(network: LearnedNetwork) -> Path:
+    path = find_network_file(network.platform, network.digest)
     document = {name: value for name, value in asdict(network).items() if value}
     document["levels"] = {level: list(column) for level, column in network.levels.items()}
     document |= {name: list(document[name]) for name in ("hosts", "slow", "notes") if name in document}
@@ -112,7 +112,7 @@ def list_networks_needed(plan: Plan, name: str) -> list[str]:
     """Return the network file that a batch depends on: its probes by the levels, a Slurm job also by the hosts."""
     batch = plan.batch(name)
     platform = plan.platforms[batch.platform]
-    surveyed = any(is_survey(own) and own.platform == batch.platform for own in plan.batches)
+    surveyed = any(is_survey(other) and other.platform == batch.platform for other in plan.batches)
     depends = platform.hosts or (surveyed and (batch.cases or platform.launcher == "slurm"))
     return [str(find_network_file(batch.platform, platform.digest))] if depends and not is_survey(batch) else []
 

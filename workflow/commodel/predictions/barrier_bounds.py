@@ -67,9 +67,8 @@ def describe_barrier_bound(parameters: ParameterSet, ranks: int, seconds: Mappin
     if not disseminations:
         return text
     best = min(disseminations, key=disseminations.get)
-    text += (
-        f"; {best} is the best dissemination, {100 * max(disseminations[best] / bound.seconds - 1, 0.0):.0f} % above it"
-    )
+    excess = 100 * max(disseminations[best] / bound.seconds - 1, 0.0)
+    text += f"; {best} is the best dissemination, {excess:.0f} % above it"
     if DISSEMINATION in disseminations and best != DISSEMINATION:
         text += f" and {100 * (1 - disseminations[best] / disseminations[DISSEMINATION]):.0f} % below the plain one"
     return text

@@ -141,10 +141,8 @@ def _cover_groups(logs: Array, groups: np.ndarray, min_widening: float) -> tuple
 
 def _find_quantiles(logs: Array, groups: np.ndarray) -> tuple[float, float]:
     """Return the band between two quantiles over groups of equal weight."""
-    weight = _weigh_labels(groups)
-    return -_find_weighted_quantile(-logs, weight, (1 + COVERAGE) / 2), _find_weighted_quantile(
-        logs, weight, (1 + COVERAGE) / 2
-    )
+    weight, share = _weigh_labels(groups), (1 + COVERAGE) / 2
+    return -_find_weighted_quantile(-logs, weight, share), _find_weighted_quantile(logs, weight, share)
 
 
 def _weigh_labels(labels: np.ndarray) -> Array:
@@ -170,9 +168,8 @@ def _measure_excess(
         left_out = fold == number
         low, high = _find_quantiles(logs[~left_out], groups[~left_out])
         distances[left_out] = _measure_distance_outside(left_out_residuals[left_out], low, high)
-    return cover_labels(
-        distances if counted is None else distances[counted], labels if counted is None else labels[counted]
-    )
+    flags = slice(None) if counted is None else counted
+    return cover_labels(distances[flags], labels[flags])
 
 
 def measure_widening(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
@@ -296,10 +293,8 @@ def _measure_distance(log_values: Array, cut: float, latency_shares: Array | Non
 def _find_worst_growth(rates: Array, labels: np.ndarray, default: float) -> float:
     """Return the growth that covers 95 % of the points beyond all cuts, and of those beyond each of the
     last CUTS_CHECKED_SEPARATELY cuts."""
-    rates_of_cuts = [rates[labels == label] for label in np.unique(labels)[-CUTS_CHECKED_SEPARATELY:]]
-    growths = [
-        _find_growth(rates_of_cut, np.zeros(len(rates_of_cut), dtype=int), default) for rates_of_cut in rates_of_cuts
-    ]
+    cuts = (labels == label for label in np.unique(labels)[-CUTS_CHECKED_SEPARATELY:])
+    growths = (_find_growth(rates[of_cut], labels[of_cut], default) for of_cut in cuts)
     return max([_find_growth(rates, labels, default), *growths])
 
 
@@ -525,7 +520,7 @@ def apply_residuals(predictions: PredictedTimes, residuals: Interval) -> Interva
     )
     low = np.where(is_extrapolated, np.fmin(low, predictions.low), low)
     high = np.where(is_extrapolated, np.fmax(high, predictions.high), high)
-    low, high = np.where(has_residuals, low, predictions.low), np.where(has_residuals, high, predictions.high)
+    low, high = np.where(has_residuals, [low, high], [predictions.low, predictions.high])
     return Interval(low, high, np.where(has_residuals, np.clip(corrected, low, high), predictions.seconds), bases)
 
 

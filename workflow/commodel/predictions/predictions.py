@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf, nan
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -236,10 +237,7 @@ def _evaluate(model: Model, pattern: Schedule, waves: float, cost: CostFunction)
     """Return (sizes, rows) of the predicted time, or of the time between waves."""
     width = pattern.messages if model.entry.by_message else pattern.width
     draws = min(model.rows - 1, max(MIN_DRAWS, MAX_CELLS // max(width, 1)))
-
-    def evaluate(cost: CostFunction, schedule: Schedule) -> Array:
-        return _evaluate_in_blocks(cost, model, 1 + draws, schedule)
-
+    evaluate = partial(_evaluate_in_blocks, model, 1 + draws)
     return evaluate(cost, pattern) if waves == 1 else Stream(pattern).period(model.entry, evaluate, waves)
 
 
@@ -252,7 +250,7 @@ def _find_interval(costs: Array) -> tuple[Array, Array, Array]:
     return seconds, np.minimum(low, seconds), np.maximum(high, seconds)
 
 
-def _evaluate_in_blocks(cost: CostFunction, model: Model, count: int, pattern: Schedule) -> Array:
+def _evaluate_in_blocks(model: Model, count: int, cost: CostFunction, pattern: Schedule) -> Array:
     """Return seconds of shape (sizes, rows), evaluated in blocks to limit memory. Unless all rows fit into one block, a
     block has a power of two rows."""
     sizes, messages = pattern.sizes, max(pattern.width, 1)
@@ -378,26 +376,20 @@ def predict(
             parameters, predicted_times, first, [points[number].bytes for number in numbers], waves
         )
         times = (predicted_times.seconds, interval.low, interval.high)
-        for number, seconds, low, high, validity, basis, *optional_fields in zip(
-            numbers,
+        other_columns = (
+            predicted_times.low,
+            predicted_times.high,
+            predicted_times.single_message_ratio,
+            interval.corrected,
+        )
+        fields = (
             *(column.tolist() for column in times),
             predicted_times.validity,
             interval.bases,
-            *(
-                column.tolist()
-                for column in (
-                    predicted_times.low,
-                    predicted_times.high,
-                    predicted_times.single_message_ratio,
-                    interval.corrected,
-                )
-            ),
-            strict=True,
-        ):
-            point = points[number]
-            predictions[number] = Prediction(
-                parameters.family, point, seconds, low, high, validity, basis, *optional_fields
-            )
+            *(column.tolist() for column in other_columns),
+        )
+        for number, *fields_of_point in zip(numbers, *fields, strict=True):
+            predictions[number] = Prediction(parameters.family, points[number], *fields_of_point)
     return [predictions[number] for number in sorted(predictions)]
 
 
@@ -412,22 +404,16 @@ def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
     """Return the table of predictions with parameter intervals, as the comparison reads it."""
     import pandas as pd
 
-    rows = [
-        (
-            row.point.id,
-            row.family,
-            row.seconds,
-            row.parameters_low,
-            row.parameters_high,
-            row.validity_text,
-            row.single_message_ratio,
-        )
-        for row in predictions
-    ]
-    return pd.DataFrame(
-        rows,
-        columns=["point", "family", "predicted", "predicted_low", "predicted_high", "validity", "single_message_ratio"],
-    )
+    fields = {  # by column
+        "point": "point.id",
+        "family": "family",
+        "predicted": "seconds",
+        "predicted_low": "parameters_low",
+        "predicted_high": "parameters_high",
+        "validity": "validity_text",
+        "single_message_ratio": "single_message_ratio",
+    }
+    return pd.DataFrame(map(attrgetter(*fields.values()), predictions), columns=list(fields))
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,9 +133,8 @@ def _draw_factors(factors: RecalibrationFactors, count: int) -> tuple[Array, Arr
     rng = np.random.default_rng(SEED)
     columns = []
     noise = rng.standard_normal((2, count))
-    for factor, drawn in zip(
-        (factors.latency, factors.per_byte), noise[[0, 0]] if factors.together else noise, strict=True
-    ):
+    noise = noise[[0, 0]] if factors.together else noise
+    for factor, drawn in zip((factors.latency, factors.per_byte), noise, strict=True):
         spread = np.log(factor.high / factor.low) / 2 / NORMAL_QUANTILE if factor.known else 0.0
         columns.append(factor.value * np.exp(np.r_[0.0, spread * drawn]))
     return columns[0], columns[1]

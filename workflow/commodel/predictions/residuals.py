@@ -68,9 +68,7 @@ class Residuals:
         """The placements of the messages: within a node, between nodes, or within a level of the network."""
         if NODES not in self.axes:
             return np.full(len(self.logs), "")
-        names = np.where(self.axes[NODES] > ABSENT_AT[NODES], PLACEMENT_NAMES[True], PLACEMENT_NAMES[False]).astype(
-            object
-        )
+        names = np.where(self.axes[NODES] > ABSENT_AT[NODES], *map(PLACEMENT_NAMES.get, (True, False))).astype(object)
         for reach in () if self.reach is None else filter(None, np.unique(self.reach).tolist()):
             names[self.reach == reach] = describe_reach(reach)
         return names.astype(str)

@@ -340,9 +340,13 @@ def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule)
         return check
     for distance in reversed(distances):  # values are of one pair of nodes, or of the median of several pairs
         if ratio := settings.get("heterogeneity_by_class", {}).get(levels.names[distance]):
-            text = f"differ by a factor of up to {float(ratio):.1f}"
-            return Validity(ValidityKind.PLACEMENT, f"round trips of ranks in {levels.crossed(distance)} {text}")
+            return _report_unequal_trips(f"of ranks in {levels.crossed(distance)}", ratio)
     return _check_types(entry, parameters, pattern.node)
+
+
+def _report_unequal_trips(which: str, ratio: float) -> Validity:
+    reason = f"round trips {which} differ by a factor of up to {float(ratio):.1f}"
+    return Validity(ValidityKind.PLACEMENT, reason)
 
 
 def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> Validity:
@@ -354,12 +358,11 @@ def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> V
     type_numbers = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
     names = [*types, list(types)[-1]]  # a node beyond the platform's last one has the last type
     type_names = [names[number] for number in np.minimum(type_numbers, len(types)).tolist()]
-    type_pairs = {str(Pair(one, two)) for index, one in enumerate(type_names) for two in type_names[index + 1 :]}
+    type_pairs = {
+        str(Pair(first, second)) for index, first in enumerate(type_names) for second in type_names[index + 1 :]
+    }
     ratio = max((ratios.get(pair, 1.0) for pair in type_pairs), default=1.0) if entry.by_class else max(ratios.values())
-    if ratio == 1:
-        return VALID
-    text = f"differ by a factor of up to {float(ratio):.1f}"
-    return Validity(ValidityKind.PLACEMENT, f"round trips between nodes of several types {text}")
+    return _report_unequal_trips("between nodes of several types", ratio) if ratio != 1 else VALID
 
 
 def _check_classes(
@@ -382,8 +385,7 @@ def _check_classes(
         likeness = "nearer ranks" if len(far) > 1 else "nearer or farther ranks"
         return Validity(ValidityKind.PLACEMENT, f"ranks in {levels.crossed(far[-1])} are predicted as {likeness}")
     if classes and (shared := _find_shared_class(levels, pattern, distances)):
-        text = f"concurrent messages between ranks in {levels.crossed(shared)}"
-        return Validity(ValidityKind.CONTENTION, text)
+        return Validity(ValidityKind.CONTENTION, f"concurrent messages between ranks in {levels.crossed(shared)}")
     return VALID
 
 
@@ -483,14 +485,10 @@ def _find_distance_factor(parameters: ParameterSet, pattern: Schedule) -> float:
         return 1.0
     levels, distances = _find_classes(parameters, pattern)
     classes = set(parameters.settings.get("classes", ()))
-    ratios_of_pattern = [
-        ratios[name]
-        for name in (levels.names[distance] for distance in distances)
-        if name in ratios and name not in classes
-    ]
-    ratios_of_fit = [
-        ratios[name] for name in parameters.settings["probed_classes"] if name in ratios and name not in classes
-    ]
+    ratios_of_pattern, ratios_of_fit = (
+        [ratios[name] for name in names if name in ratios and name not in classes]
+        for names in ([levels.names[distance] for distance in distances], parameters.settings["probed_classes"])
+    )
     if not ratios_of_pattern or not ratios_of_fit:
         return 1.0
     slower = max(high for _, high in ratios_of_pattern) / min(low for low, _ in ratios_of_fit)

@@ -14,8 +14,6 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -33,13 +31,6 @@ HOLDER_FILE = ".holder"
 LOCK_VARIABLE = "COMMODEL_HOLDER"  # environment: file descriptor by which the parent process locks a folder
 LOCK_WAIT_SECONDS = 1.0  # a process that only checks the lock holds it for a moment, too
 NO_LOCK_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-
-
-@contextmanager
-def lock_folder(folder: AnyPath, owner: str) -> Iterator[None]:
-    """Lock a folder while a block runs; raise an error that names the holder if another process has the lock."""
-    with open_lock(folder, owner):
-        yield
 
 
 def open_lock(folder: AnyPath, owner: str) -> TextIO:

@@ -30,15 +30,10 @@ DAMAGED_SUFFIX = ".damaged"
 LATENCY_COLUMNS = ("first", "last")  # of a stream of waves: latency of the first and of the last one
 OPTIONAL_COLUMNS = ("count", "cpu", "computation", *LATENCY_COLUMNS)  # only in samples of some programs
 CASE_COLUMNS = ("kind", "platform", "simulated", "name", "batch", "setting")
-SAMPLE_COLUMNS = (
-    "pass",
-    "sample",
-    "seconds",
-    "skew",
-    "valid",
-    "stop",
-    *OPTIONAL_COLUMNS,
-)  # columns that vary between samples
+# Columns that vary between samples.
+SAMPLE_COLUMNS = ("pass", "sample", "seconds", "skew", "valid", "stop", *OPTIONAL_COLUMNS)
+# Columns that do not distinguish cases of a probe or points of an operation.
+NOT_SETTINGS = {"id", *CASE_COLUMNS, *SAMPLE_COLUMNS}
 
 
 def collect_samples(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -124,10 +119,7 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
         valid = group["seconds"][group["valid"]] if summary["samples"] else np.array([np.nan])
         rows.append(
             {name: first[name] for name in CASE_COLUMNS if name in first}
-            | {
-                "id": case,
-                "settings": " ".join(f"{name}={_make_whole(value)}" for name, value in settings.items()),
-            }
+            | {"id": case, "settings": " ".join(f"{name}={_make_whole(value)}" for name, value in settings.items())}
             | {"min": valid.min(), "mean": valid.mean(), "p95": np.percentile(valid, 95), "max": valid.max()}
             | {"raw": make_raw_file_path(first["batch"], case, summary["samples"] > 0), **summary}
         )
@@ -162,11 +154,7 @@ def summarize_case(samples: Mapping[str, np.ndarray]) -> dict[str, object]:
         "stop": find_worst_stop(set(samples["stop"])),
         "skew": _compute_median(samples["skew"]),
         "passes": len(np.unique(passes)),
-        **{
-            name: _compute_median(samples[name][valid])
-            for name in ("cpu", "computation", *LATENCY_COLUMNS)
-            if name in samples
-        },
+        **{name: _compute_median(samples[name][valid]) for name in OPTIONAL_COLUMNS[1:] if name in samples},
     }
 
 
@@ -174,10 +162,6 @@ def _compute_median(values: np.ndarray) -> float:
     """Return the median of the values that are known."""
     finite = values[~np.isnan(values)]
     return float(np.median(finite)) if len(finite) else np.nan
-
-
-# Columns that do not distinguish cases of a probe or points of an operation.
-NOT_SETTINGS = {"id", *CASE_COLUMNS, "pass", "sample", "seconds", "skew", "valid", "stop", *OPTIONAL_COLUMNS}
 
 
 def _is_blank(value: object) -> bool:

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.results_folder import SAMPLES_NAME, Results, pass_folder_name
+from commodel.files.results_folder import PLAN, SAMPLES_NAME, Results, pass_folder_name
 from commodel.files.safe_paths import SafePath
 from commodel.patterns.operations import OVERLAY
 from commodel.plan.duration import BATCH_START_SECONDS, Durations, estimate_analysis
@@ -49,25 +49,23 @@ class Estimates:
 
     def __init__(self, plan: Plan):
         self.plan = plan
-        self.durations: dict[str, Durations] = {}
+        self.durations: dict[str, Durations] = {}  # by platform
         self.case_seconds: dict[str, dict[str, float]] = {}  # by batch, then by case
 
     def sum_work(self, batch: Batch, cases: Iterable[str], passes: int) -> Work:
         """Return the work of one pass over each of the cases, if a case has `passes` passes."""
-        case_seconds = self.case_seconds.get(batch.name) or self._estimate_cases(batch)
-        seconds = [case_seconds[case] for case in cases]
+        if batch.name not in self.case_seconds:
+            self.case_seconds[batch.name] = self._estimate_cases(batch)
+        seconds = [self.case_seconds[batch.name][case] for case in cases]
         return Work(len(seconds) / passes, sum(seconds) / passes)
 
     def _estimate_cases(self, batch: Batch) -> dict[str, float]:
-        name = batch.platform
-        if name not in self.durations:
-            platform = self.plan.platforms[name]
-            self.durations[name] = Durations(platform.launcher, self.plan.measure, platform.substrate == OVERLAY)
-        durations = self.durations[name]
-        members = (*batch.cases, *batch.points)
-        seconds = {member.id: durations.estimate_members([member]) - BATCH_START_SECONDS for member in members}
-        self.case_seconds[batch.name] = seconds
-        return seconds
+        platform = self.plan.platforms[batch.platform]
+        if batch.platform not in self.durations:
+            is_overlay = platform.substrate == OVERLAY
+            self.durations[batch.platform] = Durations(platform.launcher, self.plan.measure, is_overlay)
+        estimate = self.durations[batch.platform].estimate_members
+        return {member.id: estimate([member]) - BATCH_START_SECONDS for member in (*batch.cases, *batch.points)}
 
 
 def forecast_running_batch(elapsed: float, finished: Work, remaining: Work) -> SecondsRange | None:
@@ -92,9 +90,8 @@ def forecast_waiting_batch(remaining: Work, paces: list[float]) -> SecondsRange 
     """Return the forecast of a batch that has not begun, from the paces of the other batches on its platform."""
     if not paces:
         return None
-    low, high = min(paces), max(paces)
-    if len(paces) == 1:
-        low, high = low / PACE_UNCERTAINTY_FACTOR, high * PACE_UNCERTAINTY_FACTOR
+    factor = PACE_UNCERTAINTY_FACTOR if len(paces) == 1 else 1.0
+    low, high = min(paces) / factor, max(paces) * factor
     return BATCH_START_SECONDS + low * remaining.estimate, BATCH_START_SECONDS + high * remaining.estimate
 
 
@@ -245,7 +242,8 @@ class StatusReader:
         last = stored.last
         # Clocks of nodes differ, so the file's modification time counts, too.
         silence = now - max(stored.modified_at, last.updated) if last else 0.0
-        unfinished = [case for case in batch.ids if case not in joined and case not in given_up]
+        finished_or_given_up = joined | given_up.keys()
+        unfinished = [case for case in batch.ids if case not in finished_or_given_up]
         if last and last.ended is None and not last.is_dead:
             state = SILENT if silence > HEARTBEAT_TIMEOUT else RUNNING
         elif not unfinished and (self.campaign.done_file(batch).exists() or (last and last.outcome == DONE_OUTCOME)):
@@ -256,14 +254,14 @@ class StatusReader:
         if state in (RUNNING, SILENT, STOPPED):  # samples get their final names after the last pass
             count = self.campaign.plan.passes(batch.platform)
             passes = [_list_sample_times(folder / pass_folder_name(number)) for number in range(count)]
-        of_attempt = sorted(
+        sampled = sorted(
             (times[case], case)
             for times in passes
             for case in unfinished
             if case in times and times[case] >= last.started
         )
         remaining = [case for times in passes for case in unfinished if case not in times] if passes else unfinished
-        finished = [case for _, case in of_attempt[1:]] if passes else joined
+        finished = [case for _, case in sampled[1:]] if passes else joined
         return BatchProgress(
             batch=batch,
             simulated=self.campaign.plan.platforms[batch.platform].simulated,
@@ -275,7 +273,7 @@ class StatusReader:
             done_work=self.estimates.sum_work(batch, finished, len(passes) or 1),
             remaining_work=self.estimates.sum_work(batch, remaining, len(passes) or 1),
             current_pass=f"pass {stored.current_pass} of {len(passes)}" if len(passes) > 1 else "",
-            first_samples_at=of_attempt[0][0] if of_attempt else now,
+            first_samples_at=sampled[0][0] if sampled else now,
         )
 
     def _list_cases(self, batch: Batch, folder: SafePath) -> tuple[frozenset[str], dict[str, str]]:
@@ -286,8 +284,8 @@ class StatusReader:
             return frozenset(), {}
         if batch.name not in self.listed or self.listed[batch.name][0] != mtime_ns:
             measured, marked = raw_samples.list_finished(folder)
-            given_up = {case: raw_samples.read_marker(folder, case) for case in batch.ids if case in marked}
-            statuses = {case: why[0] for case, why in given_up.items() if why}
+            markers = {case: raw_samples.read_marker(folder, case) for case in batch.ids if case in marked}
+            statuses = {case: marker[0] for case, marker in markers.items() if marker}
             self.listed[batch.name] = mtime_ns, frozenset(measured.intersection(batch.ids)), statuses
         return self.listed[batch.name][1:]
 
@@ -332,10 +330,10 @@ class EarlierDurations:
 def read_earlier_durations(platform: str, digest: str, results: Path) -> EarlierDurations | None:
     """Return the durations of the latest experiment measured on the platform with this digest; None if there is
     none."""
-    folders = [folder for folder in results.glob("*") if (folder / "plan.json").is_file()]
-    for folder in sorted(folders, key=lambda folder: -(folder / "plan.json").stat().st_mtime):
+    plans = [path for path in results.glob(f"*/{PLAN}") if path.is_file()]
+    for path in sorted(plans, key=lambda path: -path.stat().st_mtime):
         with suppress(UserError):  # of another version, damaged, or with links: continue with the next folder
-            if (durations := _read_durations(Results.of(folder), platform, digest)) is not None:
+            if durations := _read_durations(Results.of(path.parent), platform, digest):
                 return durations
     return None
 
@@ -344,13 +342,13 @@ def _read_durations(results: Results, platform: str, digest: str) -> EarlierDura
     plan = load_plan(results.plan)
     if platform not in plan.platforms or plan.platforms[platform].digest != digest:
         return None
-    seconds, estimates = [], []
+    seconds, estimate = 0.0, 0.0
     for batch in plan.batches:
         stored = read_attempts(results.raw(batch.name))
         if batch.platform == platform and batch.seconds and stored.last and stored.last.outcome == DONE_OUTCOME:
-            seconds.append(sum_durations(stored.attempts))
-            estimates.append(batch.seconds)
-    return EarlierDurations(plan.experiment, sum(seconds), sum(estimates)) if any(seconds) else None
+            seconds += sum_durations(stored.attempts)
+            estimate += batch.seconds
+    return EarlierDurations(plan.experiment, seconds, estimate) if seconds else None
 
 
 def compare_with_earlier_durations(plan: Plan, results: Path) -> Iterator[str]:
@@ -379,7 +377,7 @@ def format_status(status: Status, stage: str = "") -> str:
     running = status.count(RUNNING)
     if status.remaining and running:
         parts += [f"expected end {format_end(status.forecast, status.now)}", f"{status.fraction_done:.0%} done"]
-        parts += [f"{running} batch{'' if running == 1 else 'es'} running"]
+        parts.append(f"{running} batch{'' if running == 1 else 'es'} running")
     elif stage:
         parts.append(stage)
     return f"{status.experiment}: {', '.join(parts)}"
@@ -425,16 +423,16 @@ def tabulate_batches(status: Status) -> list[Row]:
 
 def describe_state(batch: BatchProgress) -> str:
     """Return a batch's state in words."""
-    last, tries = batch.last, f", attempt {len(batch.attempts)}" if len(batch.attempts) > 1 else ""
+    last, attempt_text = batch.last, f", attempt {len(batch.attempts)}" if len(batch.attempts) > 1 else ""
     if batch.state in (RUNNING, SILENT):
         job = f" as job {last.job}" if last.job else ""
         current_pass = f", {batch.current_pass}" if batch.current_pass else ""
         silent = f", no heartbeat for {batch.silence / 60:.0f} min" if batch.state == SILENT else ""
         since = format_clock_time(last.started)
-        return f"{RUNNING} on {last.host}{job} since {since}{current_pass}{tries}{silent}"
+        return f"{RUNNING} on {last.host}{job} since {since}{current_pass}{attempt_text}{silent}"
     if batch.state == STOPPED:
         where = f" on {last.host}" if last.host else ""
-        return f"{STOPPED}{where} at {format_clock_time(last.ended or last.updated)}{tries}: {last.outcome_text}"
+        return f"{STOPPED}{where} at {format_clock_time(last.ended or last.updated)}{attempt_text}: {last.outcome_text}"
     return batch.state
 
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
-from pathlib import Path
 
 from pydantic import TypeAdapter
 
@@ -29,7 +28,7 @@ from commodel.files.tables import MAX_TABLE_BYTES
 from commodel.files.typed_records import read_json_record
 from commodel.records import ArchivedFile, Batch, Plan
 from commodel.results.attempts import read_attempts
-from commodel.sources import INSTALLED, ROOT
+from commodel.sources import INSTALLED, PACKAGE, ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +165,6 @@ def read_input_texts(folder: AnyPath, files: Mapping[str, ArchivedFile] | None =
     return {name: text for name, text in shown.items() if name not in short or not BINARY.search(text)}
 
 
-PACKAGE = Path(__file__).parents[1]
 PACKAGES = ("numpy", "pandas", "scipy", "snakemake")
 
 

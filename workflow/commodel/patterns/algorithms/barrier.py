@@ -25,7 +25,7 @@ def binomial(ranks: int, bytes: int) -> Schedule:
 
 def dissemination(ranks: int, bytes: int) -> Schedule:
     """Return dissemination: in round s every rank signals the rank 2^s further on, around the ring."""
-    return join_stages(ranks, make_dissemination_rounds(ranks, 0))
+    return join_stages(ranks, make_dissemination_rounds(ranks))
 
 
 def linear(ranks: int, bytes: int) -> Schedule:

@@ -230,13 +230,13 @@ def make_choice_reader(names: tuple[str, ...]) -> Callable[[str], str]:
 def make_switch_parameter(name: str, title: str, default: bool, **properties: Any) -> Parameter:
     """Return a parameter that is yes or no."""
 
+    read_choice = make_choice_reader(("yes", "no"))
+
     def write(on: bool) -> str:
         return "yes" if on else "no"
 
     def read(text: str) -> bool:
-        if text not in ("yes", "no"):
-            raise UserError(f"found '{text}', wanted yes or no")
-        return text == "yes"
+        return read_choice(text) == "yes"
 
     return Parameter(name, "yes|no", f"{title}; default {write(default)}", read, write, default, **properties)
 

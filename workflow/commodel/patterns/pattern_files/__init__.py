@@ -40,8 +40,8 @@ def read_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
 def _read(path: AnyPath) -> Schedule:
     with open_unpacked(path) as stream:
         beginning = stream.read(4096)
-    formats = (entry for entry in (goal, goal_binary) if entry.is_goal(beginning))
-    schedule = next(formats, table).read(path)
+    reader = next((entry for entry in (goal, goal_binary) if entry.is_goal(beginning)), None)
+    schedule = tasks.make_schedule(reader.read_tasks(path)) if reader else table.read(path)
     if len(schedule.src) == 0:
         raise UserError("found no message, wanted at least one", file=path)
     return schedule

@@ -26,8 +26,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, decode_line, read_blocks
-from commodel.patterns.pattern_files.tasks import ANY, CALCULATE, RECEIVE, SEND, Dependencies, Tasks, make_schedule
-from commodel.patterns.schedule import Schedule
+from commodel.patterns.pattern_files.tasks import ANY, CALCULATE, RECEIVE, SEND, Dependencies, Tasks
 from commodel.units import MAX_COUNT, show_value
 
 MAX_FILE = 1024 * MIB
@@ -56,10 +55,6 @@ GOAL_BEGINNING = re.compile(rb"\s*(?:num_ranks\b|rank[ \t]*[0-9]|//|/\*)")
 
 def is_goal(beginning: bytes) -> bool:
     return bool(GOAL_BEGINNING.match(beginning.removeprefix(b"\xef\xbb\xbf")))
-
-
-def read(path: AnyPath) -> Schedule:
-    return make_schedule(read_tasks(path))
 
 
 def read_tasks(path: AnyPath) -> Tasks:
@@ -291,7 +286,7 @@ def _read_rank_block(block: bytes) -> _RankBlock | None:
             tasks.append(np.stack([line_numbers, np.full(len(line_numbers), kind), *columns[:3], label], axis=1))
         elif match := DEPENDENCY_LINE.fullmatch(text):
             label_codes = [lines.labels(line_numbers, match, group, prefixes) for group in (3, 1)]
-            if label_codes[0] is None or label_codes[1] is None:
+            if any(codes is None for codes in label_codes):
                 return None
             dependencies.append(
                 np.stack([line_numbers, *label_codes, np.full(len(line_numbers), match[2] == "i")], axis=1)
@@ -361,14 +356,18 @@ class _Lines:
         """Return each line's number in a group of the form's match; 0 if the form does not have the group."""
         if not group or match[group] is None:
             return np.zeros(len(lines), dtype=np.int64)
-        return self.value[self.first_number[lines] + match.string.count("0", 0, match.start(group))]
+        return self.value[self._find_numbers(lines, match, group)]
+
+    def _find_numbers(self, lines: np.ndarray, match: re.Match, group: int) -> np.ndarray:
+        """Return the index in `value` of each line's first number in a group of the form's match."""
+        return self.first_number[lines] + match.string.count("0", 0, match.start(group))
 
     def labels(self, lines: np.ndarray, match: re.Match, group: int, prefixes: dict[str, int]) -> np.ndarray | None:
         """Return an integer code of each line's label, which has to be a prefix and a number; else None."""
         prefix = prefixes.setdefault(match[group][:-1], len(prefixes))
         if match[group].find("0") != len(match[group]) - 1 or prefix >= MAX_PREFIXES:
             return None
-        numbers = self.first_number[lines] + match.string.count("0", 0, match.start(group))
+        numbers = self._find_numbers(lines, match, group)
         if self.has_leading_zero[numbers].any():
             return None
         return self.value[numbers] * MAX_PREFIXES + prefix

@@ -16,8 +16,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_unpacked
-from commodel.patterns.pattern_files.tasks import Dependencies, Tasks, make_schedule
-from commodel.patterns.schedule import Schedule
+from commodel.patterns.pattern_files.tasks import Dependencies, Tasks
 from commodel.units import MAX_COUNT
 
 MAX_FILE = 4096 * MIB
@@ -43,10 +42,6 @@ MAX_READ_SIZE = 1 << 62  # larger sizes are read as this one, which fits int64 a
 
 def is_goal(beginning: bytes) -> bool:
     return int.from_bytes(beginning[:8], "little") in (MAGIC, MAGIC_OVERWRITTEN)
-
-
-def read(path: AnyPath) -> Schedule:
-    return make_schedule(read_tasks(path))
 
 
 def read_tasks(path: AnyPath) -> Tasks:
@@ -100,13 +95,18 @@ def _read_block(path: AnyPath, content: bytearray, rank: int, first: int, last: 
         waits = np.ndarray(count, UINT32, content, tasks_begin, (task_size,))
         return np.array_equal(named, np.flatnonzero(waits == 0))
 
+    other_program = UserError("found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text", file=path)
     if not matches_task_size(TASK.itemsize):
         if matches_task_size(LOGGOPSIM_2_SIZE):
-            raise UserError("found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text", file=path)
+            raise other_program
         raise UserError(f"the block of rank {rank} has {last - first} bytes, which do not match its counts", file=path)
     tasks_end = tasks_begin + TASK.itemsize * count
     rows = np.frombuffer(content, TASK, count, tasks_begin)
-    return rows, np.frombuffer(content, UINT32, (last - tasks_end) // 4, tasks_end)
+    followers = np.frombuffer(content, UINT32, (last - tasks_end) // 4, tasks_end)
+    # Tasks of LogGOPSim 2 with few values above 0 match both sizes.
+    if len(followers) != rows["on_end"].sum() + rows["on_start"].sum() and matches_task_size(LOGGOPSIM_2_SIZE):
+        raise other_program
+    return rows, followers
 
 
 def _read_dependencies(

@@ -20,7 +20,6 @@ MAX_FILE = 1024 * MIB
 REQUIRED_COLUMNS = ("step", "kind", "rank")
 MAX_STEP = 2**31 - 1
 MAX_IDLE_RANKS, MAX_IDLE_RANKS_PER_ROW = 1024, 16  # ranks without rows: a fixed number, and more for each row
-MESSAGE_COLUMNS = ("rank", "peer", "bytes", "step", "wait", "peer_step", "peer_wait")
 
 
 class Row:
@@ -48,6 +47,7 @@ class Row:
         return step
 
     def read_message(self) -> tuple[int, ...]:
+        """Return rank, peer, bytes, step, wait, peer_step and peer_wait."""
         rank, peer = self.read_whole("rank", MAX_COUNT - 1), self.read_whole("peer", MAX_COUNT - 1)
         step = self.read_whole("step", MAX_STEP)
         peer_step = self.read_whole("peer_step", MAX_STEP, step)
@@ -79,21 +79,22 @@ class Row:
 
 
 def read(path: AnyPath) -> Schedule:
-    messages, works = [], []
+    messages, work_rows = [], []
     for row in _read_rows(path):
         kind = row.cells["kind"]
         if kind == "send":
             messages.append(row.read_message())
         elif kind in KINDS:
-            works.append(row.read_work(kind))
+            work_rows.append(row.read_work(kind))
         else:
             raise row.error("kind", f"send, {', '.join(KINDS[:-1])} or {KINDS[-1]}")
-    columns = np.array(messages, dtype=np.int64).reshape(-1, len(MESSAGE_COLUMNS)).T
+    columns = np.array(messages, dtype=np.int64).reshape(-1, 7).T
     src, dst, bytes, src_step, src_wait, dst_step, dst_wait = columns
-    work = _make_work(works)
+    work = _make_work(work_rows)
     ranks = int(max(src.max(initial=-1), dst.max(initial=-1), work.rank.max(initial=-1))) + 1
-    if ranks > MAX_IDLE_RANKS + MAX_IDLE_RANKS_PER_ROW * (len(src) + len(work.rank)):
-        raise UserError(f"found rank {ranks - 1} in a table of {len(src) + len(work.rank)} rows", file=path)
+    rows = len(messages) + len(work_rows)
+    if ranks > MAX_IDLE_RANKS + MAX_IDLE_RANKS_PER_ROW * rows:
+        raise UserError(f"found rank {ranks - 1} in a table of {rows} rows", file=path)
     with locate_mistakes(path):
         return make_rank_local_schedule(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
 

@@ -44,6 +44,9 @@ class Dependencies:
     after: np.ndarray
     on_start: np.ndarray
 
+    def select(self, rows: np.ndarray) -> "Dependencies":
+        return Dependencies(self.before[rows], self.after[rows], self.on_start[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
@@ -83,6 +86,10 @@ class Tasks:
     def error(self, task: int, text: str) -> UserError:
         return UserError(text, file=self.path, line=None if self.line is None else int(self.line[task]))
 
+    def make_named_error(self, task: int, text: str) -> UserError:
+        """Return the error of a task, which the text names unless the error has its line."""
+        return self.error(task, text if self.line is not None else f"{self.name_task(task)}: {text}")
+
     def name_task(self, task: int) -> str:
         if self.line is not None:
             return f"line {self.line[task]} of rank {self.rank[task]}"
@@ -93,7 +100,7 @@ class Tasks:
         rank, size, peer, tag = (column[task] for column in (self.rank, self.size, self.peer, self.tag))
         action = {SEND: f"sends {size} bytes to", RECEIVE: "receives from"}.get(int(self.kind[task]), "calculates")
         end = f" rank {peer} with tag {tag}" if self.is_message_end[task] else ""
-        return f"{'' if self.line is not None else f'{self.name_task(task)}: '}rank {rank} {action}{end}"
+        return f"rank {rank} {action}{end}"
 
     def resolve_wildcards(self) -> "Tasks":
         """Return the tasks with the actual rank and tag of each wildcard receive (from any rank, or with any tag).
@@ -124,14 +131,13 @@ class Tasks:
         sender = "any rank" if self.peer[task] == ANY else f"rank {self.peer[task]}"
         tags = "any tag" if self.tag[task] == ANY else f"tag {self.tag[task]}"
         matching = [
-            f"rank {one} with tag {other_end}"
-            for one, other_end in zip(source.tolist()[:2], tag.tolist(), strict=False)
+            f"rank {rank} with tag {sent_tag}"
+            for rank, sent_tag in zip(source.tolist()[:2], tag.tolist(), strict=False)
         ]
         reason = (
             f"{' and '.join(matching)} match, and the times decide; wanted one" if matching else "no rank sends that"
         )
-        prefix = "" if self.line is not None else f"{self.name_task(task)}: "
-        return self.error(task, f"{prefix}rank {self.rank[task]} receives from {sender} with {tags}: {reason}")
+        return self.make_named_error(task, f"rank {self.rank[task]} receives from {sender} with {tags}: {reason}")
 
     def check_values(self) -> None:
         count, longest = f"0 to {self.ranks - 1}", f"{MAX_SECONDS:g} s"
@@ -150,8 +156,7 @@ class Tasks:
             if wrong.any():
                 task = int(wrong.argmax())
                 values = {name: getattr(self, name)[task] for name in ("kind", "peer", "size")}
-                prefix = "" if self.line is not None else f"{self.name_task(task)}: "
-                raise self.error(task, prefix + text.format(**values))
+                raise self.make_named_error(task, text.format(**values))
         check_rows(int((self.kind == SEND).sum()))
 
 
@@ -297,8 +302,8 @@ def _refuse_unmatched_ends(
         return
     row = int(differ.argmax())
     if row == len(receives) or (row < len(sends) and tuple(sent[:, row]) < tuple(received[:, row])):
-        raise tasks.error(sends[row], f"{tasks.describe(sends[row])}, and it has no matching receive")
-    raise tasks.error(receives[row], f"{tasks.describe(receives[row])}, and it has no matching send")
+        raise tasks.make_named_error(sends[row], f"{tasks.describe(sends[row])}, and it has no matching receive")
+    raise tasks.make_named_error(receives[row], f"{tasks.describe(receives[row])}, and it has no matching send")
 
 
 OPENING, SENDING, WAITING, WORKING = range(4)  # actions within a step, in this order; OPENING posts a receive
@@ -344,13 +349,10 @@ def find_shift(tasks: Tasks) -> int:
         return ranks
     first = (np.cumsum(counts[0]) - counts[0])[owner]
     distance = np.where(tasks.is_message_end, (tasks.peer - rank) % ranks, 0)
-    columns = [
-        *((counts[0], column) for column in (tasks.kind, tasks.size, tasks.tag, distance)),
-        *(
-            (counts[1], column)
-            for column in (dependencies.before - first, dependencies.after - first, dependencies.on_start)
-        ),
-    ]
+    columns_of_tasks = (tasks.kind, tasks.size, tasks.tag, distance)
+    columns_of_dependencies = (dependencies.before - first, dependencies.after - first, dependencies.on_start)
+    columns = [(counts[0], column) for column in columns_of_tasks]
+    columns += [(counts[1], column) for column in columns_of_dependencies]
 
     def is_repeated(shift: int, rank_count: int) -> bool:
         """Return whether the tasks of the first `rank_count` ranks are equal to those of the ranks `shift` further
@@ -373,26 +375,13 @@ def _select_first_ranks(tasks: Tasks, shift: int) -> Tasks:
     `_repeat_schedule` restores them.
     """
     count = int(np.searchsorted(tasks.rank, shift))
-    rank, kind, size, peer, tag = (
-        column[:count] for column in (tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag)
-    )
+    columns = (tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag)
+    rank, kind, size, peer, tag = (column[:count] for column in columns)
     distance = np.where(kind == SEND, peer - rank, rank - peer) % tasks.ranks
-    is_kept = tasks.dependencies.before < count
-    dependencies = Dependencies(
-        *(
-            column[is_kept]
-            for column in (tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start)
-        )
-    )
-    columns = {
-        "rank": rank,
-        "kind": kind,
-        "size": np.where(kind == SEND, np.arange(count), size),
-        "peer": peer % shift,
-        "tag": tag + (distance << 32),
-        "line": None if tasks.line is None else tasks.line[:count],
-    }
-    return replace(tasks, ranks=shift, dependencies=dependencies, **columns)
+    dependencies = tasks.dependencies.select(tasks.dependencies.before < count)
+    line = None if tasks.line is None else tasks.line[:count]
+    size, tag = np.where(kind == SEND, np.arange(count), size), tag + (distance << 32)
+    return Tasks(tasks.path, shift, rank, kind, size, peer % shift, tag, dependencies, line, tasks.per_second)
 
 
 def _repeat_schedule(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
@@ -440,19 +429,11 @@ class Steps:
         """
         position = _order_tasks(tasks, matching)
         is_message_end, calculations = np.flatnonzero(tasks.is_message_end), np.flatnonzero(tasks.is_calculation)
-        action = np.concatenate(
-            [
-                tasks.kind[is_message_end] == SEND,
-                np.full(len(is_message_end), WAITING),
-                np.full(len(calculations), WORKING),
-            ]
-        )
+        wait_position = _find_wait_positions(tasks, position)
+        waits = np.full(len(is_message_end), WAITING)
+        action = np.concatenate([tasks.kind[is_message_end] == SEND, waits, np.full(len(calculations), WORKING)])
         step = np.concatenate(
-            [
-                2 * position[is_message_end],
-                2 * _find_wait_positions(tasks, position)[is_message_end] - 1,
-                2 * position[calculations],
-            ]
+            [2 * position[is_message_end], 2 * wait_position[is_message_end] - 1, 2 * position[calculations]]
         )
         rank = tasks.rank[np.concatenate([is_message_end, is_message_end, calculations])]
         span = int(step.max(initial=0)) + 1

@@ -78,7 +78,7 @@ def list_walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
     `ends` are the lower nodes of the highlighted lines.
     """
     highlighted = set(ends)
-    children = [[child for child in own if child in highlighted] for own in list_children(tree)]
+    children = [[child for child in own_children if child in highlighted] for own_children in list_children(tree)]
     walks = []
     for top in (node for node in range(tree.nodes) if children[node] and node not in highlighted):
         walk, stack = [top], [(top, iter(children[top]))]

@@ -168,7 +168,9 @@ def format_mrnet(tree: Tree) -> str:
     names = _name_nodes(tree)
     children = list_children(tree)
     return "\n".join(
-        f"{names[parent]} => {' '.join(names[child] for child in own)} ;" for parent, own in enumerate(children) if own
+        f"{names[parent]} => {' '.join(names[child] for child in own_children)} ;"
+        for parent, own_children in enumerate(children)
+        if own_children
     )
 
 

@@ -7,7 +7,7 @@ Values are in seconds and bytes; the report scales and draws them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -135,11 +135,12 @@ class Evidence:
         return next((entry for entry in self.sets if (entry.family, entry.platform) == key and entry.values), None)
 
     def points(self, platform: str = "", **where: object) -> pd.DataFrame:
-        """Return the points measured on a platform with the column values `where`: one row each, by ranks and bytes."""
+        """Return the points measured on a platform with the column values `where` (None: any), one row each, sorted by
+        ranks and bytes."""
         rows = self.comparison
         selected = rows["measured"].notna() & (rows["platform"] == (platform or self.platform))
         for name, value in where.items():
-            selected &= rows[name] == value
+            selected &= value is None or rows[name] == value
         return rows[selected].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
 
     def predicted(self, family: str, platform: str = "", **where: object) -> pd.DataFrame:
@@ -147,9 +148,24 @@ class Evidence:
         points = self.points(platform, **where, family=family)
         return points[points["predicted"].notna()]
 
-    def times(self, sizes: Iterable[int], platform: str = "", **where: object) -> list[float]:
+    def median(self, **where: object) -> float:
+        """Return the median of the first such point; NaN if none was measured."""
+        return next(map(float, self.points(**where)["measured"]), nan)
+
+    def prediction(self, family: str, **where: object) -> float:
+        """Return a family's prediction of the first such point; NaN without one."""
+        return next(map(float, self.predicted(family, **where)["predicted"]), nan)
+
+    def find_oversubscription(self) -> tuple[int, int] | None:
+        """Return the most processes on a host and the number of its processors; None if each process had one."""
+        if not {"processes", "processors"} <= set(self.comparison):
+            return None
+        rows = self.comparison[self.comparison["processes"] > self.comparison["processors"]]
+        return (int(rows["processes"].max()), int(rows["processors"].min())) if len(rows) else None
+
+    def times(self, sizes: Iterable[int], **where: object) -> list[float]:
         """Return the medians of points that differ in their bytes only; NaN for sizes that were not measured."""
-        points = self.points(platform, **where)
+        points = self.points(**where)
         medians = dict(zip(points["bytes"], points["measured"], strict=True))
         return [float(medians.get(size, nan)) for size in sizes]
 
@@ -194,7 +210,7 @@ def list_papers() -> list[str]:
 
 def make_exact_set(family: str, values: Mapping[str, float]) -> ParameterSet:
     """Return the set of values by their full names (`O_s.a`), in seconds and bytes."""
-    return ParameterSet(family, "", "", {name: Estimate(value, "", value, value) for name, value in values.items()})
+    return ParameterSet(family, "", "", {name: Estimate.exact(value, "") for name, value in values.items()})
 
 
 def predict_patterns(
@@ -212,11 +228,10 @@ def predict_patterns(
 def predict_pattern(parameters: ParameterSet, pattern: Schedule, waves: float = 1, **settings: str) -> float:
     """Return the prediction of a schedule, or the time between waves of it, with some settings of the model
     replaced."""
-    parameters = replace(parameters, settings={**parameters.settings, **settings})
-    return float(make_predictor(parameters, strict=False, draws=0)(stack_schedules([pattern]), waves).seconds[0])
+    predict_stack = make_predictor(parameters.with_settings(**settings), strict=False, draws=0)
+    return float(predict_stack(stack_schedules([pattern]), waves).seconds[0])
 
 
 def compute_error_factor(predicted: float, measured: float) -> float:
-    """Return the ratio of a prediction to the measurement or its inverse, at least 1; infinity for a prediction of "
-    "0."""
+    """Return the ratio of a prediction to the measurement or its inverse, at least 1; infinity for the prediction 0."""
     return max(predicted / measured, measured / predicted) if predicted else inf

@@ -87,8 +87,7 @@ class Machine:
         return ranks - 1, ceil(size / PACKET), *gaps, self("B_L", 0)
 
     def choose_algorithm(self, ranks: int, size: int) -> str:
-        """Return the gather of the paper's algorithm 1: linear if the buffer has room for all packets, else "
-        "windowed."""
+        """Return the gather of the paper's algorithm 1: linear if the buffer takes all packets, else windowed."""
         senders, packets_each, *gaps, buffer = self.gather_arguments(ranks, size)
         allowed = choose_window(senders, packets_each, *gaps, buffer)[0] if min(gaps) > 0 else senders
         return "linear" if allowed == senders else f"windowed:{allowed}"
@@ -196,9 +195,8 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
         "a broadcast packet by packet: measured, by the cluster model and by LogP",
         "A binomial tree over p ranks, once for each packet of 1500 bytes. Dashed: the paper's equations with the "
         "values of table 1. Predicted: the schedule's messages by the cluster family with the same values, and with "
-        "those "
-        f"fitted to probes on {evidence.platform}. The last two tables have the paper's comparison with values fitted "
-        "here: LogP and Postal have those of a packet of 1500 bytes.",
+        f"those fitted to probes on {evidence.platform}. The last two tables have the paper's comparison with values "
+        "fitted here: LogP and Postal have those of a packet of 1500 bytes.",
         "a prediction is the maximum of equations 1 and 2, here equation 1, and its L depends on the packets in "
         "flight, not on all p ranks; "
         + evidence.choose(
@@ -261,9 +259,8 @@ def make_gather_figures(
     evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None
 ) -> tuple[Figure, Figure]:
     tables = {ranks: tabulate_gathers(evidence, printed, fitted, ranks) for ranks in RANKS}
-    return compare_coordinated_gather(evidence, printed, fitted, tables), compare_two_gathers(
-        evidence, printed, fitted, tables
-    )
+    figures = (compare_coordinated_gather, compare_two_gathers)
+    return tuple(make_figure(evidence, printed, fitted, tables) for make_figure in figures)
 
 
 def compare_coordinated_gather(
@@ -311,8 +308,8 @@ def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str
     machine = Machine(fitted) if fitted else None
     errors = {}
     for row in times:
-        _, measured, predicted_ones = row.ours
-        predicted = (machine.equation_8(*row.subject) if machine else nan, predicted_ones)
+        _, measured, as_fitted = row.ours
+        predicted = (machine.equation_8(*row.subject) if machine else nan, as_fitted)
         errors[row.subject] = [100 * abs(seconds / measured - 1) if measured > 0 else nan for seconds in predicted]
     errors = {workload: both for workload, both in errors.items() if all(map(isfinite, both))}
     worst = max(errors, key=errors.__getitem__, default=None)
@@ -323,11 +320,11 @@ def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str
         Row(("largest",), 35, tuple(table.max(axis=0).tolist())),
     )
     source = f"printed in section 5.5, the largest at 4 ranks and 1 KB{worst_here}"
-    title, machine = (
+    title, columns = (
         f"Relative error of the prediction of {word} times",
         ("equation 8 as fitted", "predicted as fitted"),
     )
-    return Numbers(title, ("of all workloads",), machine, source, entries, "%")
+    return Numbers(title, ("of all workloads",), columns, source, entries, "%")
 
 
 def _describe_recovery(fitted: ParameterSet | None) -> str:

@@ -47,11 +47,6 @@ def compute_latency(parameters: ParameterSet, partners: Array) -> Array:
     return np.ravel(time_rounds(Model.of_set(parameters).values, partners).wire) / partners
 
 
-def change_settings(parameters: ParameterSet, **settings: str) -> ParameterSet:
-    """Return the set with some settings of the model replaced."""
-    return replace(parameters, settings={**parameters.settings, **settings})
-
-
 def find_times_per_message(evidence: Evidence, probe: str, how: str, statistic: str) -> dict[int, float]:
     """Return the time over n of a probe with n partners, by n."""
     return {int(case["n"]): case[statistic] / int(case["n"]) for case in evidence.cases(probe, how=how)}
@@ -154,9 +149,9 @@ GAIN = 40  # %, "up to"
 def find_fastest_dissemination(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
     """Return the dissemination with the lowest prediction, its prediction, and that of the plain one."""
     names = (DISSEMINATION, *(f"n-way:{n}" for n in sorted({*SIGNALS, *list_radices(ranks)}) if n < ranks))
-    costs = {name: predict_patterns(parameters, "barrier", name, ranks, [0])[0] for name in names}
-    best = min(costs, key=costs.get)
-    return best, costs[best], costs[DISSEMINATION]
+    predictions = {name: predict_patterns(parameters, "barrier", name, ranks, [0])[0] for name in names}
+    best = min(predictions, key=predictions.get)
+    return best, predictions[best], predictions[DISSEMINATION]
 
 
 def read_rdma_write() -> ParameterSet:
@@ -170,7 +165,7 @@ def compare_barriers(evidence: Evidence) -> Figure:
     """Return the best n-way dissemination, the plain one, and the lower bound of barriers in rounds."""
     sources = {"RDMA Write": read_rdma_write(), "Send/Receive": read_published("lop/infiniband-send")}
     sets = {
-        f"LoP, {source}, {latency}": change_settings(parameters, latency=latency)
+        f"LoP, {source}, {latency}": parameters.with_settings(latency=latency)
         for source, parameters in sources.items()
         for latency in ("printed", "halved")
     }
@@ -180,18 +175,18 @@ def compare_barriers(evidence: Evidence) -> Figure:
     for title, parameters in sets.items():
         cheapest = [find_fastest_dissemination(parameters, ranks) for ranks in NODES]
         bounds = [find_lower_bound(parameters, ranks).seconds for ranks in NODES]
-        for ranks, bound, (best, cost, plain) in zip(NODES, bounds, cheapest, strict=True):
-            times.append(Row((title, ranks, best), nan, (bound, cost, plain)))
-        best, cost, plain = cheapest[-1]
-        gains.append(Row((title, best), GAIN, (100 * (1 - cost / plain),)))
+        for ranks, bound, (best, prediction, plain) in zip(NODES, bounds, cheapest, strict=True):
+            times.append(Row((title, ranks, best), nan, (bound, prediction, plain)))
+        best, prediction, plain = cheapest[-1]
+        gains.append(Row((title, best), GAIN, (100 * (1 - prediction / plain),)))
         lines = (
             Line("plain", NODES, [plain for *_, plain in cheapest], "dashed", 1),
-            Line("best n-way", NODES, [cost for _, cost, _ in cheapest], "both"),
+            Line("best n-way", NODES, [prediction for _, prediction, _ in cheapest], "both"),
             Line("lower bound", NODES, bounds, "dashed", -1),
         )
         panels.append(Panel(title, "nodes", "time [s]", lines))
     word = evidence.word()
-    nodes = int(evidence.points(operation="barrier")["ranks"].max()) if len(evidence.points(operation="barrier")) else 0
+    nodes = int(evidence.points(operation="barrier")["ranks"].to_numpy().max(initial=0))
     points = evidence.points(operation="barrier", ranks=nodes)
     clocked = {
         name: time for name, time in zip(points["alternative"], points["measured"], strict=True) if name != "library"
@@ -245,12 +240,8 @@ def count_overlaps_once(parameters: ParameterSet) -> ParameterSet:
     """Return the set with overlapping overheads counted once, as in a fit of this program; at PARTNERS only."""
     trips = evaluate_at(parameters, "rtt", PARTNERS) + compute_overlapping_overheads(parameters, "isend", PARTNERS)
     values = {name: value for name, value in parameters.values.items() if not name.startswith("rtt.")}
-    values |= {
-        make_sample_key("rtt", n): Estimate(trip, "s", trip, trip) for n, trip in zip(PARTNERS, trips, strict=True)
-    }
-    return replace(
-        change_settings(parameters, latency="halved"), values=values, forms={**parameters.forms, "rtt": TABLE}
-    )
+    values |= {make_sample_key("rtt", n): Estimate.exact(trip, "s") for n, trip in zip(PARTNERS, trips, strict=True)}
+    return replace(parameters.with_settings(latency="halved"), values=values, forms={**parameters.forms, "rtt": TABLE})
 
 
 def compute_one_to_n(parameters: ParameterSet) -> Array:
@@ -262,9 +253,9 @@ def compute_one_to_n(parameters: ParameterSet) -> Array:
 def compare_formulas(evidence: Evidence) -> Figure:
     """Return the figure with L(n), and the times that follow from it compared with the round trips."""
     paper, fitted = read_published("lop/infiniband-send"), evidence.fitted("lop")
-    halved = change_settings(paper, latency="halved")
+    halved = paper.with_settings(latency="halved")
     ours = compute_latency(fitted, PARTNERS) if fitted else np.full(len(PARTNERS), nan)
-    half = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
+    half_trips = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
     return Figure(
         "Section 4.7",
         "L(n), and the time for one to n",
@@ -295,7 +286,7 @@ def compare_formulas(evidence: Evidence) -> Figure:
                     "overlaps counted once": compute_one_to_n(count_overlaps_once(paper)),
                 },
                 HALF_TRIPS,
-                half,
+                half_trips,
             ),
         ),
         measured=(evidence.platform,),
@@ -305,10 +296,10 @@ def compare_formulas(evidence: Evidence) -> Figure:
 def predict_one_to_n() -> dict[str, Array]:
     """Return the time of one to n by every model, for PARTNERS."""
     paper = read_published("lop/infiniband-send")
-    half = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
-    first, slope = fit_line(PARTNERS.astype(float), half[None], 1 / half**2)
+    half_trips = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
+    first, slope = fit_line(PARTNERS.astype(float), half_trips[None], 1 / half_trips**2)
     return {
-        "paper": half,
+        "paper": half_trips,
         "LoP as printed": compute_one_to_n(paper),
         "LoP, overlaps counted once": compute_one_to_n(count_overlaps_once(paper)),
         "LogP or BSP, nearest line": first[0] + slope[0] * PARTNERS,
@@ -318,7 +309,9 @@ def predict_one_to_n() -> dict[str, Array]:
 
 def collect_points(evidence: Evidence) -> tuple[Row, ...]:
     """Return what was measured, and the predictions of MODELS."""
-    costs = {name: dict(evidence.predicted(name)[["point", "predicted"]].itertuples(index=False)) for name in MODELS}
+    predictions = {
+        name: dict(evidence.predicted(name)[["point", "predicted"]].itertuples(index=False)) for name in MODELS
+    }
     points = [
         point
         for point in evidence.points().itertuples()
@@ -329,7 +322,7 @@ def collect_points(evidence: Evidence) -> tuple[Row, ...]:
         Row(
             (point.operation, point.alternative, point.ranks),
             nan,
-            (point.measured, *(costs[name].get(point.point, nan) for name in MODELS)),
+            (point.measured, *(predictions[name].get(point.point, nan) for name in MODELS)),
         )
         for point in points
     )

@@ -36,43 +36,29 @@ DRAWN = "the text prints no number of figure 5, which is drawn only; "
 
 def describe_hosts(evidence: Evidence) -> str:
     """Return how processes share processors, for the end of a sentence."""
-    rows = evidence.points()
-    if not {"processes", "processors"} <= set(rows) or not (rows["processes"] > rows["processors"]).any():
+    if not (shared := evidence.find_oversubscription()):
         return "and it had a host for each process."
-    max_processes, min_processors = int(rows["processes"].max()), int(rows["processors"].min())
     return (
-        f"and it had a node for each process, while here up to {max_processes} take turns on {min_processors} "
+        f"and it had a node for each process, while here up to {shared[0]} take turns on {shared[1]} "
         "processors, so that a tree only reduces the work of its root."
     )
 
 
-def make_panel(title: str, axis: str, of: Callable[[str], float]) -> tuple[Numbers, Panel]:
-    """Return a panel of a quantity `of` each tree's topology, with a line for each kind."""
-    values = {kind: {leaves: of(spec) for leaves, spec in trees.items()} for kind, trees in TREES.items()}
-    every = sorted({leaves for trees in TREES.values() for leaves in trees})
-    columns = {kind: [values[kind].get(leaves, nan) for leaves in every] for kind in TREES}
+def make_panel(title: str, axis: str, compute: Callable[[str], float]) -> tuple[Numbers, Panel]:
+    """Return a panel of a quantity that is computed from each tree's topology, with a line for each kind."""
+    values = {kind: {leaves: compute(spec) for leaves, spec in trees.items()} for kind, trees in TREES.items()}
+    leaf_counts = sorted({leaves for trees in TREES.values() for leaves in trees})
+    columns = {kind: [by_leaves.get(leaves, nan) for leaves in leaf_counts] for kind, by_leaves in values.items()}
     unit = "s" if axis.endswith("[s]") else ""
     lines = tuple(
         Line(kind, tuple(by_leaves), tuple(by_leaves.values()), "both", colour)
         for colour, (kind, by_leaves) in enumerate(values.items())
     )
-    return tabulate(title, {BACK_ENDS: every}, columns, unit=unit), Panel(title, BACK_ENDS, axis, lines)
+    return tabulate(title, {BACK_ENDS: leaf_counts}, columns, unit=unit), Panel(title, BACK_ENDS, axis, lines)
 
 
 def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
-    def median(spec: str, **where: object) -> float:
-        return next(iter(evidence.points(topology=spec, **where)["measured"].map(float)), nan)
-
-    def trip(spec: str) -> float:
-        return 2 * median(spec, operation="reduce", waves=1)  # half of it is what a point of `reduce` measures
-
-    def predicted(family: str) -> Callable[[str], float]:
-        def trip(spec: str) -> float:
-            return 2 * next(
-                iter(evidence.predicted(family, topology=spec, operation="reduce", waves=1)["predicted"]), nan
-            )
-
-        return trip
+    reduction = {"operation": "reduce", "waves": 1}  # a point of it measures half of a round trip
 
     def rate(spec: str) -> float:
         points = evidence.points(topology=spec, operation="reduce")
@@ -84,10 +70,16 @@ def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
         reason = f"{DRAWN}{machine}{describe_hosts(evidence)}"
         return Figure(name, title, caption, reason, numbers, drawn, (evidence.platform,))
 
-    startup = make_panel("Start-up", "time [s]", lambda spec: median(spec, operation="overlay-startup"))
-    trips = make_panel("Round trip", "time [s]", trip)
+    startup = make_panel(
+        "Start-up", "time [s]", lambda spec: evidence.median(topology=spec, operation="overlay-startup")
+    )
+    trips = make_panel("Round trip", "time [s]", lambda spec: 2 * evidence.median(topology=spec, **reduction))
     predictions = [
-        make_panel(f"Round trip by {name}, fitted here", "time [s]", predicted(family))
+        make_panel(
+            f"Round trip by {name}, fitted here",
+            "time [s]",
+            lambda spec, family=family: 2 * evidence.prediction(family, topology=spec, **reduction),
+        )
         for family, name in (("tan", "TAN"), ("logp", "LogP"))
     ]
     rates = make_panel("Reductions per second", "reductions per second", rate)
@@ -127,7 +119,7 @@ UNBALANCED = Tree(np.array([-1, 0, 0, 1, *(leaf // 4 for leaf in range(16))]))
 
 def compare_topologies() -> Figure:
     logp = make_exact_set("logp", {"L": L, "o": o, "g": g})
-    trees = {"balanced": (BALANCED, 8 * g + 4 * o + 2 * L, 4 * g), "unbalanced": (UNBALANCED, float("nan"), 6 * g)}
+    trees = {"balanced": (BALANCED, 8 * g + 4 * o + 2 * L, 4 * g), "unbalanced": (UNBALANCED, nan, 6 * g)}
     casts = {name: find_tree_algorithm("bcast").build(tree, 1) for name, (tree, _, _) in trees.items()}
     single, stream = ([predict_pattern(logp, cast, waves) for cast in casts.values()] for waves in (1, ENDLESS))
     _, printed, least = zip(*trees.values(), strict=True)
@@ -175,17 +167,12 @@ ACTIVITIES = (
 PAIRS = {64: ("flat:64", "kary:8^2"), 512: ("flat:512", "kary:8^3")}
 
 
-def select_times(evidence: Evidence, operation: str, topology: str, size: int | None = None) -> float:
-    where = {} if size is None else {"bytes": size}
-    return next(iter(evidence.points(operation=operation, topology=topology, **where)["measured"].map(float)), nan)
-
-
 def compare_activities(evidence: Evidence) -> Figure:
     rows, gains = [], []
     for leaves, pair in PAIRS.items():
         sums = np.zeros(2)
         for name, operation, size, factor in ACTIVITIES:
-            times = [factor * select_times(evidence, operation, topology, size) for topology in pair]
+            times = [factor * evidence.median(operation=operation, topology=topology, bytes=size) for topology in pair]
             rows.append((name, leaves, *times, times[0] / times[1]))
             sums += np.nan_to_num(times) * (not np.isnan(times).any())
         gains.append(float(sums[0] / sums[1]) if sums[1] else nan)
@@ -219,10 +206,10 @@ def compare_skews(evidence: Evidence) -> Figure:
     word = evidence.word()
     # `tree` is the default, which is omitted from the operation's name
     names = ["overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}" for mode, _ in METHODS.values()]
-    without_skew = [
-        select_times(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE) for mode, _ in METHODS.values()
-    ]
-    times = [select_times(evidence, name, SKEW_TREE) for name in names]
+    errors, times = (
+        [evidence.median(operation=name, topology=SKEW_TREE) for name in operations]
+        for operations in ([f"overlay-skew:mode={mode}-error" for mode, _ in METHODS.values()], names)
+    )
     return Figure(
         "Clock skew",
         "skews of 64 clocks, over a 4-way tree",
@@ -235,7 +222,7 @@ def compare_skews(evidence: Evidence) -> Figure:
             tabulate(
                 "Error",
                 {"method": METHODS},
-                {word: [100 * error / SHIFT for error in without_skew]},
+                {word: [100 * error / SHIFT for error in errors]},
                 "printed in section 4.2",
                 [printed for _, printed in METHODS.values()],
                 "%",
@@ -251,7 +238,7 @@ def compare_skews(evidence: Evidence) -> Figure:
             tabulate(
                 "Mean error, and time of 100 rounds",
                 {"method": METHODS},
-                {f"error, {word}": without_skew, f"time, {word}": times},
+                {f"error, {word}": errors, f"time, {word}": times},
             ),
         ),
         measured=(evidence.platform,),
@@ -261,13 +248,12 @@ def compare_skews(evidence: Evidence) -> Figure:
 def compare_classes(evidence: Evidence) -> Figure:
     word = evidence.word()
     rows, gains = [], []
-    for leaves, (flat, tree) in PAIRS.items():
-        all_of, binned = "overlay-classes:mode=all", "overlay-classes"
+    operations = {"all": "overlay-classes:mode=all", "binned": "overlay-classes"}
+    for leaves, pair in PAIRS.items():
         times_by_method = {
-            "all, flat": select_times(evidence, all_of, flat, CODE_BYTES),
-            "all, 8-way": select_times(evidence, all_of, tree, CODE_BYTES),
-            "binned, flat": select_times(evidence, binned, flat, CODE_BYTES),
-            "binned, 8-way": select_times(evidence, binned, tree, CODE_BYTES),
+            f"{method}, {tree}": evidence.median(operation=operation, topology=topology, bytes=CODE_BYTES)
+            for method, operation in operations.items()
+            for tree, topology in zip(("flat", "8-way"), pair, strict=True)
         }
         rows += [(method, leaves, time) for method, time in times_by_method.items()]
         gains.append(times_by_method["binned, flat"] / times_by_method["binned, 8-way"])
@@ -282,11 +268,11 @@ def compare_classes(evidence: Evidence) -> Figure:
         "own work, and here every back-end's checksum is computed by the same few processors.",
         (
             tabulate(
-                "Until the front-end has the data of every class", {"way": methods, "back-ends": leaves}, {word: times}
+                "Until the front-end has the data of every class", {"way": methods, BACK_ENDS: leaves}, {word: times}
             ),
             tabulate(
                 "Times faster over an 8-way tree than without one",
-                {"back-ends": [64, 512]},
+                {BACK_ENDS: list(PAIRS)},
                 {"binned": gains},
                 "stated in section 4.2 for all activities together",
                 [nan, FASTER],

@@ -262,25 +262,9 @@ def find_mean(values: list[float]) -> float:
 
 def compare_trees(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple[list[float], dict[str, list[float]]]:
     """Return the measured times of the trees, and every family's predictions."""
-
-    def first(column: Iterable[float]) -> float:
-        return next(map(float, column), nan)
-
     keys = [{"topology": spec, "waves": waves} for spec in specs]
-    measured = [first(evidence.points(**where)["measured"]) for where in keys]
-    predictions = {
-        title: [first(evidence.predicted(name, **where)["predicted"]) for where in keys]
-        for name, title in FAMILIES.items()
-    }
-    return measured, predictions
-
-
-def find_oversubscription(evidence: Evidence) -> tuple[int, int] | None:
-    """Return the most processes on a host and the number of its processors; None if each process had one."""
-    if not {"processes", "processors"} <= set(evidence.comparison):
-        return None
-    rows = evidence.comparison[evidence.comparison["processes"] > evidence.comparison["processors"]]
-    return (int(rows["processes"].max()), int(rows["processors"].min())) if len(rows) else None
+    predictions = {title: [evidence.prediction(name, **where) for where in keys] for name, title in FAMILIES.items()}
+    return [evidence.median(**where) for where in keys], predictions
 
 
 def explain_errors(evidence: Evidence) -> str:
@@ -291,7 +275,7 @@ def explain_errors(evidence: Evidence) -> str:
             "then, so TAN overestimates a binomial tree, whose children send one after the other, and is exact if all "
             "send at once."
         )
-    if shared := find_oversubscription(evidence):
+    if shared := evidence.find_oversubscription():
         return (
             f"up to {shared[0]} processes take turns on {shared[1]} processors here, while in every model sub-trees "
             "proceed concurrently, so that all underestimate trees of several levels, LogP as drawn most, and TAN and "
@@ -314,8 +298,8 @@ def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Fi
         for values in (table_1, make_printed_logp(table_1))
     )
     errors = {
-        title: [compute_error_factor(*pair) for pair in zip(costs, measured, strict=True)]
-        for title, costs in predictions.items()
+        title: [compute_error_factor(*pair) for pair in zip(predicted, measured, strict=True)]
+        for title, predicted in predictions.items()
     }
     keys = {"tree": trees}
     nearer = [tan <= logp for tan, logp in zip(errors[TAN], errors[DRAWN], strict=True) if not isnan(tan + logp)]

@@ -105,7 +105,7 @@ def _predict_by_other_rules(
             yield name, _predict_seconds(fitted, points, predict_by_sums)
     if fitted := evidence.fitted("taulop", platform):
         for name, settings in INTERPRETATIONS.items():
-            yield name, _predict_seconds(replace(fitted, settings={**fitted.settings, **settings}), points)
+            yield name, _predict_seconds(fitted.with_settings(**settings), points)
 
 
 def _predict_seconds(fitted: ParameterSet, points: list[Point], cost: CostFunction | None = None) -> list[float]:
@@ -125,21 +125,21 @@ def find_mean(numbers: Iterable[float]) -> float:
     return fmean(valid) if valid else nan
 
 
-def select_runs(every: Iterable[Run], platform: str, kernel: str, side: int) -> list[Run]:
-    return [run for run in every if (run.platform, run.kernel, run.side) == (platform, kernel, side)]
+def select_runs(all_runs: Iterable[Run], platform: str, kernel: str, side: int) -> list[Run]:
+    return [run for run in all_runs if (run.platform, run.kernel, run.side) == (platform, kernel, side)]
 
 
-def list_platforms(every: Iterable[Run]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(run.platform for run in every))
+def list_platforms(all_runs: Iterable[Run]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(run.platform for run in all_runs))
 
 
 KINDS, COLOURS = ("homogeneous", "heterogeneous"), (5, 0)
 
 
-def compare_homogeneous_grid(every: list[Run]) -> Figure:
+def compare_homogeneous_grid(all_runs: list[Run]) -> Figure:
     rows, panels = [], []
     for platform, network in NETWORKS.items():
-        runs = [run for run in every if run.platform == platform]
+        runs = [run for run in all_runs if run.platform == platform]
         bars = []
         for model in MODELS:
             grid = find_mean(run.error(model) for run in runs if run.layout == HOMOGENEOUS)
@@ -160,7 +160,7 @@ def compare_homogeneous_grid(every: list[Run]) -> Figure:
         "the paper's bars are only drawn.",
         (tabulate_runs("Mean proportional errors", ("network", "model"), KINDS, rows),),
         tuple(panels),
-        list_platforms(every),
+        list_platforms(all_runs),
     )
 
 
@@ -180,17 +180,19 @@ DRAWN = (("τ–Lop", 1), (SUMS["hloggp"], 3), ("HLogGP", 0))  # and their colou
 
 
 def make_kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
-    every = [run for platform in NETWORKS if platform in evidence.kinds for run in list_runs(evidence, platform)]
-    with_barrier = [run for run in every if run.barrier and run.layout != HOMOGENEOUS]
+    all_runs = [run for platform in NETWORKS if platform in evidence.kinds for run in list_runs(evidence, platform)]
+    with_barrier = [run for run in all_runs if run.barrier and run.layout != HOMOGENEOUS]
     return (
         compare_errors(evidence, with_barrier),
         compare_times(evidence, "Figure 12", "summa", with_barrier),
         compare_times(evidence, "Figure 13", "wave2d", with_barrier),
         compare_errors_by_layout(with_barrier),
         compare_without_barrier(
-            [run for run in every if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)]
+            [run for run in all_runs if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)]
         ),
-        compare_homogeneous_grid([run for run in every if (run.kernel, run.side, run.barrier) == ("summa", 128, True)]),
+        compare_homogeneous_grid(
+            [run for run in all_runs if (run.kernel, run.side, run.barrier) == ("summa", 128, True)]
+        ),
     )
 
 
@@ -202,13 +204,13 @@ def tabulate_runs(
     return Numbers(title, key_titles, value_titles, NO_NUMBER, rows, unit)
 
 
-def tabulate_real_hosts(evidence: Evidence, every: list[Run]) -> Numbers:
+def tabulate_real_hosts(evidence: Evidence, all_runs: list[Run]) -> Numbers:
     """Return mean errors of kernels on platforms that are not simulated, and those of simulated layouts if any."""
     real = [name for name, kind in evidence.kinds.items() if kind is not PlatformKind.SIMULATED]
     columns, rows = ("real", "simulated") if "fermi" in evidence.kinds else ("real",), []
     for platform, kernel in product(real, SIDES):
         printed = TABLE_2["TCP", TITLES[kernel], SIDES[kernel][0]][0]
-        simulated = [run for run in every if run.kernel == kernel and run.platform == "fermi"]
+        simulated = [run for run in all_runs if run.kernel == kernel and run.platform == "fermi"]
         for family, model in FAMILIES.items():
             points = evidence.predicted(family, platform)
             points = points[points["operation"].str.startswith(f"{kernel}:") & (points["predicted"] > 0)]
@@ -221,17 +223,17 @@ def tabulate_real_hosts(evidence: Evidence, every: list[Run]) -> Numbers:
     return replace(table, source=source) if rows else table
 
 
-def compare_errors(evidence: Evidence, every: list[Run]) -> Figure:
+def compare_errors(evidence: Evidence, all_runs: list[Run]) -> Figure:
     rows, readings = [], []
     for platform, kernel in product(NETWORKS, SIDES):
         for side in SIDES[kernel]:
             keys = NETWORKS[platform], TITLES[kernel], side
-            runs = select_runs(every, platform, kernel, side)
+            runs = select_runs(all_runs, platform, kernel, side)
             printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[keys], strict=True))
             errors = {model: find_mean(run.error(model) for run in runs) for model in (*MODELS, *INTERPRETATIONS)}
             rows += [Row((*keys, model), printed.get(model, nan), (errors[model],)) for model in MODELS]
             readings.append(Row(keys, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *INTERPRETATIONS))))
-    layouts, hosts = len({run.layout for run in every}), tabulate_real_hosts(evidence, every)
+    layouts, hosts = len({run.layout for run in all_runs}), tabulate_real_hosts(evidence, all_runs)
     return Figure(
         "Table 2",
         "mean proportional errors of whole kernels on heterogeneous layouts",
@@ -250,7 +252,7 @@ def compare_errors(evidence: Evidence, every: list[Run]) -> Figure:
             "most of an iteration with short messages is overhead; ",
             "and this is another machine; ",
         )
-        + _describe_worst_error(every),
+        + _describe_worst_error(all_runs),
         (
             Numbers(
                 "Mean proportional errors",
@@ -271,15 +273,15 @@ def compare_errors(evidence: Evidence, every: list[Run]) -> Figure:
             hosts,
         ),
         measured=(
-            *list_platforms(every),
+            *list_platforms(all_runs),
             *(name for name in evidence.kinds if name in {row.subject[0] for row in hosts.rows}),
         ),
     )
 
 
-def _describe_worst_error(every: list[Run]) -> str:
+def _describe_worst_error(all_runs: list[Run]) -> str:
     """Return the run with the largest error of τ–Lop, and the reason, as text."""
-    predicted = [run for run in every if not isnan(run.error("τ–Lop"))]
+    predicted = [run for run in all_runs if not isnan(run.error("τ–Lop"))]
     if not predicted:
         return "no layout of table 1 was measured here."
     worst = max(predicted, key=lambda run: run.error("τ–Lop"))
@@ -298,10 +300,10 @@ def _describe_times(evidence: Evidence) -> str:
     return evidence.word(next((platform for platform in NETWORKS if platform in evidence.kinds), ""))
 
 
-def compare_times(evidence: Evidence, name: str, kernel: str, every: list[Run]) -> Figure:
+def compare_times(evidence: Evidence, name: str, kernel: str, all_runs: list[Run]) -> Figure:
     rows, panels, word = [], [], _describe_times(evidence)
     for platform, side in product(NETWORKS, SIDES[kernel]):
-        runs = select_runs(every, platform, kernel, side)
+        runs = select_runs(all_runs, platform, kernel, side)
         keys = NETWORKS[platform], side
         rows += [Row((*keys, run.layout), nan, (run.measured, *_select_predictions(run))) for run in runs]
         numbers = [int(run.layout[1:]) for run in runs]
@@ -320,7 +322,7 @@ def compare_times(evidence: Evidence, name: str, kernel: str, every: list[Run]) 
         "the paper's points are only drawn, and its machine is another one.",
         (tabulate_runs("Times", ("network", "N", "layout"), (word, *MODELS), rows, "s"),),
         tuple(panels),
-        list_platforms(every),
+        list_platforms(all_runs),
     )
 
 
@@ -328,11 +330,11 @@ def _select_predictions(run: Run) -> tuple[float, ...]:
     return tuple(run.predictions.get(model, nan) for model in MODELS)
 
 
-def compare_errors_by_layout(every: list[Run]) -> Figure:
+def compare_errors_by_layout(all_runs: list[Run]) -> Figure:
     rows, panels = [], []
     for kernel in SIDES:
         for platform, side in product(NETWORKS, SIDES[kernel]):
-            runs = select_runs(every, platform, kernel, side)
+            runs = select_runs(all_runs, platform, kernel, side)
             keys = TITLES[kernel], NETWORKS[platform], side
             rows += [Row((*keys, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
             numbers = [int(run.layout[1:]) for run in runs]
@@ -348,13 +350,13 @@ def compare_errors_by_layout(every: list[Run]) -> Figure:
         "the paper's points are only drawn; table 2 has their means.",
         (tabulate_runs("Proportional errors", ("kernel", "network", "N", "layout"), MODELS, rows),),
         tuple(panels),
-        list_platforms(every),
+        list_platforms(all_runs),
     )
 
 
-def compare_without_barrier(every: list[Run]) -> Figure:
-    with_barrier = {run.layout: run for run in every if run.barrier}
-    without_barrier = [run for run in every if not run.barrier]
+def compare_without_barrier(all_runs: list[Run]) -> Figure:
+    with_barrier = {run.layout: run for run in all_runs if run.barrier}
+    without_barrier = [run for run in all_runs if not run.barrier]
     columns = ("no barrier", "barrier", *(model for model, _ in DRAWN))
     rows = []
     for run in without_barrier:
@@ -379,7 +381,7 @@ def compare_without_barrier(every: list[Run]) -> Figure:
         "here nothing is computed and iterations overlap.",
         (tabulate_runs("Times", ("layout",), columns, rows, "s"),),
         (Panel("N = 128 on TCP", "layout M", "time [s]", lines, "y"),),
-        list_platforms(every),
+        list_platforms(all_runs),
     )
 
 

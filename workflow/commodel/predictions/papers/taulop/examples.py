@@ -84,7 +84,7 @@ def compute_seconds(fitted: ParameterSet | None, terms: Sum, unit: int = 1) -> f
 
 
 def tabulate_equations(
-    title: str, equations: Mapping[str, tuple[Sum, Sum]], unit: str, source: str = "printed in the equation"
+    equations: Mapping[str, tuple[Sum, Sum]], unit: str, source: str = "printed in the equation"
 ) -> Numbers:
     """Return the terms of the paper's equations and ours."""
     rows = []
@@ -93,7 +93,7 @@ def tabulate_equations(
             term = f"{f'{count} ‖ ' if count > 1 else ''}T{'⁰¹'[channel]}"
             sizes = (terms.get((count, channel), nan) for terms in (paper, ours))
             rows.append(Row((equation, term), next(sizes), (next(sizes),)))
-    return Numbers(title, ("equation", "term"), ("here",), source, tuple(rows), unit)
+    return Numbers("Terms", ("equation", "term"), ("here",), source, tuple(rows), unit)
 
 
 def compare_costs(evidence: Evidence, example: Example, equation: str, paper: float) -> Numbers:
@@ -118,26 +118,26 @@ def compare_costs(evidence: Evidence, example: Example, equation: str, paper: fl
 
 def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
     word, stages, times, panels = evidence.word(), [], [], []
-    for layout, where, last in (("block:16", "one node", MEMORY), ("cyclic:8", "two nodes in turn", NETWORK)):
+    for layout, nodes, last_channel in (("block:16", "one node", MEMORY), ("cyclic:8", "two nodes in turn", NETWORK)):
         patterns = [build_schedule(Point("", "bcast", "binomial", "", layout, 16, size)) for size in SIZES]
         for stage, step in enumerate(make_stage_terms(patterns[0], patterns[0].bytes, {}, Pairs(patterns[0], None))):
-            stages.append(Row((where, stage), 1 << stage, (int(step.count[0]),)))
-        counts = {(1, MEMORY), (2, MEMORY), (4, MEMORY), (8, last)}
+            stages.append(Row((nodes, stage), 1 << stage, (int(step.count[0]),)))
+        counts = {(1, MEMORY), (2, MEMORY), (4, MEMORY), (8, last_channel)}
         paper = [compute_seconds(fitted, dict.fromkeys(counts, size)) for size in SIZES]
         predicted, by_port = (
             [predict_pattern(fitted, pattern, shared=shared) if fitted else nan for pattern in patterns]
             for shared in ("channel", "port")
         )
         measured = evidence.times(SIZES, operation="bcast", alternative="binomial", layout=layout)
-        rows = zip(SIZES, paper, zip(predicted, measured, by_port, strict=True), strict=True)
-        times += [Row((where, size), equation, ours) for size, equation, ours in rows]
+        keys = [(nodes, size) for size in SIZES]
+        times += map(Row, keys, paper, zip(predicted, measured, by_port, strict=True))
         lines = (
             Line("equation 4", SIZES, paper, "dashed", 1),
             Line("predicted", SIZES, predicted, "line", 1),
             Line("predicted, counted by port", SIZES, by_port, "line", 0),
             Line(word, SIZES, measured, "dots", 2),
         )
-        panels.append(Panel(where, "message size [B]", "time [s]", lines))
+        panels.append(Panel(nodes, "message size [B]", "time [s]", lines))
     return Figure(
         "Figure 4",
         "the binomial broadcast over 16 processes, whose stages double the concurrent transfers",
@@ -178,9 +178,7 @@ def compare_channels(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         "our steps are added, so the rest of m_c counts, which in equation 7 is hidden behind T¹(m_b); both messages "
         "over the network have one direction, while L is fitted to rings with half of the messages in each direction.",
         (
-            tabulate_equations(
-                "Terms", {"7": (EQUATION_7, CHANNELS.terms())}, "blocks", "by equation 7 with these sizes"
-            ),
+            tabulate_equations({"7": (EQUATION_7, CHANNELS.terms())}, "blocks", "by equation 7 with these sizes"),
             compare_costs(evidence, CHANNELS, "7", compute_seconds(fitted, EQUATION_7, BLOCK)),
         ),
         measured=(evidence.platform,),
@@ -202,7 +200,7 @@ def compare_summa(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         "the terms do not differ, but times do: L is fitted to rings with half of the messages in each direction, "
         "while two of the pivot row's three messages use the same port in one direction.",
         (
-            tabulate_equations("Terms", terms, "blocks"),
+            tabulate_equations(terms, "blocks"),
             compare_costs(evidence, SUMMA, "10", compute_seconds(fitted, EQUATION_10, BLOCK)),
         ),
         measured=(evidence.platform,),
@@ -222,9 +220,7 @@ def compare_wave(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         "the terms do not differ, but times do: literal A2 has an overhead for every rest of a message, here three, "
         "while actual processes have one, as in our default.",
         (
-            tabulate_equations(
-                "Terms", {"13": (EQUATION_13, WAVE.terms())}, "doubles", "by equation 13 and A2, by hand"
-            ),
+            tabulate_equations({"13": (EQUATION_13, WAVE.terms())}, "doubles", "by equation 13 and A2, by hand"),
             compare_costs(evidence, WAVE, "13", longest),
         ),
         measured=(evidence.platform,),
