@@ -22,9 +22,9 @@ class Estimate:
     known: bool = True  # False: the data do not determine this parameter alone; the note names the others
 
     @classmethod
-    def exact(cls, value: float, unit: str, note: str = "", known: bool = True) -> "Estimate":
+    def exact(cls, value: float, unit: str, note: str = "", is_determined: bool = True) -> "Estimate":
         """Return a number without uncertainty."""
-        return cls(value, unit, value, value, note, known)
+        return cls(value, unit, value, value, note, is_determined)
 
 
 @dataclass(frozen=True, slots=True)

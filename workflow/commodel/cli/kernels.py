@@ -386,7 +386,7 @@ def _show_configurations(configurations: list[Configuration], family: str, style
 
 
 def _make_configuration_row(entry: Configuration, family: str) -> dict[str, object]:
-    others = {name: seconds for name, seconds in entry.communication.items() if name != family}
+    seconds_by_model = {name: seconds for name, seconds in entry.communication.items() if name != family}
     return {
         "layout": _name_layout(entry),
         "ranks": entry.ranks,
@@ -397,7 +397,7 @@ def _make_configuration_row(entry: Configuration, family: str) -> dict[str, obje
         "validity": entry.validity[family],
         "total": entry.total(family),
         # A model that cannot predict a configuration has NaN.
-        **{f"communication {name}": None if isnan(seconds) else seconds for name, seconds in others.items()},
+        **{f"communication {name}": None if isnan(seconds) else seconds for name, seconds in seconds_by_model.items()},
     }
 
 

@@ -75,10 +75,9 @@ MAX_NAMES_OF_CYCLE = 4
 
 def describe_cycle(names: list[str]) -> str:
     """Return the names of a cycle as `A waits for B, which waits for A`."""
-    if (more := len(names) - MAX_NAMES_OF_CYCLE) > 0:
-        names = [*names[: MAX_NAMES_OF_CYCLE - 1], f"… ({more} more)", names[-1]]
-    first, *others = names
-    return f"{first} waits for {', which waits for '.join([*others, first])}"
+    if (omitted := len(names) - MAX_NAMES_OF_CYCLE) > 0:
+        names = [*names[: MAX_NAMES_OF_CYCLE - 1], f"… ({omitted} more)", names[-1]]
+    return f"{names[0]} waits for {', which waits for '.join([*names[1:], names[0]])}"
 
 
 def make_rank_local_schedule(
