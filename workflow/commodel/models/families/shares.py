@@ -115,7 +115,8 @@ def fit(observed: Observed) -> Fitted:
         for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())
     }
     trips_by_class = {name: HalfTrip.of(size, half, MAX_PIECES) for name, (size, half) in halves.items()}
-    ports = fit_port_factors(observed, trips_by_class)
+    # Ports that were selected as slow get their time per byte without the latency of long messages.
+    ports = np.where(ports > 1, fit_port_factors(observed, trips_by_class), 1.0)
     shared, half_duplex = fit_capacities(observed, trips_by_class, o_s, ports)
     factors, added = fit_link_factors(observed, trips_by_class, shared, ports)
     shared |= added

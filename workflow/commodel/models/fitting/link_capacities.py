@@ -152,34 +152,31 @@ def fit_port_factors(observed: Observed, trips: TripsByClass | None = None) -> n
     ends = large["one"].astype(int), large["two"].astype(int)
     latencies = dict(zip(zip(small["one"], small["two"], strict=True), _select_half_trips(small), strict=True))
     node_pairs = zip(large["one"], large["two"], strict=True)
-    transfer = _select_half_trips(large) - [latencies.get(pair, 0.0) for pair in node_pairs]
+    latency = np.array([latencies.get(pair, 0.0) for pair in node_pairs])
     hierarchy = Hierarchy.of(observed.levels)
     distance = hierarchy.distance(*ends)
     factors = np.zeros(int(large["nodes"].max()))
     for number in np.unique(distance).tolist():
-        of_class = distance == number
-        fastest, pairs = np.full(len(factors), np.inf), np.zeros(len(factors), dtype=int)
-        for nodes in ends:
-            np.minimum.at(fastest, nodes[of_class], transfer[of_class])
-            np.add.at(pairs, nodes[of_class], 1)
-        has_several = (pairs > 1) & (factors == 0)
-        if (least := transfer[of_class].min()) <= 0:
-            continue
-        slowdown = fastest[has_several] / least
+        of_class, growth = distance == number, 1.0
         if trips and (trip := trips.get(hierarchy.names[number])):
             largest_probed = observed.cases("distance", apart=hierarchy.names[number])["bytes"].max()
-            latency = _find_added_latency(trip, float(small["bytes"][0]), float(min(largest_probed, large["bytes"][0])))
-            if least > latency:
-                of_bytes = (fastest[has_several] - latency) / (least - latency)
-                slowdown = np.where(slowdown > CLEAR_EXCESS, of_bytes, 1.0)
-        factors[has_several] = slowdown
+            growth = _find_latency_growth(trip, small["bytes"][0], min(largest_probed, large["bytes"][0]))
+        transfer = np.where(of_class, _select_half_trips(large) - growth * latency, np.inf)
+        fastest, pairs = np.full(len(factors), np.inf), np.zeros(len(factors), dtype=int)
+        for nodes in ends:
+            np.minimum.at(fastest, nodes, transfer)
+            np.add.at(pairs, nodes[of_class], 1)
+        has_several = (pairs > 1) & (factors == 0)
+        if transfer.min() > 0:
+            factors[has_several] = fastest[has_several] / transfer.min()
     return np.where(factors > CLEAR_EXCESS, factors, 1.0)
 
 
-def _find_added_latency(trip: HalfTrip, small: float, large: float) -> float:
-    """Return the seconds that do not depend on the bytes of a large message, beyond the time of a small one."""
+def _find_latency_growth(trip: HalfTrip, small: float, large: float) -> float:
+    """Return how many times the time of a small message the part of a large one is that does not depend on its
+    bytes."""
     seconds_of_small, seconds_of_half, seconds = trip.at(np.array([small, large / 2, large]))[0]
-    return max(2 * seconds_of_half - seconds - seconds_of_small, 0.0)
+    return max((2 * seconds_of_half - seconds) / seconds_of_small, 1.0)
 
 
 def fit_pair_latency(observed: Observed, trips: TripsByClass) -> list[float]:
