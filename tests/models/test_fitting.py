@@ -317,6 +317,15 @@ def test_a_network_of_many_protocols_is_fitted_also_where_times_drop(latency, sp
     assert trip.parts(sizes)[1][0, long] == pytest.approx((sizes / speed / 0.94)[long], rel=0.02)
 
 
+def test_the_slope_of_a_piece_of_few_sizes_is_not_that_of_a_protocol_change_in_it():
+    """Of a slow network almost all time is that of bytes. 12 KiB and 16 KiB have other protocols."""
+    sizes = np.array(sorted({0, 1, 4, 16, 64, *list_dense_sizes(1 << 20)}), dtype=float)
+    byte_times = sizes / (125e6 * at_size(SPEED_FACTORS, sizes))
+    trip = HalfTrip.of(sizes, exact(2e-6 * at_size(LATENCY_FACTORS, sizes) + byte_times), 8)
+    above = sizes >= 1024
+    assert trip.parts(sizes)[1][0, above] == pytest.approx(byte_times[above], rel=0.2)
+
+
 def test_samples_of_bytes_keep_the_latencies_of_lines():
     times = np.where(SIZES <= 4096, 1e-6 + SIZES * 2e-10, 2e-5 + SIZES * 1e-10)
     times = times * np.where(SIZES == 1 << 18, 1.2, 1.0)

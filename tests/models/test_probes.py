@@ -55,3 +55,18 @@ def test_in_a_superstep_every_rank_sends_and_gets_h_messages_and_none_of_its_own
     pattern = find_probe("hrelation").pattern({"procs": procs, "h": h, "bytes": 8})
     assert np.bincount(pattern.src).tolist() == np.bincount(pattern.dst).tolist() == [h] * procs
     assert (pattern.src != pattern.dst).all()
+
+
+def test_each_group_sends_to_nodes_of_its_own_type_if_there_are_enough():
+    site = Site(32, 1, types={"fat": 16, "thin": 16}, levels=Hierarchy.of({"leaf": [node // 8 for node in range(32)]}))
+    cases = [case for case in find_probe("capacity").cases("p", site, [1 << 20]) if case.settings["how"] == "each"]
+    assert len(cases) == 4
+    for case in cases:
+        assert len({node // 16 for node in case.where}) == 1
+
+
+def test_each_group_sends_to_other_types_if_its_own_has_too_few_nodes():
+    site = Site(16, 1, types={"fat": 8, "thin": 8}, levels=Hierarchy.of({"leaf": [node // 8 for node in range(16)]}))
+    cases = [case for case in find_probe("capacity").cases("p", site, [1 << 20]) if case.settings["how"] == "each"]
+    assert len(cases) == 2
+    assert all(len({node // 8 for node in case.where}) == 2 for case in cases)

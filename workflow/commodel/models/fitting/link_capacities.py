@@ -22,7 +22,7 @@ from commodel.models import Array
 from commodel.models.evaluation.shared_lines import EQUAL_SHARING, SHARING_BY_LATENCY
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, CaseSamples, Observed
-from commodel.models.fitting.regression import COLLINEAR_SHARE, fit_least_squares, fit_mean
+from commodel.models.fitting.regression import COLLINEAR_SHARE, EQUAL_DEVIATIONS, fit_least_squares, fit_mean
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
 from commodel.models.keys import make_key, make_sample_key, parse_key
 from commodel.models.probes.capacity import FIRST_RECEIVED_BYTES, TINY_BYTES, make_pattern
@@ -36,7 +36,6 @@ SENDER_FACTOR = 1.5  # time relative to the sender's busy time, up to which the 
 MAX_PAIRED_NODES = 128  # nodes up to which each pair may have its own latency
 SPREAD = 5, 95  # percentiles of a class's small messages
 MIN_PAIR_RATIO = 1.3  # ratio of these percentiles from which pairs differ
-EQUAL_DEVIATIONS = 3  # standard deviations of noise within which samples count as equal
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
 MIN_HALF_DUPLEX_SLOWDOWN = 1.5  # slowdown by opposite traffic, from which a link counts as half duplex
 BACK_BOUNDS = 0.01, 0.5  # bounds of the parameter `back`

@@ -270,6 +270,8 @@ MIN_SIZES = 3  # minimum number of sizes of a piece
 FEW_SIZES = 8  # number of sizes, above which a cut has an additional penalty
 NEGLIGIBLE_MISFIT = 1e-24  # of the sum of squares of all measurements
 CLEAR_DROP = 0.05  # of the time from one piece to the next, relative
+NARROW_RANGE = 2.0  # largest over smallest size of a piece, below which a protocol change may explain its slope
+EQUAL_DEVIATIONS = 3  # standard deviations of noise within which times count as equal
 TIE_TOLERANCE = 1e-7  # relative reduction of the misfit from which a later cut is better
 
 
@@ -355,7 +357,7 @@ def fit_piecewise(name: str, x: Array, y: Array, weights: Array, max_pieces: int
         if previous is not None:
             edge = float(x[pieces[number - 1]].max())
             end = previous[0] + previous[1] * edge
-            if x[piece].max() < 2 * x[piece].min() and a[0] > previous[0][0]:
+            if x[piece].max() < NARROW_RANGE * x[piece].min() and a[0] > previous[0][0]:
                 a = previous[0]
                 b = fit_mean((y[:, piece] - a[:, None]) / x[piece], weights[piece] * x[piece] ** 2)
             if a[0] + b[0] * edge > (1 - CLEAR_DROP) * end[0]:

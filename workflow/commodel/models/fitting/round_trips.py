@@ -19,7 +19,14 @@ import numpy as np
 from commodel.models import Array
 from commodel.models.evaluation.values import PIECEWISE, TABLE, evaluate
 from commodel.models.fitting.observed import Cases, Observed, select_common
-from commodel.models.fitting.regression import find_segments, fit_line, fit_mean, fit_piecewise, make_sample_values
+from commodel.models.fitting.regression import (
+    EQUAL_DEVIATIONS,
+    find_segments,
+    fit_line,
+    fit_mean,
+    fit_piecewise,
+    make_sample_values,
+)
 from commodel.models.keys import Pair, make_key, make_sample_key, parse_key
 from commodel.units import format_bytes
 
@@ -173,7 +180,6 @@ MIN_BYTE_FACTOR = 1.1  # over an empty message, from which the time per byte is 
 MIN_TABLE_SIZES = 4  # sizes
 MAX_LINE_ERROR = 0.05  # relative root mean square error, up to which lines are kept
 MAX_SINGLE_ERROR = 0.1  # relative error at a size, up to which lines are kept
-SURE_DEVIATIONS = 3  # standard deviations of noise within which a size is not missed
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +210,7 @@ class HalfTrip:
         line_errors = ((lines.at(sizes)[0] - times[0]) / scale) ** 2
         interpolation_errors = (_compute_interpolation_errors(sizes, times[0]) / scale[1:-1]) ** 2 - noise[1:-1]
         are_close = np.mean(line_errors - noise) <= max(MAX_LINE_ERROR**2, np.mean(interpolation_errors) / 4)
-        is_each_close = (line_errors - SURE_DEVIATIONS**2 * noise).max() <= MAX_SINGLE_ERROR**2
+        is_each_close = (line_errors - EQUAL_DEVIATIONS**2 * noise).max() <= MAX_SINGLE_ERROR**2
         return lines if are_close and is_each_close else lines.refine(sizes, times)
 
     @classmethod
