@@ -68,7 +68,11 @@ def _intervals(predicted: pd.DataFrame) -> dict[str, str]:
 
 def _choices(chosen: pd.Series) -> dict[str, str]:
     library = chosen["over_default"]
-    figures = f"{chosen['groups']:.0f}", f"{100 * chosen['regret_mean']:.1f} %", f"{100 * chosen['regret_max']:.0f} %"
+    figures = (
+        f"{chosen['workloads']:.0f}",
+        f"{100 * chosen['regret_mean']:.1f} %",
+        f"{100 * chosen['regret_max']:.0f} %",
+    )
     return dict(zip(CHOICES, (*figures, "-" if np.isnan(library) else f"{library:.2f}"), strict=True))
 
 

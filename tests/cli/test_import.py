@@ -43,8 +43,8 @@ def test_a_folder_of_tables(folder, tmp_path):
     output(f"import taulop {folder} -o {out}")
     bcast = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 3, "--layout", "block:2")
     # To its neighbour 1e-6 + 2 L_0(51, 1), then over the network 2e-6 + L_1(51, 1); between rows linear in m.
-    in_turn = predict(out, *bcast, "--bytes", 51, "--set", "shared=node")
-    assert in_turn == pytest.approx([1e-6 + 2 * 2e-7 + 2e-6 + 2e-6])
+    per_message = predict(out, *bcast, "--bytes", 51, "--set", "shared=node")
+    assert per_message == pytest.approx([1e-6 + 2 * 2e-7 + 2e-6 + 2e-6])
     assert predict(out, *bcast, "--bytes", 51) == pytest.approx([2e-6 + 2e-6])  # both at once, on two channels
     both = ("--operation", "allreduce", "--algorithm", "recursive-doubling", "--ranks", 2, "--layout", "block:2")
     assert predict(out, *both, "--bytes", 54) == pytest.approx([1e-6 + 2 * (2e-7 + 53 * 2e-9) + 7e-7])

@@ -1,4 +1,4 @@
-"""commodel run before Snakemake begins: what is refused, and who holds the folder meanwhile."""
+"""commodel run before Snakemake starts: calls that are refused, and the lock of the results folder."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import open_lock
 
-FOLLOW = "commodel.api.campaigns.run_with_display"
+RUN_WITH_DISPLAY = "commodel.api.campaigns.run_with_display"
 EXPERIMENT = """
 platform: PLATFORM
 families: [pram]
@@ -36,9 +36,9 @@ def project(tmp_path, monkeypatch):
         Path(f"params/experiments/on-{name}.yaml").write_text(EXPERIMENT.replace("PLATFORM", name))
 
 
-@pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=["run", "dry run"])
-def test_an_unknown_profile_is_refused_before_anything_is_done(project, more):
-    result = CliRunner().invoke(main, ["run", "on-lab", "--profile", "slrum", *more])
+@pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["run", "dry run"])
+def test_an_unknown_profile_is_refused_before_anything_is_done(project, options):
+    result = CliRunner().invoke(main, ["run", "on-lab", "--profile", "slrum", *options])
     assert result.exit_code == 2
     assert result.stderr == "commodel: unknown profile 'slrum'; did you mean 'slurm'?\n"
     assert result.stdout == ""
@@ -46,12 +46,12 @@ def test_an_unknown_profile_is_refused_before_anything_is_done(project, more):
 
 
 @pytest.mark.parametrize("profile", [[], ["--profile", "local"]], ids=["none", "local"])
-def test_what_needs_slurm_jobs_is_refused_without_a_profile_that_hands_them_in(project, monkeypatch, profile):
-    monkeypatch.setattr(FOLLOW, lambda *arguments: pytest.fail("Snakemake was started"))
+def test_a_platform_under_slurm_is_refused_without_a_profile_that_submits_jobs(project, monkeypatch, profile):
+    monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
     result = CliRunner().invoke(main, ["run", "on-lab", *profile])
     assert result.exit_code == 2, result.output
-    said = "platform 'lab' is measured inside Slurm jobs, which no profile submits; "
-    assert result.stderr == f"commodel: {said}wanted: commodel run on-lab --profile slurm\n"
+    message = "platform 'lab' is measured inside Slurm jobs, which no profile submits; "
+    assert result.stderr == f"commodel: {message}wanted: commodel run on-lab --profile slurm\n"
     assert not Path("results/on-lab/plan.json").exists()
 
 
@@ -59,30 +59,30 @@ def test_what_needs_slurm_jobs_is_refused_without_a_profile_that_hands_them_in(p
     ("name", "profile", "environment"),
     [
         ("on-lab", ["--profile", "slurm"], {}),
-        ("on-lab", ["--profile", "params"], {}),  # a folder: the site's own
+        ("on-lab", ["--profile", "params"], {}),  # a folder: a profile of the site
         ("on-lab", [], {"SLURM_JOB_ID": "7"}),
         ("on-local", [], {}),
     ],
 )
-def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, profile, environment):
+def test_the_results_folder_is_locked_while_snakemake_starts(project, monkeypatch, name, profile, environment):
     """A second run would truncate the log of the first."""
-    begun = []
+    logs = []
 
-    def follow(campaign, command, log, quiet):
+    def run_with_display(campaign, command, log, quiet):
         with pytest.raises(UserError, match="it is at work already"), open_lock(campaign.folder, "it"):
             pass
         assert not campaign.lock.closed
-        begun.append(log)
+        logs.append(log)
         return 7
 
-    monkeypatch.setattr(FOLLOW, follow)
+    monkeypatch.setattr(RUN_WITH_DISPLAY, run_with_display)
     result = CliRunner(env=environment).invoke(main, ["run", name, *profile])
-    assert (result.exit_code, begun) == (7, ["run"]), result.output
+    assert (result.exit_code, logs) == (7, ["run"]), result.output
     with open_lock(Path("results", name), "it"):
         pass
 
 
-def test_an_experiment_may_lie_anywhere(project):
+def test_an_experiment_may_be_in_any_folder(project):
     Path("elsewhere").mkdir()
     Path("params/experiments/on-local.yaml").rename("elsewhere/mine.yaml")
     result = CliRunner().invoke(main, ["plan", "elsewhere/mine.yaml", "--write"])
@@ -90,16 +90,16 @@ def test_an_experiment_may_lie_anywhere(project):
     assert Path("results/mine/inputs/experiments/mine.yaml").read_text() == EXPERIMENT.replace("PLATFORM", "local")
 
 
-@pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=["run", "dry run"])
-def test_a_missing_compiler_is_named_and_so_is_what_runs_without(project, monkeypatch, more):
+@pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["run", "dry run"])
+def test_a_missing_compiler_is_named_with_the_platforms_that_run_without_it(project, monkeypatch, options):
     monkeypatch.setattr("commodel.plan.planning.find_tool", lambda program: None if program == "mpicc" else program)
     monkeypatch.setattr("commodel.plan.planning.find_build_root", Path.cwd)
-    monkeypatch.setattr(FOLLOW, lambda *arguments: pytest.fail("Snakemake was started"))
+    monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
     for name in ("fast-ethernet-32.yaml", "fast-ethernet-32.xml"):
         shutil.copy(ROOT / "params/platforms" / name, "params/platforms")
-    other = ", {platform: fast-ethernet-32, axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}}]\n"
-    Path("params/experiments/both.yaml").write_text(EXPERIMENT.replace("PLATFORM", "local").rstrip("]\n") + other)
-    alone, both = (CliRunner().invoke(main, ["run", name, *more]) for name in ("on-local", "both"))
-    said = "commodel: no mpicc found, which platform 'local' needs: see commodel doctor"
-    assert (alone.exit_code, alone.stderr) == (2, f"{said}\n")
-    assert (both.exit_code, both.stderr) == (2, f"{said}; without it: commodel run both --only fast-ethernet-32\n")
+    other_block = ", {platform: fast-ethernet-32, axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}}]\n"
+    Path("params/experiments/both.yaml").write_text(EXPERIMENT.replace("PLATFORM", "local").rstrip("]\n") + other_block)
+    alone, both = (CliRunner().invoke(main, ["run", name, *options]) for name in ("on-local", "both"))
+    message = "commodel: no mpicc found, which platform 'local' needs: see commodel doctor"
+    assert (alone.exit_code, alone.stderr) == (2, f"{message}\n")
+    assert (both.exit_code, both.stderr) == (2, f"{message}; without it: commodel run both --only fast-ethernet-32\n")

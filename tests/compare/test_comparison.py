@@ -126,11 +126,11 @@ def test_a_point_whose_passes_differ_states_how_well_it_is_known():
     """As where others used the machine meanwhile; the words about its passes stay what they are."""
     scatter = {POINTS[0].id: 5.0, POINTS[1].id: 2.0}
     rows = compared(predicted("f"), requested=3, scatter=scatter).set_index("point")["measurement"]
-    assert rows[POINTS[0].id] == "ok, 1 of 3 passes, known to a factor of 3.6"
+    assert rows[POINTS[0].id] == "ok, 1 of 3 passes, uncertain by a factor of 3.6"
     assert set(rows.drop([POINTS[0].id, POINTS[6].id])) == {"ok, 1 of 3 passes"}
     assert {Measurement.parse(text).passes for text in rows.drop(POINTS[6].id)} == {"1 of 3 passes"}
     rows = compared(predicted("f"), scatter=scatter).set_index("point")["measurement"]
-    assert rows[POINTS[0].id] == "ok, known to a factor of 3.6"
+    assert rows[POINTS[0].id] == "ok, uncertain by a factor of 3.6"
     assert not Measurement.parse(rows[POINTS[0].id]).passes
 
 
@@ -166,7 +166,7 @@ def test_summaries(comparison):
     assert summary["mu_mean"] == pytest.approx(np.mean([2, 1, 2, 1, 1.25, 1.125]))
     assert summary["bias"] == pytest.approx(np.median([-0.5, 0, 1, 0, -0.2, 0.125]))
     (choice,) = summarize_choices(comparison, ["family"]).to_dict("records")
-    assert choice["groups"] == 2
+    assert choice["workloads"] == 2
     assert choice["right"] == 0.0  # 10 against 8, 25 against 24: the intervals do not overlap
     assert choice["regret_max"] == pytest.approx(0.25)
 
@@ -198,7 +198,7 @@ def test_what_a_fit_has_seen_does_not_count_for_its_family():
     by_family = summarize_errors(rows, ["family"]).set_index("family")
     assert by_family["points"].to_dict() == {"f": 6, "seen": 4}
     assert by_family.loc["seen", "mu_mean"] == pytest.approx(np.mean([2, 1, 1.25, 1.125]))
-    assert summarize_choices(rows, ["family"]).set_index("family")["groups"].to_dict() == {"f": 2, "seen": 1}
+    assert summarize_choices(rows, ["family"]).set_index("family")["workloads"].to_dict() == {"f": 2, "seen": 1}
 
 
 def test_without_a_library_there_is_nothing_to_compare_with(comparison):

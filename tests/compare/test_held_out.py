@@ -173,8 +173,8 @@ def test_errors_are_those_of_the_definition():
 @pytest.mark.skipif(not REAL.exists(), reason="no measurements of MareNostrum 5 beside this clone")
 def test_other_sizes_of_a_real_machine(tmp_path):
     """Recursive doubling exchanges whole vectors in pairs: of all algorithms the one that a family should get right."""
-    readings = pico.read_file(REAL, StatedProperties())
-    rows = [time for time in readings.times if time.algorithm == "recursive-doubling" and time.operation == "allreduce"]
+    imported = pico.read_file(REAL, StatedProperties())
+    rows = [time for time in imported.times if time.algorithm == "recursive-doubling" and time.operation == "allreduce"]
     table = tmp_path / "t.csv"
     columns = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds")
     lines = [",".join(str(getattr(time, name)) for name in columns) for time in rows]

@@ -60,19 +60,19 @@ TIMES = [
 def test_a_folder_and_its_archive_are_read_alike(run):
     folder = run(TESTS, FILES)
     for path in (folder, packed(folder), folder.parent):
-        readings = pico.read_file(path, StatedProperties())
+        imported = pico.read_file(path, StatedProperties())
         assert rows(path) == [pytest.approx(row) for row in TIMES]
-        assert readings.left_out == {
+        assert imported.left_out == {
             "allgather of 0 bytes": 1,
             "allgather sparbit": 1,
             "empty file": 1,
             "file with lines that are no times": 1,
         }
         assert any(
-            "0/8_allreduce_nccl_tree.csv line 4: found '-> Buffer: 8 byte'" in remark for remark in readings.remarks
+            "0/8_allreduce_nccl_tree.csv line 4: found '-> Buffer: 8 byte'" in remark for remark in imported.remarks
         )
-        assert {time.setting for time in readings.times} == {f"job={RUN} lib=OMPI-4.1.5 rails=1"}
-        assert readings.times[0].source == f"{path.name} 0/64_brucks_mpich_double.csv"
+        assert {time.setting for time in imported.times} == {f"job={RUN} lib=OMPI-4.1.5 rails=1"}
+        assert imported.times[0].source == f"{path.name} 0/64_brucks_mpich_double.csv"
 
 
 def test_a_test_and_a_file_of_it_can_be_given_alone(run):
@@ -92,11 +92,11 @@ def test_a_test_and_a_file_of_it_can_be_given_alone(run):
     ],
 )
 def test_an_allocation_shows_what_metadata_do_not(run, hosts, layout, words):
-    readings = pico.read_file(run(TESTS, FILES | {"alloc.csv": alloc(*hosts)}), StatedProperties())
-    assert {(time.ranks, time.layout) for time in readings.times} == {(len(hosts), layout)}
+    imported = pico.read_file(run(TESTS, FILES | {"alloc.csv": alloc(*hosts)}), StatedProperties())
+    assert {(time.ranks, time.layout) for time in imported.times} == {(len(hosts), layout)}
     block = 64 // len(hosts) * 4
-    assert {time.bytes for time in readings.times if time.algorithm == "ring"} == {block, 32}
-    remarks = [remark for remark in readings.remarks if "ranks on" in remark]
+    assert {time.bytes for time in imported.times if time.algorithm == "ring"} == {block, 32}
+    remarks = [remark for remark in imported.remarks if "ranks on" in remark]
     assert len(remarks) == bool(words)
     assert all(f"{RUN} tests 0, 1: mare_nostrum_metadata.csv" in remark and words in remark for remark in remarks)
 
@@ -119,10 +119,10 @@ def test_the_allocation_of_an_older_run_is_that_of_its_first_test(run):
 
 
 def test_a_torus_and_a_gpu(run):
-    readings = pico.read_file(
+    imported = pico.read_file(
         run([line(0, "2x3x2", 1, "BCAST", CUDA)], {"0/8_linear_ompi_int32.csv": samples(5000)}), StatedProperties()
     )
-    assert [(time.ranks, time.setting) for time in readings.times] == [(12, f"job={RUN} lib=OMPI-4.1.6 gpu=CUDA-12.1")]
+    assert [(time.ranks, time.setting) for time in imported.times] == [(12, f"job={RUN} lib=OMPI-4.1.6 gpu=CUDA-12.1")]
 
 
 def test_a_summary_is_read_in_nanoseconds(tmp_path):

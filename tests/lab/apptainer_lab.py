@@ -1,4 +1,4 @@
-"""Fixtures of the Apptainer lab: an apptainer that is not installed, this clone's image, and images that are wrong."""
+"""Fixtures of the Apptainer lab: an apptainer from unpacked packages, this clone's image, and faulty images."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import pytest
 from commodel.platforms.tools import ROOT, compute_native_digest
 
 SCRIPT = Path(__file__).with_name("apptainer.sh")
-# Like container.def's, but what the driver relies on is wrong.
+# Definitions of faulty images: without an MPI library, with another MPI, and of other C sources.
 NO_MPI = """
 Bootstrap: localimage
 From: {rootfs}
@@ -40,7 +40,7 @@ From: {rootfs}
 """
 
 
-def lab(*arguments: object) -> str:
+def run_lab(*arguments: object) -> str:
     run = subprocess.run([SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=1800, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
     return run.stdout.strip()
@@ -48,14 +48,14 @@ def lab(*arguments: object) -> str:
 
 @pytest.fixture(scope="session")
 def apptainer(tmp_path_factory) -> dict[str, str]:
-    """The environment in which apptainer is found and works; its own files are in a folder of the test."""
+    """The environment variables that apptainer needs; its configuration is in a folder of the test."""
     missing = [name for name in ("apt-get", "dpkg", "unshare") if not shutil.which(name)]
     if os.geteuid() or missing:
         pytest.skip("needs root" if os.geteuid() else f"no {', '.join(missing)}: the lab unpacks Debian packages")
     config = tmp_path_factory.mktemp("apptainer")
     return {
-        "PATH": f"{lab('tools')}:{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
-        # Root here may lack capabilities that apptainer hands on.
+        "PATH": f"{run_lab('tools')}:{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
+        # Root here may lack capabilities that apptainer passes to its processes.
         "APPTAINER_USERNS": "1",
         "COMMODEL_TRUSTED": "/",  # images and MPIs of the lab lie anywhere
         "APPTAINER_CONFIGDIR": str(config),
@@ -64,25 +64,25 @@ def apptainer(tmp_path_factory) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def image(apptainer) -> Path:
-    return Path(lab("image"))
+    return Path(run_lab("image"))
 
 
 @pytest.fixture(scope="session")
-def wrong_image(apptainer, tmp_path_factory):
+def faulty_image(apptainer, tmp_path_factory):
     """An image from one of the definitions above."""
     folder = tmp_path_factory.mktemp("images")
 
     def build(name: str, definition: str) -> Path:
-        file, made = folder / f"{name}.def", folder / f"{name}.sif"
-        if not made.exists():
-            file.write_text(definition.format(rootfs=lab("rootfs"), root=ROOT, digest=compute_native_digest()))
-            lab("build", file, made)
-        return made
+        file, image = folder / f"{name}.def", folder / f"{name}.sif"
+        if not image.exists():
+            file.write_text(definition.format(rootfs=run_lab("rootfs"), root=ROOT, digest=compute_native_digest()))
+            run_lab("build", file, image)
+        return image
 
     return build
 
 
-def container(image: Path, launcher: str = "launcher: local\nnodes: 1", **more: str) -> str:
-    """A platform file."""
-    inner = ", ".join(f"{key}: {value}" for key, value in {"image": image, **more}.items())
-    return f"title: in the image\n{launcher}\ncores: 2\ncontainer: {{{inner}}}\n"
+def make_platform_file(image: Path, launcher: str = "launcher: local\nnodes: 1", **keys: str) -> str:
+    """The text of a platform file whose ranks run in an image."""
+    section = ", ".join(f"{key}: {value}" for key, value in {"image": image, **keys}.items())
+    return f"title: in the image\n{launcher}\ncores: 2\ncontainer: {{{section}}}\n"

@@ -1,6 +1,6 @@
 """The fixtures of all labs: a lab is brought up by the first test that asks for it."""
 
-from tests.lab.apptainer_lab import apptainer, image, wrong_image
+from tests.lab.apptainer_lab import apptainer, faulty_image, image
 from tests.lab.network_lab import lab
 from tests.lab.pinned_mpi import pinned_mpi
 from tests.lab.slurm_lab import project, shared_slurm, slurm
@@ -8,6 +8,7 @@ from tests.overlay.conftest import overlay_programs
 
 __all__ = [
     "apptainer",
+    "faulty_image",
     "image",
     "lab",
     "overlay_programs",
@@ -15,5 +16,4 @@ __all__ = [
     "project",
     "shared_slurm",
     "slurm",
-    "wrong_image",
 ]

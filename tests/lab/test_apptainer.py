@@ -14,7 +14,7 @@ import pytest
 from commodel import __version__
 from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT, compute_native_digest, find_tool
-from tests.lab.apptainer_lab import NO_MPI, OPEN_MPI, OTHER_SOURCES, container
+from tests.lab.apptainer_lab import NO_MPI, OPEN_MPI, OTHER_SOURCES, make_platform_file
 
 pytestmark = pytest.mark.lab
 
@@ -94,7 +94,7 @@ def test_only_what_git_tracks_is_in_it(project, image):
 
 
 def test_native_and_container_beside_each_other(project, image):
-    project.write(container(image, native="native"))
+    project.write(make_platform_file(image, native="native"))
     project.commodel("run", "mine", "-q")
     compared = pd.read_csv(project.folder / "results/mine/comparison.csv")
     assert set(compared.platform) == {"native", "boxed"}
@@ -110,7 +110,7 @@ def test_native_and_container_beside_each_other(project, image):
 
 def test_processes_keep_their_cores_in_the_image(project, image):
     """As many threads as cores, each on its own; and more of them than there are is one line."""
-    project.write(container(image))
+    project.write(make_platform_file(image))
     for name, kept in {"one": [2], "two": [1, 1], "more": [1, 4096]}.items():
         rows = "".join(f"{rank},0,{cores},cpu\n" for rank, cores in enumerate(kept))
         (project.folder / f"{name}.csv").write_text(f"rank,node,cores,device\n{rows}")
@@ -129,7 +129,7 @@ def test_processes_keep_their_cores_in_the_image(project, image):
 
 def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):
     mpi = Path(find_tool("mpiexec")).resolve().parents[1]
-    project.write(container(image, model="bind", mpi=str(mpi)))
+    project.write(make_platform_file(image, model="bind", mpi=str(mpi)))
     project.commodel("run", "mine", "-q", "--only", "boxed")
     assert {
         (provenance["container"]["model"], provenance["container"]["mpi"])
@@ -153,8 +153,8 @@ def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):
         ("other", OTHER_SOURCES, r"image other.sif was built from other C sources .* build it again: make container"),
     ],
 )
-def test_a_wrong_image_is_explained_in_one_line(name, definition, complaint, project, wrong_image):
-    project.write(container(wrong_image(name, definition)))
+def test_a_faulty_image_is_explained_in_one_line(name, definition, complaint, project, faulty_image):
+    project.write(make_platform_file(faulty_image(name, definition)))
     project.commodel("plan", "mine", "--only", "boxed", "--write")
     batch = next(path.stem for path in project.folder.glob("results/mine/batches/boxed-*.txt"))
     printed = project.commodel(
@@ -166,7 +166,7 @@ def test_a_wrong_image_is_explained_in_one_line(name, definition, complaint, pro
 
 def test_a_folder_that_holds_no_mpi_cannot_replace_one(project, image, tmp_path):
     (tmp_path / "empty").mkdir()
-    project.write(container(image, model="bind", mpi=str(tmp_path / "empty")))
+    project.write(make_platform_file(image, model="bind", mpi=str(tmp_path / "empty")))
     printed = project.commodel("run", "mine", "-q", "--only", "boxed", code=1)
     assert "nothing of" in printed
     assert "model bind needs an MPI whose library has the same name" in printed

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tests.lab.apptainer_lab import container
+from tests.lab.apptainer_lab import make_platform_file
 from tests.lab.slurm_lab import make_project
 from tests.lab.test_slurm_campaign import CAMPAIGN
 
@@ -30,7 +30,7 @@ def boxed(project, text: str) -> None:
 
 def test_a_campaign_in_the_image_beside_the_native_one(project, image):
     project.write(BOTH)
-    boxed(project, container(image, launcher=SLURM, native="lab"))
+    boxed(project, make_platform_file(image, launcher=SLURM, native="lab"))
     process = project.start("snakemake", "--profile", "slurm", "--config", "experiment=mine")
     said, _ = process.communicate(timeout=900)
     assert process.returncode == 0, said
@@ -51,7 +51,7 @@ def test_a_campaign_in_the_image_beside_the_native_one(project, image):
 
 def test_ranks_that_srun_does_not_speak_to_are_explained(project, image):
     project.write(CAMPAIGN.replace("platform: lab", "platform: boxed"))
-    boxed(project, container(image, launcher=SLURM.replace("pmi2", "none")))
+    boxed(project, make_platform_file(image, launcher=SLURM.replace("pmi2", "none")))
     batch = next(batch for batch in project.plan.batches if batch.nodes == 2)
     job = project.submit(batch)
     assert project.slurm.ended(job) == "FAILED"

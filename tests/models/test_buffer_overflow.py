@@ -1,5 +1,5 @@
-"""A receiver's buffer: the fluid against packets one by one and against equation 4 of the cluster model's paper; the
-window of its gather, equations 3 to 7."""
+"""Buffer overflow at a receiver: the fluid model compared with a packet-by-packet simulation and with equation 4 of the
+cluster model's paper; the window of a gather, equations 3 to 7."""
 
 import heapq
 from dataclasses import replace
@@ -29,27 +29,27 @@ from commodel.patterns.schedule import Schedule
 from commodel.platforms.tools import ROOT
 
 
-def overflow_of_one_row(dst, leaves, busy, packets, service, buffer):
-    columns = (np.broadcast_to(np.asarray(column, dtype=float), (1, len(dst))) for column in (leaves, busy, packets))
+def overflow_of_one_row(dst, departure, busy, packets, service, buffer):
+    columns = (np.broadcast_to(np.asarray(column, dtype=float), (1, len(dst))) for column in (departure, busy, packets))
     return find_overflow(np.array(dst), *columns, np.array([[service]]), np.array([[buffer]]))
 
 
-def one_by_one(dst, leaves, busy, packets, service, buffer) -> np.ndarray:
-    """What each message loses: every packet an event, the buffer a number that a receiver takes one off at a time."""
+def simulate_packets(dst, departure, busy, packets, service, buffer) -> np.ndarray:
+    """Return the packets that each message loses, by an event for each packet."""
     arrivals = [
-        (start + (number + 0.5) / n * long, message)
-        for message, (start, long, n) in enumerate(zip(leaves, busy, packets, strict=True))
+        (start + (number + 0.5) / n * duration, message)
+        for message, (start, duration, n) in enumerate(zip(departure, busy, packets, strict=True))
         for number in range(n)
     ]
-    held, free, lost = dict.fromkeys(dst, 0), dict.fromkeys(dst, 0.0), np.zeros(len(dst))
+    queued, free, lost = dict.fromkeys(dst, 0), dict.fromkeys(dst, 0.0), np.zeros(len(dst))
     for now, message in sorted(arrivals):
         to = dst[message]
-        while held[to] and free[to] <= now:
-            held[to], free[to] = held[to] - 1, free[to] + service
-        if not held[to]:
+        while queued[to] and free[to] <= now:
+            queued[to], free[to] = queued[to] - 1, free[to] + service
+        if not queued[to]:
             free[to] = now + service
-        if held[to] < buffer:
-            held[to] += 1
+        if queued[to] < buffer:
+            queued[to] += 1
         else:
             lost[message] += 1
     return lost
@@ -62,12 +62,12 @@ messages = st.lists(
 
 @settings(deadline=None, max_examples=60)
 @given(messages, st.integers(40, 300), st.floats(0.3, 1))
-def test_it_loses_what_a_buffer_filled_packet_by_packet_loses(rows, buffer, pace):
-    """Of senders that are each no faster than the receiver; together they are."""
-    dst, leaves, busy, packets = zip(*rows, strict=True)
-    service = pace * min(long / n for long, n in zip(busy, packets, strict=True))
-    wanted = one_by_one(dst, leaves, busy, packets, service, buffer)
-    lost = overflow_of_one_row(dst, leaves, busy, packets, service, buffer).lost[0]
+def test_losses_agree_with_a_packet_by_packet_simulation(rows, buffer, service_ratio):
+    """Each sender is at most as fast as the receiver; together they are faster."""
+    dst, departure, busy, packets = zip(*rows, strict=True)
+    service = service_ratio * min(duration / n for duration, n in zip(busy, packets, strict=True))
+    wanted = simulate_packets(dst, departure, busy, packets, service, buffer)
+    lost = overflow_of_one_row(dst, departure, busy, packets, service, buffer).lost[0]
     for to in set(dst):
         sent_there = np.array(dst) == to
         assert lost[sent_there].sum() == pytest.approx(wanted[sent_there].sum(), abs=4.0 + 3 * len(dst))
@@ -76,12 +76,12 @@ def test_it_loses_what_a_buffer_filled_packet_by_packet_loses(rows, buffer, pace
 
 @given(messages, st.integers(1, 300), st.floats(0.5, 6))
 def test_messages_that_are_not_checked_lose_nothing(rows, buffer, service):
-    dst, leaves, busy, packets = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    lost = overflow_of_one_row(dst.astype(int), leaves, busy, packets, service, buffer).lost[0]
-    kept = find_overflow_candidates(
+    dst, departure, busy, packets = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    lost = overflow_of_one_row(dst.astype(int), departure, busy, packets, service, buffer).lost[0]
+    candidates = find_overflow_candidates(
         dst.astype(int), busy[None], packets[None], np.array([[service]]), np.array([[buffer]])
     )
-    assert np.all(np.delete(lost, kept) <= 0.5 + 1e-9)
+    assert np.all(np.delete(lost, candidates) <= 0.5 + 1e-9)
 
 
 @pytest.mark.parametrize("senders", [1, 2, 4, 15])
@@ -95,71 +95,77 @@ def test_equation_4(senders, packets):
     assert np.all(outcome.retransmitted == (outcome.delivered < 1))
 
 
-@pytest.mark.parametrize("turns", [[0], [0, 100], [0, 100, 200, 300], [300, 0, 250]])
-def test_one_sender_at_a_time_overflows_nothing(turns):
-    """However slow the receiver is, and however much the senders have in all."""
-    outcome = overflow_of_one_row(np.zeros(len(turns), int), turns, 50.0, 5000, 3.0, 10)
+@pytest.mark.parametrize("departures", [[0], [0, 100], [0, 100, 200, 300], [300, 0, 250]])
+def test_one_sender_at_a_time_overflows_nothing(departures):
+    """Even with a slow receiver and more packets in total than the buffer holds."""
+    outcome = overflow_of_one_row(np.zeros(len(departures), int), departures, 50.0, 5000, 3.0, 10)
     assert outcome.lost.sum() == 0
     assert outcome.delivered[0] == 1
 
 
 def test_a_pause_empties_the_buffer():
-    """Two bursts that fit one by one lose nothing, however much they are together."""
-    at_once, apart = (overflow_of_one_row([0, 0, 0, 0], [0, 0, t, t], 100.0, 100, 1.0, 120) for t in (100.0, 1000.0))
-    assert at_once.lost.sum() > 50
-    assert apart.lost.sum() == 0
-    assert apart.delivered[0] == 1
+    """Two bursts that each fit into the buffer lose nothing if the buffer empties between them."""
+    concurrent, sequential = (
+        overflow_of_one_row([0, 0, 0, 0], [0, 0, t, t], 100.0, 100, 1.0, 120) for t in (100.0, 1000.0)
+    )
+    assert concurrent.lost.sum() > 50
+    assert sequential.lost.sum() == 0
+    assert sequential.delivered[0] == 1
 
 
-def test_rows_and_receivers_do_not_disturb_each_other():
+def test_rows_and_receivers_are_independent():
     rng = np.random.default_rng(3)
     dst = rng.integers(0, 5, 60)
-    leaves, busy, packets = rng.uniform(0, 900, (7, 60)), rng.uniform(50, 300, (7, 60)), rng.integers(1, 200, (7, 60))
+    departure, busy, packets = (
+        rng.uniform(0, 900, (7, 60)),
+        rng.uniform(50, 300, (7, 60)),
+        rng.integers(1, 200, (7, 60)),
+    )
     service, buffer = rng.uniform(0.5, 3, (7, 1)), rng.integers(10, 300, (7, 1)).astype(float)
-    together = find_overflow(dst, leaves, busy, packets, service, buffer)
+    together = find_overflow(dst, departure, busy, packets, service, buffer)
     for row in range(7):
         worst = []
         for to in range(5):
             sent_there = dst == to
-            alone = overflow_of_one_row(
+            separate = overflow_of_one_row(
                 dst[sent_there],
-                leaves[row, sent_there],
+                departure[row, sent_there],
                 busy[row, sent_there],
                 packets[row, sent_there],
                 service[row, 0],
                 buffer[row, 0],
             )
-            np.testing.assert_allclose(together.lost[row, sent_there], alone.lost[0], rtol=1e-9, atol=1e-6)
-            np.testing.assert_array_equal(together.retransmitted[row, sent_there], alone.retransmitted[0])
-            worst.append(alone.delivered[0])
+            np.testing.assert_allclose(together.lost[row, sent_there], separate.lost[0], rtol=1e-9, atol=1e-6)
+            np.testing.assert_array_equal(together.retransmitted[row, sent_there], separate.retransmitted[0])
+            worst.append(separate.delivered[0])
         assert together.delivered[row] == pytest.approx(min(worst))
 
 
-def slow_departures(schedule: Schedule, send, wire, receive, gap_out) -> np.ndarray:
-    """When each message of a schedule leaves, message by message, where a receiver takes them as they come."""
+def reference_departures(schedule: Schedule, send, wire, receive, gap_out) -> np.ndarray:
+    """Return when each message of a schedule departs, message by message. Receivers process arrivals in order."""
     done, out_free = np.zeros(schedule.ranks), np.zeros(schedule.ranks)
-    leaves = np.zeros(len(schedule.src))
+    departure = np.zeros(len(schedule.src))
     for step in np.unique(schedule.step):
         rows = np.flatnonzero(schedule.step == step)
-        order, coming = count(), []
+        order, in_flight = count(), []
         for row in rows:
             src = schedule.src[row]
-            leaves[row] = max(done[src], out_free[src])
-            out_free[src] = leaves[row] + gap_out[row]
+            departure[row] = max(done[src], out_free[src])
+            out_free[src] = departure[row] + gap_out[row]
             done[src] += send[row]
-            heapq.heappush(coming, (leaves[row] + send[row] + wire[row], next(order), row))
-        while coming:
-            now, _, row = heapq.heappop(coming)
+            heapq.heappush(in_flight, (departure[row] + send[row] + wire[row], next(order), row))
+        while in_flight:
+            now, _, row = heapq.heappop(in_flight)
             dst = schedule.dst[row]
             done[dst] = max(now, done[dst]) + receive[row]
         for row in rows:
-            done[schedule.src[row]] = max(done[schedule.src[row]], leaves[row] + send[row])
-    return leaves
+            done[schedule.src[row]] = max(done[schedule.src[row]], departure[row] + send[row])
+    return departure
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1))
-def test_departures_are_those_of_the_prediction(seed):
+def test_departures_agree_with_the_reference(seed):
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(1, 25))
     src = rng.integers(0, 5, rows)
@@ -168,8 +174,8 @@ def test_departures_are_those_of_the_prediction(seed):
     send, wire, receive, gap = (rng.uniform(0, 5, rows) for _ in range(4))
     predictions = Costs(send=send, wire=wire, receive=receive, gap_out=gap)
     some = np.flatnonzero(rng.random(rows) < 0.7)
-    quick = find_departures(schedule, predictions, np.zeros(0), some)
-    np.testing.assert_allclose(quick, slow_departures(schedule, send, wire, receive, gap)[some], rtol=1e-12)
+    departures = find_departures(schedule, predictions, np.zeros(0), some)
+    np.testing.assert_allclose(departures, reference_departures(schedule, send, wire, receive, gap)[some], rtol=1e-12)
 
 
 def test_a_token_starts_the_next_sender():
@@ -191,9 +197,11 @@ def test_bounds_of_the_gather():
     assert find_most_senders(15, 1000, g_s, g_r, 1935) == 15
     assert find_most_senders(15, 4000, 1.0, 1.0, 1935) == 1  # 4000 / 2065
     assert find_most_senders(15, 2000, 1.0, 1.0, 1935) == 15  # 2000 / 65 = 30, but there are 15
-    assert choose_window(15, 100, 1.0, 1.0, 1935)[0] == 15  # the buffer holds all 1500
-    assert choose_window(15, 700, 3.0, 1.0, 7000)[0] == 9  # between 3 and 9; 6 are left over at the end, enough
-    assert choose_window(15, 700, 3.0, 1.0, 6000)[0] == 6  # between 3 and 7; of 7, 1 would be left over, too few
+    assert choose_window(15, 100, 1.0, 1.0, 1935)[0] == 15  # the buffer holds all 1500 packets
+    assert choose_window(15, 700, 3.0, 1.0, 7000)[0] == 9  # admissible: 3 to 9; the last round has 6 senders, enough
+    assert (
+        choose_window(15, 700, 3.0, 1.0, 6000)[0] == 6
+    )  # admissible: 3 to 7; with 7, the last round would have 1 sender, too few
 
 
 @given(st.integers(1, 40), st.integers(1, 300), st.floats(0.5, 5), st.floats(0.5, 5), st.integers(1, 5000))
@@ -214,7 +222,7 @@ def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, 
 
 
 def test_equation_3():
-    """15 senders a packet each 122.4 µs, and one in 123.2 µs goes: 1935 are there after 16.9 ms, in a slow fill too."""
+    """15 senders send a packet every 122.4 µs each, one is removed every 123.2 µs: 1935 are buffered after 16.9 ms."""
     g_s, g_r = G_S, G_R
     after = time_to_fill(15, g_s, g_r, 1935)
     assert after == pytest.approx(16.91e-3, rel=1e-3)
@@ -230,10 +238,13 @@ def test_which_rule_of_equation_7_gave_the_window():
     assert choose_window(7, 700, 5.5, 1.0, 10)[1].startswith("equation 7 has no solution")
 
 
-def test_bounds_state_when_the_buffer_is_full_and_what_gets_through():
+def test_bounds_have_the_time_until_the_buffer_is_full_and_the_delivered_share():
     large, small = gather_bounds(PUBLISHED, 16, 1 << 20), gather_bounds(PUBLISHED, 16, 1 << 14)
     assert large["through"] == pytest.approx(0.2505, abs=1e-4)
     assert large["full_after"] == pytest.approx(16.91e-3, rel=1e-3)
-    assert (small["through"], small["full_after"]) == (1, None)  # they have all sent before
-    blind = replace(PUBLISHED, values={name: v for name, v in PUBLISHED.values.items() if name != "B_L"})
-    assert (gather_bounds(blind, 16, 1 << 20)["window"], gather_bounds(blind, 16, 1 << 20)["through"]) == (15, None)
+    assert (small["through"], small["full_after"]) == (1, None)  # all packets are sent before the buffer is full
+    without_buffer = replace(PUBLISHED, values={name: v for name, v in PUBLISHED.values.items() if name != "B_L"})
+    assert (
+        gather_bounds(without_buffer, 16, 1 << 20)["window"],
+        gather_bounds(without_buffer, 16, 1 << 20)["through"],
+    ) == (15, None)

@@ -314,7 +314,7 @@ def test_a_network_of_many_protocols_is_fitted_also_where_times_drop(latency, sp
     trip = HalfTrip.of(sizes, exact(times), 8)
     assert trip.at(sizes)[0] == pytest.approx(times, rel=0.08)
     long = sizes >= 1 << 17
-    assert trip.parts(sizes)[1][0, long] == pytest.approx((sizes / speed / 0.94)[long], rel=0.02)
+    assert trip.split_time(sizes)[1][0, long] == pytest.approx((sizes / speed / 0.94)[long], rel=0.02)
 
 
 def test_the_slope_of_a_piece_of_few_sizes_is_not_that_of_a_protocol_change_in_it():
@@ -323,7 +323,7 @@ def test_the_slope_of_a_piece_of_few_sizes_is_not_that_of_a_protocol_change_in_i
     byte_times = sizes / (125e6 * at_size(SPEED_FACTORS, sizes))
     trip = HalfTrip.of(sizes, exact(2e-6 * at_size(LATENCY_FACTORS, sizes) + byte_times), 8)
     above = sizes >= 1024
-    assert trip.parts(sizes)[1][0, above] == pytest.approx(byte_times[above], rel=0.2)
+    assert trip.split_time(sizes)[1][0, above] == pytest.approx(byte_times[above], rel=0.2)
 
 
 def test_samples_of_bytes_keep_the_latencies_of_lines():

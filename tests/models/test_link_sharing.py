@@ -33,7 +33,7 @@ TIMES = st.integers(0, 9)
 NO_WORK = np.zeros(0)
 
 
-def slow(pattern, asks, waits, uses, costs, opposite, together=False, in_turn=False):
+def slow(pattern, asks, waits, uses, costs, opposite, together=False, one_at_a_time=False):
     passed = defaultdict(dict)
     for number, line, seconds in zip(*(column.tolist() for column in uses), costs.uses.tolist(), strict=True):
         passed[number][line] = seconds
@@ -41,7 +41,7 @@ def slow(pattern, asks, waits, uses, costs, opposite, together=False, in_turn=Fa
     columns = (np.broadcast_to(column, pattern.src.shape) for column in (costs.send, costs.receive))
     columns = *columns, costs.wire, costs.unshared, costs.work
     weights = np.ones(len(pattern.src)) if costs.weights is None else costs.weights
-    kinds = costs.opposite_share, together, in_turn, weights
+    kinds = costs.opposite_share, together, one_at_a_time, weights
     return slow_shares.finish_times(pattern, asks, waits, passed, facing, *kinds, *columns)
 
 
@@ -89,20 +89,20 @@ def test_all_on_a_line_get_shares_by_their_weights_at_every_moment(traffic):
 def test_many_on_few_lines_get_equal_shares_too(seed):
     """Of one size, of few and of many, so that they leave lines in the order in which they joined, or in another; every
     third time those from one rank to another go one after the other."""
-    rng, in_turn = np.random.default_rng(seed), seed % 3 == 0
+    rng, one_at_a_time = np.random.default_rng(seed), seed % 3 == 0
     ranks, several = int(rng.integers(2, 6)), int(rng.integers(40, 100))
     src = rng.integers(0, ranks, several)
     dst = (src + rng.integers(1, ranks, several)) % ranks
     pattern = Schedule.of(ranks, np.sort(rng.integers(0, 4, several)), src, dst, 8)
     uses = np.divmod(np.flatnonzero(rng.random(5 * several) < 0.4), 5)
-    sizes = rng.random(several) if seed % 2 or in_turn else rng.integers(1, 4, several)
+    sizes = rng.random(several) if seed % 2 or one_at_a_time else rng.integers(1, 4, several)
     asks = rng.random(several) < rng.choice([0.0, 0.3])
-    alone = sizes * (not in_turn)  # what is waited for in turn are lines
+    alone = sizes * (not one_at_a_time)  # what is waited for in turn are lines
     weights = rng.choice([1.0, 0.4], several) if seed > 5 else None
     costs = Traffic(sizes / 4, sizes / 4, sizes, alone, sizes[uses[0]] * (1 + uses[1] % 2), NO_WORK, 0.05, weights)
     opposite = np.array([1, 0, 3, 2, 4 - 5 * (seed % 2)]) if seed % 4 > 1 else np.full(5, -1)
-    wanted = slow(pattern, asks, asks, uses, costs, opposite, in_turn=in_turn)
-    ends = replay_in_time(Program.of(pattern, asks, uses, in_turn, asks, opposite), costs)
+    wanted = slow(pattern, asks, asks, uses, costs, opposite, one_at_a_time=one_at_a_time)
+    ends = replay_in_time(Program.of(pattern, asks, uses, one_at_a_time, asks, opposite), costs)
     np.testing.assert_allclose(ends, wanted, atol=1e-6)
 
 
@@ -114,9 +114,9 @@ def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not():
     pattern, asks = Schedule.of(ranks, part + src, src, src + 1, 8), np.zeros(len(part), dtype=bool)
     costs = Traffic(o_s, o_r, *(np.full(len(asks), seconds) for seconds in (L, lasts, lasts)), NO_WORK)
     programs = (Program.of(pattern, asks, (np.arange(len(part)), pattern.src), turn) for turn in (True, False))
-    in_turn, sharing = (replay_in_time(program, costs)[-1] for program in programs)
-    assert in_turn == pytest.approx((ranks - 1) * (o_s + lasts + L + o_r) + (parts - 1) * lasts)
-    assert sharing > 1.3 * in_turn
+    one_at_a_time, sharing = (replay_in_time(program, costs)[-1] for program in programs)
+    assert one_at_a_time == pytest.approx((ranks - 1) * (o_s + lasts + L + o_r) + (parts - 1) * lasts)
+    assert sharing > 1.3 * one_at_a_time
 
 
 def test_a_rendezvous_sender_waits_for_delivery_or_only_for_its_send():

@@ -162,7 +162,7 @@ def test_the_threshold_lies_between_the_right_two_sizes(S, noise):
     fitted = fit(loggops_times(**LOGGOPS, S=S), noise)
     threshold = fitted.values["S"][0]
     assert threshold <= S < 2 * threshold
-    assert "S" not in fitted.unknown
+    assert "S" not in fitted.unidentified
     for key, value in LOGGOPS.items():
         assert fitted.values[key][0] == pytest.approx(value, rel=1e-3 + 5 * noise), key
 

@@ -8,11 +8,11 @@ from math import inf
 
 
 def finish_times(
-    pattern, asks, waits, passed, opposite, back, together, in_turn, weights, send, receive, wire, alone, work
+    pattern, asks, waits, passed, opposite, back, together, one_at_a_time, weights, send, receive, wire, alone, work
 ):
     """`passed`: of each message the lines, and for how many seconds it needs each; `waits`: whose senders wait;
     `opposite`: of some lines the one that leads the other way, along which `back` of each share comes back; `together`:
-    no line serves a message sooner than the others do; `in_turn`: of those from a rank to another each begins
+    no line serves a message sooner than the others do; `one_at_a_time`: of those from a rank to another each begins
     when the one before it is through; `weights`: of each message, its share of a line relative to others."""
     messages = range(len(pattern.src))
     left, opened, begun, through, done = {}, {}, {}, {}, [0.0] * pattern.ranks
@@ -51,7 +51,7 @@ def finish_times(
                 start[message] = left[message]
             elif message in opened:
                 start[message] = max(left[message], opened[message])
-        if in_turn:
+        if one_at_a_time:
             wanted.update(start)
             for message in list(start):
                 ends = pattern.src[message], pattern.dst[message]

@@ -73,9 +73,9 @@ def test_simulating_messages_that_are_in_flight_together_takes_longer():
     durations, flows = Durations("simgrid", MEASURE), {}
     for algorithm, size in ((name, size) for name in ("linear", "pairwise") for size in (8, 1024)):
         requested = {"operation": "alltoall", "algorithm": algorithm, "ranks": 16, "bytes": size}
-        effort = durations._estimate_sample(make_point(Setting.unlimited(), requested))
-        assert effort[1] == 240
-        flows[algorithm, size] = effort[2]
+        cost = durations._estimate_sample(make_point(Setting.unlimited(), requested))
+        assert cost[1] == 240
+        flows[algorithm, size] = cost[2]
     assert flows == {("linear", 8): 0, ("pairwise", 8): 0, ("linear", 1024): 240 * 240, ("pairwise", 1024): 240 * 16}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.plan.config import load_platform
-from commodel.platforms.simulated_networks import check_value, read_network, write_changing_network
+from commodel.platforms.simulated_networks import check_value, read_network, write_network_with_traces
 from commodel.platforms.tools import ROOT
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
@@ -18,12 +18,12 @@ REFUSED = {
     "an entity": (
         HEAD.replace('simgrid.dtd"', 'simgrid.dtd" [<!ENTITY a "b">]') + CLUSTER,
         2,
-        "declarations of its own",
+        "found a DOCTYPE with declarations",
     ),
     "a setting that writes": (
         HEAD + '<config><prop id="tracing/filename" value="/tmp/x"/></config>' + CLUSTER,
         4,
-        "found the setting 'tracing/filename', which is not passed on",
+        "found the setting 'tracing/filename', which is not passed to SimGrid",
     ),
     "a value of a setting": (
         HEAD + '<config><prop id="smpi/wtime" value="1us"/></config>' + CLUSTER,
@@ -98,7 +98,7 @@ HOSTS = {
         "nod-",
         2,
         FOUR,
-        r":5: simgrid.prefix: found 'nod-', but net.xml has no host 'nod-0'; wanted a prefix as of 'one-0'",
+        r":5: simgrid.prefix: found 'nod-', but net.xml has no host 'nod-0'; wanted the prefix of hosts like 'one-0'",
     ),
     "too many": ("node-", 3, FOUR, r":2: nodes: found 3, but net.xml has no host 'node-2'; wanted at most 2 nodes"),
     "a suffix": ("node-", 1, FOUR.replace('suffix=""', 'suffix=".x"'), "has no host 'node-0'"),
@@ -183,13 +183,13 @@ LOAD = """<zone id="z" routing="Full"><host id="node-0" speed="1Gf"/><host id="n
 def test_traces_become_files_that_links_name(tmp_path):
     (tmp_path / "net.xml").write_text(HEAD + LOAD)
     (tmp_path / "work").mkdir()
-    written = write_changing_network(tmp_path / "net.xml", tmp_path / "work")
+    written = write_network_with_traces(tmp_path / "net.xml", tmp_path / "work")
     assert (tmp_path / "work" / "net-0.trace").read_text() == "PERIODICITY 0.5\n0 1e8\n0.25 2e7\n"
     text = written.read_text()
     assert 'bandwidth_file="net-0.trace"' in text
     assert "<trace" not in text
     (tmp_path / "still.xml").write_text(HEAD + CLUSTER)
-    assert write_changing_network(tmp_path / "still.xml", tmp_path / "work") is None
+    assert write_network_with_traces(tmp_path / "still.xml", tmp_path / "work") is None
 
 
 @pytest.mark.slow

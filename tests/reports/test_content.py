@@ -211,7 +211,7 @@ def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
     from_csv = build_report(**inputs | {"comparison": again})
     for direct, other in zip(report.sections, from_csv.sections, strict=True):
         assert repr(direct) == repr(other)
-    assert repr(report.fronts) == repr(from_csv.fronts)
+    assert repr(report.screens) == repr(from_csv.screens)
 
 
 def test_points_without_any_prediction(small):

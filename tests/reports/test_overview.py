@@ -92,36 +92,36 @@ def test_the_other_map_has_the_mean_errors(comparison):
 
 
 def test_sentences_are_few_and_do_not_name_the_platform(report):
-    for front in report.fronts:
-        lines = [*(tile.sentence for tile in front.tiles), *front.anomalies]
+    for screen in report.screens:
+        lines = [*(tile.sentence for tile in screen.tiles), *screen.anomalies]
         assert len(lines) <= 8
-        assert all(line.endswith(".") and front.platform not in line for line in lines)
+        assert all(line.endswith(".") and screen.platform not in line for line in lines)
         questions = ["Recommended prediction", "What to use", "Gain", "Network"]
-        assert [tile.question for tile in front.tiles] == questions
-    assert [front.simulated for front in report.fronts] == sorted(front.simulated for front in report.fronts)
+        assert [tile.question for tile in screen.tiles] == questions
+    assert [screen.simulated for screen in report.screens] == sorted(screen.simulated for screen in report.screens)
 
 
 def test_regret_is_the_mean_of_all_choices(comparison, report):
     """Most of them have none; not the mean of the wrong ones alone."""
     rows = evaluate_recommended(prepare_comparison(comparison))
-    for front in report.fronts:
-        here = rows[rows["platform"] == front.platform]
-        assert front.tiles[0].figure == f"error {format_error(here['mu'].mean())}"
+    for screen in report.screens:
+        here = rows[rows["platform"] == screen.platform]
+        assert screen.tiles[0].headline == f"error {format_error(here['mu'].mean())}"
         several = here.groupby("workload").filter(lambda rows: len(rows) > 1)
         chosen = several.loc[several.groupby("workload")["predicted"].idxmin()].set_index("workload")["measured"]
         regret = chosen / several.groupby("workload")["measured"].min() - 1
-        assert f" of {len(chosen)} workloads." in front.tiles[2].sentence
+        assert f" of {len(chosen)} workloads." in screen.tiles[2].sentence
         assert 0 < (regret > 0).mean() < 0.5
         ends = f" Regret: {format_percent(regret.mean())} mean, {format_percent(regret.max())} worst."
-        assert front.tiles[2].sentence.endswith(ends)
+        assert screen.tiles[2].sentence.endswith(ends)
 
 
 def test_with_few_workloads_the_best_model_stands_in_for_the_recommended_prediction(fewer):
     some = fewer["workload"].drop_duplicates().iloc[:2]
     report = build_report(fewer[fewer["workload"].isin(some)], experiment="few")
-    for front in report.fronts:
-        assert front.tiles[0].question == "Best model"
-        assert front.tiles[0].figure.partition(",")[0] in set(fewer["family"])
+    for screen in report.screens:
+        assert screen.tiles[0].question == "Best model"
+        assert screen.tiles[0].headline.partition(",")[0] in set(fewer["family"])
 
 
 def test_measured_platforms_come_before_simulated_ones(fewer):
@@ -157,16 +157,16 @@ def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
     frame = fewer.assign(interval_basis=words, **ends)
     end = "a parameter interval only: no other workload was measured between nodes."
     report, other = build_report(frame, experiment="near"), build_report(fewer, experiment="near")
-    assert all(any(line.endswith(end) for line in front.anomalies) for front in report.fronts)
-    assert not any(line.endswith(end) for front in other.fronts for line in front.anomalies)
+    assert all(any(line.endswith(end) for line in screen.anomalies) for screen in report.screens)
+    assert not any(line.endswith(end) for screen in other.screens for line in screen.anomalies)
 
 
 def test_the_network_is_what_was_measured_between_two_ranks(report, inputs, round_trips):
-    for front in report.fronts:
-        trips = round_trips[(round_trips["platform"] == front.platform) & round_trips["valid"]]
+    for screen in report.screens:
+        trips = round_trips[(round_trips["platform"] == screen.platform) & round_trips["valid"]]
         halves = trips.groupby("bytes")["seconds"].median() / 2
         unit = {"GB/s": 1e9, "MB/s": 1e6}
-        latency, _, bandwidth = front.tiles[3].figure.partition(", ")
+        latency, _, bandwidth = screen.tiles[3].headline.partition(", ")
         assert latency == format_seconds(halves[1])
         number, _, name = bandwidth.partition(" ")
         assert float(number) * unit[name] == pytest.approx(65536 / halves[65536], rel=0.01)
@@ -178,9 +178,9 @@ def test_a_latency_that_the_data_do_not_determine_is_no_figure():
     loggp = ParameterSet(family="loggp", platform="p", simulated=False, values={"L": unknown, "G": byte}, source="s")
     pieces = {"alpha.a": known, "beta.a": byte, "beta.a1": replace(byte, value=2e-10), "beta.a2": byte}
     hockney = replace(loggp, family="hockney", values=pieces)
-    assert summarize_network([loggp], [], []).figure == "not fitted"
+    assert summarize_network([loggp], [], []).headline == "not fitted"
     tile = summarize_network([loggp, hockney], [], [])
-    assert tile.figure == "1.2 µs, 10.0 GB/s"
+    assert tile.headline == "1.2 µs, 10.0 GB/s"
     assert "[1.1 µs, 1.3 µs]" in tile.sentence
     assert dict(tile.source.where)["family"] == "hockney"
 
@@ -189,21 +189,21 @@ def test_without_a_choice_there_is_no_map_of_alternatives(fewer):
     report = build_report(
         fewer[fewer["alternative"] == "binomial"].drop_duplicates(["workload", "family"]), experiment="one"
     )
-    for front in report.fronts:
-        assert front.tiles[1].figure == "nothing to choose"
-        assert not front.fastest.cells
+    for screen in report.screens:
+        assert screen.tiles[1].headline == "nothing to choose"
+        assert not screen.fastest.cells
     page = format_page(report)
-    assert all(f"{front.errors.title}</span>" in page for front in report.fronts)
+    assert all(f"{screen.errors.title}</span>" in page for screen in report.screens)
     assert "What to use</span>" not in page
 
 
 def test_simulated_platforms_are_marked(report):
     page = format_page(report)
-    for front in report.fronts:
-        screen = page[page.index(f'data-platform="{front.platform}"') :].partition("</section>")[0]
-        assert ("SIMULATED" in screen) == front.simulated
+    for screen in report.screens:
+        markup = page[page.index(f'data-platform="{screen.platform}"') :].partition("</section>")[0]
+        assert ("SIMULATED" in markup) == screen.simulated
     titles = [specification["title"]["text"] for _, specification in list_pictures(report)]
-    assert len(titles) == 4 * len(report.fronts)
+    assert len(titles) == 4 * len(report.screens)
     for title in titles:
         assert ("(simulated)" in title) == ("fattree" in title)
 
@@ -360,10 +360,10 @@ def test_title_origin_and_simulation_by_no_click(pages, report):
 
 def test_the_answers_are_those_of_the_page_and_do_not_name_the_platform_again(pages, report):
     shown = texts(pages)
-    (front,) = [front for front in report.fronts if front.platform == PLATFORM]
-    for tile in front.tiles:
-        assert {tile.question, tile.figure, tile.sentence} <= set(shown)
-    assert set(front.anomalies) <= set(shown)
+    (screen,) = [screen for screen in report.screens if screen.platform == PLATFORM]
+    for tile in screen.tiles:
+        assert {tile.question, tile.headline, tile.sentence} <= set(shown)
+    assert set(screen.anomalies) <= set(shown)
     sentences = [text for text in shown if text.endswith(".")]
     assert sum(text.startswith(PLATFORM) for text in sentences) == 0
 
@@ -391,9 +391,9 @@ def test_at_a_size_that_was_not_measured_and_what_if_l_doubles_by_one_click(page
 
 
 def test_calculators_stand_in_the_order_of_the_first_sheets(report):
-    for fronts in (report.fronts, report.fronts[::-1]):
-        book = Workbook(replace(report, fronts=fronts), io.BytesIO())
-        assert [platform for platform, *_ in book.calculable] == [front.platform for front in fronts]
+    for screens in (report.screens, report.screens[::-1]):
+        book = Workbook(replace(report, screens=screens), io.BytesIO())
+        assert [platform for platform, *_ in book.calculable] == [screen.platform for screen in screens]
 
 
 def test_lowest_error_for_an_operation_and_a_fan_in_by_one_click(pages, comparison):

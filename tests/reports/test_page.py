@@ -92,7 +92,7 @@ def test_answers_come_first_and_banner_before_them(page, report):
 
 def test_every_chart_is_drawn_has_words_and_can_be_drawn_again(page, text, report):
     specifications = json.loads(re.search(r'id="charts">(.*?)</script>', text, re.DOTALL)[1])
-    assert len(specifications) == len(report.charts) + 2 * len(report.fronts)
+    assert len(specifications) == len(report.charts) + 2 * len(report.screens)
     assert set(specifications) <= set(page.ids)
     assert len(page.ids) == len(set(page.ids)), "of clip paths too"
     for place in specifications:
@@ -109,7 +109,7 @@ def test_numbers_stand_below_charts(page, report):
     assert len(named) > 10
     assert named <= series
     grids = [table for table in page.numbers if table[0][0] != "series"]
-    assert len(grids) == 2 * len(report.fronts)
+    assert len(grids) == 2 * len(report.screens)
 
 
 def test_page_without_charts_has_no_library(comparison):
@@ -151,9 +151,9 @@ def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(repor
     assert all(len(rows) <= 1000 for rows in data_of(text))
     assert not re.search("<table[^>]* data-filtered", text), "the script looks for all rows there"
     page = parse(text)
-    for front in report.fronts:
-        assert text.count(f'data-platform="{front.platform}"') == 1
-        assert all(tile.sentence in "".join(page.text) for tile in front.tiles)
+    for screen in report.screens:
+        assert text.count(f'data-platform="{screen.platform}"') == 1
+        assert all(tile.sentence in "".join(page.text) for tile in screen.tiles)
     assert max(len(rows) for rows in page.tables) == 1 + html_page.MAX_MARKUP_ROWS
 
 
@@ -212,8 +212,8 @@ def test_documentation_workbook_and_page_have_the_same_definitions(report):
 
 
 def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(report, inputs, tmp_path, monkeypatch):
-    (front,) = [front for front in report.fronts if front.platform == "ether16"]
-    command = dict(list_commands(report, front))[LATENCY_QUESTION]
+    (screen,) = [screen for screen in report.screens if screen.platform == "ether16"]
+    command = dict(list_commands(report, screen))[LATENCY_QUESTION]
     verb, *words = shlex.split(command.removeprefix("commodel "))
     file = tmp_path / words[words.index("--params") + 1]
     (used,) = [entry for entry in inputs["parameter_sets"] if (entry.platform, entry.family) == ("ether16", file.stem)]
@@ -223,8 +223,8 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     write_parameters(file, used)
     monkeypatch.chdir(tmp_path)
     assert "in place of" in run(verb, *words).stdout
-    worst = replace(front.errors, rows=(("", "pmnf"), ("", "pmnf"), ("", file.stem)))
-    assert LATENCY_QUESTION not in dict(list_commands(report, replace(front, errors=worst)))
+    worst = replace(screen.errors, rows=(("", "pmnf"), ("", "pmnf"), ("", file.stem)))
+    assert LATENCY_QUESTION not in dict(list_commands(report, replace(screen, errors=worst)))
 
 
 @pytest.mark.parametrize(
@@ -239,16 +239,16 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     ],
 )
 def test_the_command_for_another_workload_has_predictions(report, rows, sizes, workload):
-    front = report.fronts[0]
+    screen = report.screens[0]
     cells = [Cell(row, 0, "", "", "", filters=(("bytes", str(size)),)) for row in range(len(rows)) for size in sizes]
     names = tuple(operation for operation, _ in rows if operation != "unpredicted")
-    front = replace(
-        front,
-        fastest=replace(front.fastest, rows=tuple(rows), cells=tuple(cells)),
-        errors=replace(front.errors, columns=names),
+    screen = replace(
+        screen,
+        fastest=replace(screen.fastest, rows=tuple(rows), cells=tuple(cells)),
+        errors=replace(screen.errors, columns=names),
     )
     options = [
-        command.partition("--operation ")[2] for _, command in list_commands(report, front) if "advise" in command
+        command.partition("--operation ")[2] for _, command in list_commands(report, screen) if "advise" in command
     ]
     assert options == ([workload] if workload else [])
 
@@ -256,9 +256,9 @@ def test_the_command_for_another_workload_has_predictions(report, rows, sizes, w
 def test_page_and_workbook_have_the_commands(report, workbook):
     """Where a calculator is, the workbook leads to its cell for L instead."""
     sheets, page = openpyxl.load_workbook(workbook, read_only=True).worksheets, format_page(report)
-    for sheet, front in zip(sheets, report.fronts, strict=False):
+    for sheet, screen in zip(sheets, report.screens, strict=False):
         cells = {cell for row in sheet.iter_rows(values_only=True) for cell in row}
-        listed = list_commands(report, front)
+        listed = list_commands(report, screen)
         assert LATENCY_QUESTION in dict(listed)
         for question, command in listed:
             assert command in page

@@ -152,7 +152,7 @@ def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
     write_xlsx(again, tmp_path / "two.xlsx")
     assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
     sheets = openpyxl.load_workbook(tmp_path / "one.xlsx").sheetnames
-    sheets = sheets[len(report.fronts) :]  # behind the first sheets
+    sheets = sheets[len(report.screens) :]  # behind the first sheets
     shown = [section.name for section in report.sections[: sheets.index("Summary")]]
     assert shown == sheets[: len(shown)]
     assert shown[0] == "The paper"

@@ -1,4 +1,4 @@
-"""Best models by class, gain over the MPI default, regret of the combined prediction: recomputed by obvious loops."""
+"""Best models by class, gain over the MPI default, regret of the combined prediction: recomputed by plain loops."""
 
 import math
 
@@ -26,28 +26,32 @@ from commodel.reports.sections.rankings import compare_with_default, describe_de
 from commodel.reports.sections.summary import describe_what_to_use
 from tests.reading import sentences
 
-SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the MPI default's time over that of the fastest alternative
-ANY = "any layout, 16 nodes"
-UNKNOWN = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "regret")
+DEFAULT_SLOWDOWNS = {
+    "allreduce": 2.0,
+    "reduce": 1.0,
+    "bcast": 0.5,
+}  # the MPI default's time over that of the fastest alternative
+ANY_LAYOUT = "any layout, 16 nodes"
+PREDICTION_COLUMNS = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "regret")
 
 
 @pytest.fixture(scope="module")
 def with_library(comparison):
-    """Every workload with its MPI default, and fattree's broadcasts of 16 ranks cyclic too, three times as slow."""
+    """Every workload with its MPI default; fattree's broadcasts of 16 ranks with layout cyclic too, 3 times as slow."""
     second = comparison[(comparison["platform"] == "fattree") & (comparison["operation"] == "bcast")]
     second = second[second["ranks"] == 16].copy()
     second[["measured", "measured_low", "measured_high"]] *= 3
     second = second.assign(layout="cyclic", point="c" + second["point"])
-    every = pd.concat([comparison, second])
-    first = every[every["measured"].notna()].sort_values("measured")
-    own = first.drop_duplicates(["workload", "layout"]).copy()
+    alternatives = pd.concat([comparison, second])
+    by_time = alternatives[alternatives["measured"].notna()].sort_values("measured")
+    defaults = by_time.drop_duplicates(["workload", "layout"]).copy()
     times = ["measured", "measured_low", "measured_high"]
-    own[times] = own[times].mul(own["operation"].map(SLOWER), axis=0)
-    own = own.assign(
+    defaults[times] = defaults[times].mul(defaults["operation"].map(DEFAULT_SLOWDOWNS), axis=0)
+    defaults = defaults.assign(
         algorithm="library", topology="", alternative="library", family="", validity=NOT_PREDICTED, inside=False
     )
-    own = own.assign(point="l" + own["point"], fan_in=0, **dict.fromkeys(UNKNOWN, math.nan))
-    return add_choices(pd.concat([every, own]).reset_index(drop=True))
+    defaults = defaults.assign(point="l" + defaults["point"], fan_in=0, **dict.fromkeys(PREDICTION_COLUMNS, math.nan))
+    return add_choices(pd.concat([alternatives, defaults]).reset_index(drop=True))
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +59,17 @@ def library_report(with_library, inputs):
     return build_report(**inputs | {"comparison": with_library})
 
 
-def findings(report, question):
+def list_findings(report, question):
     """Return all sentences that answer a question, with their platforms; the Summary has the first of them."""
     (table,) = (table for table in report.tables if table.name == "Findings")
     return [
         f"{platform}{' (simulated)' if word == 'simulated' else ''}: {sentence}"
-        for platform, word, asked, sentence in table.rows
-        if asked == question
+        for platform, word, row_question, sentence in table.rows
+        if row_question == question
     ]
 
 
-def library_table(library_report, section, name):
+def find_table(library_report, section, name):
     return next(table for table in library_report.section(section).tables if table.name == name)
 
 
@@ -80,12 +84,12 @@ WORKLOADS = (
 )
 
 
-def compared(workloads):
+def make_comparison(workloads):
     return pd.DataFrame(workloads, columns=["operation", "alternative_label", "bytes", "gain", "outcome"])
 
 
 def test_recommendations_have_ranges_of_size_and_gain_and_the_most_valuable_is_first():
-    found = list_recommendations(compared(WORKLOADS))
+    recommendations = list_recommendations(make_comparison(WORKLOADS))
     fields = (
         "operation",
         "alternative",
@@ -96,19 +100,19 @@ def test_recommendations_have_ranges_of_size_and_gain_and_the_most_valuable_is_f
         "workloads",
         "measured",
     )
-    assert [tuple(getattr(entry, field) for field in fields) for entry in found] == [
+    assert [tuple(getattr(entry, field) for field in fields) for entry in recommendations] == [
         ("bcast", "chain", 4096, 65536, 1.5, 3.0, 2, 3),
         ("allreduce", "ring", 1 << 20, 1 << 20, 4.0, 4.0, 1, 1),
         ("barrier", "dissemination", 0, 0, 1.2, 1.2, 1, 1),
     ]
-    lines = [entry.sentence.replace("\N{NO-BREAK SPACE}", " ") for entry in found]
+    lines = [entry.sentence.replace("\N{NO-BREAK SPACE}", " ") for entry in recommendations]
     assert "chain for bcast from 4 KiB to 64 KiB: 1.50–3.0× faster than the MPI default in 2 of 3 workloads" in lines[0]
     assert "at 1 MiB: 4.0× faster" in lines[1]
     assert "dissemination for barrier: 1.20× faster" in lines[2]
 
 
 def test_use_counts_workloads_recommends_and_keeps_the_mpi_default_for_the_others():
-    rows = compared(WORKLOADS)
+    rows = make_comparison(WORKLOADS)
     default, first, second, keep = describe_what_to_use(rows.iloc[:0], rows)
     assert default == describe_default(rows)
     assert "beats the MPI default in 4 of 7 workloads (2.16× on average)" in default  # (1.5 · 3 · 4 · 1.2)^¼
@@ -118,7 +122,7 @@ def test_use_counts_workloads_recommends_and_keeps_the_mpi_default_for_the_other
 
 
 def test_without_a_faster_alternative_the_mpi_default_is_kept():
-    rows = compared([row for row in WORKLOADS if row[-1] != "faster"])
+    rows = make_comparison([row for row in WORKLOADS if row[-1] != "faster"])
     assert list_recommendations(rows) == []
     (line,) = describe_what_to_use(rows.iloc[:0], rows)
     assert line.startswith("Keep the MPI default: ")
@@ -126,8 +130,9 @@ def test_without_a_faster_alternative_the_mpi_default_is_kept():
 
 
 def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_library):
-    """Of the fixture: every allreduce is won by two, every broadcast lost by two, every reduction tied."""
-    lines = findings(library_report, "What to use")
+    """In the fixture, the fastest alternative takes half as long as the MPI default for allreduce, twice as long for
+    broadcasts, and as long for reductions."""
+    lines = list_findings(library_report, "What to use")
     for platform, name in (("ether16", "ether16"), ("fattree", "fattree (simulated)")):
         part = with_library[(with_library["platform"] == platform) & with_library["measured"].notna()]
         workloads = part.groupby("operation")["workload"].nunique()
@@ -142,24 +147,28 @@ def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_lib
         assert keep == f"{name}: Keep the MPI default for bcast and reduce."
 
 
-def test_the_overview_counts_the_same(library_report):
-    rows = library_table(library_report, "What to use", "Gain over the default")
+def test_the_table_of_gains_counts_the_same(library_report):
+    rows = find_table(library_report, "What to use", "Gain over the default")
     keys = [column.key for column in rows.columns]
-    slower = [dict(zip(keys, row, strict=True)) for row in rows.rows]
-    assert {row["operation"]: round(row["mean"], 9) for row in slower if row["platform"] == "fattree"} == SLOWER
-    for row in slower:
+    gains = [dict(zip(keys, row, strict=True)) for row in rows.rows]
+    assert {
+        row["operation"]: round(row["mean"], 9) for row in gains if row["platform"] == "fattree"
+    } == DEFAULT_SLOWDOWNS
+    for row in gains:
         assert row["faster"] + row["tied"] + row["slower"] == row["workloads"] > 0
-        won = {"allreduce": "faster", "reduce": "tied", "bcast": "slower"}[row["operation"]]
-        assert row[won] == row["workloads"]
+        outcome = {"allreduce": "faster", "reduce": "tied", "bcast": "slower"}[row["operation"]]
+        assert row[outcome] == row["workloads"]
         assert row["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
 
 
 def test_selection_compares_the_fastest_alternative_with_the_mpi_default(library_report, with_library):
-    rows = library_table(library_report, "Selection", "Selection")
-    assert "library" not in {way.split(",")[0] for way in rows.column("best")}
-    by = dict(zip(rows.column("operation"), zip(rows.column("gain"), rows.column("outcome"), strict=True), strict=True))
-    assert {name: round(gain, 9) for name, (gain, _) in by.items()} == SLOWER
-    assert {name: word for name, (_, word) in by.items()} == {
+    rows = find_table(library_report, "Selection", "Selection")
+    assert "library" not in {label.split(",")[0] for label in rows.column("best")}
+    gain_and_outcome = dict(
+        zip(rows.column("operation"), zip(rows.column("gain"), rows.column("outcome"), strict=True), strict=True)
+    )
+    assert {name: round(gain, 9) for name, (gain, _) in gain_and_outcome.items()} == DEFAULT_SLOWDOWNS
+    assert {name: word for name, (_, word) in gain_and_outcome.items()} == {
         "allreduce": "alternative",
         "reduce": "tied",
         "bcast": "MPI default",
@@ -168,28 +177,28 @@ def test_selection_compares_the_fastest_alternative_with_the_mpi_default(library
 
 
 def test_where_layouts_are_alternatives_a_choice_names_its_layout(library_report):
-    rows = library_table(library_report, "Selection", "Selection")
-    places = {
-        (platform, operation, size): (place, best)
-        for platform, operation, size, place, best in zip(
+    rows = find_table(library_report, "Selection", "Selection")
+    rows_by_workload = {
+        (platform, operation, size): (placement, best)
+        for platform, operation, size, placement, best in zip(
             *(rows.column(key) for key in ("platform", "operation", "size", "placement", "best")), strict=True
         )
     }
-    for (platform, operation, size), (place, best) in places.items():
-        both = (platform, operation, size) == ("fattree", "bcast", "16 ranks")
-        assert place == (ANY if both else "spread" if operation == "reduce" else "block")
-        assert best.endswith(", block") is both
+    for (platform, operation, size), (placement, best) in rows_by_workload.items():
+        several_layouts = (platform, operation, size) == ("fattree", "bcast", "16 ranks")
+        assert placement == (ANY_LAYOUT if several_layouts else "spread" if operation == "reduce" else "block")
+        assert best.endswith(", block") is several_layouts
     names = [
         series.name
         for chart in library_report.charts
         for series in chart.series
-        if chart.name == f"Time fattree bcast {ANY} 16 ranks"
+        if chart.name == f"Time fattree bcast {ANY_LAYOUT} 16 ranks"
     ]
     assert {"library, block", "library, cyclic", "chain, block"} <= set(names)
 
 
-def test_no_family_is_without_a_name(library_report, with_library):
-    families = library_table(library_report, "Standings", "Errors by model")
+def test_no_table_has_a_model_or_column_without_a_name(library_report, with_library):
+    families = find_table(library_report, "Standings", "Errors by model")
     assert set(families.column("family")) == set(with_library["family"]) - {""}
     points = (
         with_library[(with_library["measured"].notna()) & (with_library["family"] != "")]
@@ -201,27 +210,27 @@ def test_no_family_is_without_a_name(library_report, with_library):
         for shown in library_report.section(section).tables:
             assert "" not in {column.header for column in shown.columns}
             assert not {column.key for column in shown.columns} & {"= ", "regret ", "choice "}
-    choices = library_table(library_report, "Errors", "Mean μ by alternative").column("alternative")
+    choices = find_table(library_report, "Errors", "Mean μ by alternative").column("alternative")
     assert "library" not in choices
     for chart in library_report.charts:
         assert all(series.name for series in chart.series)
 
 
 def test_gain_of_a_model_s_choices_over_the_mpi_default(library_report, with_library):
-    families = library_table(library_report, "Standings", "Regret by model")
+    families = find_table(library_report, "Standings", "Regret by model")
     keys = zip(families.column("platform"), families.column("family"), strict=True)
     over_default = dict(zip(keys, families.column("over_default"), strict=True))
     for key, choices in with_library[with_library["chosen"]].groupby(["platform", "family"]):
         ratios = choices["measured"] / choices["library_default"]
         assert over_default[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
-    certainty = findings(library_report, "How certain this is")
+    certainty = list_findings(library_report, "How certain this is")
     (line,) = [line for line in certainty if line.startswith("ether16: plogp chooses")]
     assert over_default["ether16", "plogp"] > 1
     assert f"{over_default['ether16', 'plogp']:.2f}× slower than the MPI default" in line
 
 
 def test_the_mpi_default_has_no_columns_of_predicted_alternatives(library_report):
-    comparison = library_table(library_report, "Comparison", "Comparison")
+    comparison = find_table(library_report, "Comparison", "Comparison")
     keys = [column.key for column in comparison.columns]
     rows = [dict(zip(keys, row, strict=True)) for row in comparison.rows]
     for key in ("fan_in", "chosen", "tie", "best"):
@@ -238,13 +247,13 @@ def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform
     assert sum("SimGrid" in line for line in lines) == simulated
 
 
-def test_the_library_s_time_is_the_one_at_its_best_layout(with_library):
+def test_the_time_of_the_mpi_default_is_that_at_its_best_layout(with_library):
     rows = compare_with_default(prepare_comparison(with_library)).set_index("workload")
-    known = with_library[(with_library["algorithm"] == "library")].groupby("workload")["measured"].min()
-    assert rows["library_default"].to_dict() == known.to_dict()
+    defaults = with_library[(with_library["algorithm"] == "library")].groupby("workload")["measured"].min()
+    assert rows["library_default"].to_dict() == defaults.to_dict()
 
 
-def test_both_writers_take_it(library_report, tmp_path, parse):
+def test_workbook_and_page_have_the_mpi_default(library_report, tmp_path, parse):
     write_xlsx(library_report, tmp_path / "library.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "library.xlsx")["Comparison"]
     cells = {cell.value for row in sheet.iter_rows() for cell in row}
@@ -260,8 +269,7 @@ def test_without_a_measured_mpi_default_nothing_is_compared_with_it(small):
     assert all(math.isnan(row["gain"]) for row in combined_table(bare))
 
 
-PRICE = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "regret")
-TWICE = 2.0  # the MPI default's time over that of the fastest alternative
+DEFAULT_SLOWDOWN = 2.0  # the MPI default's time over that of the fastest alternative
 
 
 def combined_table(report):
@@ -275,31 +283,35 @@ def combined_table(report):
 @pytest.fixture(scope="module")
 def with_slow_library(comparison):
     """Every workload with an MPI default that is twice as slow as the fastest alternative."""
-    known = comparison[comparison["measured"].notna()].sort_values("measured")
-    own = known.drop_duplicates("workload").copy()
-    own[["measured", "measured_low", "measured_high"]] *= TWICE
-    own = own.assign(algorithm="library", topology="", alternative="library", family="", validity=NOT_PREDICTED)
-    own = own.assign(point="l" + own["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PRICE, math.nan))
-    return pd.concat([comparison, own], ignore_index=True)
+    by_time = comparison[comparison["measured"].notna()].sort_values("measured")
+    defaults = by_time.drop_duplicates("workload").copy()
+    defaults[["measured", "measured_low", "measured_high"]] *= DEFAULT_SLOWDOWN
+    defaults = defaults.assign(
+        algorithm="library", topology="", alternative="library", family="", validity=NOT_PREDICTED
+    )
+    defaults = defaults.assign(
+        point="l" + defaults["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PREDICTION_COLUMNS, math.nan)
+    )
+    return pd.concat([comparison, defaults], ignore_index=True)
 
 
 @pytest.fixture(scope="module")
 def regrets(comparison):
-    """Regret by workload of the alternative of the lowest recommended prediction."""
+    """Regret, by workload, of choosing the alternative with the lowest recommended prediction."""
     rows = []
     for (platform, operation, _), workload in evaluate_recommended(comparison).groupby(
         ["platform", "operation", "workload"]
     ):
         times = workload.set_index("point")
         if len(times) > 1:
-            pick, best = times.loc[times["predicted"].idxmin()], times.loc[times["measured"].idxmin()]
-            regret = pick["measured"] / best["measured"] - 1
-            right = pick["measured_low"] <= best["measured_high"] or regret <= 0.01
+            chosen, best = times.loc[times["predicted"].idxmin()], times.loc[times["measured"].idxmin()]
+            regret = chosen["measured"] / best["measured"] - 1
+            right = chosen["measured_low"] <= best["measured_high"] or regret <= 0.01
             rows.append({"platform": platform, "operation": operation, "regret": regret, "right": right})
     return pd.DataFrame(rows)
 
 
-def test_regret_and_gain_of_the_recommended_prediction_are_what_a_loop_finds(with_slow_library, regrets):
+def test_regret_and_gain_of_the_recommended_prediction_agree_with_loops(with_slow_library, regrets):
     rows = combined_table(build_report(with_slow_library, experiment="studied"))
     assert len(rows) == regrets[["platform", "operation"]].drop_duplicates().shape[0] + regrets["platform"].nunique()
     for row in rows:
@@ -309,8 +321,8 @@ def test_regret_and_gain_of_the_recommended_prediction_are_what_a_loop_finds(wit
         assert row["right"] == pytest.approx(100 * workloads["right"].mean())
         assert row["regret_mean"] == pytest.approx(100 * workloads["regret"].mean())
         assert row["regret_max"] == pytest.approx(100 * workloads["regret"].max())
-        assert row["largest_gain"] == pytest.approx(TWICE)
-        assert row["gain"] == pytest.approx(TWICE / np.exp(np.log1p(workloads["regret"]).mean()))
+        assert row["largest_gain"] == pytest.approx(DEFAULT_SLOWDOWN)
+        assert row["gain"] == pytest.approx(DEFAULT_SLOWDOWN / np.exp(np.log1p(workloads["regret"]).mean()))
         assert row["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
     assert regrets["regret"].max() > 0
 
@@ -328,8 +340,8 @@ def test_one_operation_needs_no_row_for_all(small):
 
 
 def test_nothing_to_choose_gives_no_table(small):
-    alone = small[small["alternative"].isin(["binomial", "ring", "flat"])]
-    assert combined_table(build_report(alone[alone["operation"] != "reduce"], experiment="alone")) == []
+    single = small[small["alternative"].isin(["binomial", "ring", "flat"])]
+    assert combined_table(build_report(single[single["operation"] != "reduce"], experiment="single")) == []
 
 
 FAN_INS = {"1": (0, 1), "2–4": (2, 4), "5–16": (5, 16), "> 16": (17, math.inf)}
@@ -346,77 +358,77 @@ def frame(comparison):
     return prepare_comparison(comparison)
 
 
-def errors(rows, family):
-    """μ by point, from the two times alone."""
+def compute_mu(rows, family):
+    """Return μ by point, from the measured and the predicted time."""
     by_point = {}
     for row in rows:
         if row["family"] == family and row["held_out"] and row["measured"] > 0 and not math.isnan(row["predicted"]):
-            prediction, truth = row["predicted"], row["measured"]
-            by_point[row["point"]] = max(prediction / truth, truth / prediction) if prediction else math.inf
+            predicted, measured = row["predicted"], row["measured"]
+            by_point[row["point"]] = max(predicted / measured, measured / predicted) if predicted else math.inf
     return by_point
 
 
-def by_hand(rows):
-    """The order of the families, and those tied with the first."""
-    from scipy.stats import t  # here: it takes longer to load than most test files to run, in each of pytest's workers
+def rank_by_loops(rows):
+    """Return the models by mean μ, these means, and the models tied with the best."""
+    from scipy.stats import t  # imported here, because it takes seconds to load
 
-    mu = {family: errors(rows, family) for family in {row["family"] for row in rows}}
-    most = max(len(errors_of) for errors_of in mu.values())
+    mu = {family: compute_mu(rows, family) for family in {row["family"] for row in rows}}
+    max_points = max(len(errors_of) for errors_of in mu.values())
     mean = {
         family: sum(errors_of.values()) / len(errors_of)
         for family, errors_of in mu.items()
-        if len(errors_of) >= MIN_SHARE_OF_POINTS * most
+        if len(errors_of) >= MIN_SHARE_OF_POINTS * max_points
     }
     order = sorted(mean, key=lambda family: (mean[family], family))
     tied = set()
     for family, errors_of in mu.items():
         shared = [point for point in errors_of if point in mu[order[0]]]
-        gaps = [math.log(errors_of[point] / mu[order[0]][point]) for point in shared]
+        differences = [math.log(errors_of[point] / mu[order[0]][point]) for point in shared]
         if (
             family == order[0]
-            or len(gaps) < 3
-            or math.inf in gaps
-            or len(gaps) <= MIN_SHARE_OF_POINTS * len(mu[order[0]])
+            or len(differences) < 3
+            or math.inf in differences
+            or len(differences) <= MIN_SHARE_OF_POINTS * len(mu[order[0]])
         ):
             continue
-        noise = t.ppf(0.975, len(gaps) - 1) * np.std(gaps, ddof=1) / math.sqrt(len(gaps))
-        apart = min(errors_of[point] for point in shared) > 1.01 * max(mu[order[0]][point] for point in shared)
-        apart = apart or (len(gaps) >= 6 and min(gaps) > math.log(1.01))
-        if not apart and np.mean(gaps) <= max(noise, math.log(1.01)):
+        noise = t.ppf(0.975, len(differences) - 1) * np.std(differences, ddof=1) / math.sqrt(len(differences))
+        clearly_worse = min(errors_of[point] for point in shared) > 1.01 * max(mu[order[0]][point] for point in shared)
+        clearly_worse = clearly_worse or (len(differences) >= 6 and min(differences) > math.log(1.01))
+        if not clearly_worse and np.mean(differences) <= max(noise, math.log(1.01)):
             tied.add(family)
     return order, mean, tied
 
 
-def test_classes_are_what_a_loop_finds(frame):
+def test_classes_agree_with_loops(frame):
     classes = rank_by_class(frame[frame["held_out"]])
-    rows, seen = frame.to_dict("records"), 0
+    rows, counted = frame.to_dict("records"), 0
     for entry in classes.itertuples():
-        (few, many), (small, large) = FAN_INS[entry.fan_in], SIZES[entry.size_class]
+        (min_fan_in, max_fan_in), (min_bytes, max_bytes) = FAN_INS[entry.fan_in], SIZES[entry.size_class]
         of_class = [
             row
             for row in rows
             if (row["platform"], row["operation"]) == (entry.platform, entry.operation)
-            and few <= row["fan_in"] <= many
-            and small <= row["bytes"] <= large
+            and min_fan_in <= row["fan_in"] <= max_fan_in
+            and min_bytes <= row["bytes"] <= max_bytes
         ]
         points = {row["point"] for row in of_class if row["measured"] > 0}
-        seen += len(points)
-        order, mean, tied = by_hand(of_class)
+        counted += len(points)
+        order, mean, tied = rank_by_loops(of_class)
         assert entry.points == len(points)
         assert entry.best == order[0]
         assert entry.mu == pytest.approx(mean[order[0]])
         assert set(entry.tied) == tied
-        after = [family for family in order[1:] if family not in tied and len(points) >= 3]
-        assert entry.next == (after[0] if after else "")
-        assert not after or entry.mu_next == pytest.approx(mean[after[0]])
+        next_models = [family for family in order[1:] if family not in tied and len(points) >= 3]
+        assert entry.next == (next_models[0] if next_models else "")
+        assert not next_models or entry.mu_next == pytest.approx(mean[next_models[0]])
         assert entry.enough == (len(points) >= 3)
-    assert seen == frame.loc[frame["measured"].notna(), "point"].nunique()
+    assert counted == frame.loc[frame["measured"].notna(), "point"].nunique()
     assert len(set(zip(classes["platform"], classes["operation"], classes["fan_in"], strict=True))) == 2 * 5
 
 
-def test_ties_and_order_of_a_platform_are_what_a_loop_finds(frame):
+def test_ties_and_order_of_a_platform_agree_with_loops(frame):
     for _, part in frame[frame["held_out"]].groupby("platform"):
-        order, _, tied = by_hand(part.to_dict("records"))
+        order, _, tied = rank_by_loops(part.to_dict("records"))
         assert list(rank_models(part)["family"]) == order
         assert set(find_tied_models(part, find_best_model(part))) == tied
 
@@ -431,10 +443,10 @@ def test_a_model_that_predicts_zero_is_last_and_ties_with_none(frame):
 
 
 def test_models_with_equal_predictions_count_as_one(comparison):
-    """LogGP's extensions are LogGP where all nodes are alike: the name that they extend stands for all."""
-    own = comparison[comparison["family"] == "loggp"]
-    again = [own.assign(family=name, predicted=own["predicted"] * (1 + 1e-6)) for name in ("hloggp", "loggph")]
-    frame = prepare_comparison(pd.concat([comparison, *again]))
+    """On uniform nodes, LogGP's extensions predict the same as LogGP. They count as LogGP."""
+    loggp = comparison[comparison["family"] == "loggp"]
+    extensions = [loggp.assign(family=name, predicted=loggp["predicted"] * (1 + 1e-6)) for name in ("hloggp", "loggph")]
+    frame = prepare_comparison(pd.concat([comparison, *extensions]))
     before = rank_by_class(prepare_comparison(comparison))
     after = rank_by_class(frame)
     columns = ["best", "next", "enough"]
@@ -457,30 +469,30 @@ def test_predictions_of_zero_recommend_no_model(comparison):
 
 def test_the_table_marks_models_that_are_clearly_best(report):
     table = next(table for table in report.section("Standings").tables if table.name == "Best model by class")
-    alone = {row for row, value in enumerate(table.column("clearly_best")) if value is True}
-    assert {row for row, _ in table.marks} == alone
-    assert alone
+    clearly_best = {row for row, value in enumerate(table.column("clearly_best")) if value is True}
+    assert {row for row, _ in table.marks} == clearly_best
+    assert clearly_best
     tied, points = table.column("tied"), table.column("points")
     for row in range(len(table.rows)):
         assert (tied[row] == "fewer than 3 points") == (points[row] < 3)
-        assert row not in alone or tied[row] == ""
+        assert row not in clearly_best or tied[row] == ""
     (block,) = [
         block
         for block in report.section("Standings").blocks
         if getattr(block, "question", "") == "Where one model is clearly the best"
     ]
     best = table.column("best")
-    assert {line.split(": ")[1].split()[0] for line in block.sentences} == {best[row] for row in alone}
+    assert {line.split(": ")[1].split()[0] for line in block.sentences} == {best[row] for row in clearly_best}
 
 
 def test_points_used_in_a_fit_change_no_figure(small):
-    """Predictions that are not held out may be anything: only the comparison itself shows them."""
-    spoilt = small.copy()
-    seen = (spoilt["family"] == "pmnf") & ~spoilt["held_out"]
-    assert seen.any()
-    spoilt.loc[seen, ["predicted", "mu", "relative_error"]] = [1e9, 1e9, 1e9]
+    """Errors of predictions that are not held out appear in the Comparison only."""
+    changed_frame = small.copy()
+    in_fit = (changed_frame["family"] == "pmnf") & ~changed_frame["held_out"]
+    assert in_fit.any()
+    changed_frame.loc[in_fit, ["predicted", "mu", "relative_error"]] = [1e9, 1e9, 1e9]
     for plain, changed in zip(
-        build_report(small, experiment="x").sections, build_report(spoilt, experiment="x").sections, strict=True
+        build_report(small, experiment="x").sections, build_report(changed_frame, experiment="x").sections, strict=True
     ):
         if plain.name != "Comparison":
             assert repr(plain) == repr(changed)  # NaN is not equal to itself
@@ -501,8 +513,14 @@ def test_a_chart_of_times_names_the_fastest_alternative_at_the_largest_messages(
     times = {("ring", "ring"): (9.0, 3.0, 2.0, 1.0), ("chain", "chain"): (1.0, 4.0, 1.5, 2.0)}
     times[("library", "library")] = (2.0, 5.0, 5.0, 5.0)
     rows = [
-        {"point": f"{way}{size}", "alternative_label": way, "algorithm": algorithm, "bytes": size, "measured": measured}
-        for (way, algorithm), measurements in times.items()
+        {
+            "point": f"{label}{size}",
+            "alternative_label": label,
+            "algorithm": algorithm,
+            "bytes": size,
+            "measured": measured,
+        }
+        for (label, algorithm), measurements in times.items()
         for size, measured in zip((1, 64, 1024, 4096), measurements, strict=True)
     ]
     frame = pd.DataFrame(rows)
@@ -514,11 +532,11 @@ def test_a_chart_of_times_names_the_fastest_alternative_at_the_largest_messages(
     )
 
 
-@pytest.mark.parametrize("theirs", [[1.1, 1.02, 1.1, 1.02, 900.0, 16.0], [18.9, 2.9, 11.5]])
-def test_a_model_worse_by_factors_is_not_tied_however_much_they_scatter(theirs):
+@pytest.mark.parametrize("mu_of_other", [[1.1, 1.02, 1.1, 1.02, 900.0, 16.0], [18.9, 2.9, 11.5]])
+def test_a_model_worse_by_factors_is_not_tied_however_much_they_scatter(mu_of_other):
     rows = [
         {"point": str(number), "family": family, "mu": mu, "predicted": mu}
-        for number, worse in enumerate(theirs)
-        for family, mu in (("good", 1.001), ("wild", worse))
+        for number, other in enumerate(mu_of_other)
+        for family, mu in (("good", 1.001), ("other", other))
     ]
-    assert find_tied_models(pd.DataFrame(rows), pd.Series({"family": "good", "points": len(theirs)})) == []
+    assert find_tied_models(pd.DataFrame(rows), pd.Series({"family": "good", "points": len(mu_of_other)})) == []

@@ -57,20 +57,20 @@ def drawn():
 def test_messages_on_the_critical_path_add_up_to_the_prediction(drawn):
     assert len(drawn) == 4
     for predicted in drawn:
-        own = [seconds for *_, seconds in predicted.waits.messages]
-        assert sum(own) + predicted.waits.work == pytest.approx(predicted.waits.prediction, rel=1e-3)
+        own = [seconds for *_, seconds in predicted.attribution.messages]
+        assert sum(own) + predicted.attribution.work == pytest.approx(predicted.attribution.prediction, rel=1e-3)
 
 
 def test_a_model_that_adds_up_steps_has_no_critical_path(drawn):
-    assert attribute_time(drawn[0].waits.point, fitted_set("bsp")) is None
+    assert attribute_time(drawn[0].attribution.point, fitted_set("bsp")) is None
 
 
 def test_page_and_workbook_show_them(drawn, tmp_path):
     (section,) = make_sections(drawn, {"here"})
     assert [chart.title.split(", ")[0] for chart in section.charts] == ["here (simulated)"] * 4
     (table,) = section.tables
-    assert sum(table.column("share")[: len(drawn[0].waits.messages)]) == pytest.approx(
-        100 - 100 * drawn[0].waits.work / drawn[0].waits.prediction, rel=1e-3
+    assert sum(table.column("share")[: len(drawn[0].attribution.messages)]) == pytest.approx(
+        100 - 100 * drawn[0].attribution.work / drawn[0].attribution.prediction, rel=1e-3
     )
     for chart in section.charts:
         levels = [0, *range(1, int(chart.y.high))]

@@ -158,7 +158,7 @@ def test_infinite_values_and_odd_headers(tmp_path, report):
     )
     table = Table("odd/name", "Odd", columns, ((math.inf, -math.inf, math.nan, None, 1e-12), (0, -0.5, 1e12, 3, 2.5)))
     sections = (Section("a[b]:c*d?e/f\\g" + "h" * 40, "", (table,)), Section("Odd", "", (table, table)))
-    odd = replace(report, sections=sections, fronts=())
+    odd = replace(report, sections=sections, screens=())
     book = written(odd, tmp_path / "odd.xlsx")
     sheet = book.worksheets[0]
     assert len(sheet.title) <= 31

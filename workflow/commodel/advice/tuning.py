@@ -201,9 +201,9 @@ def _choose_check_pairs(arms: Arms) -> dict[str, tuple[int, int]]:
         predictions = arms.arms[slow].prediction, arms.arms[fast].prediction
         ratio = predictions[0] / predictions[1] if predictions[1] else 1.0
         if slow != fast and ratio > MIN_PREDICTED_RATIO:
-            effort = predictions[0] / log(ratio)
+            time_to_distinguish = predictions[0] / log(ratio)
             pairs[workload.operation] = min(
-                pairs.get(workload.operation, (np.inf, (0, 0))), (effort, (int(slow), int(fast)))
+                pairs.get(workload.operation, (np.inf, (0, 0))), (time_to_distinguish, (int(slow), int(fast)))
             )
     return {name: pair for name, (_, pair) in pairs.items()}
 

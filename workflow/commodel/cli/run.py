@@ -122,7 +122,7 @@ def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
             "mean error μ": format_error(row.mu_mean),
             "valid points": int(row.points_valid),
             "μ of these": format_error(row.mu_valid),
-            "fastest found": f"{100 * row.right:.0f} % of {int(row.groups)}" if row.groups > 0 else "-",
+            "fastest found": f"{100 * row.right:.0f} % of {int(row.workloads)}" if row.workloads > 0 else "-",
         }
         for row in rows.itertuples()
     ]

@@ -18,7 +18,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.trees.drawing import compute_positions, list_walks
 from commodel.patterns.trees.topologies import make_tree
 from commodel.patterns.trees.tree import Tree
-from commodel.predictions.predictions import Waits, attribute_time
+from commodel.predictions.predictions import TimeAttribution, attribute_time
 from commodel.records import Plan, Point
 
 WORKLOAD = ["platform", "operation", "placement", "size"]  # a workload over all message sizes
@@ -105,11 +105,11 @@ MAX_DRAWN_TREES = 4  # trees of a platform
 
 @dataclass(frozen=True, eq=False)
 class PredictedTree:
-    """A tree with its measured time and its critical path; `across` and `level` are the places of its nodes in the
-    picture."""
+    """A tree with its measured time and its predicted critical path; `x` and `y` are the coordinates of its nodes in a
+    chart."""
 
     tree: Tree
-    waits: Waits
+    attribution: TimeAttribution
     measured: float
 
     @property
@@ -117,15 +117,18 @@ class PredictedTree:
         return self.tree.names or [str(node) for node in range(self.tree.nodes)]
 
     @property
-    def across(self) -> np.ndarray:
+    def x(self) -> np.ndarray:
         return compute_positions(self.tree)
 
     @property
-    def level(self) -> np.ndarray:
+    def y(self) -> np.ndarray:
         return self.tree.height - self.tree.depth
 
     def walks(self, messages: Iterable[tuple[int, int, float]] | None = None) -> list[list[int]]:
-        """Return walks along the edges of some messages, or of all. A child has a larger number than its parent."""
+        """Return the lines of a chart along the edges of some messages, or of all: the nodes of each line in order.
+
+        A child has a larger number than its parent.
+        """
         all_children = range(1, self.tree.nodes)
         return list_walks(self.tree, all_children if messages is None else [max(src, dst) for src, dst, _ in messages])
 
@@ -139,10 +142,10 @@ def find_fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Para
     for platform, rows_of_platform in rows.groupby("platform"):
         by_family = {parameters.family: parameters for parameters in sets if parameters.platform == platform}
         families = [by_family[name] for name in rank_models(rows_of_platform)["family"] if name in by_family]
-        winners = [
+        fastest = [
             (points[row.point], row.measured) for row in _find_fastest_rows(rows_of_platform) if row.point in points
         ]
-        drawn = (tree for winner in winners for tree in _predict_tree(*winner, families))
+        drawn = (tree for point, measured in fastest for tree in _predict_tree(point, measured, families))
         trees += islice(drawn, MAX_DRAWN_TREES)
     return trees
 
@@ -165,9 +168,7 @@ def _predict_tree(point: Point, measured: float, families: Sequence[ParameterSet
     if parse_file_path(point.topology) or point.waves > 1 or point.ranks > MAX_DRAWN_NODES:
         return
     for parameters in families:
-        with suppress(
-            UserError
-        ):  # a form of tree that this version does not have, or one that the model cannot predict
-            if (waited := attribute_time(point, parameters)) is not None:
-                yield PredictedTree(make_tree(point.topology), waited, measured)
+        with suppress(UserError):  # a topology unknown to this version, or one that the model cannot predict
+            if (attribution := attribute_time(point, parameters)) is not None:
+                yield PredictedTree(make_tree(point.topology), attribution, measured)
                 return

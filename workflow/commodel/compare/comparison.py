@@ -25,10 +25,10 @@ from commodel.results.raw_samples import make_raw_file_path
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 EQUAL_PREDICTIONS_TOLERANCE = (
-    1e-9  # relative difference below which predictions are equal; the order of a sum changes them by as much
+    1e-9  # relative difference below which predictions are equal; rounding changes them by as much
 )
-ERROR_COLUMNS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize` needs
-MAX_STEADY_RATIO = 2.0  # ratio of the ends of a median's interval; above it, samples scatter or passes differ
+ERROR_COLUMNS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize_errors` needs
+MAX_CERTAIN_SPREAD = 2.0  # high/low of a median's confidence interval, above which the median is uncertain
 NOT_PREDICTED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
 NO_SCHEDULE = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
 WORKLOAD_OF_MODEL = ["family", "workload"]
@@ -37,7 +37,7 @@ WORKLOAD_OF_MODEL = ["family", "workload"]
 @dataclass(frozen=True)
 class Measurement:
     """The state of a point's measurement: the reason if it was not measured, its passes if some are missing, and the
-    ratio of the ends of the median's confidence interval. The column `measurement` has its text."""
+    high/low ratio of the median's confidence interval. The column `measurement` has its text."""
 
     measured: bool
     reason: str = ""  # empty: unknown
@@ -48,7 +48,9 @@ class Measurement:
     def text(self) -> str:
         if not self.measured:
             return f"not measured: {self.reason}" if self.reason else "not measured"
-        spread = f"known to a factor of {round_to_two_digits(self.spread)}" if self.spread > MAX_STEADY_RATIO else ""
+        spread = (
+            f"uncertain by a factor of {round_to_two_digits(self.spread)}" if self.spread > MAX_CERTAIN_SPREAD else ""
+        )
         return ", ".join(filter(None, ["ok", self.passes, spread]))
 
     @classmethod
@@ -66,8 +68,8 @@ def compare(
     processors: Mapping[str, int | None] | None = None,
 ) -> pd.DataFrame:
     """Return a row for each point and model. A point that was not measured keeps its rows, with the reason from
-    `unmeasured`. A point of the library default has one row, of no model. `processors` are those of the first host of
-    each batch."""
+    `unmeasured`. A point of the library default has one row, without a model. `processors` is their number on the first
+    host of each batch."""
     points = pd.DataFrame(
         [
             _describe_point(plan, batch.name, point, (processors or {}).get(batch.name))
@@ -148,7 +150,7 @@ def _make_measurement(row, reason: str, planned: int, spread: float) -> Measurem
 
 
 def compute_spreads(frame: pd.DataFrame) -> pd.Series:
-    """Return the ratio of the ends of the confidence interval of each measured median."""
+    """Return high/low of the confidence interval of each measured median."""
     return frame["measured_high"] / frame["measured_low"]
 
 
@@ -211,7 +213,7 @@ def summarize_choices(comparison: pd.DataFrame, group_columns: list[str]) -> pd.
     )
     choices = chosen.groupby(group_columns, sort=False)
     return choices.agg(
-        groups=("regret", "size"),
+        workloads=("regret", "size"),
         right=("right", "mean"),
         tied=("tie", "mean"),
         regret_mean=("regret", "mean"),
@@ -229,13 +231,11 @@ def compute_geometric_mean(logarithms: pd.Series) -> float:
 def summarize_errors(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the errors of each group of held-out rows: mean μ of all predictions and of the valid ones, median
     absolute and median signed error, and the share of measurements inside the interval."""
-    needed = list(
-        dict.fromkeys([*group_columns, *ERROR_COLUMNS])
-    )  # of wide tables the rest would be copied for nothing
+    needed = list(dict.fromkeys([*group_columns, *ERROR_COLUMNS]))  # copies of other columns would take long
     rows = comparison.loc[comparison["held_out"] & comparison["mu"].notna(), needed]
     valid_mu = rows["mu"].where(rows["validity"] == ValidityKind.VALID.value)
     groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=valid_mu).groupby(group_columns, sort=False)
-    columns = {  # one by one, without what `agg` adds to each
+    columns = {  # faster than `agg`
         "points": groups.size(),
         "mu_mean": groups["mu"].mean(),
         "mu_valid": groups["mu_valid"].mean(),
@@ -260,8 +260,8 @@ def name_streams(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_oversubscribed(frame: pd.DataFrame) -> pd.Series:
-    """Return which rows were measured with more processes than processors. Processes that a model assumes to run at the
-    same time took turns there."""
+    """Return which rows were measured with more processes than processors. These processes shared processors in time;
+    models assume that they run concurrently."""
     return frame["processes"] > frame["processors"]
 
 

@@ -323,11 +323,11 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
         for key, draws_of_value in fitted.values.items()
         if not entry.by_name[parse_key(key).parameter].random
     }
-    unknown = find_indistinct_values(estimated) | dict(fitted.unknown)
+    unidentified = find_indistinct_values(estimated) | dict(fitted.unidentified)
     values = {}
     for value, draws in fitted.values.items():
         name = parse_key(value).parameter
-        reason = unknown.get(value, unknown.get(name, ""))
+        reason = unidentified.get(value, unidentified.get(name, ""))
         note = "; ".join(text for text in (reason, fitted.notes.get(value, fitted.notes.get(name, ""))) if text)
         values[value] = make_estimate(
             draws, find_unit(entry, value, fitted.forms), note, not reason, fitted.intervals.get(value)

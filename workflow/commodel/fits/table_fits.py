@@ -314,7 +314,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         size_range,
         forms=task.forms,
         notes=dict.fromkeys(task.fixed, EDGE_NOTE),
-        unknown=find_unidentified(intervals),
+        unidentified=find_unidentified(intervals),
         intervals=intervals,
         curves=(fitted_curve,),
         missing={"gamma": "not measured: " + (ONE_SIZE_NOTE if has_local_work else "no point reduces")}

@@ -1,11 +1,11 @@
 """Formats of files of other tools, one module each. The `FORMAT` of a module reads measured times or a parameter set,
 or names a format that is only written.
 
-This module has the shared parts of readers: a measured time (`Time`, `Readings`), limits, and the parsing of numbers
-from unknown sources. Times are of collectives by their names in commodel. Half a round trip of two ranks counts as a
-linear broadcast over the two, which is one message. The library default has the algorithm `library`: its times can be
-reported, not predicted. Modules about patterns are imported inside functions, since shell completion imports every
-format for its title and has to be fast.
+This module has the shared parts of readers: measured times (`MeasuredTime`, `ImportedTimes`), limits, and the parsing
+of numbers from unknown sources. Times are of collectives by their names in commodel. Half a round trip of two ranks
+counts as a linear broadcast over the two, which is one message. The library default has the algorithm `library`: its
+times can be reported, not predicted. Modules about patterns are imported inside functions, since shell completion
+imports every format for its title and has to be fast.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 256 * MIB
 MAX_LISTED_NAMES = 12  # operations and algorithms left out, in a message
 SINGLE_MESSAGE = ("bcast", "linear", 2)  # operation, algorithm and ranks by which one message is stored
-SLOWEST_RANK_MEAN = "mean of the slowest rank"  # a statistic: the best approximation of a collective's end in outputs
+SLOWEST_RANK_MEAN = "mean of the slowest rank"  # a statistic; of those in outputs, the nearest to a collective's time
 MPI_NAMES = {  # by the tools' names in lower case, without separators
     "bcast": "bcast",
     "broadcast": "bcast",
@@ -48,7 +48,7 @@ MPI_NAMES = {  # by the tools' names in lower case, without separators
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class MeasuredTime:
     """A row of a table of measured collectives, with its source; `seconds` is the `statistic` of its samples, such as
     the median."""
 
@@ -59,7 +59,7 @@ class Time:
     bytes: int
     seconds: float
     statistic: str
-    setting: str  # name of the circumstances of the measurement, see `files/quantities.py`
+    setting: str  # named circumstances of the measurement, as in `commodel calibrate`
     source: str
 
 
@@ -76,10 +76,11 @@ class StatedProperties:
 
 
 @dataclass
-class Readings:
-    """The times of files, and the number of rows left out because commodel has no such operation or algorithm."""
+class ImportedTimes:
+    """The measured times of files, and the number of rows left out: those of operations or algorithms that commodel
+    lacks."""
 
-    times: list[Time] = field(default_factory=list)
+    times: list[MeasuredTime] = field(default_factory=list)
     left_out: Counter = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)  # a line each
 
@@ -135,10 +136,10 @@ class Readings:
         if not 2 <= ranks <= MAX_COUNT:
             raise source_row.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
         layout = source_row.stated.layout or source_row.layout
-        if problem := _find_refusal("layout", layout) or _find_refusal("operation", operation):
-            raise source_row.error(problem)
+        if reason := _find_refusal("layout", layout) or _find_refusal("operation", operation):
+            raise source_row.error(reason)
         self.times.append(
-            Time(
+            MeasuredTime(
                 operation, algorithm_name, layout, ranks, size, seconds, statistic, source_row.setting, source_row.name
             )
         )
@@ -146,13 +147,13 @@ class Readings:
 
 @dataclass(frozen=True)
 class SourceRow:
-    """The place of a row in a file, for messages and for the table, and the properties that the user stated."""
+    """The file and line of a row, for errors and the column `source`, and the properties that the user states."""
 
     file: Path
     line: int  # 0: the row is from the file `tool_name` in an archive
     stated: StatedProperties
     layout: str = ""
-    tool_name: str = ""  # the tool's name of the algorithm, if several of its names mean one of ours
+    tool_name: str = ""  # the tool's name of the algorithm, if several of its algorithms are one of commodel's
     setting: str = ""
 
     @property
@@ -190,31 +191,31 @@ class Format:
 
     name: str
     title: str
-    times: Callable[[Path, StatedProperties], Readings] | None = None
+    times: Callable[[Path, StatedProperties], ImportedTimes] | None = None
     parameters: Callable[..., ParameterSet] | None = None
     extra_options: tuple[str, ...] = ()  # fields of `StatedProperties` used besides algorithm, layout and ranks
 
 
-def read_times(entry: Format, files: Iterable[Path], stated: StatedProperties) -> Readings:
+def read_times(entry: Format, files: Iterable[Path], stated: StatedProperties) -> ImportedTimes:
     """Return all times of some files; a file without any time is refused, since it may have another format."""
-    joined = Readings()
+    joined = ImportedTimes()
     for file in files:
-        readings = entry.times(file, stated)
-        if not readings.times:
+        imported = entry.times(file, stated)
+        if not imported.times:
             explanation = (
-                f", only {describe_left_out(readings)}" if readings.left_out else f"; is it a file of {entry.title}?"
+                f", only {describe_left_out(imported)}" if imported.left_out else f"; is it a file of {entry.title}?"
             )
             raise UserError(f"found no time of a known operation and algorithm{explanation}", file=file)
-        joined.times += readings.times
-        joined.left_out += readings.left_out
-        joined.remarks += readings.remarks
+        joined.times += imported.times
+        joined.left_out += imported.left_out
+        joined.remarks += imported.remarks
     return joined
 
 
-def describe_left_out(readings: Readings) -> str:
+def describe_left_out(imported: ImportedTimes) -> str:
     """Return a summary of the rows left out, such as `3 rows (2 exscan, 1 allgather sparbit)`."""
-    count, hidden = readings.left_out.total(), len(readings.left_out) - MAX_LISTED_NAMES
-    names = [f"{rows} {name}" for name, rows in readings.left_out.most_common(MAX_LISTED_NAMES)]
+    count, hidden = imported.left_out.total(), len(imported.left_out) - MAX_LISTED_NAMES
+    names = [f"{rows} {name}" for name, rows in imported.left_out.most_common(MAX_LISTED_NAMES)]
     names += [f"and {hidden} other names"] if hidden > 0 else []
     return f"{count} row{'s' if count > 1 else ''} ({', '.join(names)})"
 
@@ -225,7 +226,7 @@ def read_text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_source_rows(path: Path, stated: StatedProperties) -> Iterator[tuple[SourceRow, str]]:
-    """Yield the lines of a text file, each with its place."""
+    """Yield the lines of a text file, each with its file and line number."""
     for number, line in read_text_lines(path):
         yield SourceRow(path, number, stated), line
 

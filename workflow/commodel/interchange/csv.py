@@ -10,7 +10,7 @@ from pathlib import Path
 
 from commodel.errors import UserError, suggest_name
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
-from commodel.interchange import Format, Readings, SourceRow, StatedProperties
+from commodel.interchange import Format, ImportedTimes, SourceRow, StatedProperties
 from commodel.records import LIBRARY
 from commodel.units import BYTE_UNITS, TIME_UNITS, parse_bare_number, parse_bytes, parse_count, parse_seconds
 
@@ -18,11 +18,11 @@ NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "stati
 UNITS = {"seconds": TIME_UNITS, "bytes": BYTE_UNITS}
 
 
-def read_file(path: Path, stated: StatedProperties) -> Readings:
+def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     columns = _parse_column_options(stated.columns)
     needed = [] if stated.operation else ["operation"]
     wanted = [columns.get(name, (name, ""))[0] for name in (*needed, "seconds")]
-    readings = Readings()
+    imported = ImportedTimes()
     requested = (*wanted, *(column for column, _ in columns.values()))
     for number, row in read_rows(path, requested, advice="; name it by --column NAME=COLUMN"):
         texts = {}
@@ -35,18 +35,18 @@ def read_file(path: Path, stated: StatedProperties) -> Readings:
                 column = columns["seconds"][0]
                 complaint = f"found '{texts['seconds']}' without a unit; name it, e.g. --column seconds={column}:us"
                 raise UserError(complaint, key=column)
-            _add_row(readings, SourceRow(path, number, stated, layout=texts["layout"]), texts)
-    return readings
+            _add_row(imported, SourceRow(path, number, stated, layout=texts["layout"]), texts)
+    return imported
 
 
-def _add_row(readings: Readings, source_row: SourceRow, texts: dict[str, str]) -> None:
+def _add_row(imported: ImportedTimes, source_row: SourceRow, texts: dict[str, str]) -> None:
     from commodel.patterns.algorithms import find_algorithm
     from commodel.patterns.operations import canonicalize_operation, has_size
 
     name = source_row.stated.operation or texts["operation"]
     statistic, seconds = texts["statistic"] or "unknown", parse_cell(texts, "seconds", parse_seconds)
     if name == "pingpong":
-        readings.add_message(source_row, parse_cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
+        imported.add_message(source_row, parse_cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
         return
     name = canonicalize_operation(name)
     chosen = source_row.stated.algorithm or texts["algorithm"]
@@ -54,7 +54,7 @@ def _add_row(readings: Readings, source_row: SourceRow, texts: dict[str, str]) -
         find_algorithm(name, chosen)
     ranks = source_row.stated.ranks or parse_cell(texts, "ranks", parse_count)
     size = parse_cell(texts, "bytes", parse_bytes) if has_size(name) else 0
-    readings.add_collective(source_row, name, chosen, ranks, size, seconds, statistic)
+    imported.add_collective(source_row, name, chosen, ranks, size, seconds, statistic)
 
 
 def _parse_column_options(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from commodel.interchange import (
     SLOWEST_RANK_MEAN,
     Format,
-    Readings,
+    ImportedTimes,
     SourceRow,
     StatedProperties,
     normalize_operation,
@@ -31,9 +31,9 @@ ONE_BLOCK_SINCE_VERSION = (2019, 1)
 Version = tuple[int, int] | None
 
 
-def read_file(path: Path, stated: StatedProperties) -> Readings:
+def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     """Return the times of a file; benchmarks without the time of one operation are counted as left out."""
-    readings, name, ranks, columns = Readings(), "", 0, []
+    imported, name, ranks, columns = ImportedTimes(), "", 0, []
     version: Version = None
     for source_row, line in read_source_rows(path, stated):
         if match := VERSION.match(line):
@@ -41,7 +41,7 @@ def read_file(path: Path, stated: StatedProperties) -> Readings:
         elif match := NAME.match(line):
             name, ranks, columns = match[1], 0, []
             if name.startswith("Multi-"):  # groups of ranks at once: no time of an operation alone
-                readings.left_out[name] += 1
+                imported.left_out[name] += 1
                 name = ""
         elif match := PROCESSES.match(line):
             ranks = int(match[1])
@@ -52,30 +52,30 @@ def read_file(path: Path, stated: StatedProperties) -> Readings:
         elif columns and name:
             cells = line.split()
             if ABORT_MARKS & set(cells):
-                readings.left_out[f"{name} that IMB gave up"] += 1
+                imported.left_out[f"{name} that IMB gave up"] += 1
                 continue
             if len(cells) >= len(columns) or cells[0].isdigit():
                 row = source_row.split(columns, cells[: len(columns)])
-                _add_row(readings, source_row, name, ranks, version, row)
-    return readings
+                _add_row(imported, source_row, name, ranks, version, row)
+    return imported
 
 
 def _add_row(
-    readings: Readings, source_row: SourceRow, name: str, ranks: int, version: Version, row: dict[str, str]
+    imported: ImportedTimes, source_row: SourceRow, name: str, ranks: int, version: Version, row: dict[str, str]
 ) -> None:
     size = source_row.parse_whole(row[BYTES_COLUMN]) if BYTES_COLUMN in row else 0
     if name.lower() == "pingpong" and HALF_TRIP_COLUMN in row:
-        readings.add_message(source_row, size, source_row.parse_number(row[HALF_TRIP_COLUMN]) * 1e-6, "mean")
+        imported.add_message(source_row, size, source_row.parse_number(row[HALF_TRIP_COLUMN]) * 1e-6, "mean")
     elif SLOWEST_COLUMN not in row:
-        readings.left_out[name] += 1
+        imported.left_out[name] += 1
     elif normalize_operation(name) == "reducescatter" and version is None:
-        readings.left_out[f"{name}, whose sizes are ambiguous, since the file does not name the version of IMB"] += 1
+        imported.left_out[f"{name}, whose sizes are ambiguous, since the file does not name the version of IMB"] += 1
     else:
         if normalize_operation(name) == "reducescatterblock" or (
             normalize_operation(name) == "reducescatter" and version >= ONE_BLOCK_SINCE_VERSION
         ):
             size *= source_row.stated.ranks or ranks or 1
-        readings.add_collective(
+        imported.add_collective(
             source_row, name, "", ranks, size, source_row.parse_number(row[SLOWEST_COLUMN]) * 1e-6, SLOWEST_RANK_MEAN
         )
 

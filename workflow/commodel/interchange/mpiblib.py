@@ -7,11 +7,11 @@ it has the name `pingpong` and is halved.
 
 from pathlib import Path
 
-from commodel.interchange import Format, Readings, StatedProperties, read_source_rows
+from commodel.interchange import Format, ImportedTimes, StatedProperties, read_source_rows
 
 
-def read_file(path: Path, stated: StatedProperties) -> Readings:
-    readings, columns = Readings(), []
+def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
+    imported, columns = ImportedTimes(), []
     for source_row, line in read_source_rows(path, stated):
         cells = line.lstrip("#").split()
         if line.startswith("#"):
@@ -22,10 +22,10 @@ def read_file(path: Path, stated: StatedProperties) -> Readings:
                 raise source_row.error("the file does not name the operation; give --operation, e.g. bcast or pingpong")
             size, seconds = source_row.parse_whole(row["msg"]), source_row.parse_number(row["time"])
             if stated.operation == "pingpong":
-                readings.add_message(source_row, size, seconds / 2, "mean")
+                imported.add_message(source_row, size, seconds / 2, "mean")
             else:
-                readings.add_collective(source_row, stated.operation, "", 0, size, seconds, "mean")
-    return readings
+                imported.add_collective(source_row, stated.operation, "", 0, size, seconds, "mean")
+    return imported
 
 
 FORMAT = Format("mpiblib", "MPIBlib", read_file, extra_options=("operation",))

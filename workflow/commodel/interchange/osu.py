@@ -10,7 +10,7 @@ else the median or mean of the ranks' average. The latency test prints half a ro
 import re
 from pathlib import Path
 
-from commodel.interchange import SLOWEST_RANK_MEAN, Format, Readings, SourceRow, StatedProperties, read_source_rows
+from commodel.interchange import SLOWEST_RANK_MEAN, Format, ImportedTimes, SourceRow, StatedProperties, read_source_rows
 
 TITLE = re.compile(r"#\s*OSU\s+(?P<name>.+?)\s+Test\b")
 LATENCY = re.compile(r"MPI(?:-\w+)?\s+(?P<name>.*?)\s*Latency")
@@ -25,8 +25,8 @@ STATISTICS = {
 LATENCY_STATISTICS = {"p50": "median", "latency": "mean", "avg": "mean"}
 
 
-def read_file(path: Path, stated: StatedProperties) -> Readings:
-    readings, name, other, columns = Readings(), "", "", []
+def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
+    imported, name, other, columns = ImportedTimes(), "", "", []
     for source_row, text in read_source_rows(path, stated):
         line = " ".join(text.split())  # a regular expression would search very long runs of blanks repeatedly
         if title := TITLE.match(line):
@@ -40,14 +40,14 @@ def read_file(path: Path, stated: StatedProperties) -> Readings:
             if not NUMBER.match(cells[0]):
                 continue  # output of a launcher or a module system
             if not name and other:
-                readings.left_out[other] += 1
+                imported.left_out[other] += 1
                 continue
             if not name:
                 raise source_row.error("found numbers before a title '# OSU MPI … Latency Test'")
             if not columns:
                 raise source_row.error(f"found {len(cells)} numbers, wanted column names first")
-            _add_row(readings, source_row, name, source_row.split(columns, cells[: len(columns)]))
-    return readings
+            _add_row(imported, source_row, name, source_row.split(columns, cells[: len(columns)]))
+    return imported
 
 
 def _parse_column_names(line: str) -> list[str]:
@@ -56,7 +56,7 @@ def _parse_column_names(line: str) -> list[str]:
     return ["size" if match["size"] else match["other"] or (match["kind"] or "latency").lower() for match in matches]
 
 
-def _add_row(readings: Readings, source_row: SourceRow, name: str, row: dict[str, str]) -> None:
+def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, row: dict[str, str]) -> None:
     statistics = LATENCY_STATISTICS if name == LATENCY_TEST else STATISTICS
     column = next((column for column in statistics if column in row), None)
     if column is None:
@@ -64,9 +64,9 @@ def _add_row(readings: Readings, source_row: SourceRow, name: str, row: dict[str
     size = source_row.parse_whole(row["size"]) if "size" in row else 0
     seconds = source_row.parse_number(row[column]) * 1e-6
     if name == LATENCY_TEST:
-        readings.add_message(source_row, size, seconds, statistics[column])
+        imported.add_message(source_row, size, seconds, statistics[column])
     else:
-        readings.add_collective(source_row, name, "", 0, size, seconds, statistics[column])
+        imported.add_collective(source_row, name, "", 0, size, seconds, statistics[column])
 
 
 FORMAT = Format("osu", "the OSU microbenchmarks", read_file)

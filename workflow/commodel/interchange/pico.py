@@ -29,7 +29,7 @@ from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import MAX_SETTING_LENGTH
 from commodel.files.safe_reading import MAX_LINE_BYTES, read_files_in, read_lines
 from commodel.files.tables import add_line_to_errors, read_rows
-from commodel.interchange import MAX_FILE_BYTES, Format, Readings, SourceRow, StatedProperties
+from commodel.interchange import MAX_FILE_BYTES, Format, ImportedTimes, SourceRow, StatedProperties
 from commodel.records import LIBRARY
 from commodel.units import MAX_COUNT, show_value
 
@@ -422,10 +422,10 @@ class Row:
     tool_name: str
 
 
-def read_file(path: Path, stated: StatedProperties) -> Readings:
-    readings = Readings()
+def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
+    imported = ImportedTimes()
     if is_run(path):
-        rows = list(_read_run_rows(path, stated, readings))
+        rows = list(_read_run_rows(path, stated, imported))
     else:
         rows = list(_read_summary_rows(path, stated) if _is_summary(path) else _read_table_rows(path, stated))
     tests: dict[Test, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
@@ -433,11 +433,11 @@ def read_file(path: Path, stated: StatedProperties) -> Readings:
         tests[row.test][row.tool_name][row.elements] = row.seconds
     followers = {test: find_equal_to_default(test.collective, measured) for test, measured in tests.items()}
     for row in rows:
-        _add_row(row, row.tool_name in followers[row.test], readings)
+        _add_row(row, row.tool_name in followers[row.test], imported)
     for test, same_times in followers.items():
         same = ", ".join(f"{name} takes the time of {other}" for name, other in sorted(same_times.items()))
-        readings.remarks += [f"{test}: at every size {same}: counted as the library default"] if same_times else []
-    return readings
+        imported.remarks += [f"{test}: at every size {same}: counted as the library default"] if same_times else []
+    return imported
 
 
 def _read_table_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
@@ -479,7 +479,7 @@ def _read_summary_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
         )
 
 
-def _read_run_rows(path: Path, stated: StatedProperties, readings: Readings) -> Iterator[Row]:
+def _read_run_rows(path: Path, stated: StatedProperties, imported: ImportedTimes) -> Iterator[Row]:
     runs = read_runs(path)
     file, metadata = read_metadata(path, stated.metadata) if runs else (path, {})
     for name, run in runs.items():
@@ -487,22 +487,22 @@ def _read_run_rows(path: Path, stated: StatedProperties, readings: Readings) -> 
             (run.empty, "empty file"),
             (len(run.unreadable_files), "file with lines that are no times"),
         ):
-            readings.left_out.update({cause: count} if count else {})
+            imported.left_out.update({cause: count} if count else {})
         if run.unreadable_files:
             more_text = f", and {len(run.unreadable_files) - 1} more like it" if len(run.unreadable_files) > 1 else ""
-            readings.remarks.append(f"{name}: {run.unreadable_files[0]}: the file is ignored{more_text}")
+            imported.remarks.append(f"{name}: {run.unreadable_files[0]}: the file is ignored{more_text}")
         of_tests = {number: test_metadata for (job, number), test_metadata in metadata.items() if job == name}
         moved: dict[str, list[str]] = defaultdict(list)
         for number, samples in sorted(run.tests.items()):
             test_metadata = of_tests.get(number)
             if test_metadata is None:
-                readings.left_out[f"test {number} of {name}, which is not in {file.name}"] += len(samples)
+                imported.left_out[f"test {number} of {name}, which is not in {file.name}"] += len(samples)
                 continue
             placement = choose_placement(
                 test_metadata.placement, test_metadata.gpu, [other.placement for other in of_tests.values()], run.allocs
             )
             if not placement.layout:
-                readings.left_out[f"test {number} of {name}, whose placement is irregular"] += len(samples)
+                imported.left_out[f"test {number} of {name}, whose placement is irregular"] += len(samples)
                 continue
             if placement.size != test_metadata.placement.size:
                 difference = f"{file.name} has {test_metadata.placement}, {placement.file} {placement}, which is used"
@@ -516,19 +516,19 @@ def _read_run_rows(path: Path, stated: StatedProperties, readings: Readings) -> 
                 yield Row(source_row, test, sample.elements, size, seconds, sample.tool_name)
         for difference, numbers in moved.items():
             tests = f"tests {', '.join(numbers)}" if len(numbers) > 1 else f"test {numbers[0]}"
-            readings.remarks.append(f"{name} {tests}: {difference}")
+            imported.remarks.append(f"{name} {tests}: {difference}")
 
 
-def _add_row(row: Row, follows: bool, readings: Readings) -> None:
+def _add_row(row: Row, follows: bool, imported: ImportedTimes) -> None:
     (_, _, collective, ranks), size = row.test, row.bytes
     if collective in WHOLE_ARRAY_COLLECTIVES and ranks:
         elements = row.elements or 1
         size = elements // ranks * (size // elements)
         if not size:  # fewer elements than ranks
-            readings.left_out[f"{collective} of 0 bytes"] += 1
+            imported.left_out[f"{collective} of 0 bytes"] += 1
             return
     name = LIBRARY if follows else translate_algorithm(collective, row.tool_name, ranks, row.elements)
-    readings.add_collective(row.source_row, collective, name, ranks, size, row.seconds, "median")
+    imported.add_collective(row.source_row, collective, name, ranks, size, row.seconds, "median")
 
 
 FORMAT = Format("pico", "PICO", read_file, extra_options=("metadata",))

@@ -8,13 +8,13 @@ blocks as there are ranks. If every process has its own row, the time of a sampl
 
 from pathlib import Path
 
-from commodel.interchange import Format, Readings, StatedProperties, normalize_operation, read_source_rows
+from commodel.interchange import Format, ImportedTimes, StatedProperties, normalize_operation, read_source_rows
 
 TIME_COLUMNS = {"runtime_sec": "sample", "median_sec": "median", "mean_sec": "mean"}
 PROCESS_COLUMNS = ("process", "proc", "rank")
 
 
-def read_file(path: Path, stated: StatedProperties) -> Readings:
+def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     header_fields, columns = {}, []
     samples: dict[tuple, tuple] = {}  # a row each, or the slowest process's of a sample
     for source_row, line in read_source_rows(path, stated):
@@ -34,7 +34,7 @@ def read_file(path: Path, stated: StatedProperties) -> Readings:
             key = (row["test"], row["count"], source_row.line if one_row_a_sample else row.get("nrep", ""))
             if key not in samples or seconds > samples[key][2]:
                 samples[key] = (source_row, row, seconds, TIME_COLUMNS[kind])
-    readings = Readings()
+    imported = ImportedTimes()
     for source_row, row, seconds, statistic in samples.values():
         size = source_row.parse_whole(row["count"]) * source_row.parse_whole(
             header_fields.get("datatype_extent_bytes") or "1"
@@ -42,8 +42,8 @@ def read_file(path: Path, stated: StatedProperties) -> Readings:
         ranks = source_row.parse_whole(header_fields.get("nprocs") or "0")
         if normalize_operation(row["test"]) in ("reducescatter", "reducescatterblock"):
             size *= stated.ranks or ranks or 1
-        readings.add_collective(source_row, row["test"], "", ranks, size, seconds, statistic)
-    return readings
+        imported.add_collective(source_row, row["test"], "", ranks, size, seconds, statistic)
+    return imported
 
 
 FORMAT = Format("reprompi", "ReproMPI", read_file)

@@ -8,26 +8,26 @@ A ping-pong is a full round trip in the file, and is halved.
 import re
 from pathlib import Path
 
-from commodel.interchange import Format, Readings, SourceRow, StatedProperties, read_source_rows
+from commodel.interchange import Format, ImportedTimes, SourceRow, StatedProperties, read_source_rows
 
 BEGIN, END = re.compile(r'\s*begin result "([^"]*)"'), re.compile(r"\s*end result\b")
 VARIED_SETTING = re.compile(r"\b(\w++)=\s*+(\S++)")  # possessive: a long word without `=` is read once
 FIXED_COLUMNS = 4  # numbers of a row that are not times of processes
 
 
-def read_file(path: Path, stated: StatedProperties) -> Readings:
-    readings, name = Readings(), ""
+def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
+    imported, name = ImportedTimes(), ""
     for source_row, line in read_source_rows(path, stated):
         if match := BEGIN.match(line):
             name = match[1]
         elif END.match(line):
             name = ""
         elif name and line.strip() and not line.lstrip().startswith("#"):
-            _add_row(readings, source_row, name, line)
-    return readings
+            _add_row(imported, source_row, name, line)
+    return imported
 
 
-def _add_row(readings: Readings, source_row: SourceRow, name: str, line: str) -> None:
+def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, line: str) -> None:
     varied = dict(VARIED_SETTING.findall(line))
     cells = VARIED_SETTING.sub("", line).split()
     if len(cells) < FIXED_COLUMNS:
@@ -37,10 +37,10 @@ def _add_row(readings: Readings, source_row: SourceRow, name: str, line: str) ->
     size, seconds = source_row.parse_whole(cells[0]), source_row.parse_number(cells[1]) * 1e-6
     kind = name.split("-")[0]
     if kind.lower().startswith("pingpong"):
-        readings.add_message(source_row, size, seconds / 2, "mean")
+        imported.add_message(source_row, size, seconds / 2, "mean")
     else:
         ranks = source_row.parse_whole(varied["procs"]) if "procs" in varied else len(cells) - FIXED_COLUMNS
-        readings.add_collective(source_row, kind, "", ranks, size, seconds, "mean")
+        imported.add_collective(source_row, kind, "", ranks, size, seconds, "mean")
 
 
 FORMAT = Format("skampi", "SKaMPI 5", read_file)

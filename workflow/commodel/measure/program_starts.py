@@ -45,7 +45,7 @@ from commodel.platforms import container
 from commodel.platforms.build import get_program_folder
 from commodel.platforms.launchers import Job, Launcher, get_toolchain, make_front_end_argv
 from commodel.platforms.platform import Platform
-from commodel.platforms.simulated_networks import write_changing_network
+from commodel.platforms.simulated_networks import write_network_with_traces
 from commodel.platforms.tools import find_build_root
 from commodel.records import LIBRARY, Batch, Case, Plan, Point, compute_digest
 
@@ -302,8 +302,8 @@ def _find_network(platform: Platform, work: AnyPath, folder: Path) -> Path | Non
     """Return the path of the simulated network's file, relative to the folder of the programs."""
     if platform.simgrid_file is None:
         return None
-    changing = write_changing_network(platform.simgrid_file, work)
-    return Path(changing.name) if changing else Path(os.path.relpath(platform.simgrid_file.resolve(), folder))
+    with_traces = write_network_with_traces(platform.simgrid_file, work)
+    return Path(with_traces.name) if with_traces else Path(os.path.relpath(platform.simgrid_file.resolve(), folder))
 
 
 def _list_arguments(context: StartContext, start: Start, number: int) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ class Durations:
         self.typical_network = latency, bandwidth = TYPICAL_NETWORKS["overlay" if overlay else launched_by]
         values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
         self.model = Model.of_set(ParameterSet("hockney", "", "guess", values))
-        self.shape_efforts: dict[Shape, np.ndarray] = {}  # for each size of SHAPE_SIZES, a row (see `_estimate_sample`)
+        self.shape_costs: dict[Shape, np.ndarray] = {}  # for each size of SHAPE_SIZES, a row (see `_estimate_sample`)
         self.messages_built = 0  # of all schedules so far
 
     def estimate_members(self, members: Iterable[Point | Case], upper_bound: bool = False) -> float:
@@ -138,12 +138,12 @@ class Durations:
         """Return the seconds of one sample of a point."""
         return float(self._estimate_sample(point)[0])
 
-    def _estimate_samples(self, effort: np.ndarray, ranks: int, upper_bound: bool) -> float:
+    def _estimate_samples(self, cost: np.ndarray, ranks: int, upper_bound: bool) -> float:
         """Return the seconds of all samples of a case, given what one takes (see `_estimate_sample`).
 
         On a quiet machine, three times the minimum number of samples is assumed; on a noisy one, the maximum.
         """
-        settings, (seconds, messages, flows, bytes) = self.measure, effort.tolist()
+        settings, (seconds, messages, flows, bytes) = self.measure, cost.tolist()
         if self.simulated:
             sample = SECONDS_PER_SIMULATED_MESSAGE * (messages + ranks) + SECONDS_PER_SIMULATED_FLOW * flows
             estimate = (sample + SECONDS_PER_SIMULATED_BYTE * bytes) * (1 + settings.min_samples + settings.warmup)
@@ -163,20 +163,20 @@ class Durations:
         predicted.
         """
         if not point.predictable:
-            effort = point.waves * self._estimate_library_default(point)
+            cost = point.waves * self._estimate_library_default(point)
         else:
             has_fixed_ranks = point.topology or find_required_ranks(point.operation)
             ranks = point.ranks if has_fixed_ranks else min(1 << (point.ranks - 1).bit_length(), MAX_SHAPE_RANKS)
             shape = Shape.of(remove_layout(point, ranks), SHAPE_SIZES)
-            if shape not in self.shape_efforts:
-                self.shape_efforts[shape] = self._predict_shape(shape)
-            effort_of_empty, effort_of_full = self.shape_efforts[shape]
-            effort = effort_of_empty + (effort_of_full - effort_of_empty) * (point.bytes / SHAPE_SIZES[1])
-            effort *= max(point.ranks / ranks, 1) * point.waves
-            effort[0] += self._estimate_computation(point)
-            effort[1:] *= SIMULATED_KERNEL_FACTOR if _is_kernel(point) else 1.0
-        effort[2] *= point.bytes >= MIN_FLOW_BYTES
-        return effort
+            if shape not in self.shape_costs:
+                self.shape_costs[shape] = self._predict_shape(shape)
+            cost_of_empty, cost_of_full = self.shape_costs[shape]
+            cost = cost_of_empty + (cost_of_full - cost_of_empty) * (point.bytes / SHAPE_SIZES[1])
+            cost *= max(point.ranks / ranks, 1) * point.waves
+            cost[0] += self._estimate_computation(point)
+            cost[1:] *= SIMULATED_KERNEL_FACTOR if _is_kernel(point) else 1.0
+        cost[2] *= point.bytes >= MIN_FLOW_BYTES
+        return cost
 
     def _estimate_computation(self, point: Point) -> float:
         """Return the seconds of computing the largest rectangle of a kernel in one sample, over all iterations; 0 if
@@ -209,10 +209,10 @@ class Durations:
 
     def _predict_shape(self, shape: Shape) -> np.ndarray:
         """Return what a sample takes at each size of a shape, as `_estimate_sample` does."""
-        efforts = np.zeros((len(shape.sizes), 4))
+        costs = np.zeros((len(shape.sizes), 4))
         for part, count in sample_parts(shape.point):
             build = make_builder(part)
-            for size, effort in zip(shape.sizes, efforts, strict=True):
+            for size, cost in zip(shape.sizes, costs, strict=True):
                 pattern = build(size)
                 self.messages_built += pattern.messages
                 if self.messages_built > MAX_MESSAGES_BUILT:
@@ -220,8 +220,8 @@ class Durations:
                     raise UserError(f"the patterns of this experiment have more than {limit}")
                 if pattern.overlapped_seconds is not None:  # the estimate includes the computation
                     pattern = replace(pattern, overlapped_seconds=None)
-                effort += np.multiply(count, [self.model.cost(pattern)[0], *_count_messages(pattern)])
-        return efforts
+                cost += np.multiply(count, [self.model.cost(pattern)[0], *_count_messages(pattern)])
+        return costs
 
 
 def _build_probe_schedule(case: Case) -> Schedule | None:

@@ -1,4 +1,4 @@
-"""Simulated networks (`read_network`): SimGrid XML with hosts and links, and settings of SimGrid that are passed on.
+"""Simulated networks (`read_network`): SimGrid XML with hosts and links, and settings that are passed to SimGrid.
 
 SimGrid would accept part of a wrong value (`1KiB:…` as 1 byte), or end without naming the setting, so values are
 checked here. It would also load libraries, read and write any file, and create any number of hosts for the author of a
@@ -22,10 +22,10 @@ TIME = rf"{NUMBER}(ps|ns|us|ms|s|m|h)?"
 
 
 class ValueSyntax(NamedTuple):
-    """The syntax of values, as a pattern and in words."""
+    """The syntax of values, as a pattern and as a description for errors."""
 
     pattern: str
-    wanted: str
+    description: str
 
 
 def _make_piecewise_pattern(value: str) -> str:
@@ -40,7 +40,7 @@ PIECEWISE_SECONDS = ValueSyntax(
 PIECEWISE_FACTORS = ValueSyntax(
     _make_piecewise_pattern(NUMBER), "SIZE:FACTOR, more sizes after ';', such as 0:1;65536:1.2"
 )
-FACTOR = ValueSyntax(rf"{NUMBER}|{PIECEWISE_FACTORS.pattern}", f"a number, or {PIECEWISE_FACTORS.wanted}")
+FACTOR = ValueSyntax(rf"{NUMBER}|{PIECEWISE_FACTORS.pattern}", f"a number, or {PIECEWISE_FACTORS.description}")
 AMOUNT = ValueSyntax(NUMBER, "a number without a unit: seconds, bytes, or bytes a second")
 ANY_NUMBER = ValueSyntax(rf"-?{NUMBER}", "a number")
 BYTES = ValueSyntax(r"[0-9]{1,18}", "a whole number of bytes without a unit, such as 65536")
@@ -63,7 +63,7 @@ SETTINGS_BY_SYNTAX = {
     "smpi/barrier-collectives network/crosstraffic network/maxmin-selective-update cpu/maxmin-selective-update",
     SPEED: "smpi/host-speed",
 }
-SYNTAX_BY_SETTING = {name: form for form, names in SETTINGS_BY_SYNTAX.items() for name in names.split()}
+SYNTAX_BY_SETTING = {name: syntax for syntax, names in SETTINGS_BY_SYNTAX.items() for name in names.split()}
 # Settings whose values are names. These differ between versions of SimGrid, which itself refuses a wrong one.
 NAMED_SETTINGS = {
     *(f"smpi/{name}" for name in ("buffering", "IB-penalty-factors", "coll-selector", "allgather", "allgatherv")),
@@ -77,7 +77,7 @@ KNOWN_SETTINGS = (*SYNTAX_BY_SETTING, *sorted(NAMED_SETTINGS))
 def check_name(name: str) -> None:
     if name not in KNOWN_SETTINGS:
         raise UserError(
-            f"found the setting '{make_printable(name, 60)}', which is not passed on; {_suggest_setting(name)}"
+            f"found the setting '{make_printable(name, 60)}', which is not passed to SimGrid; {_suggest_setting(name)}"
         )
 
 
@@ -85,7 +85,7 @@ def check_value(name: str, value: str) -> None:
     """Raise an error for a wrong value of a known setting."""
     syntax = SYNTAX_BY_SETTING.get(name)
     if syntax and not re.fullmatch(syntax.pattern, value):
-        raise UserError(f"found {show_value(value)}, wanted {syntax.wanted}")
+        raise UserError(f"found {show_value(value)}, wanted {syntax.description}")
 
 
 def _suggest_setting(name: str) -> str:
@@ -93,25 +93,29 @@ def _suggest_setting(name: str) -> str:
     return suggest_name(name, KNOWN_SETTINGS) if find_similar_name(name, KNOWN_SETTINGS) else f"wanted one of {groups}"
 
 
-MAX_FILE = 64 * MIB
+MAX_FILE_BYTES = 64 * MIB
 ELEMENTS = {
     *("platform", "config", "prop", "AS", "zone", "host", "cluster", "cabinet", "peer", "router", "link", "link_ctn"),
     *("host_link", "backbone", "route", "ASroute", "zoneRoute", "bypassRoute", "bypassASroute", "bypassZoneRoute"),
     *("trace", "trace_connect"),
 }
-TRACE_ATTRIBUTES = {"BANDWIDTH": "bandwidth_file", "LATENCY": "latency_file"}  # of a link, by a trace
+TRACE_ATTRIBUTES = {
+    "BANDWIDTH": "bandwidth_file",
+    "LATENCY": "latency_file",
+}  # a link's attribute for each kind of trace
 XML_HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
 TRACE_LINE = re.compile(rf"\s*{NUMBER}\s+{NUMBER}\s*|\s*")
-FILES = re.compile(r"(?i)(.*_)?file|content|path")  # attributes that name one
+FILE_ATTRIBUTES = re.compile(r"(?i)(.*_)?file|content|path")
 RADICAL = re.compile(r"[0-9]{1,8}(-[0-9]{1,8})?(,[0-9]{1,8}(-[0-9]{1,8})?)*")
 
 
-def write_changing_network(network: Path, folder: AnyPath) -> Path | None:
-    """Write a network whose traces are files that its links name, and return its path; None if it has no traces.
+def write_network_with_traces(network: Path, folder: AnyPath) -> Path | None:
+    """Write a copy of a network whose traces are files that its links name. Return its path; None without traces.
 
-    SimGrid 3.32 refuses to connect traces to links, and finds deadlocks at their changes unless it updates all links.
+    SimGrid 3.32 refuses `trace_connect` for links. Without `network/optim:Full`, it reports deadlocks when a trace
+    changes a link.
     """
-    from xml.etree import ElementTree as ET  # here, because few networks change
+    from xml.etree import ElementTree as ET  # imported here, because few networks have traces
 
     root = ET.fromstring(read_network(network).content)  # noqa: S314, checked by `read_network`
     traces = {trace.get("id"): trace for trace in root.iter("trace")}
@@ -138,15 +142,15 @@ def write_changing_network(network: Path, folder: AnyPath) -> Path | None:
 
 @dataclass(frozen=True)
 class Network:
-    """The XML, and the names of its hosts: one by one, or numbers between a prefix and a suffix."""
+    """The XML, and the names of its hosts: single names, and clusters of numbers between a prefix and a suffix."""
 
     content: bytes
     hosts: frozenset[str]
     clusters: tuple[tuple[str, range, str], ...]
-    first: str  # of the hosts; empty where there is none
+    first_host: str  # empty without hosts
 
-    def missing(self, prefix: str, nodes: int) -> list[str]:
-        """Return those of the hosts PREFIX0, PREFIX1, … that it does not have."""
+    def list_missing_hosts(self, prefix: str, nodes: int) -> list[str]:
+        """Return the hosts PREFIX0, PREFIX1, … that the network lacks."""
         wanted = dict.fromkeys(f"{prefix}{node}" for node in range(nodes))
         for name in self.hosts & wanted.keys():
             del wanted[name]
@@ -158,11 +162,13 @@ class Network:
 
 
 def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[str, str] | None:
-    """Return the platform's key at fault and the error, if the network lacks a host of the platform; else None."""
-    missing = network.missing(prefix, nodes)
+    """Return the wrong key of the platform file and the error, if the network lacks a host; else None."""
+    missing = network.list_missing_hosts(prefix, nodes)
     if not missing:
         return None
-    advice = f"a prefix as of '{make_printable(network.first, 60)}'" if network.first else "hosts in it"
+    advice = (
+        f"the prefix of hosts like '{make_printable(network.first_host, 60)}'" if network.first_host else "hosts in it"
+    )
     if len(missing) == nodes:
         return (
             "prefix",
@@ -174,7 +180,7 @@ def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[s
 
 def read_network(path: Path) -> Network:
     """Return a network from its XML. Refuse elements and settings that are not about hosts, links or time."""
-    content = read_bytes(path, MAX_FILE, "a SimGrid platform")
+    content = read_bytes(path, MAX_FILE_BYTES, "a SimGrid platform")
     parser = expat.ParserCreate()
     reader = _Reader(path, parser)
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
@@ -184,60 +190,64 @@ def read_network(path: Path) -> Network:
         parser.Parse(content, True)
     except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an unknown encoding
         raise UserError(f"not XML: {error}", file=path, line=getattr(error, "lineno", None)) from None
-    return Network(content, frozenset(reader.names), tuple(reader.clusters), reader.first)
+    return Network(content, frozenset(reader.names), tuple(reader.clusters), reader.first_host)
 
 
 class _Reader:
-    """Handler of the parser. Hosts are counted over the whole file."""
+    """The parser's handlers, which check elements and collect hosts."""
 
     def __init__(self, path: Path, parser: expat.XMLParserType) -> None:
         self.path, self.parser, self.open_elements, self.hosts = path, parser, [], 0
         self.names: set[str] = set()
         self.clusters: list[tuple[str, range, str]] = []
-        self.first, self.trace = "", ""
+        self.first_host, self.trace = "", ""
         self.links: set[str] = set()
         self.traces: set[str] = set()
 
-    def refuse(self, message: str) -> UserError:
+    def make_error(self, message: str) -> UserError:
         return UserError(message, file=self.path, line=self.parser.CurrentLineNumber)
 
     def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         if internal:
-            raise self.refuse("found a DOCTYPE with declarations of its own, wanted none")
+            raise self.make_error("found a DOCTYPE with declarations, wanted none")
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
         if not self.open_elements and element != "platform":
-            raise self.refuse(f"found <{make_printable(element, 40)}>, wanted <platform>")
+            raise self.make_error(f"found <{make_printable(element, 40)}>, wanted <platform>")
         if element not in ELEMENTS:
-            raise self.refuse(f"found <{make_printable(element, 40)}>, which is no part of a network here")
+            raise self.make_error(f"found <{make_printable(element, 40)}>, which is not accepted in a network")
         for name in attributes:
-            if FILES.fullmatch(name):
-                raise self.refuse(f"found {name}= of <{element}>: a network here names no other files")
+            if FILE_ATTRIBUTES.fullmatch(name):
+                raise self.make_error(f"found {name}= of <{element}>: a network may not name other files")
         if element == "prop" and self.open_elements[-1] == "config":
-            self.setting(attributes.get("id", ""), attributes.get("value", ""))
+            self.check_setting(attributes.get("id", ""), attributes.get("value", ""))
         if "radical" in attributes:
-            ranges = self.numbers(attributes["radical"])
+            ranges = self.parse_radical(attributes["radical"])
             before, after = attributes.get("prefix", ""), attributes.get("suffix", "")
             self.clusters += [(before, numbers, after) for numbers in ranges if numbers]
             self.hosts += sum(map(len, ranges))
-            self.first = self.first or f"{before}{ranges[0].start}{after}"
+            self.first_host = self.first_host or f"{before}{ranges[0].start}{after}"
         elif element in ("host", "peer"):
             self.names.add(attributes.get("id", ""))
             self.hosts += 1
-            self.first = self.first or attributes.get("id", "")
+            self.first_host = self.first_host or attributes.get("id", "")
         if self.hosts > MAX_COUNT:
-            raise self.refuse(f"found {self.hosts} hosts, wanted at most {MAX_COUNT}")
+            raise self.make_error(f"found {self.hosts} hosts, wanted at most {MAX_COUNT}")
         self.links |= {attributes.get("id", "")} if element == "link" else set()
         self.traces |= {attributes.get("id", "")} if element == "trace" else set()
         if element == "trace" and not re.fullmatch(NUMBER, attributes.get("periodicity", "")):
-            raise self.refuse("found a <trace> without periodicity=, wanted the seconds after which it starts again")
+            raise self.make_error("found a <trace> without periodicity=, wanted its period in seconds")
         if element == "trace_connect":
             if (kind := attributes.get("kind", "")) not in TRACE_ATTRIBUTES:
-                raise self.refuse(f"found kind='{make_printable(kind, 40)}', wanted {' or '.join(TRACE_ATTRIBUTES)}")
+                raise self.make_error(
+                    f"found kind='{make_printable(kind, 40)}', wanted {' or '.join(TRACE_ATTRIBUTES)}"
+                )
             for name, ids in (("trace", self.traces), ("element", self.links)):
                 if (found := attributes.get(name, "")) not in ids:
                     kind = "link" if name == "element" else "trace"
-                    raise self.refuse(f"found {name}='{make_printable(found, 40)}', wanted the id of a <{kind}> above")
+                    raise self.make_error(
+                        f"found {name}='{make_printable(found, 40)}', wanted the id of a <{kind}> above"
+                    )
         self.open_elements.append(element)
         self.trace = ""
 
@@ -245,24 +255,26 @@ class _Reader:
         if self.open_elements and self.open_elements[-1] == "trace":
             self.trace += text
 
-    def setting(self, name: str, value: str) -> None:
+    def check_setting(self, name: str, value: str) -> None:
         try:
             check_name(name)
         except UserError as error:
-            raise self.refuse(error.message) from None
+            raise self.make_error(error.message) from None
         try:
             check_value(name, value)
         except UserError as error:
-            raise self.refuse(f"{name}: {error.message}") from None
+            raise self.make_error(f"{name}: {error.message}") from None
 
     def end(self, element: str) -> None:
         self.open_elements.pop()
         for line in self.trace.splitlines() if element == "trace" else ():
             if not TRACE_LINE.fullmatch(line):
-                raise self.refuse(f"found '{make_printable(line, 40)}' in a <trace>, wanted SECONDS VALUE in each line")
+                raise self.make_error(
+                    f"found '{make_printable(line, 40)}' in a <trace>, wanted SECONDS VALUE in each line"
+                )
 
-    def numbers(self, radical: str) -> list[range]:
+    def parse_radical(self, radical: str) -> list[range]:
         if len(radical) > 10_000 or not RADICAL.fullmatch(radical):
-            raise self.refuse(f"found the radical '{make_printable(radical, 40)}', wanted numbers such as 0-31")
+            raise self.make_error(f"found the radical '{make_printable(radical, 40)}', wanted numbers such as 0-31")
         ends = [[int(end) for end in part.split("-")] for part in radical.split(",")]
         return [range(part[0], part[-1] + 1) for part in ends]

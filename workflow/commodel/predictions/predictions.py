@@ -417,7 +417,7 @@ def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class Waits:
+class TimeAttribution:
     """The predicted time of a point in seconds, and how many of them each message and all local work contribute."""
 
     point: Point
@@ -435,11 +435,11 @@ class Waits:
         return [(src, dst, seconds) for src, dst, seconds in zip(*columns, strict=True) if seconds]
 
 
-def attribute_time(point: Point, parameters: ParameterSet) -> Waits | None:
+def attribute_time(point: Point, parameters: ParameterSet) -> TimeAttribution | None:
     """Return which messages a predicted time depends on; None if the model does not replay messages."""
     pattern, model = build_schedule(point), Model.of_set(parameters)
     prediction = float(model.cost(pattern)[0])
     seconds, work = attribute_to_messages(len(pattern.src), lambda: model.cost(pattern))
     if not seconds.any():
         return None
-    return Waits(point, parameters.family, prediction, pattern.src, pattern.dst, seconds, work)
+    return TimeAttribution(point, parameters.family, prediction, pattern.src, pattern.dst, seconds, work)

@@ -1,6 +1,6 @@
-"""The parts of a report that every writer renders (`Section`, `Table`, `Chart`, `Matrix`, `Tiling`, `Front`), and the
-texts of their values: numbers, counts, lists, colours. Seconds are scaled to µs here and nowhere else. `columns.csv`
-has the columns of the tables: `make_table` looks them up by the table's name.
+"""The parts of a report that every writer renders (`Section`, `Table`, `Chart`, `Matrix`, `Tiling`, `FirstScreen`), and
+the texts of their values: numbers, counts, lists, colours. Seconds are scaled to µs here and nowhere else.
+`columns.csv` has the columns of the tables: `make_table` looks them up by the table's name.
 
 The rows of a table are stored by columns, each distinct text once. As tuples, the rows of a large comparison would take
 a gigabyte.
@@ -468,7 +468,7 @@ class Report:
     measured: str = ""  # first and last day of measurements
     results: str = ""  # path of the results, relative to the report; empty: no links to them
     sets: tuple[ParameterSet, ...] = ()  # of the workbook's calculators
-    fronts: tuple[Front, ...] = ()  # the first screen, of each platform
+    screens: tuple[FirstScreen, ...] = ()  # the first screen, of each platform
     samples: Section | None = None  # all samples, for the workbook only
 
     def section(self, name: str) -> Section:
@@ -552,7 +552,7 @@ class Tile:
     """A question, the number or the bar that answers it, and one sentence."""
 
     question: str
-    figure: str
+    headline: str
     sentence: str
     shares: tuple[tuple[str, int], ...] = ()  # a bar in place of the number: kinds and their counts
     source: SourceRows | None = None
@@ -588,7 +588,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class FirstScreen:
     platform: str
     simulated: bool
     origin: str  # dates, hosts, MPI and commit of the measurement

@@ -16,7 +16,7 @@ from commodel.parameters import ParameterSet
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import (
     MICRO,
-    Front,
+    FirstScreen,
     Report,
     Section,
     make_simulation_banner,
@@ -37,7 +37,7 @@ from commodel.reports.sections import (
     trees,
 )
 from commodel.reports.sections.evidence import OPTIONAL_TIMES
-from commodel.reports.sections.first_screen import make_fronts
+from commodel.reports.sections.first_screen import make_first_screens
 from commodel.results.provenance import NO_PROVENANCE, ExperimentProvenance
 from commodel.units import format_bytes
 
@@ -105,7 +105,7 @@ def build_report(
         choices = rankings.build_selection(frame)
         latencies = evidence.make_latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
-        fronts = make_fronts(campaign, trips)
+        screens = make_first_screens(campaign, trips)
         del campaign
         sections = (
             *paper_sections,
@@ -137,7 +137,7 @@ def build_report(
             provenance_tables.format_dates(provenance, run_provenance),
             run_provenance.tools.get(provenance_tables.RESULTS_KEY, ""),
             tuple(parameter_sets),
-            fronts,
+            screens,
             samples,
         )
 
@@ -147,29 +147,29 @@ UNUSUAL_SIZE = 3072  # bytes; an example of a size that a matrix does not have
 LATENCY_QUESTION = "What if L doubles?"
 
 
-def list_commands(report: Report, front: Front) -> list[tuple[str, str]]:
+def list_commands(report: Report, screen: FirstScreen) -> list[tuple[str, str]]:
     name = report.experiment if len(report.experiment) <= MAX_NAME_LENGTH else "EXPERIMENT"
     commands = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
-    workloads = _make_workload_options(front)
+    workloads = _make_workload_options(screen)
     for _, workload in workloads[-1:]:
-        command = f"commodel advise --experiment {name} --platform {front.platform} {workload}"
+        command = f"commodel advise --experiment {name} --platform {screen.platform} {workload}"
         commands.append(("What to use for another workload?", command))
-    sets = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == front.platform]
-    if doubled := _make_latency_commands(sets, front):
+    sets = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == screen.platform]
+    if doubled := _make_latency_commands(sets, screen):
         family, settings = doubled
         for workload in [workload for extent, workload in workloads if extent == "ranks"][-1:]:
-            file = f"results/{name}/validated/{front.platform}/{family}.yaml"
+            file = f"results/{name}/validated/{screen.platform}/{family}.yaml"
             commands.append((LATENCY_QUESTION, f"commodel predict --params {file} {settings} {workload}"))
     return commands
 
 
-def _make_workload_options(front: Front) -> list[tuple[str, str]]:
+def _make_workload_options(screen: FirstScreen) -> list[tuple[str, str]]:
     """Return, for each row of the map, `ranks` or `leaves`, and the options of a command."""
     workloads = []
-    for row, (operation, label) in enumerate(front.fastest.rows):
-        if operation in front.errors.columns:
+    for row, (operation, label) in enumerate(screen.fastest.rows):
+        if operation in screen.errors.columns:
             extent, number = "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
-            sizes = [int(dict(cell.filters)["bytes"]) for cell in front.fastest.cells if cell.row == row]
+            sizes = [int(dict(cell.filters)["bytes"]) for cell in screen.fastest.cells if cell.row == row]
             workload = f"--operation {operation.removeprefix(STREAM)} --{extent} {number} --bytes {_choose_size(sizes)}"
             workloads.append((extent, workload))
     return workloads
@@ -182,9 +182,9 @@ def _choose_size(measured: Sequence[int]) -> str:
     return format_bytes(next(within, max(measured))).replace(" ", "")
 
 
-def _make_latency_commands(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
+def _make_latency_commands(sets: Sequence[ParameterSet], screen: FirstScreen) -> tuple[str, str] | None:
     """Return the best model with a latency L, of the better half, and options that double each of its latencies."""
-    ranked = [family for _, family in front.errors.rows]
+    ranked = [family for _, family in screen.errors.rows]
     better_half = ranked[: (len(ranked) + 1) // 2]
     candidates = (parameters for parameters in sets if parameters.family in better_half)
     for parameters in sorted(candidates, key=lambda parameters: better_half.index(parameters.family)):

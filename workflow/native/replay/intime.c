@@ -107,18 +107,18 @@ static int play_all(Play *play)
 {
     size_t ranks = (size_t)play->ranks + 1;
     const Program *program = play->parts->program;
-    size_t lines = (size_t)program->lines + 1, waiting = program->in_turn ? (size_t)program->messages + 1 : 0;
+    size_t lines = (size_t)program->lines + 1, waiting = program->one_at_a_time ? (size_t)program->messages + 1 : 0;
     Network *network = &play->network;
     play->part = calloc(3 * ranks + 3 * waiting, sizeof *play->part);
     play->queue = calloc(2 * ranks, sizeof *play->queue);
     play->posted = calloc(ranks, 1);
-    network->back = play->parts->costs->back;
+    network->opposite_share = play->parts->costs->opposite_share;
     network->lines = calloc(lines, sizeof *network->lines);
-    network->users = program->bundled ? calloc((size_t)program->bundled, sizeof *network->users) : NULL;
+    network->users = program->bundled_lines ? calloc((size_t)program->bundled_lines, sizeof *network->users) : NULL;
     int failed = -1;
-    if (play->part && play->queue && play->posted && network->lines && (network->users || !program->bundled) &&
+    if (play->part && play->queue && play->posted && network->lines && (network->users || !program->bundled_lines) &&
         prepare_part(play, play->parts) == 0) {
-        play->step = play->part + ranks, play->missing = play->step + ranks, play->send_posts = play->queue + ranks;
+        play->step = play->part + ranks, play->missing = play->step + ranks, play->queue_end = play->queue + ranks;
         if (waiting) {
             play->next = play->missing + ranks, play->head = play->next + waiting, play->tail = play->head + waiting;
             memset(play->next, -1, 2 * waiting * sizeof *play->next);
@@ -126,7 +126,7 @@ static int play_all(Play *play)
         network->lines_passed = program->bundles, network->contenders = program->contenders;
         network->opposite = program->opposite, network->seconds = play->parts->costs->bundles;
         for (int64_t line = 0; line < program->lines; line++)
-            network->lines[line].opposite = program->bundled ? -1 : program->opposite[line];
+            network->lines[line].opposite = program->bundled_lines ? -1 : program->opposite[line];
         memcpy(play->step, program->steps, (size_t)play->ranks * sizeof *play->step);
         memset(play->done, 0, (size_t)play->ranks * sizeof *play->done);
         failed = run(play);

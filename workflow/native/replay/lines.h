@@ -1,6 +1,6 @@
 /* lines.h: lines of a network (shared links), each of which divides its bandwidth among its messages by their weights. `served`
  * is the service that a message of weight 1 present from the start has received; a message that joins leaves when `served`
- * has grown by its seconds over its weight (`until`). If messages cause traffic in the opposite direction (`back` of their share),
+ * has grown by its seconds over its weight (`until`). If messages cause traffic in the opposite direction (`opposite_share` of their share),
  * opposite lines slow each other down. If messages are simulated in bundles, a `Line` is a bundle, which is as fast as its
  * slowest line. In a header for the same reason as events.h. */
 
@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     Line *lines;
     Heap due; /* lines by the end of their next message, or earlier; only the last event of each line is valid */
-    double back;
+    double opposite_share;
     Runs lines_passed, contenders; /* of each bundle its lines, and the bundles with common lines */
     const double *seconds; /* of each line of a bundle: its time for one unit of service, without sharing */
     const int64_t *opposite; /* of each line of bundles */
@@ -30,9 +30,9 @@ typedef struct {
 } Network;
 
 /* The weight of the messages that share a line, including those of the opposite one. */
-static inline double load_of_line(double own, double other, double back)
+static inline double load_of_line(double own, double other, double opposite_share)
 {
-    return own > other ? own + back * other : other + back * own;
+    return own > other ? own + opposite_share * other : other + opposite_share * own;
 }
 
 static inline double load_of_bundle(const Network *network, int64_t number)
@@ -41,7 +41,7 @@ static inline double load_of_bundle(const Network *network, int64_t number)
     for (int64_t at = network->lines_passed.first[number]; at < network->lines_passed.first[number + 1]; at++) {
         int64_t line = network->lines_passed.rows[at], opposite = network->opposite[line];
         double other = opposite < 0 ? 0.0 : network->users[opposite];
-        double load = load_of_line(network->users[line], other, network->back) * network->seconds[at];
+        double load = load_of_line(network->users[line], other, network->opposite_share) * network->seconds[at];
         max_load = load > max_load ? load : max_load;
     }
     return max_load;
@@ -52,7 +52,7 @@ static inline double load(const Network *network, const Line *line)
     if (network->users)
         return load_of_bundle(network, line - network->lines);
     double other = line->opposite < 0 ? 0.0 : network->lines[line->opposite].weight;
-    return other == 0.0 ? line->weight : load_of_line(line->weight, other, network->back);
+    return other == 0.0 ? line->weight : load_of_line(line->weight, other, network->opposite_share);
 }
 
 /* Adds the weight of users to the lines of a bundle. */

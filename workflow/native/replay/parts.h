@@ -11,22 +11,22 @@
 #include "lines.h"
 
 typedef struct {
-    int64_t ranks, messages, lines, in_turn;
+    int64_t ranks, messages, lines, one_at_a_time;
     const int64_t *steps; /* first step of each rank, and the end */
     Runs send_posts, receive_posts, receive_waits, send_waits;
     const int64_t *src, *dst, *pair;
     const uint8_t *rendezvous;
     Runs lines_passed; /* lines of each message */
     const int64_t *opposite; /* of each line the one of the opposite direction, or -1 */
-    int64_t bundled;         /* number of lines of bundles, which replace the lines of messages; 0: no bundles */
-    Runs bundles, contenders;     /* of each bundle its lines, and the bundles with common lines */
+    int64_t bundled_lines;   /* number of lines that bundles pass; 0: no bundles */
+    Runs bundles, contenders; /* of each bundle its lines, and the bundles with common lines */
 } Program;
 
 typedef struct {
     const double *send, *receive, *wire, *unshared, *seconds, *work; /* seconds: of each line of each message */
     const double *bundles; /* seconds of each line of each bundle */
     const double *weights; /* of each message: its part of a shared line relative to others; NULL: equal */
-    double back;
+    double opposite_share;
 } Costs;
 
 /* All fields of a message in one cache line. */

@@ -30,7 +30,7 @@ typedef struct {
     Arrival *arrivals;
     int64_t arrivals_capacity, leaving_capacity;
     int64_t *part, *step, *missing, *leaving;
-    Position *queue, *send_posts;    /* each rank's next message to begin, and the end of its posted ones */
+    Position *queue, *queue_end; /* each rank's next message to begin, and the end of its posted ones */
     int64_t *next, *head, *tail; /* of a pair of ranks whose messages do not overlap: the message in flight, and those that wait */
     uint8_t *posted;
     Network network;
@@ -57,9 +57,9 @@ static int schedule_begin(Play *play, double time, int64_t message)
 static int enqueue(Play *play, int64_t rank, double time, Position here)
 {
     int64_t number = message_number(play, here);
-    Position *send_posts = &play->send_posts[rank], *queue = &play->queue[rank];
-    int waiting = queue->part < send_posts->part || queue->at < send_posts->at;
-    if (waiting && time < message_of(play, message_number(play, (Position){send_posts->part, send_posts->at - 1}))->time)
+    Position *end = &play->queue_end[rank], *queue = &play->queue[rank];
+    int waiting = queue->part < end->part || queue->at < end->at;
+    if (waiting && time < message_of(play, message_number(play, (Position){end->part, end->at - 1}))->time)
         return schedule_begin(play, time, number);
     Message *message = message_of(play, number);
     message->queued = 1;
@@ -67,7 +67,7 @@ static int enqueue(Play *play, int64_t rank, double time, Position here)
     message->turn = ++play->turn;
     if (!waiting)
         *queue = here;
-    *send_posts = (Position){here.part, here.at + 1};
+    *end = (Position){here.part, here.at + 1};
     return waiting ? 0 : push(&play->beginnings, (Event){time, message->turn, number});
 }
 
@@ -93,8 +93,8 @@ static Event take_next_beginning(Play *play)
     }
     message->queued = 0;
     int64_t rank = message->src;
-    Position *queue = &play->queue[rank], send_posts = play->send_posts[rank];
-    for (queue->at++; queue->part < send_posts.part || queue->at < send_posts.at; queue->at++) {
+    Position *queue = &play->queue[rank], end = play->queue_end[rank];
+    for (queue->at++; queue->part < end.part || queue->at < end.at; queue->at++) {
         const Program *program = play->parts[queue->part].program;
         while (queue->at == program->send_posts.first[program->steps[rank + 1]]) {
             program = play->parts[++queue->part].program;

@@ -43,7 +43,7 @@ from commodel.patterns.schedule import Schedule
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows grouped by place: those of place p are `rows[first[p]:first[p + 1]]`."""
+    """Rows grouped by a number: those of number n are `rows[first[n]:first[n + 1]]`."""
 
     rows: np.ndarray
     first: np.ndarray
@@ -77,23 +77,24 @@ def number_distinct(keys: Sequence[np.ndarray], count: int) -> tuple[np.ndarray,
 class Program:
     """The operations of all ranks at one size.
 
-    A place is a step in which a rank has an operation. The places of a rank are `places[rank]` to `places[rank + 1]`.
+    Only steps in which a rank has an operation are numbered. Those of a rank are `steps[rank]` to `steps[rank + 1]`.
+    Fields have the names of the C structure in native/replay/parts.h.
     """
 
     schedule: Schedule
-    places: np.ndarray
-    works: np.ndarray  # the place of each row of work
-    posted: GroupedRows  # sends posted
-    opened: GroupedRows  # receives posted, of rendezvous messages
-    awaited: GroupedRows  # waited for by their receivers
-    finished: GroupedRows  # waited for by their senders
+    steps: np.ndarray
+    work_steps: np.ndarray  # the step of each row of work
+    send_posts: GroupedRows  # by step: messages that are sent
+    receive_posts: GroupedRows  # rendezvous messages whose receive is posted
+    receive_waits: GroupedRows  # messages for which their receivers wait
+    send_waits: GroupedRows  # messages for which their senders wait
     rendezvous: np.ndarray  # whether each message waits for its receiver
-    passed: GroupedRows  # the lines of each message, or its bundle
-    passing: np.ndarray | slice  # index of each of these among the uses of lines that were given
+    lines_passed: GroupedRows  # the lines of each message, or its bundle
+    use_order: np.ndarray | slice  # index of each of these in `uses`
     opposite: np.ndarray  # of each line the one of the opposite direction, or −1
     bundles: "Bundles | None"  # bundles of messages, simulated in place of lines
-    in_turn: bool  # whether messages of a pair of ranks are sent one after the other, and some pair has several
-    pair: np.ndarray  # if in turn: the number of each message's pair of ranks
+    one_at_a_time: bool  # whether messages of a pair of ranks are sent one after the other, and some pair has several
+    pair: np.ndarray  # if one at a time: the number of each message's pair of ranks
 
     @classmethod
     def of(
@@ -101,7 +102,7 @@ class Program:
         schedule: Schedule,
         rendezvous: np.ndarray,
         uses: tuple[np.ndarray, ArrayLike],
-        in_turn: bool = False,
+        one_at_a_time: bool = False,
         waits: np.ndarray | None = None,
         opposite: np.ndarray | None = None,
         pair: np.ndarray | None = None,
@@ -122,22 +123,30 @@ class Program:
         operations = [(schedule.src, schedule.step, all_rows), (schedule.dst, schedule.dst_step, rendezvous_rows)]
         operations += [(schedule.dst, schedule.dst_wait, all_rows), (schedule.src, schedule.src_wait, waited_rows)]
         keys = [rank[rows] * span + step[rows] for rank, step, rows in operations] + [work.rank * span + work.step]
-        places, numbers = number_distinct(keys, schedule.ranks * span)
-        runs = [
-            GroupedRows.of(rows, group, len(places)) for (*_, rows), group in zip(operations, numbers, strict=False)
-        ]
+        steps, numbers = number_distinct(keys, schedule.ranks * span)
+        runs = [GroupedRows.of(rows, group, len(steps)) for (*_, rows), group in zip(operations, numbers, strict=False)]
         message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
-        passing = find_sort_order(message)
-        passed = GroupedRows.of(line, message, len(all_rows)) if bundles is None else bundles.passed
-        bounds = np.searchsorted(places, np.arange(schedule.ranks + 1) * span)
+        use_order = find_sort_order(message)
+        lines_passed = GroupedRows.of(line, message, len(all_rows)) if bundles is None else bundles.lines_passed
+        bounds = np.searchsorted(steps, np.arange(schedule.ranks + 1) * span)
         opposite = np.full(int(line.max(initial=-1)) + 1, -1) if opposite is None else opposite
         pair_numbers = all_rows[:0]
-        if in_turn:
+        if one_at_a_time:
             number = _number_rank_pairs(schedule) if pair is None else pair
             pairs, (pair_numbers,) = number_distinct([number], int(number.max(initial=0)) + 1)
-            in_turn = len(pairs) < len(all_rows)
+            one_at_a_time = len(pairs) < len(all_rows)
         return cls(
-            schedule, bounds, numbers[-1], *runs, rendezvous, passed, passing, opposite, bundles, in_turn, pair_numbers
+            schedule,
+            bounds,
+            numbers[-1],
+            *runs,
+            rendezvous,
+            lines_passed,
+            use_order,
+            opposite,
+            bundles,
+            one_at_a_time,
+            pair_numbers,
         )
 
     @property
@@ -161,7 +170,7 @@ class Traffic:
 
 
 MAX_QUEUE = 8  # concurrent messages of one rank to another; longer queues are simulated in bundles
-MAX_NEIGHBOURS = 16  # pairs of bundles on a common line, per message; with more pairs, lines are simulated
+MAX_CONTENDERS = 16  # pairs of bundles on a common line, per message; with more pairs, lines are simulated
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,12 +179,12 @@ class Bundles:
 
     bundle: np.ndarray  # of each message; −1: the message passes no line
     lines: GroupedRows  # of each bundle
-    passing: np.ndarray  # index of each of these among the uses of lines that were given
-    neighbours: GroupedRows  # of each bundle: other bundles on one of its lines, or on an opposite line
+    use_order: np.ndarray  # index of each of these in `uses`
+    contenders: GroupedRows  # of each bundle: other bundles on one of its lines, or on an opposite line
     opposite: np.ndarray  # of each line, or −1
 
     @property
-    def passed(self) -> GroupedRows:
+    def lines_passed(self) -> GroupedRows:
         """The bundle of each message."""
         with_lines = np.flatnonzero(self.bundle >= 0)
         return GroupedRows.of(self.bundle[with_lines], with_lines, len(self.bundle))
@@ -200,14 +209,14 @@ class Bundles:
         first_message[kind[::-1]] = all_rows[::-1]
         has_lines = keys % 2 > 0
         bundle_of_kind, chosen = np.where(has_lines, np.cumsum(has_lines) - 1, -1), first_message[has_lines]
-        passing = np.concatenate([np.arange(first[message], first[message + 1]) for message in chosen])
+        use_order = np.concatenate([np.arange(first[message], first[message + 1]) for message in chosen])
         counts = first[chosen + 1] - first[chosen]
         bundle = np.repeat(np.arange(len(chosen)), counts)
-        neighbours = _find_neighbours(bundle, line[passing], opposite, MAX_NEIGHBOURS * len(all_rows))
-        if neighbours is None:
+        contenders = _find_contenders(bundle, line[use_order], opposite, MAX_CONTENDERS * len(all_rows))
+        if contenders is None:
             return None
         bounds = np.concatenate([[0], np.cumsum(counts)])
-        return cls(bundle_of_kind[kind], GroupedRows(line[passing], bounds), passing, neighbours, opposite)
+        return cls(bundle_of_kind[kind], GroupedRows(line[use_order], bounds), use_order, contenders, opposite)
 
 
 def find_longest_queue(schedule: Schedule, rendezvous: np.ndarray) -> int:
@@ -225,7 +234,7 @@ def _number_rank_pairs(schedule: Schedule) -> np.ndarray:
     return schedule.src * schedule.ranks + schedule.dst
 
 
-def _find_neighbours(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray, limit: int) -> GroupedRows | None:
+def _find_contenders(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray, limit: int) -> GroupedRows | None:
     """Return the bundles that share a line with each bundle, or None if there are more than `limit` pairs."""
     bundles_on = GroupedRows.of(bundle, line, len(opposite))
     opposite_line = opposite[line]
@@ -235,32 +244,32 @@ def _find_neighbours(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray,
     if counts.sum() > limit:
         return None
     starts = np.repeat(bundles_on.first[line_of_rows] - np.cumsum(counts) + counts, counts)
-    neighbours = bundles_on.rows[starts + np.arange(counts.sum())]
+    contenders = bundles_on.rows[starts + np.arange(counts.sum())]
     bundle_count = int(bundle.max()) + 1
-    bundles_of_rows, neighbours = np.divmod(
-        np.unique(np.repeat(bundles_of_rows, counts) * bundle_count + neighbours), bundle_count
+    bundles_of_rows, contenders = np.divmod(
+        np.unique(np.repeat(bundles_of_rows, counts) * bundle_count + contenders), bundle_count
     )
-    different = bundles_of_rows != neighbours
-    return GroupedRows.of(neighbours[different], bundles_of_rows[different], bundle_count)
+    different = bundles_of_rows != contenders
+    return GroupedRows.of(contenders[different], bundles_of_rows[different], bundle_count)
 
 
 class _NativeProgram(Structure):
     _fields_ = [
-        *make_int64_fields("ranks", "messages", "lines", "in_turn"),
-        *make_pointer_fields("places"),
-        *((name, NativeRuns) for name in ("posted", "opened", "awaited", "finished")),
-        *make_pointer_fields("src", "dst", "pair", "asks"),
-        ("passed", NativeRuns),
+        *make_int64_fields("ranks", "messages", "lines", "one_at_a_time"),
+        *make_pointer_fields("steps"),
+        *((name, NativeRuns) for name in ("send_posts", "receive_posts", "receive_waits", "send_waits")),
+        *make_pointer_fields("src", "dst", "pair", "rendezvous"),
+        ("lines_passed", NativeRuns),
         *make_pointer_fields("opposite"),
-        *make_int64_fields("bundled"),
-        *((name, NativeRuns) for name in ("bundles", "meets")),
+        *make_int64_fields("bundled_lines"),
+        *((name, NativeRuns) for name in ("bundles", "contenders")),
     ]
 
 
 class _NativeCosts(Structure):
     _fields_ = [
-        *make_pointer_fields("send", "receive", "wire", "alone", "seconds", "work", "bundles", "weights"),
-        ("back", c_double),
+        *make_pointer_fields("send", "receive", "wire", "unshared", "seconds", "work", "bundles", "weights"),
+        ("opposite_share", c_double),
     ]
 
 
@@ -286,8 +295,8 @@ def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max
     failures: list[Exception] = []
 
     def feed(number: int, oldest: int, program: object, costs: object) -> int:
-        for finished in [early for early in loaded if early < oldest]:
-            del loaded[finished]
+        for earlier in [other for other in loaded if other < oldest]:
+            del loaded[earlier]
         try:
             loaded[number] = _Columns(*part(number))
         except Exception as error:  # an exception must not pass through C
@@ -306,37 +315,43 @@ def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max
 
 
 class _Columns:
-    """A program and its costs as C structures, and the arrays that these point to."""
+    """A program and its costs as the C structures of native/replay/parts.h, and the arrays to which these point."""
 
     def __init__(self, program: Program, costs: Traffic) -> None:
         self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
         at = self._arrays.at
-        runs = {name: getattr(program, name) for name in ("posted", "opened", "awaited", "finished", "passed")}
-        seconds = {"wire": costs.wire, "alone": costs.unshared}
+        runs = {
+            name: getattr(program, name)
+            for name in ("send_posts", "receive_posts", "receive_waits", "send_waits", "lines_passed")
+        }
+        seconds = {"wire": costs.wire, "unshared": costs.unshared}
         seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
         seconds |= {"receive": np.broadcast_to(costs.receive, schedule.src.shape)}
-        seconds["work"] = np.bincount(program.works, costs.work, minlength=len(program.posted.first) - 1)
+        seconds["work"] = np.bincount(program.work_steps, costs.work, minlength=len(program.send_posts.first) - 1)
         if bundles is None:
-            seconds["seconds"] = costs.uses[program.passing]
+            seconds["seconds"] = costs.uses[program.use_order]
         else:
-            seconds["seconds"], seconds["bundles"] = np.ones(len(program.passed.rows)), costs.uses[bundles.passing]
-            runs |= {"bundles": bundles.lines, "meets": bundles.neighbours}
+            seconds["seconds"], seconds["bundles"] = (
+                np.ones(len(program.lines_passed.rows)),
+                costs.uses[bundles.use_order],
+            )
+            runs |= {"bundles": bundles.lines, "contenders": bundles.contenders}
         if costs.weights is not None:
             seconds["weights"] = costs.weights
         self.program = _NativeProgram(
             ranks=schedule.ranks,
             messages=len(schedule.src),
             lines=program.lines,
-            in_turn=program.in_turn,
-            places=at(program.places),
+            one_at_a_time=program.one_at_a_time,
+            steps=at(program.steps),
             src=at(schedule.src),
             dst=at(schedule.dst),
-            pair=at(program.pair) if program.in_turn else None,
-            asks=at(program.rendezvous, np.uint8),
+            pair=at(program.pair) if program.one_at_a_time else None,
+            rendezvous=at(program.rendezvous, np.uint8),
             opposite=at(program.opposite),
-            bundled=0 if bundles is None else len(bundles.opposite),
+            bundled_lines=0 if bundles is None else len(bundles.opposite),
             **{name: self._arrays.runs(grouped.rows, grouped.first) for name, grouped in runs.items()},
         )
         self.costs = _NativeCosts(
-            back=costs.opposite_share, **{name: at(column, np.float64) for name, column in seconds.items()}
+            opposite_share=costs.opposite_share, **{name: at(column, np.float64) for name, column in seconds.items()}
         )

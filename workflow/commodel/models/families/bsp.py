@@ -31,7 +31,9 @@ def fit(observed: Observed) -> Fitted:
     weights = 1 / time[0] ** 2
     counts = np.unique(ranks)
     notes = {"l": f"probed with {counts[0]:.0f} to {counts[-1]:.0f} ranks"}
-    unknown = {"l": f"how it grows is not observable from {len(counts)} number(s) of ranks"} if len(counts) < 3 else {}
+    unidentified = (
+        {"l": f"how it grows is not observable from {len(counts)} number(s) of ranks"} if len(counts) < 3 else {}
+    )
     if shared := describe_shared_nodes(steps):
         notes |= {"g": shared, "l": f"{notes['l']}; {shared}"}
     coefficients = fit_least_squares([h, *(ranks == count for count in counts)], time, weights)
@@ -52,7 +54,7 @@ def fit(observed: Observed) -> Fitted:
         make_curve("waiting for all", counts, waiting_times[0], l_at, l, 2, ("ranks", "time / s")),
     )
     values["gamma"] = fit_local_work(observed)
-    return Fitted(values, (packet, packet), {"l": form}, notes, unknown, curves, {"ranks": int(counts[-1])})
+    return Fitted(values, (packet, packet), {"l": form}, notes, unidentified, curves, {"ranks": int(counts[-1])})
 
 
 def predict(schedule: Schedule, values: Values) -> Array:

@@ -87,7 +87,7 @@ def fit(observed: Observed) -> Fitted:
     latency, evidence = _fit_latency(observed, overheads)
     values |= latency
     curves.append(evidence)
-    unknown = {
+    unidentified = {
         name: "not distinguishable from 0: the best value is below it"
         for name in LATENCY_PARAMETERS
         if not values[name][0]
@@ -117,7 +117,7 @@ def fit(observed: Observed) -> Fitted:
     sizes = (trips.size[0], trips.size[-1])
     settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
     settings |= {} if reason else {"recovery": "tcp"}
-    return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing)
+    return Fitted(values, sizes, forms, notes, unidentified, tuple(curves), settings, missing)
 
 
 def _fit_latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curve]:

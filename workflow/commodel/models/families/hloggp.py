@@ -22,7 +22,7 @@ Overheads = Mapping[str, tuple[Array, Array]]  # o_s and o_r, by type of node
 
 
 def fit(observed: Observed) -> Fitted:
-    values, notes, unknown, curves = {}, {}, {}, []
+    values, notes, unidentified, curves = {}, {}, {}, []
     trips = collect_pair_trips(observed)
     overhead = choose_overheads(trips)
     for kind, (o_s, o_r) in overhead.items():
@@ -31,11 +31,11 @@ def fit(observed: Observed) -> Fitted:
         between, evidence = pair_network(pair, pair_seen, overhead)
         values |= {make_key(name, pair): getattr(between, name) for name in ("L", "g", "G")}
         notes |= {make_key(name, pair): note for name, note in between.notes.items()}
-        unknown |= {make_key(name, pair): note for name, note in between.unknown.items()}
+        unidentified |= {make_key(name, pair): note for name, note in between.unidentified.items()}
         curves.append(evidence)
     values["gamma"] = fit_local_work(observed)
     size = next(iter(trips.values())).size
-    return Fitted(values, (size[0], size[-1]), {}, notes, unknown, tuple(curves), observed.placement)
+    return Fitted(values, (size[0], size[-1]), {}, notes, unidentified, tuple(curves), observed.placement)
 
 
 def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:

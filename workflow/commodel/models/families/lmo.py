@@ -53,10 +53,10 @@ def fit(observed: Observed) -> Fitted:
         text = "C_i + L + C_j + m·(t_i + 1/β + t_j)"
         curves.append(make_line_curve(f"half a round trip, {pair}", size, half, *predicted, text))
     zero = "not distinguishable from 0: the other values explain the whole time"
-    unknown = {name: zero for name, draws in values.items() if draws[0] == 0}
+    unidentified = {name: zero for name, draws in values.items() if draws[0] == 0}
     values["gamma"] = fit_local_work(observed)
     sizes = triplets["bytes"].min(), triplets["bytes"].max()
-    return Fitted(values, sizes, unknown=unknown, curves=tuple(curves), settings=observed.placement)
+    return Fitted(values, sizes, unidentified=unidentified, curves=tuple(curves), settings=observed.placement)
 
 
 def find_costs(schedule: Schedule, values: Values) -> Costs:

@@ -76,7 +76,7 @@ def fit(observed: Observed) -> Fitted:
     if error_text := trips.describe_error(one_way):
         notes["O"] = f"one number for all sizes: with G and O {error_text}"
     sizes = size[0], size[-1]
-    return Fitted(values, sizes, notes=notes, unknown=in_network.unknown, curves=curves, missing=missing)
+    return Fitted(values, sizes, notes=notes, unidentified=in_network.unidentified, curves=curves, missing=missing)
 
 
 def predict(schedule: Schedule, values: Values) -> Array:

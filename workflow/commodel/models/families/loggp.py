@@ -32,7 +32,9 @@ def fit(observed: Observed) -> Fitted:
         make_curve("receive overhead", size, trips.o_r[0], np.full(len(size), o_r[0]), "o_r"),
     )
     values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": fit_local_work(observed)}
-    return Fitted(values, (size[0], size[-1]), notes=in_network.notes, unknown=in_network.unknown, curves=curves)
+    return Fitted(
+        values, (size[0], size[-1]), notes=in_network.notes, unidentified=in_network.unidentified, curves=curves
+    )
 
 
 def find_costs(schedule: Schedule, values: Values) -> Costs:

@@ -19,7 +19,7 @@ from commodel.models.probes import BETWEEN
 
 
 def fit(observed: Observed) -> Fitted:
-    values, notes, unknown, curves = {}, {}, {}, []
+    values, notes, unidentified, curves = {}, {}, {}, []
     trips = collect_pair_trips(observed)
     for channel, within in (("within", True), ("between", False)):
         fits = []
@@ -30,13 +30,13 @@ def fit(observed: Observed) -> Fitted:
             in_network, evidence = pair_network(pair, trip, dict.fromkeys(pair.types, (o_s, o_r)))
             fits.append({"o_s": o_s, "o_r": o_r, "L": in_network.L, "g": in_network.g, "G": in_network.G})
             notes |= {make_key(name, channel): note for name, note in in_network.notes.items()}
-            unknown |= {make_key(name, channel): note for name, note in in_network.unknown.items()}
+            unidentified |= {make_key(name, channel): note for name, note in in_network.unidentified.items()}
             curves.append(evidence)
         for name in fits[0] if fits else ():
             values[make_key(name, channel)] = np.mean([numbers[name] for numbers in fits], axis=0)
     values["gamma"] = fit_local_work(observed)
     size = next(iter(trips.values())).size
-    return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=tuple(curves))
+    return Fitted(values, (size[0], size[-1]), notes=notes, unidentified=unidentified, curves=tuple(curves))
 
 
 def find_costs(schedule: Schedule, values: Values) -> Costs:

@@ -37,16 +37,16 @@ def fit(observed: Observed) -> Fitted:
     o = trips.overheads[:, 0] / 2
     L = np.maximum(trips.one_way[:, 0] - 2 * o, 0)
     g = trips.spacing[:, 0]
-    unknown = {}
+    unidentified = {}
     if g[0] <= 1.05 * max(trips.o_s[0, 0], trips.o_r[0, 0]):
-        unknown["g"] = "no larger than the overhead, which hides it"
+        unidentified["g"] = "no larger than the overhead, which hides it"
     if not L[0]:
-        unknown["L"] = NO_LATENCY
+        unidentified["L"] = NO_LATENCY
     short = trips.size[trips.one_way[0] <= 1.1 * trips.one_way[0, 0]].max()
     fitted = np.full(len(trips.size), L[0] + 2 * o[0])
     evidence = make_curve("half a round trip", trips.size, trips.one_way[0], fitted, "L + 2·o")
     values = {"L": L, "o": o, "g": g, "gamma": fit_local_work(observed)}
-    return Fitted(values, (0, short), unknown=unknown, curves=(evidence,))
+    return Fitted(values, (0, short), unidentified=unidentified, curves=(evidence,))
 
 
 def fit_trees(observed: Observed) -> Fitted:
@@ -60,7 +60,7 @@ def fit_trees(observed: Observed) -> Fitted:
     fan_ins = np.concatenate([np.zeros(len(height)), leaves - 1])
     level, per_child = np.maximum(fit_least_squares([levels, fan_ins], y, 1 / y[0] ** 2), 0).T
     values = {"L": level, "o": np.zeros_like(level), "g": per_child}
-    unknown = {"o": "set to 0: chains determine only L + 2·o, N-to-1 max(g, o)"}
+    unidentified = {"o": "set to 0: chains determine only L + 2·o, N-to-1 max(g, o)"}
     curves = (
         make_curve("chain", height, y[0, : len(height)], level[0] * height, "h·(L + 2·o)", 1, ("height", "time / s")),
         make_curve(
@@ -73,7 +73,7 @@ def fit_trees(observed: Observed) -> Fitted:
             LEAVES_AXES,
         ),
     )
-    return Fitted(values, (0, packet), notes={"L": "includes 2·o"}, unknown=unknown, curves=curves)
+    return Fitted(values, (0, packet), notes={"L": "includes 2·o"}, unidentified=unidentified, curves=curves)
 
 
 def predict(schedule: Schedule, values: Values) -> Array:

@@ -17,8 +17,8 @@ from commodel.models.families import Array, Family, Fitted, Observed, Parameter,
 def fit(observed: Observed) -> Fitted:
     chain = tan.fit_chain(observed)
     values = {"L": chain.L, "o": chain.a, "C": chain.C}
-    unknown = {name.replace("a", "o"): reason for name, reason in chain.unknown.items()}
-    return Fitted(values, (chain.packet, chain.packet), unknown=unknown, curves=(chain.evidence,))
+    unidentified = {name.replace("a", "o"): reason for name, reason in chain.unidentified.items()}
+    return Fitted(values, (chain.packet, chain.packet), unidentified=unidentified, curves=(chain.evidence,))
 
 
 def predict(schedule: Schedule, values: Values) -> Array:

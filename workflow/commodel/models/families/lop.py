@@ -57,11 +57,11 @@ def fit(observed: Observed) -> Fitted:
     if "irecv" in _list_posting_modes(observed, "post"):
         fits.append(_fit_posting(observed, "o_r", "irecv"))
 
-    values, notes, unknown, curves = {"gamma": fit_local_work(observed)}, {}, {}, []
+    values, notes, unidentified, curves = {"gamma": fit_local_work(observed)}, {}, {}, []
     for function, n, times in fits:
         values |= function.values
         notes |= function.notes
-        unknown |= function.unknown
+        unidentified |= function.unidentified
         title = f"{function.name}: " + ("round trip per message" if function.name.startswith("rtt") else "overhead")
         fitted, labels = function.at(n)[0], ("partners", "time / s")
         curves.append(
@@ -73,7 +73,7 @@ def fit(observed: Observed) -> Fitted:
             notes[f"{name}.a"] = "; ".join(filter(None, (notes.get(f"{name}.a"), shared)))
     forms = {function.name: function.form for function, _, _ in fits}
     settings = {"posting": "isend", "partners": max(int(n.max()) for _, n, _ in fits)}
-    return Fitted(values, PROBED_SIZES, forms, notes, unknown, tuple(curves), settings)
+    return Fitted(values, PROBED_SIZES, forms, notes, unidentified, tuple(curves), settings)
 
 
 def _describe_lists(fits: list[Fit], notes: dict[str, str]) -> dict[str, str]:

@@ -34,13 +34,13 @@ def fit(observed: Observed) -> Fitted:
     """
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"].astype(float), pingpong.seconds / 2
-    notes, unknown, missing = {"l_net": "set to 0: part of o_net"}, {}, {}
+    notes, unidentified, missing = {"l_net": "set to 0: part of o_net"}, {}, {}
     copies = observed.cases("memcopy", path=PROBED_COPY)
     copy_sizes, copy_seconds, title = copies["bytes"].astype(float), copies.seconds, "copy from cache to memory"
     within = Pair.parse(str(pingpong["pair"][0])).within
     if within:
         copy_sizes, copy_seconds, title = size, half / 2, WITHIN_TITLE
-        unknown["o_net"] = "set to 0: no ping-pong between nodes was measured"
+        unidentified["o_net"] = "set to 0: no ping-pong between nodes was measured"
     elif not copy_seconds[0].any():
         round_trips = _round_trips_within(observed)
         if round_trips is None:
@@ -61,7 +61,7 @@ def fit(observed: Observed) -> Fitted:
     else:
         values |= {"o_mem.a": a, "o_mem.b": b}
         forms["o_mem"] = "linear"
-    return Fitted(values, (size.min(), size.max()), forms, notes, unknown, curves, missing=missing)
+    return Fitted(values, (size.min(), size.max()), forms, notes, unidentified, curves, missing=missing)
 
 
 def _round_trips_within(observed: Observed) -> Cases | None:

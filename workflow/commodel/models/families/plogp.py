@@ -27,7 +27,7 @@ from commodel.units import format_seconds
 
 def fit(observed: Observed) -> Fitted:
     trips = collect_round_trips(observed)
-    values, notes, unknown, limited_samples = {}, {}, {}, {}
+    values, notes, unidentified, limited_samples = {}, {}, {}, {}
     measured = {"o_s": trips.o_s, "o_r": trips.o_r, "g": trips.spacing}
     for name, draws in measured.items():
         # A rank that receives a message every g is busy for at most g each; the rest is waiting.
@@ -35,7 +35,7 @@ def fit(observed: Observed) -> Fitted:
         samples = make_sample_values(name, trips.size, capped)
         values |= samples
         limited_samples[name] = np.stack(list(samples.values()), axis=-1)
-        unknown |= describe_changed_samples(list(samples), capped[0], limited_samples[name][0])
+        unidentified |= describe_changed_samples(list(samples), capped[0], limited_samples[name][0])
         waits = draws[0] > (1 + NEGLIGIBLE_DIFFERENCE) * capped[0]
         for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True):
             notes[make_sample_key(name, size)] = (
@@ -55,7 +55,7 @@ def fit(observed: Observed) -> Fitted:
     )
     values |= {"L": L, "gamma": fit_local_work(observed)}
     sizes = trips.size[0], trips.size[-1]
-    return Fitted(values, sizes, dict.fromkeys(measured, "table"), notes, unknown, curves)
+    return Fitted(values, sizes, dict.fromkeys(measured, "table"), notes, unidentified, curves)
 
 
 def _limit_gap(o_s: Array, o_r: Array, g: Array) -> Array:

@@ -53,7 +53,7 @@ class Chain:
     L: Array
     C: Array
     a: Array
-    unknown: dict[str, str]  # of C and a
+    unidentified: dict[str, str]  # of C and a
     evidence: Curve
 
 
@@ -70,17 +70,17 @@ def fit_chain(observed: Observed) -> Chain:
     height, wave = chain["height"].astype(float), chain.seconds / 2
     overhead = (wave - L[:, None] * height) / 2
     overhead = np.where(np.abs(overhead) < 1e-12 * wave, 0.0, overhead)  # rounding errors of exact simulations
-    unknown = {}
+    unidentified = {}
     if len(chain) > 1:
         C, a = fit_line(height, overhead, 1 / wave[0] ** 2)
     else:
         C, a = np.zeros_like(L), np.maximum(overhead[:, 0], 0)
-        unknown["C"] = "not distinguishable from o: chains of one height only were measured"
+        unidentified["C"] = "not distinguishable from o: chains of one height only were measured"
     for name, draws in (("C", C), ("a", a)):
         if draws[0] == 0:
-            unknown.setdefault(name, "not distinguishable from 0: the round trip explains the whole chain")
+            unidentified.setdefault(name, "not distinguishable from 0: the round trip explains the whole chain")
     evidence = make_line_curve("chain", height, overhead, C, a, "C + a·height", ("height", SECONDS_AXIS))
-    return Chain(packet, L, C, a, unknown, evidence)
+    return Chain(packet, L, C, a, unidentified, evidence)
 
 
 def fit(observed: Observed) -> Fitted:
@@ -98,15 +98,15 @@ def fit(observed: Observed) -> Fitted:
     letters = FORMS[trees.form].coefficients
     values = {"L": L, "o.a": trees.level - L - trees.shape_at_two, "g": np.zeros_like(L), "C": trees.C}
     values |= {make_key("o", letter): draws for letter, draws in zip(letters, trees.shape.T, strict=True)}
-    notes, unknown = {"g": "left at 0: part of o, as in the paper"}, {}
+    notes, unidentified = {"g": "left at 0: part of o, as in the paper"}, {}
     if values["o.a"][0] < 0:
         notes["o.a"] = "below 0: L contains a cost of each phase, so only L + o is a cost"
     if trees.form == "constant":
-        unknown["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
+        unidentified["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
     if trees.C[0] == 0:
-        unknown["C"] = "not distinguishable from 0: the levels explain the whole wave"
+        unidentified["C"] = "not distinguishable from 0: the levels explain the whole wave"
     if len(set(chain["height"].tolist())) == 1:
-        unknown["C"] = "not distinguishable from o: chains of one height only were measured"
+        unidentified["C"] = "not distinguishable from o: chains of one height only were measured"
     if shared := describe_shared_nodes(fan):  # every hop of a chain is between nodes
         notes |= {name: "; ".join(filter(None, (notes.get(name), shared))) for name in ("o", "o.a", "C")}
     forms, count = {"o": trees.form}, len(letters) + 2
@@ -120,11 +120,11 @@ def fit(observed: Observed) -> Fitted:
         by_recipe = fit_by_paper_recipe(observed, packet)
         values |= by_recipe.values
         forms |= by_recipe.forms
-        unknown |= by_recipe.unknown
+        unidentified |= by_recipe.unidentified
         curves += by_recipe.curves
     missing = {} if "o_paper.a" in values else {"o_paper": "no round trip of N-to-1 was measured (probe wave)"}
     settings = {"fan_in": int(fan["n"].max())}
-    return Fitted(values, (packet, packet), forms, notes, unknown, tuple(curves), settings, missing)
+    return Fitted(values, (packet, packet), forms, notes, unidentified, tuple(curves), settings, missing)
 
 
 def measure_latency(observed: Observed, packet: int) -> Array:
@@ -155,9 +155,9 @@ def fit_by_paper_recipe(observed: Observed, packet: int) -> Fitted:
     grown = evaluate(form, "o_paper", {"o_paper.a": 0.0, **estimates}, leaves)
     title = f"{format_form(form)} through the origin, x = N"
     n_to_1 = make_curve(PAPER_FAN, leaves, contention[0], grown, title, len(letters), LEAVES_AXES)
-    unknown = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unknown.items()}
+    unidentified = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unidentified.items()}
     curves = replace(chain.evidence, title=PAPER_CHAIN), n_to_1
-    return Fitted(values, (packet, packet), {"o_paper": form}, unknown=unknown, curves=curves)
+    return Fitted(values, (packet, packet), {"o_paper": form}, unidentified=unidentified, curves=curves)
 
 
 def _name_functions(values: Values) -> tuple[str, str]:

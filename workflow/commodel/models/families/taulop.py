@@ -75,7 +75,7 @@ def fit(observed: Observed) -> Fitted:
     More concurrent transfers never take less time (the model's own condition).
     """
     rings = observed.cases("ring")
-    values, forms, notes, unknown, curves = {}, {}, {}, {}, []
+    values, forms, notes, unidentified, curves = {}, {}, {}, {}, []
     for name in dict.fromkeys(rings["pair"]):
         pair = Pair.parse(name)
         channel, share = (MEMORY, 2) if pair.within else (NETWORK, 1)
@@ -94,7 +94,7 @@ def fit(observed: Observed) -> Fitted:
             samples = make_sample_values(transfers, sizes, transfer, level)
             values |= samples
             predicted = o[0] + share * np.array([draws[0] for draws in samples.values()])
-            unknown |= describe_changed_samples(list(samples), cases.seconds[0], predicted)
+            unidentified |= describe_changed_samples(list(samples), cases.seconds[0], predicted)
             title = f"{CHANNEL_NAMES[channel]} {pair.type_or_pair}, {level} at once"
             curves.append(make_sampled_curve(title, sizes, cases.seconds, predicted))
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": fit_local_work(observed)}
@@ -102,7 +102,7 @@ def fit(observed: Observed) -> Fitted:
     ends = rings["bytes"].min(), rings["bytes"].max()
     values |= fit_processors(observed, values)
     settings = {**observed.placement, "rings": "both-ways", "shared": "port"}
-    return Fitted(values, ends, forms, notes, unknown, tuple(curves), settings)
+    return Fitted(values, ends, forms, notes, unidentified, tuple(curves), settings)
 
 
 def predict(schedule: Schedule, values: Values) -> Array:

@@ -48,7 +48,7 @@ class CountFunction:
     form: str
     values: Mapping[str, Array]
     notes: Mapping[str, str] = field(default_factory=dict)
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    unidentified: Mapping[str, str] = field(default_factory=dict)
 
     def at(self, x: ArrayLike) -> Array:
         """Return the function: (draws, x)."""
@@ -60,22 +60,22 @@ def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "sat
     """Fit the function `name` to y (draws, cases) at x. If there are too few different x for `form`, a simpler form is
     used."""
     distinct = len(np.unique(x))
-    requested, notes, unknown = form, {}, {}
+    requested, notes, unidentified = form, {}, {}
     while form != "constant" and distinct < MIN_COUNTS[form]:
         form = "pipeline" if form == "saturating" else "constant"
     if form != requested:
         notes[name] = f"{form}, not {requested}: measured at {distinct} number(s) only"
     if form == "constant":
-        return CountFunction(name, form, {make_key(name, "a"): fit_mean(y, weights)}, notes, unknown)
+        return CountFunction(name, form, {make_key(name, "a"): fit_mean(y, weights)}, notes, unidentified)
     search = _Search(np.asarray(x, dtype=float), weights, form == "saturating")
     best = search.fit(y[:1])
     misfit = y[0] - search.evaluate(y[:1], best)[0]
     draws = add_misfit_draws(y, misfit, weights, 5 if search.has_rise else 3)
     coefficients = search.find_coefficients(draws, np.concatenate([best, search.fit(draws[1:])]))
     if search.has_rise:
-        unknown = {make_key(name, letter): NOT_SEPARABLE for letter in "adf"}
+        unidentified = {make_key(name, letter): NOT_SEPARABLE for letter in "adf"}
     return CountFunction(
-        name, form, {make_key(name, letter): column for letter, column in coefficients.items()}, notes, unknown
+        name, form, {make_key(name, letter): column for letter, column in coefficients.items()}, notes, unidentified
     )
 
 

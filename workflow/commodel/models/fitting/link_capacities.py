@@ -113,7 +113,7 @@ def fit_link_factors(
         outer_classes = names[names.index(level) + 1 :] if level in names else []
         if not len(cases) or not outer_classes:
             continue
-        latency, single = (column[0] for column in trips[outer_classes[0]].parts(cases["bytes"].astype(float)))
+        latency, single = (column[0] for column in trips[outer_classes[0]].split_time(cases["bytes"].astype(float)))
         byte_time = cases.seconds[0] - latency
         slowed = byte_time > MIN_SLOWDOWN * single * _find_slowest_ports(cases, ports)
         if not slowed.any():
@@ -337,7 +337,7 @@ def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
     added_sizes = [length for length in trip.byte_sizes if size[0] < length < size[-1] and length not in shares]
     if not added_sizes:
         return shares
-    G, added_bytes = trip.parts(size.astype(float))[1] / size, np.array(added_sizes, dtype=float)
+    G, added_bytes = trip.split_time(size.astype(float))[1] / size, np.array(added_sizes, dtype=float)
     if not (G > 0).all():
         return shares
     measured = np.stack([shares[measured_size] for measured_size in size.tolist()], axis=-1)
@@ -345,7 +345,7 @@ def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
     above = np.searchsorted(size, added_bytes)
     neighbours = np.stack([measured[:, above - 1], measured[:, above]])
     low, high = neighbours.min(axis=0) / OUTSIDE_FACTOR, neighbours.max(axis=0) * OUTSIDE_FACTOR
-    added = np.clip(ratio * trip.parts(added_bytes)[1] / added_bytes, low, high)
+    added = np.clip(ratio * trip.split_time(added_bytes)[1] / added_bytes, low, high)
     return shares | dict(zip(added_sizes, added.T, strict=True))
 
 
@@ -382,7 +382,7 @@ def _select_slowed(cases: Cases, trips: TripsByClass, distance: str) -> tuple[Ar
     messages as the slowed cases."""
     if not len(cases) or distance not in trips:
         return np.zeros((1, len(cases))), np.zeros(len(cases), dtype=bool)
-    latency, single = trips[distance].parts(cases["bytes"])
+    latency, single = trips[distance].split_time(cases["bytes"])
     byte_seconds = cases.seconds - latency
     unshared = single[0] * cases.columns.get(SLOWEST_PORT, 1.0)
     slow = (byte_seconds[0] > MIN_SLOWDOWN * unshared) & (cases["flows"] > 1)
@@ -398,7 +398,7 @@ def _fit_all_groups(
     shares, cases = {}, _subtract_tiny_excess(cases.where(level=level, how="all", ways=1), trips, distance)
     for size in np.unique(cases["bytes"])[::-1].tolist() if distance in trips else ():
         same_size = cases.where(bytes=size)
-        latency, single = trips[distance].parts(same_size["bytes"])
+        latency, single = trips[distance].split_time(same_size["bytes"])
         byte_seconds = same_size.seconds - latency
         # `step` messages leave each group.
         unshared = single[0] * same_size[SLOWEST_PORT]

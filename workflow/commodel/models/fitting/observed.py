@@ -124,7 +124,7 @@ class Fitted:
     bytes_range: tuple[float, float]  # measured sizes; a prediction outside is an extrapolation
     forms: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
-    unknown: Mapping[str, str] = field(default_factory=dict)  # values that the data do not determine, and why
+    unidentified: Mapping[str, str] = field(default_factory=dict)  # values that the data do not determine, and why
     curves: tuple[Curve, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why

@@ -121,7 +121,7 @@ class Network:
     g: Array
     G: Array
     notes: dict[str, str]
-    unknown: dict[str, str]
+    unidentified: dict[str, str]
 
 
 def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Network:
@@ -130,7 +130,7 @@ def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Ne
     `overhead` is the busy time of a processor with a message (one estimate, or one for each size). `travel` is the
     one-way time without overheads. G comes from bursts if their spacing shows it.
     """
-    body, notes, unknown = trips.body, {}, {}
+    body, notes, unidentified = trips.body, {}, {}
     gap_visible = trips.spacing[0] > 1.05 * overhead  # else the overhead exceeds the gap
     if np.count_nonzero(gap_visible) >= 2:
         spacing = trips.spacing[:, gap_visible]
@@ -141,11 +141,11 @@ def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Ne
         g, G = np.zeros(len(travel)), fit_line(body, travel, 1 / trips.one_way[0] ** 2)[1]
         notes["G"] = "from round trips: in bursts the overhead exceeds the gap at nearly every size measured"
     if g[0] <= np.min(overhead):
-        unknown["g"] = "not distinguishable from 0: a gap below the overhead changes no prediction"
+        unidentified["g"] = "not distinguishable from 0: a gap below the overhead changes no prediction"
     L = np.maximum(fit_mean((travel - G[:, None] * body)[:, trips.short]), 0)
     if not L[0]:
-        unknown["L"] = NO_LATENCY
-    return Network(L, g, G, notes, unknown)
+        unidentified["L"] = NO_LATENCY
+    return Network(L, g, G, notes, unidentified)
 
 
 def find_last_before_jump(size: Array, time: Array, min_jump: float) -> float:
@@ -230,7 +230,7 @@ class HalfTrip:
         values = {name: draws for name, draws in self.values.items() if parse_key(name).function == "L"}
         if self.forms["L"] != PIECEWISE:
             values = {"L.a": fit_mean(times[:, :first], 1 / times[0, :first] ** 2)}
-        L = HalfTrip(self.forms, {**self.values, **values}).parts(sizes)[0]
+        L = HalfTrip(self.forms, {**self.values, **values}).split_time(sizes)[0]
         for number in range(first, len(sizes)):
             G = np.maximum(times[:, number] - L[:, number], 0) / sizes[number]
             values[make_sample_key("G", sizes[number])] = G
@@ -244,18 +244,18 @@ class HalfTrip:
         edges = [int(self.values[name][0]) for name, key in keys.items() if key.function == "G" and key.part[0] == "x"]
         return sorted({*samples, *edges, *(edge + 1 for edge in edges)})
 
-    def parts(self, bytes: Array) -> tuple[Array, Array]:
-        """Return the time before a message's bytes, and that of the bytes: (draws, sizes) each."""
+    def split_time(self, bytes: Array) -> tuple[Array, Array]:
+        """Return L and m·G of messages: (draws, sizes) each."""
         values = {name: draws[:, None] for name, draws in self.values.items()}
         L, G = (evaluate(self.forms[name], name, values, bytes) for name in "LG")
         return L + 0.0 * bytes, G * bytes
 
     def at(self, bytes: Array) -> Array:
-        return sum(self.parts(bytes))
+        return sum(self.split_time(bytes))
 
     def byte_seconds(self, size: int) -> Array:
-        """Return the time of the bytes of a message, in every draw."""
-        return self.parts(np.array([float(size)]))[1][:, 0]
+        """Return m·G of a message, in every draw."""
+        return self.split_time(np.array([float(size)]))[1][:, 0]
 
     def name_values(self, distance_class: str, overheads: Array) -> tuple[dict[str, Array], dict[str, str]]:
         """Return the values of a distance class, L without the overheads, and the forms of its functions."""

@@ -102,7 +102,7 @@ class Operation:
     # The functions below take the number of ranks, and the parameters by name.
     tiles: Callable[..., Rectangles] | None = None  # returns the rectangle of each rank, for kernels
     # Returns the parameters and the number of repetitions of each summand; all ranks begin a summand at once.
-    parts: Callable[..., list[tuple[dict[str, Any], int]]] | None = None
+    summands: Callable[..., list[tuple[dict[str, Any], int]]] | None = None
 
 
 def list_operations() -> dict[str, Operation]:
@@ -191,9 +191,9 @@ def list_operation_files(text: str) -> list[str]:
 @lru_cache(maxsize=64)
 def list_summands(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
     """Return the summands of an operation and how often each occurs; the operation itself if it is no sum."""
-    if text.startswith(FILE) or find_operation(text).parts is None:
+    if text.startswith(FILE) or find_operation(text).summands is None:
         return ((text, 1),)
-    counted = find_operation(text).parts(ranks, **fill_parameters(text, ranks))
+    counted = find_operation(text).summands(ranks, **fill_parameters(text, ranks))
     return tuple((_format_operation(text, parse_parameters(text) | values), count) for values, count in counted)
 
 

@@ -1,8 +1,8 @@
-"""SUMMA's communication: in iteration k every rank gets the part of block column k of A and of block row k of B that
-its rectangle overlaps.
+"""SUMMA's communication: in iteration k every rank receives the rows of block column k of A, and the columns of block
+row k of B, that its rectangle covers.
 
-Without `iteration` it is the sum of all iterations; all ranks begin an iteration at once. Addresses count the blocks of
-the column and then those of the row, iteration by iteration.
+Without `iteration` it is the sum of all iterations; all ranks begin an iteration at once. Addresses number the blocks
+of the column and then those of the row, iteration by iteration.
 """
 
 import numpy as np
@@ -24,24 +24,24 @@ DEFAULT_SIDE = 128  # blocks a side: the smaller of the paper's two cases
 ALL, EVERY = -1, "all"
 
 
-def read_iteration(text: str) -> int:
+def parse_iteration(text: str) -> int:
     return ALL if text == EVERY else parse_whole_number(text, "the number of an iteration, from 0", 0)
 
 
 def make_block_rectangles(ranks: int, n: int, grid: Grid, partition: str, iteration: int = ALL) -> Rectangles:
-    """Return the rectangles in blocks. Refuse rectangles that do not form columns, or that end before the iteration."""
-    parts = make_tiling(ranks, DEFAULT_SIDE, n, grid, partition)
+    """Return the rectangles in blocks. Refuse rectangles that do not form columns, and iterations beyond the last."""
+    rectangles = make_tiling(ranks, DEFAULT_SIDE, n, grid, partition)
     try:
-        _ = parts.columns
+        _ = rectangles.columns
     except UserError as error:
         raise UserError(f"{error.message}, which summa needs", file=partition) from None
-    if iteration >= parts.side:
-        raise UserError(f"found iteration {iteration}, wanted one below {parts.side}, the blocks a side")
-    return parts
+    if iteration >= rectangles.side:
+        raise UserError(f"found iteration {iteration}, wanted one below {rectangles.side}, the blocks a side")
+    return rectangles
 
 
-def list_iterations(parts: Rectangles, iteration: int) -> range:
-    return range(parts.side) if iteration == ALL else range(iteration, iteration + 1)
+def list_iterations(rectangles: Rectangles, iteration: int) -> range:
+    return range(rectangles.side) if iteration == ALL else range(iteration, iteration + 1)
 
 
 def group_iterations(
@@ -49,41 +49,47 @@ def group_iterations(
 ) -> list[tuple[dict[str, int], int]]:
     """Return the first iteration of each group with equal communication, and the number of iterations in the group.
 
-    Between two edges of rectangles, all block columns and rows are equivalent. With overlap, the first iteration has no
-    product to overlap with.
+    Between two edges of rectangles, all block columns and rows are equivalent. With overlap, the first iteration is a
+    group of its own, since it overlaps with no product.
     """
-    parts = make_block_rectangles(ranks, n, grid, partition, iteration)
+    rectangles = make_block_rectangles(ranks, n, grid, partition, iteration)
     if iteration != ALL:
         return [({"iteration": iteration}, 1)]
-    working = parts.area > 0
-    second = [1] if overlapped and parts.side > 1 else []
-    edges = np.unique(np.concatenate([parts.x[working], parts.y[working], [parts.side], second])).astype(int)
+    nonempty = rectangles.area > 0
+    second = [1] if overlapped and rectangles.side > 1 else []
+    edges = np.unique(
+        np.concatenate([rectangles.x[nonempty], rectangles.y[nonempty], [rectangles.side], second])
+    ).astype(int)
     return [({"iteration": int(k)}, int(count)) for k, count in zip(edges[:-1], np.diff(edges), strict=True)]
 
 
 def _list_own_extents(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
-    """Return the part of each iteration's column and row within the rank's rectangle."""
-    parts, extents = make_block_rectangles(ranks, n, grid, partition, iteration), []
-    x, y, width, height = (int(column[rank]) for column in (parts.x, parts.y, parts.width, parts.height))
-    for number, k in enumerate(list_iterations(parts, iteration)):
-        first = 2 * number * parts.side
+    """Return the extents of each iteration's column and row that the rank's rectangle holds before the iteration."""
+    rectangles, extents = make_block_rectangles(ranks, n, grid, partition, iteration), []
+    x, y, width, height = (
+        int(column[rank]) for column in (rectangles.x, rectangles.y, rectangles.width, rectangles.height)
+    )
+    for number, k in enumerate(list_iterations(rectangles, iteration)):
+        first = 2 * number * rectangles.side
         if x <= k < x + width:
             extents.append(((first + y) * bytes, height * bytes))
         if y <= k < y + height:
-            extents.append(((first + parts.side + x) * bytes, width * bytes))
+            extents.append(((first + rectangles.side + x) * bytes, width * bytes))
     return extents
 
 
 def _list_needed_extents(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
-    """Return the part of each iteration's column in the rank's rows, and of the row in its columns."""
-    parts = make_block_rectangles(ranks, n, grid, partition, iteration)
-    x, y, width, height = (int(column[rank]) * bytes for column in (parts.x, parts.y, parts.width, parts.height))
-    side = parts.side * bytes
-    starts = (2 * number * side for number in range(len(list_iterations(parts, iteration))))
+    """Return the extents of each iteration's column and row that the rank needs for its product."""
+    rectangles = make_block_rectangles(ranks, n, grid, partition, iteration)
+    x, y, width, height = (
+        int(column[rank]) * bytes for column in (rectangles.x, rectangles.y, rectangles.width, rectangles.height)
+    )
+    side = rectangles.side * bytes
+    starts = (2 * number * side for number in range(len(list_iterations(rectangles, iteration))))
     return [extent for start in starts for extent in ((start + y, height), (start + side + x, width))]
 
 
@@ -98,7 +104,7 @@ OPERATION = Operation(
             "iteration",
             "80",
             "one iteration, from 0; default: the sum of all, each begun by all ranks at once",
-            read_iteration,
+            parse_iteration,
             lambda number: EVERY if number == ALL else str(number),
             ALL,
         ),
@@ -117,5 +123,5 @@ OPERATION = Operation(
     ),
     program="summa",
     tiles=lambda ranks, overlapped, **others: make_block_rectangles(ranks, **others),
-    parts=group_iterations,
+    summands=group_iterations,
 )

@@ -27,7 +27,7 @@ from commodel.reports.elements import (
     Answer,
     Chart,
     Column,
-    Front,
+    FirstScreen,
     Grid,
     Matrix,
     Report,
@@ -445,21 +445,21 @@ def format_page(report: Report) -> str:
     )
     environment.filters["defined"] = TermMarkup(terms)
     environment.globals["terms"] = terms
-    fronts = [
-        collect_screen(front, number) | {"commands": list_commands(report, front)}
-        for number, front in enumerate(report.fronts, 1)
+    screens = [
+        collect_screen(screen, number) | {"commands": list_commands(report, screen)}
+        for number, screen in enumerate(report.screens, 1)
     ]
-    front_charts = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
+    screen_charts = {chart.name for screen in report.screens for chart in (screen.scatter, screen.times) if chart}
     element_ids = {id(chart): f"chart-{number}" for number, chart in enumerate(report.charts, 1)}
     element_ids |= {id(table): f"rows-{number}" for number, table in enumerate(report.tables, 1)}
     element_ids |= {id(tiling): f"tiling-{number}" for number, tiling in enumerate(report.tilings, 1)}
-    sections = [collect_section(section, element_ids, front_charts, report.results) for section in report.sections]
+    sections = [collect_section(section, element_ids, screen_charts, report.results) for section in report.sections]
     sections.sort(
         key=lambda section: (
             LEADING_SECTIONS.index(section["name"]) if section["name"] in LEADING_SECTIONS else len(LEADING_SECTIONS)
         )
     )
-    pictures = [screen[key] for screen in fronts for key in ("fastest", "errors", "scatter", "times") if screen[key]]
+    pictures = [screen[key] for screen in screens for key in ("fastest", "errors", "scatter", "times") if screen[key]]
     pictures += [
         block
         for section in sections
@@ -482,29 +482,29 @@ def format_page(report: Report) -> str:
         settings=format_json(
             {"config": make_config(), "colours": PALETTE, "grey": GREY, "families": list_model_titles(report)}
         ),
-        fronts=fronts,
+        screens=screens,
         sections=sections,
     )
 
 
-def collect_screen(front: Front, number: int) -> dict:
+def collect_screen(screen: FirstScreen, number: int) -> dict:
     element_id = f"front-{number}"
-    charts = {"scatter": front.scatter, "times": front.times}
+    charts = {"scatter": screen.scatter, "times": screen.times}
     pictures = {
-        name: make_first_picture(chart, f"{element_id}-{name}", name, front.platform) if chart else None
+        name: make_first_picture(chart, f"{element_id}-{name}", name, screen.platform) if chart else None
         for name, chart in charts.items()
     }
     grids = {
         grid.name: make_grid_picture(grid, f"{element_id}-{grid.name}") if grid.cells else None
-        for grid in (front.fastest, front.errors)
+        for grid in (screen.fastest, screen.errors)
     }
-    fields = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
+    fields = {key: getattr(screen, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
     return fields | pictures | grids | {"anchor": element_id}
 
 
-def collect_section(section: Section, element_ids: dict[int, str], front_charts: set[str], results: str) -> dict:
+def collect_section(section: Section, element_ids: dict[int, str], screen_charts: set[str], results: str) -> dict:
     """Return the fields of a section for the page, without the charts of the first screens."""
-    blocks = [block for block in section.blocks if not (isinstance(block, Chart) and block.name in front_charts)]
+    blocks = [block for block in section.blocks if not (isinstance(block, Chart) and block.name in screen_charts)]
     groups = [
         {"drawn": drawn, "blocks": [collect_block(block, element_ids, results, section.name) for block in same_kind]}
         for drawn, same_kind in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling))

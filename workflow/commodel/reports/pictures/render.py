@@ -18,7 +18,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.atomic import write_atomically, write_text
 from commodel.files.safe_reading import MIB, read_text
-from commodel.reports.elements import Chart, Front, Report, label_platform
+from commodel.reports.elements import Chart, FirstScreen, Report, label_platform
 from commodel.reports.pictures import scripts
 from commodel.reports.pictures.specifications import add_title, specify_grid, specify_lines, specify_tiling
 from commodel.sources import ROOT
@@ -166,9 +166,9 @@ def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Pa
 def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, dict]]:
     """Yield names and specifications, those of the first screen first."""
     shown = set()
-    for front in report.fronts:
-        yield from list_maps(front)
-        for chart in (front.scatter, front.times):
+    for screen in report.screens:
+        yield from list_maps(screen)
+        for chart in (screen.scatter, screen.times):
             if chart is not None:
                 shown.add(chart.name)
                 yield chart.name, specify_chart(chart)
@@ -179,12 +179,12 @@ def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, di
         yield content.name, add_title(specify_tiling(content), content.title, content.note)
 
 
-def list_maps(front: Front) -> Iterator[tuple[str, dict]]:
-    platform = label_platform(front.platform, {front.platform} if front.simulated else set())
-    for content in (front.fastest, front.errors):
+def list_maps(screen: FirstScreen) -> Iterator[tuple[str, dict]]:
+    platform = label_platform(screen.platform, {screen.platform} if screen.simulated else set())
+    for content in (screen.fastest, screen.errors):
         if content.cells:
             title = f"{content.title}: {platform}"
-            yield f"{content.title} {front.platform}", add_title(specify_grid(content), title, content.note)
+            yield f"{content.title} {screen.platform}", add_title(specify_grid(content), title, content.note)
 
 
 def specify_chart(chart: Chart) -> dict:

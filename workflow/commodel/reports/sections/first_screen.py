@@ -1,7 +1,7 @@
 """The first screen of a platform: the recommended prediction, what to use, what that gains, the network, and anomalies.
 
-`make_fronts` builds one screen a platform: four tiles, the map of the fastest alternatives (workload × message size),
-the map of mean errors (model × operation), and two charts."""
+`make_first_screens` returns a screen for each platform: four tiles, the map of the fastest alternatives (workload ×
+message size), the map of mean errors (model × operation), and two charts."""
 
 import math
 import re
@@ -38,7 +38,7 @@ from commodel.reports.elements import (
     MU_SCALE,
     TIED_PREFIX,
     Cell,
-    Front,
+    FirstScreen,
     Grid,
     SourceRows,
     Table,
@@ -200,7 +200,7 @@ def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network],
     for network in networks:
         rows = tabulate_distance_classes(network)
         near, far = rows.iloc[0], rows.iloc[-1]
-        figure = format_network(near["latency"], near["bandwidth"])
+        headline = format_network(near["latency"], near["bandwidth"])
         ends = [format_seconds(near[end]) for end in ("latency_low", "latency_high")]
         sentence = "Half a round trip and bandwidth between two nodes"
         sentence += f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else ""
@@ -208,30 +208,30 @@ def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network],
             farthest = format_network(far["latency"], far["bandwidth"])
             sentence += f"; {len(rows)} distance classes, the farthest {farthest}"
         source = link_rows("Classes", platform=to_plain_value(network.platform), **{"class": near["class"]})
-        return Tile("Network", figure, f"{sentence}.", source=source)
+        return Tile("Network", headline, f"{sentence}.", source=source)
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
         short, long = trips[0], trips[-1]
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
-        figure = format_network(median, long["bytes"] / (long["median"] / MICRO))
+        headline = format_network(median, long["bytes"] / (long["median"] / MICRO))
         spread = format_interval(low, high) or " (identical in all samples)"
         sentence = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         sentence += ", between two ranks of one node" if Pair.parse(pair).within else ""
         source = link_rows("Latency", "median", **{key: short[key] for key in ("platform", "pair", "bytes")})
-        return Tile("Network", figure, f"{sentence}.", source=source)
-    for latency, byte, quantity in LATENCY_PARAMETERS:
+        return Tile("Network", headline, f"{sentence}.", source=source)
+    for latency, byte_time, quantity in LATENCY_PARAMETERS:
         for fitted in sets:
-            constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
+            constant, per_byte = fitted.values.get(latency), find_asymptotic_value(fitted, byte_time)
             if constant is None or per_byte is None or not constant.known:
                 continue
             if constant.value > 0 and per_byte.value > 0:
-                figure = format_network(constant.value, 1 / per_byte.value)
+                headline = format_network(constant.value, 1 / per_byte.value)
                 sentence = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
                 sentence += f", fitted by {fitted.family}."
                 keys = {"platform": to_plain_value(fitted.platform), "family": fitted.family, "name": latency}
                 source = link_rows("Parameters", "value", **keys)
-                return Tile("Network", figure, to_plain_value(sentence), source=source)
+                return Tile("Network", headline, to_plain_value(sentence), source=source)
     return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth.")
 
 
@@ -239,7 +239,7 @@ def format_network(latency: float, bandwidth: float) -> str:
     return f"{format_seconds(latency)}, {format_bandwidth(bandwidth)}"
 
 
-def find_longest_value(fitted: ParameterSet, name: str) -> Estimate | None:
+def find_asymptotic_value(fitted: ParameterSet, name: str) -> Estimate | None:
     """Return the value of a parameter for the longest messages: that of its last piece."""
     pieces = [key for key in fitted.values if re.fullmatch(rf"{re.escape(name)}\d*", key)]
     return fitted.values[max(pieces, key=lambda key: (len(key), key))] if pieces else None
@@ -249,22 +249,22 @@ def format_interval(low: float, high: float) -> str:
     return f" [{format_seconds(low)}, {format_seconds(high)}]" if low < high else ""
 
 
-MAX_SENTENCES, MAX_CONDITIONS = 3, 2  # sentences on the first screen; of these, on conditions of measurement
+MAX_SENTENCES, MAX_CONDITIONS = 3, 2  # listed anomalies; of these, conditions of measurement
 
 
-def make_fronts(campaign: EvaluatedCampaign, latencies: Table) -> tuple[Front, ...]:
+def make_first_screens(campaign: EvaluatedCampaign, latencies: Table) -> tuple[FirstScreen, ...]:
     """Return the first screen of each platform, measured platforms before simulated ones. `latencies` are half the
     round trips by message size."""
     keys = [column.key for column in latencies.columns]
     trips = [dict(zip(keys, row, strict=True)) for row in latencies.rows]
     platforms = campaign.frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")
     return tuple(
-        make_front(campaign.only(platform), [trip for trip in trips if trip["platform"] == platform])
+        make_first_screen(campaign.only(platform), [trip for trip in trips if trip["platform"] == platform])
         for platform in platforms["platform"]
     )
 
 
-def make_front(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> Front:
+def make_first_screen(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> FirstScreen:
     """Return the first screen of a campaign on one platform."""
     platform, frame = campaign.platform, campaign.frame
     simulated, alternatives = bool(frame["simulated"].any()), make_fastest_grid(frame)
@@ -274,7 +274,7 @@ def make_front(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> Front:
         summarize_gain(campaign),
         summarize_network(campaign.sets, campaign.networks, trips),
     )
-    return Front(
+    return FirstScreen(
         platform,
         simulated,
         describe_measurement(frame, list(campaign.provenance.values()), simulated),
@@ -288,7 +288,7 @@ def make_front(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> Front:
 
 
 def describe_measurement(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
-    """Return the origin of the data: `measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is
+    """Return where the data come from: `measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is
     known."""
 
     def list_values(key: str) -> list[str]:
@@ -374,17 +374,17 @@ def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool)
     rows = rankings.compare_with_default(part)
     if rows.empty:
         line = "The MPI default was not measured. Only alternatives are compared."
-        return replace(tile, figure="see the map", sentence=line)
-    number = {name: int((rows["outcome"] == name).sum()) for name in rankings.OUTCOMES}
-    shares = (("alternative", number["faster"]), ("tied", number["tied"]), ("MPI default", number["slower"]))
-    default = f"The MPI default is the fastest in {number['slower']} of {format_count(len(rows), 'workload')}."
+        return replace(tile, headline="see the map", sentence=line)
+    counts = {name: int((rows["outcome"] == name).sum()) for name in rankings.OUTCOMES}
+    shares = (("alternative", counts["faster"]), ("tied", counts["tied"]), ("MPI default", counts["slower"]))
+    default = f"The MPI default is the fastest in {counts['slower']} of {format_count(len(rows), 'workload')}."
     recommendations = rankings.list_recommendations(rows)
     if not recommendations:
         line = f"No alternative is clearly faster in {format_count(len(rows), 'workload')}."
-        return replace(tile, figure=KEEP_DEFAULT, sentence=line, shares=shares)
+        return replace(tile, headline=KEEP_DEFAULT, sentence=line, shares=shares)
     first = recommendations[0]
-    figure = f"{first.alternative} for {first.operation}"
-    return replace(tile, figure=figure, sentence=f"{first.scope} {default}", shares=shares)
+    headline = f"{first.alternative} for {first.operation}"
+    return replace(tile, headline=headline, sentence=f"{first.scope} {default}", shares=shares)
 
 
 def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
@@ -393,7 +393,6 @@ def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
     platform, frame, choices, best = campaign.platform, campaign.frame, campaign.choices, campaign.best
     if len(choices):
         choice = combined_prediction.summarize_recommended_choices(choices.assign(operation=ALL_OPERATIONS)).iloc[0]
-        choice = choice.rename({"workloads": "groups"})
         choice["over_default"] = 1 / choice["gain"]
         operations = choices["operation"].unique()
         operation = ALL_OPERATIONS if len(operations) > 1 else operations[0]
@@ -414,17 +413,17 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame) -> Tile:
     regret = f"Regret: {format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst."
     if not choice["regret_max"] > 0:
         regret = "Regret: none."
-    workloads, over = format_count(choice["groups"], "workload"), choice["over_default"]
-    if not over > 0:
+    workloads, over_default = format_count(choice["workloads"], "workload"), choice["over_default"]
+    if not over_default > 0:
         line = f"Choices by {model} are the fastest alternative in {format_percent(choice['right'])} of {workloads}."
         return Tile(question, f"{format_percent(choice['right'])} right", f"{line} {regret}")
-    if over <= 1 / MIN_SHOWN_GAIN:
+    if over_default <= 1 / MIN_SHOWN_GAIN:
         line = f"than the MPI default: choices by {model}, geometric mean of {workloads}."
-        return Tile(question, f"{1 / over:.2f}× faster", f"{line} {regret}")
-    if over < MIN_SHOWN_GAIN:
+        return Tile(question, f"{1 / over_default:.2f}× faster", f"{line} {regret}")
+    if over_default < MIN_SHOWN_GAIN:
         line = f"Choices by {model} are as fast as the MPI default (geometric mean of {workloads})."
         return Tile(question, "none on average", f"{line} {regret}")
-    line = f"Choices by {model} are {over:.2f}× slower than the MPI default ({workloads}). {regret}"
+    line = f"Choices by {model} are {over_default:.2f}× slower than the MPI default ({workloads}). {regret}"
     if rankings.list_recommendations(rankings.compare_with_default(part)):
         return Tile(question, "only in some workloads", line)
     return Tile(question, KEEP_DEFAULT, line)
@@ -438,10 +437,10 @@ def list_anomalies(campaign: EvaluatedCampaign) -> tuple[str, ...]:
     if best is not None:
         lines += measurement_conditions.describe_missing_intervals(campaign.held_out, best["family"])
         if is_finite_number(coverage := best["covered_share"]):
-            error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # of a share, by chance
+            sampling_error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])
             line = f"Intervals of {best['family']} cover {format_percent(coverage)} of the measured medians "
             line += "(target: 95 %)."
-            lines += [line] if abs(coverage - COVERAGE) > error else []
+            lines += [line] if abs(coverage - COVERAGE) > sampling_error else []
     discarded, sample_count = int(points["invalid"].sum()), int(points["samples"].sum())
     if discarded > 0.1 * (discarded + sample_count):
         lines.append(

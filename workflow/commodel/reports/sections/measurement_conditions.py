@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 
 from commodel.compare.comparison import (
-    MAX_STEADY_RATIO,
+    MAX_CERTAIN_SPREAD,
     Measurement,
     compute_spreads,
     has_schedule,
@@ -122,17 +122,17 @@ def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mappi
     """Return remarks on measured points. Simulated machines have no caches and no other users."""
     real = comparison.loc[comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED_COLUMNS]
     real = real.assign(spread=compute_spreads(real))
-    steady = real[real["spread"] <= MAX_STEADY_RATIO]
+    steady = real[real["spread"] <= MAX_CERTAIN_SPREAD]
     return [*_find_unsteady_medians(real), *_find_slow_kernels(steady), *_find_busy_machines(real, provenance)]
 
 
 def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     lines = []
     for platform, points in real.drop_duplicates("point").groupby("platform"):
-        if unsteady_count := int((points["spread"] > MAX_STEADY_RATIO).sum()):
+        if unsteady_count := int((points["spread"] > MAX_CERTAIN_SPREAD).sum()):
             verb = "is" if unsteady_count == 1 else "are"
             text = f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by a factor of "
-            text += f"{MAX_STEADY_RATIO:g} or more ({round_to_two_digits(points['spread'].max())} at worst). "
+            text += f"{MAX_CERTAIN_SPREAD:g} or more ({round_to_two_digits(points['spread'].max())} at worst). "
             lines.append(Remark(platform, f"{text}Measure again on an idle machine."))
     return lines
 

@@ -210,7 +210,7 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     rows = every.merge(summarize_errors(held_out, keys), "left", on=keys).merge(
         summarize_choices(frame, keys), "left", on=keys
     )
-    rows = scale_to_shown_units(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
+    rows = scale_to_shown_units(rows.assign(points=rows["points"].fillna(0), workloads=rows["workloads"].fillna(0)))
     rows = sort_by_error(rows, ("simulated", "platform"))
     best, standing = {}, {}
     for platform, part in held_out.groupby("platform"):

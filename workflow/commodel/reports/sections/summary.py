@@ -242,7 +242,7 @@ def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
         return []
     choice = summarize_choices(part[part["family"] == family], ["family"]).iloc[0]
     line = f"{family} chooses the fastest alternative, or a tied one, in {format_percent(choice['right'])} of "
-    line += format_count(choice["groups"], "workload")
+    line += format_count(choice["workloads"], "workload")
     if (over := choice["over_default"]) > 0:
         line += f", {1 / over:.2f}× faster than" if over < 1 else f", {over:.2f}× slower than"
         line += " the MPI default on average"

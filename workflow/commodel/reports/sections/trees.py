@@ -38,47 +38,54 @@ def make_sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[S
 
 
 def make_tree_name(predicted: PredictedTree) -> str:
-    point = predicted.waits.point
+    point = predicted.attribution.point
     return f"{to_plain_value(point.operation)} over {to_plain_value(point.topology)}, {format_size(point.bytes)}"
 
 
 def describe_critical_path(predicted: PredictedTree, simulated: set[str]) -> str:
-    waits = predicted.waits
-    work = f", {format_percent(waits.work / waits.prediction)} of it for local work" if waits.work else ""
-    where = label_platform(to_plain_value(waits.point.platform), simulated)
-    text = f"{where}, {make_tree_name(predicted)}: {waits.family} predicts {format_seconds(waits.prediction)}{work}"
-    path = f"{len(waits.messages)} of {format_count(len(waits.src), 'message')}"
+    attribution = predicted.attribution
+    work = (
+        f", {format_percent(attribution.work / attribution.prediction)} of it for local work"
+        if attribution.work
+        else ""
+    )
+    where = label_platform(to_plain_value(attribution.point.platform), simulated)
+    text = f"{where}, {make_tree_name(predicted)}: {attribution.family} predicts "
+    text += f"{format_seconds(attribution.prediction)}{work}"
+    path = f"{len(attribution.messages)} of {format_count(len(attribution.src), 'message')}"
     return f"{text}; measured {format_seconds(predicted.measured)}. The critical path has {path}."
 
 
 def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Chart:
     """Draw a tree with its root on top; a line goes down to each node and back."""
-    waits, x, level = predicted.waits, predicted.across.tolist(), predicted.level.tolist()
+    attribution, x, y = predicted.attribution, predicted.x.tolist(), predicted.y.tolist()
     walks = [(walk, "messages", OTHER_MESSAGES_COLOUR) for walk in predicted.walks()]
     walks += [
-        (walk, f"critical path ({waits.family})", CRITICAL_PATH_COLOUR) for walk in predicted.walks(waits.messages)
+        (walk, f"critical path ({attribution.family})", CRITICAL_PATH_COLOUR)
+        for walk in predicted.walks(attribution.messages)
     ]
     lines = [
-        Series(name, tuple(x[node] for node in walk), tuple(level[node] for node in walk), "walk", colour)
+        Series(name, tuple(x[node] for node in walk), tuple(y[node] for node in walk), "walk", colour)
         for walk, name, colour in walks
     ]
     labels = tuple(f"node {to_plain_value(name)}" for name in predicted.names)
-    nodes = Series("nodes", tuple(x), tuple(level), "dots", NODE_COLOUR, labels)
+    nodes = Series("nodes", tuple(x), tuple(y), "dots", NODE_COLOUR, labels)
     ends = -AXIS_MARGIN, max(x) + AXIS_MARGIN
     axes = (
         Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole_numbers=True),
-        Axis("level", log=False, low=-AXIS_MARGIN, high=max(level) + AXIS_MARGIN, whole_numbers=True),
+        Axis("level", log=False, low=-AXIS_MARGIN, high=max(y) + AXIS_MARGIN, whole_numbers=True),
     )
-    title = f"{label_platform(to_plain_value(waits.point.platform), simulated)}, {make_tree_name(predicted)}"
+    title = f"{label_platform(to_plain_value(attribution.point.platform), simulated)}, {make_tree_name(predicted)}"
     return Chart(f"Tree {number}", title, *axes, (*lines, nodes))
 
 
 def tabulate_messages(trees: Sequence[PredictedTree]) -> Table:
     rows = []
     for number, predicted in enumerate(trees, 1):
-        waits, point = predicted.waits, predicted.waits.point
-        head = number, point.platform, point.operation, point.topology, point.bytes, waits.family
+        attribution, point = predicted.attribution, predicted.attribution.point
+        head = number, point.platform, point.operation, point.topology, point.bytes, attribution.family
         rows += [
-            (*head, src, dst, MICRO * seconds, 100 * seconds / waits.prediction) for src, dst, seconds in waits.messages
+            (*head, src, dst, MICRO * seconds, 100 * seconds / attribution.prediction)
+            for src, dst, seconds in attribution.messages
         ]
     return make_table("Critical path", "Messages on the critical path", rows)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from commodel.reports.elements import Front, Grid, Report, SourceRows, Tile
+from commodel.reports.elements import FirstScreen, Grid, Report, SourceRows, Tile
 from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
 from commodel.reports.xlsx.charts import ROW_HEIGHT_PX, ChartData
 from commodel.reports.xlsx.layout import HEADER_COLOUR, LINK_COLOUR, NOTE_COLOUR, SIMULATED_COLOUR, Places, link_cell
@@ -44,10 +44,10 @@ class Overview:
     """The first sheet of a platform. `write` fills the sheet when the places of all tables are known. `row` is the next
     free row. `quarters` has the first and last column of each of the four tiles."""
 
-    def __init__(self, writer, front: Front, sheet, row: int):
-        self.writer, self.front, self.sheet, self.row = writer, front, sheet, row
+    def __init__(self, writer, screen: FirstScreen, sheet, row: int):
+        self.writer, self.screen, self.sheet, self.row = writer, screen, sheet, row
         self.name = sheet.get_name()
-        fastest_grid, error_grid = front.fastest, front.errors
+        fastest_grid, error_grid = screen.fastest, screen.errors
         widths = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == column), len(head) + 2)
                  for grid in (fastest_grid, error_grid) for column, head in enumerate(grid.columns)]  # fmt: skip
         fastest_widths, error_widths = (
@@ -105,13 +105,13 @@ class Overview:
 
     def _write_platform(self, platform_sheets: Sequence[tuple[str, str]]) -> None:
         make_format = self.writer.make_format
-        colour = SIMULATED_COLOUR if self.front.simulated else HEADER_COLOUR
-        text = f"{self.front.platform}: {self.front.origin}"
+        colour = SIMULATED_COLOUR if self.screen.simulated else HEADER_COLOUR
+        text = f"{self.screen.platform}: {self.screen.origin}"
         self.sheet.write_string(self.row, 0, text, make_format(bold=True, font_size=12, font_color=colour))
         self.row += 1
         if len(platform_sheets) > 1:
             self.sheet.write_string(self.row, 0, "Other platforms", make_format(font_color=NOTE_COLOUR))
-            other_sheets = [other for other in platform_sheets if other[0] != self.front.platform]
+            other_sheets = [other for other in platform_sheets if other[0] != self.screen.platform]
             columns = sorted({max(first, 2) for first, _ in self.quarters})
             for number, (name, target) in enumerate(other_sheets):
                 offset, column = divmod(number, len(columns))
@@ -123,11 +123,11 @@ class Overview:
 
     def _write_tiles(self, places: Places) -> None:
         lines = max(
-            self._count_lines(tile, quarter) for tile, quarter in zip(self.front.tiles, self.quarters, strict=True)
+            self._count_lines(tile, quarter) for tile, quarter in zip(self.screen.tiles, self.quarters, strict=True)
         )
         for height, row in zip((15, 25, 15, LINE_HEIGHT_PT * lines + 3), range(self.row, self.row + 4), strict=True):
             self.sheet.set_row(row, height)
-        for tile, (first, last) in zip(self.front.tiles, self.quarters, strict=True):
+        for tile, (first, last) in zip(self.screen.tiles, self.quarters, strict=True):
             base = {"bg_color": TILE_BACKGROUND, "left": 5, "left_color": HEADER_COLOUR, "indent": 1}
             make_format, target = self.writer.make_format, places.link_source(tile.source)
             self._write_across(
@@ -136,7 +136,7 @@ class Overview:
             cell_format = make_format(
                 **base, bold=True, font_size=16, font_color=LINK_COLOUR if target else HEADER_COLOUR
             )
-            self._write_across(self.row + 1, first, last, tile.figure, cell_format, target)
+            self._write_across(self.row + 1, first, last, tile.headline, cell_format, target)
             shares = " · ".join(f"{name} {number}" for name, number in tile.shares)
             self._write_across(self.row + 2, first, last, shares, make_format(**base, font_color=HEADER_COLOUR))
             wrap = make_format(**(base | {"valign": "top", "align": "left"}), text_wrap=True)
@@ -150,8 +150,8 @@ class Overview:
         fastest_columns, error_columns = (0, self.errors_column - 2), (self.errors_column, len(self.widths) - 1)
         bottom = self.row
         for grid, (first, last), label_columns in (
-            (self.front.fastest, fastest_columns, 2),
-            (self.front.errors, error_columns, 1),
+            (self.screen.fastest, fastest_columns, 2),
+            (self.screen.errors, error_columns, 1),
         ):
             if grid.cells:
                 bottom = max(bottom, self._write_map(grid, self.row, first, last, label_columns, places))
@@ -202,7 +202,7 @@ class Overview:
         self.sheet.write_string(
             self.row, 0, "Anomalies", make_format(bold=True, font_size=12, font_color=HEADER_COLOUR)
         )
-        for text in self.front.anomalies or ("None.",):
+        for text in self.screen.anomalies or ("None.",):
             self._write_across(self.row, 1, last, text, make_format(text_wrap=True))
             lines = 1 + int(len(text) * 1.05) // int(sum(self.widths[1:]))
             self.sheet.set_row(self.row, LINE_HEIGHT_PT * lines + 2)
@@ -212,7 +212,7 @@ class Overview:
     def _write_links(self, places: Places, calculator: tuple[str, str]) -> None:
         """Write links to all sheets and to important cells, then commands for questions that no sheet answers."""
         report: Report = self.writer.report
-        platform_filter = (("platform", self.front.platform),)
+        platform_filter = (("platform", self.screen.platform),)
         answers = [
             ("Calculator: predict other message sizes, trees and numbers of ranks", calculator[0]),
             ("What if L doubles? Enter 2 in this cell of the calculator", calculator[1]),
@@ -235,7 +235,7 @@ class Overview:
             cell_format = make_format(font_color=LINK_COLOUR, underline=1)
             self.sheet.write_url(self.row + offset, second_column if column else 0, target, cell_format, string=text)
         self.row += lines + 1
-        for question, command in list_commands(report, self.front):
+        for question, command in list_commands(report, self.screen):
             if question == LATENCY_QUESTION and calculator[1]:
                 continue
             self.sheet.write_string(self.row, 0, question, make_format(bold=True))
@@ -244,7 +244,7 @@ class Overview:
         self.row += 1
 
     def _insert_charts(self, charts: ChartData) -> None:
-        shown_charts = [chart for chart in (self.front.scatter, self.front.times) if chart is not None]
+        shown_charts = [chart for chart in (self.screen.scatter, self.screen.times) if chart is not None]
         if shown_charts:
             width = int(sum(width * 7 + 5 for width in self.widths)) // 2 - 16
             self.row = charts.insert(self.sheet, self.row, shown_charts, width, 16 * ROW_HEIGHT_PX)

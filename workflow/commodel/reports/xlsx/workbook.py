@@ -104,7 +104,7 @@ class Workbook:
         self.long_tables: dict[str, Table] = {}  # by section: too long for a sheet
         by_platform = groupby(sorted(report.sets, key=get_platform), key=get_platform)
         calculable = [(platform, *calculator.select_calculable(list(sets))) for platform, sets in by_platform]
-        order = {front.platform: rank for rank, front in enumerate(report.fronts)}
+        order = {screen.platform: rank for rank, screen in enumerate(report.screens)}
         calculable.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
         self.calculable = [entry for entry in calculable if entry[1]]
         self.platforms = {*order, *(to_plain_value(entry[0]) for entry in self.calculable)}
@@ -162,9 +162,9 @@ class Workbook:
     def add_overviews(self) -> None:
         """Add the overview sheet of each platform before all other sheets. It is filled after them, because it links to
         them."""
-        for front in self.report.fronts:
-            sheet, row = self.add_sheet(OVERVIEW_SHEET, describe_origin(self.report), front.platform)
-            self.first_sheets.append(Overview(self, front, sheet, row))
+        for screen in self.report.screens:
+            sheet, row = self.add_sheet(OVERVIEW_SHEET, describe_origin(self.report), screen.platform)
+            self.first_sheets.append(Overview(self, screen, sheet, row))
 
     def add_calculators(self) -> None:
         """Add a calculator for each platform with a parameter set that the formulas can use."""
@@ -236,9 +236,9 @@ class Workbook:
         return row
 
     def close(self) -> None:
-        overview_links = [(overview.front.platform, link_cell(overview.name)) for overview in self.first_sheets]
+        overview_links = [(overview.screen.platform, link_cell(overview.name)) for overview in self.first_sheets]
         for overview in self.first_sheets:
-            calculator_at = self.calculator_of.get(overview.front.platform, ("", ""))
+            calculator_at = self.calculator_of.get(overview.screen.platform, ("", ""))
             overview.write(self.places, self.chart_data, overview_links, calculator_at)
         if self.report.sets:  # written as YAML text, which `read_changed_sets` parses
             note = "commodel predict --params reads these, and what a calculator changes."
