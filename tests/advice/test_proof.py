@@ -13,7 +13,7 @@ from commodel.advice.proof import (
     choose_unmeasured_sizes,
     compute_control,
     compute_gain,
-    drop_wrong,
+    drop_wrong_rules,
     join_gains,
     order_starts,
     pool_variances,
@@ -27,21 +27,21 @@ def test_a_gain_by_hand():
     assert gained.times == pytest.approx(4)
     assert gained.high == pytest.approx(4 * np.exp(12.706 * np.log(2)), rel=1e-3)
     assert gained.low == pytest.approx(16 / gained.high)
-    assert not gained.pays
+    assert not gained.is_faster
 
 
 def test_what_both_share_is_in_no_interval():
     """A network that gets ten times as slow meanwhile."""
     gained = compute_gain([1, 3, 10], [2, 6, 20])
     assert (gained.low, gained.times, gained.high) == pytest.approx((2, 2, 2))
-    assert gained.pays
-    assert compute_gain([2, 6, 20], [1, 3, 10]).harms
+    assert gained.is_faster
+    assert compute_gain([2, 6, 20], [1, 3, 10]).is_slower
 
 
 def test_slower_by_less_than_is_allowed_is_no_harm_but_does_not_pay():
     gained = compute_gain([1.03, 1.03, 1.03], [1, 1, 1])
-    assert not gained.harms
-    assert not gained.pays
+    assert not gained.is_slower
+    assert not gained.is_faster
 
 
 def test_intervals_hold_the_true_gain_as_often_as_they_state():
@@ -119,9 +119,9 @@ def test_intervals_reach_as_far_as_cases_without_a_rule_want_them():
     assert (by_chance.cases, by_chance.excluding_one, by_chance.log_margin) == (20, 1, 0.0)
     changed = compute_control([*holding, _same(0.8, 0.9), _same(1.5, 1.6)])
     assert (changed.excluding_one, np.exp(changed.log_margin)) == (2, pytest.approx(1 / 0.9))
-    assert _same(1.05, 1.2).widened(changed.log_margin).low == pytest.approx(1.05 * 0.9)
-    assert not _same(1.05, 1.2).widened(changed.log_margin).pays
-    assert _same(1.2, 1.3).widened(changed.log_margin).pays
+    assert _same(1.05, 1.2).widen(changed.log_margin).low == pytest.approx(1.05 * 0.9)
+    assert not _same(1.05, 1.2).widen(changed.log_margin).is_faster
+    assert _same(1.2, 1.3).widen(changed.log_margin).is_faster
     assert average_gains([compute_gain([1, 1, 1], [2, 2, 2])], changed.log_margin) == pytest.approx((2, 1.8, 2 / 0.9))
     assert compute_control([]).log_margin == 0
 
@@ -156,7 +156,7 @@ class Known:
 
 def dropped(fails, *algorithms, workloads=WORKLOADS):
     place = Known(fails)
-    choices, wrong = drop_wrong(place, dict(zip(workloads, algorithms, strict=True)), lambda text: None)
+    choices, wrong = drop_wrong_rules(place, dict(zip(workloads, algorithms, strict=True)), lambda text: None)
     return list(choices.values()), wrong, place.requested
 
 

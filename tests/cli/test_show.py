@@ -54,7 +54,12 @@ def test_every_operation_is_listed_with_its_parameters():
 def test_every_algorithm_is_listed():
     rows = read_rows("show algorithms")
     assert len(rows) == len(discover("patterns.algorithms", "ALGORITHM"))
-    linear = {"operation": "bcast", "algorithm": "linear", "title": "root sends to every rank in turn", "order": ""}
+    linear = {
+        "operation": "bcast",
+        "algorithm": "linear",
+        "title": "root sends to one rank after the other",
+        "order": "",
+    }
     assert linear in rows
     assert "over any topology" in output("show algorithms reduce")
 

@@ -154,12 +154,12 @@ def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, mon
         machine(tmp_path).time("round-0", [CASES[0]], [Choice("bcast", 8, 64, "linear")])
 
 
-@pytest.mark.parametrize(("version", "spread"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
-def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(monkeypatch, version, spread):
+@pytest.mark.parametrize(("version", "changes_defaults"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
+def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(monkeypatch, version, changes_defaults):
     monkeypatch.setattr(
         "commodel.api.library_rules.find_library_version", lambda command: f"Open MPI v{version}, package: Debian"
     )
-    assert find_dialect(Path("library")).spread == spread
+    assert find_dialect(Path("library")).changes_defaults == changes_defaults
 
 
 def test_a_program_that_finds_its_library_only_where_its_starter_sets_the_environment(tmp_path):
@@ -245,7 +245,7 @@ def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
     place = replace(machine(tmp_path), beyond=True)
     trial = prove_rules(place, "trial", choices, 3, lambda text: None)
     assert trial.rows[0].gain.times > 1
-    assert [row.harms for row in trial.rows] == [False, False, True]
+    assert [row.is_slower for row in trial.rows] == [False, False, True]
     well = prove_rules(machine(tmp_path / "well"), "trial", choices, 3, lambda text: None)
     assert select_for_proof(well)[alltoall[0]] == "linear"
     assert set(confirm_rules(trial, trial).values()) == {LIBRARY}
@@ -282,7 +282,7 @@ def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_pat
     """And what it leaves to the library is no control."""
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[2]: "scatter-allgather"}
     place = replace(machine(tmp_path), device={"bcast": 1.04})
-    trial = prove_rules(place, "trial", choices, 3, lambda text: None, spread=True)
+    trial = prove_rules(place, "trial", choices, 3, lambda text: None, changes_defaults=True)
     assert (trial.control.cases, trial.control.excluding_one) == (3, 0)
     assert select_for_proof(trial)[CASES[2]] == "scatter-allgather"
     noisy = [
@@ -291,9 +291,9 @@ def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_pat
         compute_gain([1, 1, 1], [1.2, 1.2, 1.2]),
     ]
     rows = [Row(case, 1, choices[case], seen) for case, seen in zip(CASES, noisy, strict=False)]
-    assert [row.gain.harms for row in rows] == [False] * 3
+    assert [row.gain.is_slower for row in rows] == [False] * 3
     assert select_for_proof(Stage(rows))[CASES[2]] == "scatter-allgather"
-    assert select_for_proof(Stage(rows, spread=True))[CASES[2]] == LIBRARY
+    assert select_for_proof(Stage(rows, changes_defaults=True))[CASES[2]] == LIBRARY
 
 
 def test_in_trial_and_proof_each_operation_with_rules_has_starts_of_its_own(tmp_path):
@@ -310,7 +310,7 @@ def test_in_a_trial_there_is_what_rules_cannot_change():
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "linear"}
     assert select_for_trial(choices) == dict.fromkeys(CASES[:3], LIBRARY) | {CASES[0]: "linear"}
     many = {PlacedWorkload("reduce", 8, "block", size): LIBRARY for size in range(30)}
-    beside = select_for_trial(choices | many, spread=True)
+    beside = select_for_trial(choices | many, changes_defaults=True)
     assert [beside[case] for case in CASES[:3]] == ["linear", LIBRARY, LIBRARY]
     assert {case.operation for case in beside} == {"bcast", "alltoall", "reduce"}
     assert 6 < len(beside) - 3 <= MAX_CONTROLS

@@ -92,8 +92,10 @@ def test_one_platform_each_is_the_same_one_by_another_name():
 
 @pytest.mark.parametrize(("there", "verdict"), [("x", SLOWER), ("y", OTHER_MESSAGES), ("", SLOWER)])
 def test_under_another_name_of_the_platform_points_have_the_same_messages_whatever_their_ids(there, verdict):
-    old = snapshot({"a": time(1.0, identity="1", messages="x"), "b": time(1.0)}, "old", about={("old", "cpu"): "x"})
-    new = snapshot({"a": time(2.0, identity="2", messages=there), "c": time(1.0)}, "new", about={("new", "cpu"): "x"})
+    old_points = {"a": time(1.0, identity="1", message_digest="x"), "b": time(1.0)}
+    new_points = {"a": time(2.0, identity="2", message_digest=there), "c": time(1.0)}
+    old = snapshot(old_points, "old", about={("old", "cpu"): "x"})
+    new = snapshot(new_points, "new", about={("new", "cpu"): "x"})
     compared = list_changes(old, new)
     assert [change.verdict for change in compared] == [verdict, ONLY_IN_OLD, ONLY_IN_NEW]
     assert [change.platform for change in compared] == ["old", "old", "new"]

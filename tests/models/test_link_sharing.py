@@ -1,5 +1,5 @@
-"""Family shares predicted in the order of time: the compiled replay against a slow way, closed forms, and what is left
-out because it is like something else."""
+"""Family shares predicted in the order of time: the compiled replay compared with a reference, with closed
+forms, and replays with and without symmetric or repeated parts."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -25,7 +25,7 @@ from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.model import Model
 from commodel.progress import listen_with
 from tests.models.truths.shares import C_OUT, C_PAIR, O_R, O_S, G, L, fluid, model, one_way
-from tests.patterns import slow_shares
+from tests.patterns import reference_link_sharing
 from tests.patterns.catalogue import point
 from tests.patterns.rank_local import built, programs
 
@@ -42,7 +42,7 @@ def slow(pattern, asks, waits, uses, costs, opposite, together=False, one_at_a_t
     columns = *columns, costs.wire, costs.unshared, costs.work
     weights = np.ones(len(pattern.src)) if costs.weights is None else costs.weights
     kinds = costs.opposite_share, together, one_at_a_time, weights
-    return slow_shares.finish_times(pattern, asks, waits, passed, facing, *kinds, *columns)
+    return reference_link_sharing.finish_times(pattern, asks, waits, passed, facing, *kinds, *columns)
 
 
 @st.composite

@@ -59,7 +59,7 @@ def test_files_that_others_may_read_or_that_name_no_rank_are_refused(waiting, ov
     assert "found no back-end 4" in attach(overlay_programs, file, 4).communicate(timeout=60)[1]
     assert "found no rank" in attach(overlay_programs, file, "x").communicate(timeout=60)[1]
     file.chmod(0o644)
-    assert "only one's own to read" in attach(overlay_programs, file, 1).communicate(timeout=60)[1]
+    assert "that no other user can read" in attach(overlay_programs, file, 1).communicate(timeout=60)[1]
     file.unlink()
     os.mkfifo(file, 0o600)
     assert "wanted a connection file" in attach(overlay_programs, file, 1).communicate(timeout=60)[1]

@@ -1,5 +1,5 @@
-"""A project with a results folder in which every stage is done, as somebody might send it: real files of the real
-stages, but for the samples, which are made up."""
+"""A project whose results folder has the files of every stage. The samples are invented; all other files are written by
+the verbs."""
 
 import hashlib
 import shutil
@@ -74,7 +74,7 @@ class Received:
             return CliRunner().invoke(main, words)
 
     def files(self) -> dict[str, bytes]:
-        """All that there is but what tells of attempts, with its content."""
+        """Return the content of all files, without those about attempts."""
         places = [path for top in ("results", "reports") for path in (self.root / top).rglob("*")]
         kept = [path for path in places if path.name not in ("state.json", ".holder") and not path.is_symlink()]
         return {str(path.relative_to(self.root)): path.read_bytes() for path in kept if path.is_file()}
@@ -102,12 +102,12 @@ def make_received(root: Path, reported: bool = True) -> Received:
 
 
 def copy_of(name: str) -> str:
-    """What the copy of a named file is called in the results."""
+    """Return the path of the copy of a named file, below the results folder."""
     return f"inputs/files/{hashlib.sha256(NAMED[name].encode()).hexdigest()[:12]}-{name}"
 
 
 def write_raw(raw: Path, cases: list[str]) -> None:
-    """What measuring leaves of a batch."""
+    """Write the files of a measured batch."""
     raw.mkdir()
     for number, case in enumerate(cases):
         passes = {turn: raw / f".pass-{turn}.csv" for turn in (1, 2)}

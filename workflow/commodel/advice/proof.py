@@ -23,7 +23,7 @@ MIN_ALLOWED_GAIN = 0.95  # smallest gain that a rule may have in a workload
 MIN_GAIN_TO_PROVE = 1.05  # smallest gain that is worth a proof
 MIN_POOLED_WORKLOADS = 5  # workloads; with fewer, the scatter of their variances is not estimated
 MIN_VARIANCE = 1e-8  # lower limit of a variance: differences below 0.01 % do not count
-MIN_FREEDOM, MAX_FREEDOM = 0.1, 50.0  # degrees of freedom of the usual variance
+MIN_DOF, MAX_DOF = 0.1, 50.0  # degrees of freedom of the prior variance
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class Gain:
     pairs: tuple[float, ...] = ()  # the logarithm in each pair of starts
 
     @property
-    def pays(self) -> bool:
+    def is_faster(self) -> bool:
         return self.low > 1
 
     @property
-    def harms(self) -> bool:
+    def is_slower(self) -> bool:
         """Whether the gain is below MIN_ALLOWED_GAIN, and the whole interval below 1."""
         return self.times < MIN_ALLOWED_GAIN and self.high < 1
 
-    def widened(self, log_margin: float) -> "Gain":
+    def widen(self, log_margin: float) -> "Gain":
         return replace(self, low=self.low * exp(-log_margin), high=self.high * exp(log_margin))
 
 
@@ -75,59 +75,59 @@ def compute_control(gains: Iterable[Gain]) -> Control:
 def compute_gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
     """Return the gain from the medians of consecutive starts: geometric mean and Student's interval. An effect that
     both starts of a pair share, such as a busy network, cancels."""
-    logs = tuple(log(bare / ruled) for ruled, bare in zip(with_rules, without, strict=True))
+    logs = tuple(log(default / ruled) for ruled, default in zip(with_rules, without, strict=True))
     medians = (sorted(seconds)[len(seconds) // 2] for seconds in (with_rules, without))
     return Gain(*_compute_interval(logs), *medians, logs)
 
 
 @dataclass(frozen=True)
-class UsualVariance:
-    """The variance between the pairs of starts of one workload that the other workloads suggest."""
+class PriorVariance:
+    """The prior of the variance between a workload's pairs of starts, estimated from all workloads."""
 
     variance: float = 1.0
-    freedom: float = 0.0  # degrees of freedom of this variance; 0 if it is unknown
+    dof: float = 0.0  # degrees of freedom of this variance; 0 if it is unknown
 
 
-NO_USUAL_VARIANCE = UsualVariance()
+NO_PRIOR_VARIANCE = PriorVariance()
 
 
 def pool_variances(gains: Sequence[Gain]) -> list[Gain]:
     """Return the gains with intervals from the pairs of all workloads: three pairs determine a variance badly, twenty
     workloads of three pairs determine it well. Variances are assumed to be scaled inverse χ². The variance of a
-    workload is shrunk towards the usual one; the less variances differ, the more (as limma does for genes)."""
-    usual_variance = _estimate_usual_variance(
+    workload is shrunk towards the prior one, the more the less variances differ (empirical Bayes, as in limma)."""
+    prior_variance = _estimate_prior_variance(
         [variance(gain.pairs) for gain in gains], [len(gain.pairs) - 1 for gain in gains]
     )
-    intervals = [_compute_interval(gain.pairs, usual_variance) for gain in gains]
+    intervals = [_compute_interval(gain.pairs, prior_variance) for gain in gains]
     return [replace(gain, low=low, high=high) for gain, (_, low, high) in zip(gains, intervals, strict=True)]
 
 
-def _estimate_usual_variance(variances: Sequence[float], freedoms: Sequence[int]) -> UsualVariance:
-    """Return the usual variance, from the mean and the variance of the logarithms of variances."""
+def _estimate_prior_variance(variances: Sequence[float], dofs: Sequence[int]) -> PriorVariance:
+    """Return the prior variance, from the mean and the variance of the logarithms of variances."""
     if len(variances) < MIN_POOLED_WORKLOADS:
-        return NO_USUAL_VARIANCE
-    half = np.array(freedoms) / 2
+        return NO_PRIOR_VARIANCE
+    half = np.array(dofs) / 2
     logs = np.log(np.maximum(variances, MIN_VARIANCE)) - polygamma(0, half) + np.log(half)
     excess_variance = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # variance that chance does not explain
-    if excess_variance >= polygamma(1, MIN_FREEDOM / 2):
-        return NO_USUAL_VARIANCE
-    freedom = 2 * brentq(
-        lambda half_freedom: polygamma(1, half_freedom) - max(excess_variance, polygamma(1, MAX_FREEDOM / 2)),
-        MIN_FREEDOM / 2,
-        MAX_FREEDOM / 2,
+    if excess_variance >= polygamma(1, MIN_DOF / 2):
+        return NO_PRIOR_VARIANCE
+    dof = 2 * brentq(
+        lambda half_dof: polygamma(1, half_dof) - max(excess_variance, polygamma(1, MAX_DOF / 2)),
+        MIN_DOF / 2,
+        MAX_DOF / 2,
     )
-    return UsualVariance(float(np.exp(logs.mean() + polygamma(0, freedom / 2) - np.log(freedom / 2))), freedom)
+    return PriorVariance(float(np.exp(logs.mean() + polygamma(0, dof / 2) - np.log(dof / 2))), dof)
 
 
 def _compute_interval(
-    logs: Sequence[float], usual_variance: UsualVariance = NO_USUAL_VARIANCE
+    logs: Sequence[float], prior_variance: PriorVariance = NO_PRIOR_VARIANCE
 ) -> tuple[float, float, float]:
     """Return the geometric mean and its confidence interval."""
-    middle, freedom = mean(logs), len(logs) - 1 + usual_variance.freedom
+    middle, dof = mean(logs), len(logs) - 1 + prior_variance.dof
     half = float("inf")
     if len(logs) > 1:
-        spread = ((len(logs) - 1) * variance(logs) + usual_variance.freedom * usual_variance.variance) / freedom
-        half = t.ppf((1 + CONFIDENCE) / 2, freedom) * sqrt(spread / len(logs))
+        spread = ((len(logs) - 1) * variance(logs) + prior_variance.dof * prior_variance.variance) / dof
+        half = t.ppf((1 + CONFIDENCE) / 2, dof) * sqrt(spread / len(logs))
     low, high = (exp(min(max(end, -700), 700)) for end in (middle - half, middle + half))
     return exp(middle), low, high
 
@@ -148,15 +148,16 @@ def average_gains(gains: Iterable[Gain], log_margin: float = 0.0) -> tuple[float
 
 def choose_unmeasured_sizes(sizes: Sequence[int]) -> dict[int, int]:
     """Return for each measured size one that was not measured and has the same rule: the geometric mean of the size and
-    the next one, 1.5 times the largest; whole doubles if there is room for any. A size of 0 stays 0."""
+    the next one, 1.5 times the largest; rounded to whole doubles if possible. A size of 0 stays 0."""
     ends = [*sizes[1:], int(2.25 * sizes[-1])]
     return {
-        size: _select_whole_operation(sqrt(size * end), size, end) if size else 0
+        size: _round_to_whole_doubles(sqrt(size * end), size, end) if size else 0
         for size, end in zip(sizes, ends, strict=True)
     }
 
 
-def _select_whole_operation(middle: float, size: int, end: int) -> int:
+def _round_to_whole_doubles(middle: float, size: int, end: int) -> int:
+    """Return the middle rounded to 512, 64, 8 or 1 bytes, with the largest unit that changes it by at most 20 %."""
     for unit in (512, 64, 8, 1):
         value = unit * round(middle / unit)
         if size < value < end and abs(value - middle) <= 0.2 * middle:
@@ -183,7 +184,7 @@ class Row:
     size: int
     algorithm: str
     gain: Gain
-    harms: bool = False  # by the pairs of starts, before the control widens intervals
+    is_slower: bool = False  # by the pairs of starts, before the control widens intervals
 
 
 @dataclass(frozen=True)
@@ -191,16 +192,16 @@ class Stage:
     """The result of a trial or a proof. Its intervals are as wide as the control workloads require."""
 
     rows: Sequence[Row] = ()
-    took: float = 0.0  # seconds
+    seconds: float = 0.0  # duration of the stage
     control: Control = field(default_factory=lambda: compute_control([]))
-    spread: bool = False  # whether a rule changes the library default at other sizes of the operation
+    changes_defaults: bool = False  # whether a rule changes the library default at other sizes of its operation
 
     @property
     def ruled(self) -> set[str]:
         """Operations with rules."""
         return {row.workload.operation for row in self.rows if row.algorithm != LIBRARY}
 
-    def of(self, operation: str | None = None) -> tuple[float, float, float]:
+    def mean_gain(self, operation: str | None = None) -> tuple[float, float, float]:
         """Return the mean gain of all workloads, or of those of an operation, and its interval."""
         rows = [row for row in self.rows if operation in (None, row.workload.operation)]
         return average_gains((row.gain for row in rows), self.control.log_margin)
@@ -212,7 +213,7 @@ def prove_rules(
     choices: Mapping[PlacedWorkload, str],
     pairs: int,
     progress: Callable[[str], None],
-    spread: bool = False,
+    changes_defaults: bool = False,
 ) -> Stage:
     """Measure the MPI library's own collectives with these rules and without any, in alternation, at sizes between
     those that were measured. Each operation with rules is timed in separate starts. Operations without rules
@@ -223,22 +224,22 @@ def prove_rules(
     separate = {row.operation for row in list_rule_choices(choices.items())}
     cases = {workload: workload._replace(bytes=size) for workload, size in _list_sizes(choices).items()}
     times: dict[bool, list[Mapping[PlacedWorkload, float]]] = {True: [], False: []}
-    took = 0.0
+    seconds = 0.0
     for number, ruled in enumerate(order_starts(pairs)):
         progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
         rules = list_rule_choices(choices.items()) if ruled else ()
         timed = timer.time(f"{stage}-{number}", list(cases.values()), rules, separate)
         times[ruled].append(timed.seconds)
-        took += timed.took
+        seconds += timed.took
     rows = []
     for workload, case in cases.items():
         pairs_of_case = zip(times[True], times[False], strict=True)
-        both = [(ruled[case], bare[case]) for ruled, bare in pairs_of_case if case in ruled and case in bare]
+        both = [(ruled[case], default[case]) for ruled, default in pairs_of_case if case in ruled and case in default]
         if len(both) >= min(MIN_PAIRS, pairs):
             rows.append(Row(workload, case.bytes, choices[workload], compute_gain(*zip(*both, strict=True))))
-    steady = pool_variances([row.gain for row in rows])
-    rows = [replace(row, gain=gained, harms=gained.harms) for row, gained in zip(rows, steady, strict=True)]
-    return _apply_control(Stage(rows, took, spread=spread))
+    pooled = pool_variances([row.gain for row in rows])
+    rows = [replace(row, gain=gained, is_slower=gained.is_slower) for row, gained in zip(rows, pooled, strict=True)]
+    return _apply_control(Stage(rows, seconds, changes_defaults=changes_defaults))
 
 
 def _apply_control(stage: Stage) -> Stage:
@@ -247,10 +248,10 @@ def _apply_control(stage: Stage) -> Stage:
     control_rows = [
         row
         for row in stage.rows
-        if row.algorithm == LIBRARY and not (stage.spread and row.workload.operation in stage.ruled)
+        if row.algorithm == LIBRARY and not (stage.changes_defaults and row.workload.operation in stage.ruled)
     ]
     controls = compute_control(row.gain for row in control_rows)
-    rows = [replace(row, gain=row.gain.widened(controls.log_margin)) for row in stage.rows]
+    rows = [replace(row, gain=row.gain.widen(controls.log_margin)) for row in stage.rows]
     return replace(stage, rows=rows, control=controls)
 
 
@@ -265,7 +266,7 @@ def _list_sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, i
     }
 
 
-def drop_wrong(
+def drop_wrong_rules(
     timer: Place, choices: Mapping[PlacedWorkload, str], progress: Callable[[str], None]
 ) -> tuple[dict[PlacedWorkload, str], dict[tuple[str, str], str]]:
     """Return the choices without the rules that give wrong results, and the reason by operation and algorithm. Each
@@ -279,25 +280,27 @@ def drop_wrong(
         sizes = {min(sizes), max(sizes)}
         ranks = sorted({workload.ranks for workload in of_operation})
 
-        def failing(name: str, rules: Sequence[Choice], operation=operation, sizes=sizes, layout=layout) -> set | dict:
+        def find_failures(
+            name: str, rules: Sequence[Choice], operation=operation, sizes=sizes, layout=layout
+        ) -> set | dict:
             progress(f"results: {operation}, {name}")
             return timer.find_failures(f"results-{operation}-{name.replace(':', '-')}", operation, sizes, rules, layout)
 
-        excused = set(failing("default", [Choice(operation, count, 0, LIBRARY) for count in ranks]))
+        failing_by_default = set(find_failures("default", [Choice(operation, count, 0, LIBRARY) for count in ranks]))
         for spec in sorted(set(of_operation.values()) - {LIBRARY}):
             forced = [Choice(operation, count, 0, spec) for count in sorted({2, 3, *ranks}) if count <= ranks[-1]]
-            for case, why in failing(spec, forced).items():
-                if case not in excused:
-                    wrong.setdefault((operation, spec), _describe_failure(case, why))
+            for case, reason in find_failures(spec, forced).items():
+                if case not in failing_by_default:
+                    wrong.setdefault((operation, spec), _describe_failure(case, reason))
         choices = _drop_rules(choices, wrong)
         rules = list_rule_choices(
             (workload, name) for workload, name in choices.items() if workload.operation == operation
         )
-        for case, why in failing("all rules", rules).items() if rules else ():
-            if case not in excused:
+        for case, reason in find_failures("all rules", rules).items() if rules else ():
+            if case not in failing_by_default:
                 algorithms = {name for workload, name in choices.items() if workload.operation == operation} - {LIBRARY}
                 wrong |= {
-                    (operation, name): f"with its other rules, {_describe_failure(case, why)}" for name in algorithms
+                    (operation, name): f"with its other rules, {_describe_failure(case, reason)}" for name in algorithms
                 }
         choices = _drop_rules(choices, wrong)
     return dict(choices), wrong
@@ -307,17 +310,21 @@ def _drop_rules(choices: Mapping[PlacedWorkload, str], wrong: Collection[tuple[s
     return {workload: LIBRARY if (workload.operation, name) in wrong else name for workload, name in choices.items()}
 
 
-def _describe_failure(case: tuple[str, int, int], why: str) -> str:
+def _describe_failure(case: tuple[str, int, int], reason: str) -> str:
     input_name, ranks, size = case
-    return f"input {input_name}, {ranks} ranks, {size} B: {why}"
+    return f"input {input_name}, {ranks} ranks, {size} B: {reason}"
 
 
-def select_for_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False) -> dict[PlacedWorkload, str]:
+def select_for_trial(
+    choices: Mapping[PlacedWorkload, str], changes_defaults: bool = False
+) -> dict[PlacedWorkload, str]:
     """Return the choices for operations that have rules. If a rule changes the library default of its whole operation,
     some workloads of other operations are added as controls."""
     ruled = {workload.operation for workload, algorithm in choices.items() if algorithm != LIBRARY}
-    unruled = sorted(workload for workload in choices if workload.operation not in ruled) if spread else []
-    controls = unruled[:: -(-len(unruled) // MAX_CONTROLS)] if unruled else []
+    without_rules = (
+        sorted(workload for workload in choices if workload.operation not in ruled) if changes_defaults else []
+    )
+    controls = without_rules[:: -(-len(without_rules) // MAX_CONTROLS)] if without_rules else []
     return {
         workload: algorithm
         for workload, algorithm in choices.items()
@@ -326,8 +333,8 @@ def select_for_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False
 
 
 def select_for_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
-    """Return the choices to prove: rules whose gain in the trial exceeds MIN_GAIN_TO_PROVE by more than the machine
-    changed, the library default elsewhere."""
+    """Return the choices to prove: rules whose gain in the trial exceeds MIN_GAIN_TO_PROVE by more than the
+    control's margin, the library default elsewhere."""
     faster = {
         row.workload for row in trial.rows if log(row.gain.times) > trial.control.log_margin + log(MIN_GAIN_TO_PROVE)
     }
@@ -336,7 +343,7 @@ def select_for_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> d
 
 def confirm_rules(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
     """Return the rules that the proof confirms, the library default elsewhere. A rule stays if it was faster again by
-    more than the machine changed, and if its interval over all pairs of trial and proof is above 1. If trial and proof
+    more than the control's margin, and if its interval over all pairs of trial and proof is above 1. If trial and proof
     both show that rules slow down a workload without a rule, the operation loses all rules. In one of the two alone,
     that happens by chance among so many workloads."""
     trial_gains = {row.workload: row.gain for row in trial.rows}
@@ -345,7 +352,7 @@ def confirm_rules(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str]
     confirmed = {
         row.workload
         for row, gain in zip(rows_of_both, gains, strict=True)
-        if gain.widened(proof.control.log_margin).pays
+        if gain.widen(proof.control.log_margin).is_faster
     }
     slowed_in_trial = {row.workload for row in find_slowed_workloads(trial.rows)}
     slowed_operations = {
@@ -363,10 +370,10 @@ def _keep_rules(
 ) -> dict[PlacedWorkload, str]:
     """Return the rules that stay, the library default elsewhere. If rules change the library default of a whole
     operation, the operation's mean gain has to be above 1, too. If all sizes need one algorithm, it stays if it is
-    faster at most of them and harms none."""
-    excluded_operations = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1} | set(
-        slowed_operations
-    )
+    faster at most of them and slows none."""
+    excluded_operations = {
+        name for name in stage.ruled if stage.changes_defaults and stage.mean_gain(name)[0] <= 1
+    } | set(slowed_operations)
     kept_rows = [
         row for row in stage.rows if row.workload in faster and row.workload.operation not in excluded_operations
     ]
@@ -377,11 +384,11 @@ def _keep_rules(
         rows = [row for row in rows_for_all_sizes if row.workload.without_size == where]
         faster_rows = [row for row in rows if row in kept_rows]
         kept_rows = [row for row in kept_rows if row.workload.without_size != where]
-        if 2 * len(faster_rows) > len(rows) and not any(row.harms for row in rows):
+        if 2 * len(faster_rows) > len(rows) and not any(row.is_slower for row in rows):
             kept_rows += rows
     return {row.workload: LIBRARY for row in stage.rows} | {row.workload: row.algorithm for row in kept_rows}
 
 
 def find_slowed_workloads(rows: Iterable[Row]) -> list[Row]:
     """Return the rows of workloads without a rule that rules for others slow down."""
-    return [row for row in rows if row.algorithm == LIBRARY and row.harms]
+    return [row for row in rows if row.algorithm == LIBRARY and row.is_slower]

@@ -80,11 +80,11 @@ def list_arms(
     setting: Setting,
     can_name: CanName,
     progress: Callable[[str], None],
-    spread: bool = False,
+    changes_defaults: bool = False,
 ) -> Arms:
     """Return for each workload every algorithm that a rule can name, with its combined prediction, and the library
     default. The default is assumed to be as fast as the best algorithm. Of algorithms with equal messages one remains.
-    `spread`: a rule changes the library default at other sizes of the operation."""
+    `changes_defaults`: a rule changes the library default at other sizes of the operation."""
     arms = []
     for workload in workloads:
         operation, ranks, layout, size = workload
@@ -99,7 +99,7 @@ def list_arms(
             except UserError as error:
                 progress(f"{operation} of {size} B has no predictions: {error.message}")
         arms += [Arm(workload, spec, prediction) for spec, prediction in predictions.items()]
-        default_arms = DEFAULT_ARMS if spread else (LIBRARY,)
+        default_arms = DEFAULT_ARMS if changes_defaults else (LIBRARY,)
         arms += [Arm(workload, name, min(predictions.values(), default=0.0)) for name in default_arms]
     return Arms.of(arms)
 

@@ -25,7 +25,7 @@ from commodel.advice.proof import (
     Row,
     Stage,
     confirm_rules,
-    drop_wrong,
+    drop_wrong_rules,
     prove_rules,
     select_for_proof,
     select_for_trial,
@@ -65,7 +65,7 @@ class Dialect:
     names: Callable[[str, str, int, Assumptions], bool]  # whether a rule may name an algorithm
     write: Callable[[list[Choice], Assumptions], str]
     environment: Callable[[Path, Iterable[str]], Mapping[str, str]]  # of a file with rules for some operations
-    spread: bool  # True if a rule also changes the library default at other sizes of the operation
+    changes_defaults: bool  # True if a rule also changes the library default at other sizes of the operation
     # Operations for which ranks of a correct program may look up different sizes.
     one_for_all_sizes: tuple[str, ...] = ()
     assumptions: Assumptions = NO_ASSUMPTIONS  # of the programs that will use the rules
@@ -94,7 +94,7 @@ def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     starts one rank: some programs find their library only in the environment that it sets."""
     version = find_library_version([str(program)]) or find_library_version([*start, str(program)])
     if find_kind(version) == OPEN_MPI:
-        return replace(OPEN_MPI_DIALECT, spread=HAN_VERSIONS.search(version) is not None)
+        return replace(OPEN_MPI_DIALECT, changes_defaults=HAN_VERSIONS.search(version) is not None)
     if find_kind(version) == MPICH:
         builtin_tree = selection.read_builtin_tree(find_shared_library(program))
         return replace(
@@ -126,7 +126,7 @@ OPEN_MPI_DIALECT = Dialect(
     lambda name, spec, ranks, assumptions: rules.can_select(name, spec, assumptions),
     rules.format_rules,
     _make_open_mpi_environment,
-    spread=False,  # rule 0 is the default of `tuned`, unless another component has priority
+    changes_defaults=False,  # rule 0 is the default of `tuned`, unless another component has priority
     one_for_all_sizes=rules.SIZE_INDEPENDENT_OPERATIONS,
 )
 MPICH_DIALECT = Dialect(
@@ -136,7 +136,7 @@ MPICH_DIALECT = Dialect(
     lambda name, spec, ranks, assumptions: bool(selection.find_function(name, spec, ranks)),
     lambda choices, assumptions: "",
     _make_mpich_environment,
-    spread=True,  # for an operation with a rule, the device's own collectives are off
+    changes_defaults=True,  # for an operation with a rule, the device's own collectives are off
 )
 OLD_OPTIONS_FILE = "asked.json"  # of earlier versions
 OPTIONS_FILE, GAINS_FILE, ENVIRONMENT_FILE = "options.json", "gains.csv", "environment.sh"
@@ -206,15 +206,20 @@ def tune_library(
     folder.mkdir()
     with open_lock(folder, "another `commodel tune`"):
         _check_options(timer, workloads, loaded)
-        arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, progress, dialect.spread)
+        arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, progress, dialect.changes_defaults)
         searched = search_choices(timer, arms, 60 * minutes, progress)
         chosen = choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes)
-        choices, wrong = drop_wrong(timer, chosen, progress)
+        choices, wrong = drop_wrong_rules(timer, chosen, progress)
         trial = prove_rules(
-            timer, "trial", select_for_trial(choices, dialect.spread), TRIAL_PAIRS, progress, dialect.spread
+            timer,
+            "trial",
+            select_for_trial(choices, dialect.changes_defaults),
+            TRIAL_PAIRS,
+            progress,
+            dialect.changes_defaults,
         )
-        paying = dict.fromkeys(choices, LIBRARY) | select_for_proof(trial, dialect.one_for_all_sizes)
-        proof = prove_rules(timer, "proof", paying, pairs, progress, dialect.spread)
+        choices_to_prove = dict.fromkeys(choices, LIBRARY) | select_for_proof(trial, dialect.one_for_all_sizes)
+        proof = prove_rules(timer, "proof", choices_to_prove, pairs, progress, dialect.changes_defaults)
         final = dict.fromkeys(choices, LIBRARY) | confirm_rules(proof, trial, dialect.one_for_all_sizes)
         dropped = {
             workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))

@@ -20,12 +20,12 @@ from commodel.errors import UserError
     "What",
     click.option("--only", metavar="PLATFORM", help="Plan only the part on this platform."),
     click.option("--from", "edited", type=PATH, help="Turn an edited workbook of --format xlsx into an experiment."),
-    click.option("--no-survey", is_flag=True, help="Plan no survey of networks whose levels are not named."),
-    click.option("--learn", metavar="PLATFORM", help="Learn a network from its survey, and plan again."),
+    click.option("--no-survey", is_flag=True, help="Omit the survey that learns the levels of a network."),
+    click.option("--learn", metavar="PLATFORM", help="Derive the levels of PLATFORM from its survey, then plan again."),
 )
 @make_option_group(
     "Output",
-    format_option("table", "json", "csv", "xlsx", help_text="Print batches as a table, or every point."),
+    format_option("table", "json", "csv", "xlsx", help_text="Print a table of batches, or all points as JSON or CSV."),
     out_option("Workbook to write; with --from the experiment (YAML)."),
     click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does."),
     verbose_option,
@@ -92,7 +92,7 @@ def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | No
     from commodel.reports.received_workbooks import open_received, read_sheet_rows
 
     if experiment is not None or out is None:
-        raise UserError("--from takes no EXPERIMENT, and -o FILE.yaml")
+        raise UserError("--from needs -o FILE.yaml and takes no EXPERIMENT")
     if out.exists():
         raise UserError("exists already; name another file, or remove it", file=out)
     with open_received(workbook) as book:
@@ -108,4 +108,4 @@ def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | No
     except UserError:
         out.unlink()
         raise
-    click.echo(f"{out}: {len(experiment_plan.points)} points, the library's own among them")
+    click.echo(f"{out}: {len(experiment_plan.points)} points, including those of the MPI default")

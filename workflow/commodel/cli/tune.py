@@ -139,7 +139,7 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
         f"Measured {measured} of {total} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
         f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",
     ]
-    if proof_seconds := outcome.trial.took + proof.took:
+    if proof_seconds := outcome.trial.seconds + proof.seconds:
         lines.append(f"Trial and proof took {proof_seconds:.0f} s more.")
     hint = " Another component may precede, such as han, hcoll or ucc." if timer.dialect.library == OPEN_MPI else ""
     lines += [
@@ -156,8 +156,8 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
     if not list_rule_choices(outcome.final.items()):
         return [f"No rule is faster: keep the defaults of {timer.dialect.library}.", *lines]
     operations = dict.fromkeys(row.workload.operation for row in rows)
-    overall = _format_gain(*proof.of())
-    gains = ", ".join(f"{name} {_format_gain(*proof.of(name))}" for name in operations)
+    overall = _format_gain(*proof.mean_gain())
+    gains = ", ".join(f"{name} {_format_gain(*proof.mean_gain(name))}" for name in operations)
     worst = min(rows, key=lambda row: row.gain.times)
     interval = _format_gain(worst.gain.times, worst.gain.low, worst.gain.high)
     return [

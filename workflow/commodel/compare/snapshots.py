@@ -26,22 +26,16 @@ from commodel.units import format_bytes, format_extent
 
 POINT, PARAMETER = "point", "parameter"
 PROGRAM_FIELDS = ("mpi", "compiler", "flags", "clock")
-IGNORED_PROVENANCE = {
-    "batch",
-    "date",
-    "platform",
-    "seeds",
-    "slurm_job",
-}  # provenance that differs every day or is irrelevant
+IGNORED_PROVENANCE = {"batch", "date", "platform", "seeds", "slurm_job"}  # fields that differ between any two runs
 
-NO_IDENTITIES: Mapping[str, str] = MappingProxyType({})
+NO_DIGESTS: Mapping[str, str] = MappingProxyType({})
 Key = tuple[str, str, str]  # kind, platform, name
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its 95 % interval. `identity` is the digest of a point's messages with the platform, `messages` the
-    digest without it, if known. `known`: the data determine the number."""
+    """A number with its 95 % interval. `identity` is the digest of a point's messages and platform, `message_digest`
+    that of the messages only, empty if unknown. `known`: the data determine the number."""
 
     value: float
     low: float
@@ -49,7 +43,7 @@ class Quantity:
     unit: str
     identity: str = ""
     known: bool = True
-    messages: str = ""
+    message_digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ def read_results_snapshot(path: Path) -> Snapshot:
         return Snapshot(name, quantities, {}, simulated)
     if path.suffix in (".yaml", ".yml"):
         parameters = read_parameters(safe)
-        return Snapshot(name, dict(values_of(parameters)), {}, _find_simulated([parameters]))
+        return Snapshot(name, dict(list_parameter_quantities(parameters)), {}, _find_simulated([parameters]))
     accepted = "a folder of results, a report (.xlsx), a comparison (.csv) or a parameter set (.yaml)"
     raise UserError(f"wanted {accepted}", file=path)
 
@@ -87,7 +81,7 @@ def _read_results(path: Path, name: str) -> Snapshot:
     quantities, simulated = _read_points(results.table("comparison"), digests)
     sets = [read_parameters(file) for platform in plan.platforms for file in results.sets(platform)]
     for parameters in sets:
-        quantities |= dict(values_of(parameters))
+        quantities |= dict(list_parameter_quantities(parameters))
     texts_of_batch: dict[tuple[str, str], set[str]] = {}
     for batch in plan.batches:
         if (file := results.provenance(batch.name)).exists():
@@ -111,37 +105,37 @@ def _format_text(value: object) -> str:
 
 
 def _read_points(
-    path: AnyPath, anywhere: Mapping[str, str] = NO_IDENTITIES
+    path: AnyPath, message_digests: Mapping[str, str] = NO_DIGESTS
 ) -> tuple[dict[Key, Quantity], frozenset[str]]:
     frame = read_table(path, COMPARISON).drop_duplicates("point")
-    return select_measured_quantities(frame.itertuples(), anywhere), frozenset(
+    return select_measured_quantities(frame.itertuples(), message_digests), frozenset(
         frame.loc[frame["simulated"], "platform"]
     )
 
 
-def select_measured_quantities(rows: Iterable, anywhere: Mapping[str, str] = NO_IDENTITIES) -> dict[Key, Quantity]:
-    """Return the measured points of rows with the columns of a comparison. `anywhere` has, by point, the identity of
-    its messages on any platform."""
+def select_measured_quantities(rows: Iterable, message_digests: Mapping[str, str] = NO_DIGESTS) -> dict[Key, Quantity]:
+    """Return the measured points of rows with the columns of a comparison. `message_digests` are those of each point's
+    messages, without the platform."""
     quantities = {}
     for row in rows:
         waves = getattr(row, "waves", 1)
-        words = (
+        parts = (
             f"{row.operation} {row.alternative}",
             format_extent(row.leaves, row.ranks),
             row.layout,
             format_bytes(int(row.bytes)),
         )
-        name = ", ".join(words)
+        name = ", ".join(parts)
         name += f", {int(waves)} waves" if waves > 1 else ""
         times = row.measured, row.measured_low, row.measured_high
         if row.measured == row.measured:
             quantities[POINT, row.platform, make_printable(name)] = Quantity(
-                *times, "s", row.point, messages=anywhere.get(row.point, "")
+                *times, "s", row.point, message_digest=message_digests.get(row.point, "")
             )
     return quantities
 
 
-def values_of(parameters: ParameterSet) -> Iterator[tuple[Key, Quantity]]:
+def list_parameter_quantities(parameters: ParameterSet) -> Iterator[tuple[Key, Quantity]]:
     for name, estimate in parameters.values.items():
         interval = estimate.value, estimate.low, estimate.high
         key = PARAMETER, parameters.platform, make_printable(f"{parameters.family} {name}")
@@ -154,7 +148,7 @@ def _find_simulated(sets: list[ParameterSet]) -> frozenset[str]:
 
 SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
 OTHER_MESSAGES, NOT_DETERMINED = "other messages", "not determined by the data"
-MAX_EQUAL_DEVIATION = 0.5e-3  # of a ratio from 1: it is written as 1.000 and counts as no change
+MAX_EQUAL_DEVIATION = 0.5e-3  # deviation of a ratio from 1 that counts as no change: it is written as 1.000
 MAX_NAMED_QUANTITIES = 4  # quantities of only one snapshot that a sentence names
 ONLY_IN_OLD, ONLY_IN_NEW = "only in the old one", "only in the new one"
 CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
@@ -185,8 +179,8 @@ class Change:
 
 
 def list_changes(old: Snapshot, new: Snapshot) -> list[Change]:
-    """Return the changes of all numbers that either snapshot has, in the order of the old one. If both have a single
-    platform, these are compared whatever their names."""
+    """Return the changes of all numbers of both snapshots, in the order of the old one. If each snapshot has a single
+    platform, these two are compared, even if their names differ."""
     renamed = _find_renamed_platform(old, new)
     new_values = {
         (kind, renamed.get(platform, platform), name): value for (kind, platform, name), value in new.quantities.items()
@@ -244,24 +238,24 @@ def _make_change(key: tuple[str, str, str], old: Quantity | None, new: Quantity 
 
 
 def _have_other_messages(old: Quantity, new: Quantity, renamed: bool) -> bool:
-    """Return whether two points have different messages. If the platform was renamed, the identities, which contain its
-    name, cannot be compared; those of the messages on any platform are, if both are known."""
+    """Return whether two points have different messages. Identities contain the platform's name. If the platform was
+    renamed, the digests of the messages are therefore compared, if both are known."""
     if renamed:
-        return bool(old.messages and new.messages) and old.messages != new.messages
+        return bool(old.message_digest and new.message_digest) and old.message_digest != new.message_digest
     return old.identity != new.identity
 
 
 def _compute_ratio(old: Quantity, new: Quantity) -> tuple[float, float, float]:
     """Return the ratio and its interval; errors of the logarithms are assumed to be independent."""
     if old.value == new.value:
-        return (1.0, 1.0, 1.0) if old.value == 0 else (1.0, *_format_ends(1.0, old, new))
+        return (1.0, 1.0, 1.0) if old.value == 0 else (1.0, *_compute_interval(1.0, old, new))
     if min(old.value, new.value, old.low, new.low) <= 0:
         return math.nan, math.nan, math.nan
     ratio = new.value / old.value
-    return ratio, *_format_ends(ratio, old, new)
+    return ratio, *_compute_interval(ratio, old, new)
 
 
-def _format_ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
+def _compute_interval(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
     if min(old.value, old.low, new.low) <= 0:
         return ratio, ratio
     below = math.hypot(math.log(new.value / new.low), math.log(old.high / old.value))
@@ -280,13 +274,13 @@ def compare_provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str
     return [row for row in rows if row[2] != row[3]]
 
 
-def describe_changes(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterator[str]:
-    """Yield how many numbers of each kind changed and by how much, and a few that only one snapshot has."""
+def describe_changes(old: Snapshot, new: Snapshot, changes: Sequence[Change]) -> Iterator[str]:
+    """Yield sentences: how many numbers of each kind changed, by how much, and some that only one snapshot has."""
     simulated = sorted(old.simulated | new.simulated)
     if simulated:
         yield f"simulated, not measured on hardware: {', '.join(simulated)}"
-    for kind in dict.fromkeys(change.kind for change in changed):
-        of_kind = [change for change in changed if change.kind == kind]
+    for kind in dict.fromkeys(change.kind for change in changes):
+        of_kind = [change for change in changes if change.kind == kind]
         with_ratio = [change for change in of_kind if change.ratio > 0 and change.verdict in (SAME, *CHANGED)]
         counts = {verdict: sum(change.verdict == verdict for change in of_kind) for verdict in dict.fromkeys(VERDICTS)}
         text = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if number)
@@ -295,7 +289,7 @@ def describe_changes(old: Snapshot, new: Snapshot, changed: Sequence[Change]) ->
             text += f"; new / old {mean:.3f} on average"
         yield f"{len(of_kind)} {kind}s: {text}"
     for verdict in (ONLY_IN_OLD, ONLY_IN_NEW):
-        if names := [f"{change.platform} {change.name}" for change in changed if change.verdict == verdict]:
+        if names := [f"{change.platform} {change.name}" for change in changes if change.verdict == verdict]:
             more_text = f" and {len(names) - MAX_NAMED_QUANTITIES} more" if len(names) > MAX_NAMED_QUANTITIES else ""
             yield f"{verdict}: {'; '.join(names[:MAX_NAMED_QUANTITIES])}{more_text}"
 
@@ -304,8 +298,8 @@ VERDICTS = (SAME, *CHANGED, OTHER_MESSAGES, NOT_DETERMINED, ONLY_IN_OLD, ONLY_IN
 
 
 class Line(NamedTuple):
-    """One line of a history: ratios to the first snapshot. For points it is the geometric mean over those that an
-    operation has in common with it."""
+    """A line of a history: ratios to the first snapshot. For points it is the geometric mean over the points of an
+    operation that both snapshots have."""
 
     kind: str
     platform: str
@@ -327,7 +321,7 @@ def compare_with_first(snapshots: Sequence[Snapshot]) -> list[Line]:
             if change.ratio > 0 and change.verdict in (SAME, *CHANGED):
                 name = change.name.partition(" ")[0] if change.kind == POINT else change.name
                 logs.setdefault((change.kind, change.platform, name), []).append(math.log(change.ratio))
-        for key, several_logs in logs.items():
+        for key, logs_of_line in logs.items():
             line = lines.setdefault(key, Line(*key, [1.0] + [math.nan] * len(later)))
-            line.ratios[number] = math.exp(sum(several_logs) / len(several_logs))
+            line.ratios[number] = math.exp(sum(logs_of_line) / len(logs_of_line))
     return list(lines.values())

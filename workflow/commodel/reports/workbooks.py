@@ -22,8 +22,8 @@ from commodel.compare.snapshots import (
     Snapshot,
     compare_provenance,
     describe_changes,
+    list_parameter_quantities,
     select_measured_quantities,
-    values_of,
 )
 from commodel.errors import UserError, make_printable, note_old_names
 from commodel.files import tables
@@ -350,7 +350,7 @@ def read_snapshot(path: Path) -> Snapshot:
         sets = read_stored_sets(book, path)
     quantities = select_measured_quantities(points)
     for parameters in sets:
-        quantities |= dict(values_of(parameters))
+        quantities |= dict(list_parameter_quantities(parameters))
     simulated = {row.platform for row in points if row.simulated == format_simulated(True)}
     simulated |= {parameters.platform for parameters in sets if parameters.simulated}
     return Snapshot(make_printable(path.name, 80), quantities, {}, frozenset(simulated))

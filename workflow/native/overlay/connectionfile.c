@@ -1,6 +1,7 @@
-/* connectionfile.c: the addresses to which processes started by others may attach. One line a back-end: NUMBER HOST PORT NODE; or,
- * of a network in one step, one line a process, with `internal` behind it, all with the front-end's address. The token
- * makes it a secret, so only its owner may read it and nobody else may have written it. */
+/* connectionfile.c: a file with the addresses to which processes attach that another program starts. It has a line for each
+ * back-end: NUMBER HOST PORT NODE. With `one_step` it has a line for each process, with the front-end's address, and with
+ * `internal` at the end for an internal process. The file contains the secret token: it must belong to the user, and no
+ * other user may read it. */
 #include "errors.h"
 #include "network.h"
 
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 static const char heading[] = "commodel overlay 1";
-static const double patience = 60; /* seconds for the file to appear */
+static const double wait_seconds = 60; /* seconds for the file to appear */
 
 static void write_lines(const OverlayNetwork *network, FILE *file)
 {
@@ -38,13 +39,13 @@ int write_connection_file(OverlayNetwork *network, const char *path)
   for (int node = 1; node < network->tree->nodes && !network->settings.one_step; node++)
     if (topology_is_leaf(network->tree, node) && network->tree->parent[node] &&
         !network->addresses[network->tree->parent[node]])
-      return overlay_fail("%s has not told where its back-ends may attach",
+      return overlay_fail("%s has not reported the address for its back-ends",
                           network->tree->name[network->tree->parent[node]]);
   size_t room = strlen(path) + 5;
   char *partial = malloc(room);
   if (!partial) return overlay_fail("no memory for a path");
   snprintf(partial, room, "%s.tmp", path);
-  unlink(partial); /* a new file each time, since other users of this folder may have put a link there */
+  unlink(partial); /* a new file, since another user of this folder may have created a link of that name */
   int fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), code = OVERLAY_OK;
   FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
   if (file) write_lines(network, file);
@@ -81,12 +82,12 @@ static int rank_in_job(void)
                       "OMPI_COMM_WORLD_RANK, SLURM_PROCID");
 }
 
-static FILE *open_own(const char *path)
+static FILE *open_private(const char *path)
 {
   struct stat status;
   int fd; /* non-blocking: opening a pipe would wait for its other end */
   double since = now();
-  while ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 && errno == ENOENT && now() - since < patience)
+  while ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 && errno == ENOENT && now() - since < wait_seconds)
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
   FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
   if (!file && fd >= 0) close(fd);
@@ -94,13 +95,13 @@ static FILE *open_own(const char *path)
   if (fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() && !(status.st_mode & 077))
     return file;
   fclose(file);
-  return overlay_fail("%s: wanted a connection file that is one's own, and only one's own to read", path), NULL;
+  return overlay_fail("%s: wanted a connection file that belongs to you and that no other user can read", path), NULL;
 }
 
 Role read_connection_file(const char *path, int wanted, char attach[static MOST_ADDRESS + 110])
 {
   if (wanted < 0 && (wanted = rank_in_job()) < 0) return FRONT_END;
-  FILE *file = open_own(path);
+  FILE *file = open_private(path);
   if (!file) return FRONT_END;
   char line[MOST_ADDRESS + 100], token[2 * TOKEN_BYTES + 1] = "", tags[6] = "", host[MOST_ADDRESS], internal[10] = "";
   int number = 1, listed_number = -1, code = OVERLAY_OK;

@@ -7,13 +7,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#ifndef EVENT_TIME
+#ifndef EVENT_TIME /* the type of times */
 #define EVENT_TIME double
 #endif
 
 typedef struct {
     EVENT_TIME time;
-    uint32_t turn, number; /* order of insertion; number of a message or a line, as its heap defines */
+    uint32_t order, number; /* order of insertion; number of a message, operation or line, depending on the heap */
 } Event;
 
 typedef struct {
@@ -23,10 +23,10 @@ typedef struct {
 
 static inline int precedes(const Event *one, const Event *two)
 {
-    return (one->time < two->time) | ((one->time == two->time) & (one->turn < two->turn)); /* without branches, since they would be mispredicted */
+    return (one->time < two->time) | ((one->time == two->time) & (one->order < two->order)); /* without branches, since they would be mispredicted */
 }
 
-/* 0, or -1: no memory. */
+/* Returns 0; -1: no memory. */
 static inline int push(Heap *heap, Event event)
 {
     if (heap->count == heap->capacity) {

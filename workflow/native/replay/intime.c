@@ -47,7 +47,7 @@ static int begin(Play *play, int64_t number, double time)
     const Use *use = &part->uses[message->uses], *end = use + message->lines_left;
     double weight = part->costs->weights ? part->costs->weights[message - part->messages] : 1.0;
     for (; use < end; use++)
-        if (join(&play->network, use->line, (User){use->seconds, weight, number}, time, &play->turn))
+        if (join(&play->network, use->line, (User){use->seconds, weight, number}, time, &play->order))
             return -1;
     return 0;
 }
@@ -73,7 +73,7 @@ static int serve_next(Play *play)
         play->leaving = grown;
         play->leaving_capacity = 2 * max_leaving;
     }
-    int64_t count = serve(&play->network, play->leaving, &play->turn);
+    int64_t count = serve(&play->network, play->leaving, &play->order);
     if (count < 0)
         return -1;
     for (int64_t at = 0; at < count; at++)

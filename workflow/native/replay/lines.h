@@ -69,26 +69,26 @@ static inline double served(const Network *network, const Line *line, double tim
     return line->served + (time - line->since) / load(network, line);
 }
 
-static inline void set_due(Network *network, Line *line, double time, int64_t turn)
+static inline void set_due(Network *network, Line *line, double time, int64_t order)
 {
     line->since = time;
     line->due = time + (next_user(line)->until - line->served) * load(network, line);
-    line->turn = turn;
+    line->order = order;
 }
 
 /* Returns the event of a line, and records it as the current one. */
 static inline Event due_event(const Network *network, Line *line)
 {
     line->event_time = line->due;
-    line->event_turn = line->turn;
-    return (Event){line->due, line->turn, (uint32_t)(line - network->lines)};
+    line->event_order = line->order;
+    return (Event){line->due, line->order, (uint32_t)(line - network->lines)};
 }
 
 /* Updates the end of a line's next message after a change. Mostly the end is later, and the heap is updated lazily
  * (`in_order`). */
-static inline int reschedule(Network *network, Line *line, double time, int64_t turn)
+static inline int reschedule(Network *network, Line *line, double time, int64_t order)
 {
-    set_due(network, line, time, turn);
+    set_due(network, line, time, order);
     return line->due < line->event_time ? push(&network->due, due_event(network, line)) : 0;
 }
 
@@ -113,11 +113,11 @@ static inline void serve_affected(Network *network, const Line *line, double tim
         }
 }
 
-static inline int reschedule_affected(Network *network, const Line *line, double time, int64_t *turn)
+static inline int reschedule_affected(Network *network, const Line *line, double time, int64_t *order)
 {
     Line *other;
     for (int64_t at = 0; (other = affected_line(network, line, at)); at++)
-        if (other->count > 0 && reschedule(network, other, time, ++*turn))
+        if (other->count > 0 && reschedule(network, other, time, ++*order))
             return -1;
     return 0;
 }
@@ -127,9 +127,9 @@ static inline int is_first_current(Network *network)
 {
     const Event *first = &network->due.events[0];
     Line *line = &network->lines[first->number];
-    if (first->turn == line->turn)
+    if (first->order == line->order)
         return 1;
-    if (first->turn == line->event_turn)
+    if (first->order == line->event_order)
         replace_first(&network->due, due_event(network, line));
     else
         drop_first(&network->due);
@@ -137,7 +137,7 @@ static inline int is_first_current(Network *network)
 }
 
 /* Adds a user; `until` is the time in seconds for which it would occupy the line without sharing. */
-static inline int join(Network *network, int64_t number, User user, double time, int64_t *turn)
+static inline int join(Network *network, int64_t number, User user, double time, int64_t *order)
 {
     Line *line = &network->lines[number];
     int idle = line->count == 0;
@@ -148,17 +148,17 @@ static inline int join(Network *network, int64_t number, User user, double time,
     if (enter(line, user))
         return -1;
     if (idle) {
-        set_due(network, line, time, ++*turn);
+        set_due(network, line, time, ++*order);
         if (push(&network->due, due_event(network, line)))
             return -1;
-    } else if (reschedule(network, line, time, ++*turn)) {
+    } else if (reschedule(network, line, time, ++*order)) {
         return -1;
     }
-    return reschedule_affected(network, line, time, turn);
+    return reschedule_affected(network, line, time, order);
 }
 
 /* Writes the messages that leave the line of the next event (see `in_order`) to `through`; returns their number, or -1. */
-static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
+static inline int64_t serve(Network *network, int64_t *through, int64_t *order)
 {
     Event event = network->due.events[0];
     Line *line = &network->lines[event.number];
@@ -172,12 +172,12 @@ static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
     while (line->count > 0 && next_user(line)->until <= until);
     add_weight(network, line, line->weight - weight);
     if (line->count > 0) {
-        set_due(network, line, event.time, ++*turn);
+        set_due(network, line, event.time, ++*order);
         replace_first(&network->due, due_event(network, line));
     } else {
         drop_first(&network->due);
     }
-    return reschedule_affected(network, line, event.time, turn) ? -1 : count;
+    return reschedule_affected(network, line, event.time, order) ? -1 : count;
 }
 
 #endif

@@ -32,7 +32,7 @@ typedef struct {
 /* All fields of a message in one cache line. */
 typedef struct {
     double time;  /* rendezvous: when the first end was ready; later the begin, then the end of the message */
-    int64_t turn; /* order of messages with the same begin */
+    int64_t order; /* order of messages with the same begin */
     double wire, receive, unshared;
     int64_t uses; /* index of its first use */
     int32_t src, dst;

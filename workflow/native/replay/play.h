@@ -35,7 +35,7 @@ typedef struct {
     uint8_t *posted;
     Network network;
     Heap beginnings; /* messages by the time of their begin; of a rank's queue only the first */
-    int64_t turn;
+    int64_t order;
 } Play;
 
 static inline Message *message_of(const Play *play, int64_t number)
@@ -50,7 +50,7 @@ static inline int64_t message_number(const Play *play, Position here)
 
 static int schedule_begin(Play *play, double time, int64_t message)
 {
-    return push(&play->beginnings, (Event){time, ++play->turn, message});
+    return push(&play->beginnings, (Event){time, ++play->order, message});
 }
 
 /* Adds an eager message. A rank usually posts in the order of time, so the message is added to its queue. */
@@ -64,11 +64,11 @@ static int enqueue(Play *play, int64_t rank, double time, Position here)
     Message *message = message_of(play, number);
     message->queued = 1;
     message->time = time;
-    message->turn = ++play->turn;
+    message->order = ++play->order;
     if (!waiting)
         *queue = here;
     *end = (Position){here.part, here.at + 1};
-    return waiting ? 0 : push(&play->beginnings, (Event){time, message->turn, number});
+    return waiting ? 0 : push(&play->beginnings, (Event){time, message->order, number});
 }
 
 static int match_ends(Play *play, int64_t number, double time)
@@ -102,7 +102,7 @@ static Event take_next_beginning(Play *play)
         }
         int64_t number = message_number(play, *queue);
         if ((message = message_of(play, number))->queued) {
-            replace_first(&play->beginnings, (Event){message->time, message->turn, number});
+            replace_first(&play->beginnings, (Event){message->time, message->order, number});
             return first;
         }
     }

@@ -112,7 +112,7 @@ static int process_event(Simulation *sim, const Event *event)
     else if (kind != RECEIVE)
         free = kind == SEND ? maximum(sim->processor[rank], sim->out[rank]) : sim->processor[rank];
     if (free > time) {
-        replace_first(&sim->queue, (Event){free, event->turn, event->number});
+        replace_first(&sim->queue, (Event){free, event->order, event->number});
         return 0;
     }
     drop_first(&sim->queue);

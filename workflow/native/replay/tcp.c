@@ -89,7 +89,7 @@ typedef struct {
     Heap heap;
     Action *actions;
     int64_t action_capacity, *unused, unused_count;
-    int64_t turn, number, done, timeouts, drops;
+    int64_t order, number, done, timeouts, drops;
     uint64_t random;
     int failed;
 } Switch;
@@ -118,7 +118,7 @@ static void schedule(Switch *net, double time, Action actions)
     }
     int64_t at = net->unused[--net->unused_count];
     net->actions[at] = actions;
-    if (push(&net->heap, (Event){time, (uint32_t)++net->turn, (uint32_t)at}) != 0) net->failed = 1;
+    if (push(&net->heap, (Event){time, (uint32_t)++net->order, (uint32_t)at}) != 0) net->failed = 1;
 }
 
 static double minimum(double one, double other) { return one < other ? one : other; }

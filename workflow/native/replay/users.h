@@ -17,7 +17,7 @@ typedef struct {
     double served, since, due; /* due: end of its next message */
     double weight;             /* sum over its users */
     double event_time;              /* time of its current event */
-    uint32_t turn, event_turn; /* order of simultaneous events */
+    uint32_t order, event_order; /* order of simultaneous events */
     int64_t count;             /* number of users */
     int64_t opposite;          /* the line of the opposite direction; -1: none, or without return traffic */
     User *queue, *heap;        /* users that leave in the order of joining, and the others */

@@ -117,7 +117,7 @@ ALGORITHM = (
     Algorithm("bcast", "binomial-near", "binomial tree, nearest rank first", binomial_near, SEGMENT),
     Algorithm("bcast", "chain", "segments follow each other along a chain of ranks", chain, SEGMENT_OR_DEFAULT),
     Algorithm("bcast", "knomial", "k-nomial tree: K − 1 messages a round", knomial, OPEN_MPI_RADIX),
-    Algorithm("bcast", "linear", "root sends to every rank in turn", linear),
+    Algorithm("bcast", "linear", "root sends to one rank after the other", linear),
     Algorithm(
         "bcast", "scatter-allgather", "binomial scatter, then allgather by recursive doubling", scatter_allgather
     ),

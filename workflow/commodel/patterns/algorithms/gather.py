@@ -42,8 +42,8 @@ def gather_windowed(ranks: int, bytes: int, window: int) -> Schedule:
     --window` computes W.
     """
     source = np.arange(1, ranks)
-    turn = (source - 1) // window
-    blocks = make_phase(2 * turn, source, 0, bytes, lambda: source * bytes)
+    round_number = (source - 1) // window
+    blocks = make_phase(2 * round_number, source, 0, bytes, lambda: source * bytes)
     token_senders = source[: max(ranks - 1 - window, 0)]
     tokens = make_phase(2 * ((token_senders - 1) // window) + 1, token_senders, token_senders + window, 0)
     return join_stages(ranks, (blocks, tokens), root=0)
@@ -63,8 +63,8 @@ def scatter_linear(ranks: int, bytes: int) -> Schedule:
 def scatter_windowed(ranks: int, bytes: int, window: int = 1) -> Schedule:
     """Return the scatter with at most W unacknowledged blocks in flight; an acknowledgement is an empty message."""
     target = np.arange(1, ranks)
-    turn = (target - 1) // window
-    blocks = make_phase(2 * turn, 0, target, bytes, lambda: target * bytes)
+    round_number = (target - 1) // window
+    blocks = make_phase(2 * round_number, 0, target, bytes, lambda: target * bytes)
     acknowledging = target[: max(ranks - 1 - window, 0)]  # the root waits for these before it continues
     return join_stages(ranks, (blocks, make_phase(2 * ((acknowledging - 1) // window) + 1, acknowledging, 0, 0)))
 
@@ -78,9 +78,9 @@ ALGORITHM = (
     Algorithm(
         "gather", "linear-sync", "the root requests one rank after the other", gather_linear_sync, OPEN_MPI_FIRST
     ),
-    Algorithm("gather", "windowed", "at most W ranks send at once, tokens passed on", gather_windowed, WINDOW),
+    Algorithm("gather", "windowed", "at most W ranks send at once, by tokens", gather_windowed, WINDOW),
     Algorithm("scatter", "binomial", "binomial tree, blocks split on the way", scatter_binomial),
-    Algorithm("scatter", "linear", "root sends to every rank in turn", scatter_linear),
+    Algorithm("scatter", "linear", "root sends to one rank after the other", scatter_linear),
     Algorithm("scatter", "linear-sync", "the next block when the last has been acknowledged", scatter_windowed),
     Algorithm("scatter", "windowed", "at most W blocks unacknowledged", scatter_windowed, WINDOW),
 )

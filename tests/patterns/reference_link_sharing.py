@@ -1,0 +1,115 @@
+"""Reference simulation of link sharing: all shares are computed again at every event.
+
+Ranks are coroutines that yield the messages for which they wait.
+"""
+
+from collections import defaultdict
+from math import inf
+
+
+def finish_times(
+    pattern,
+    rendezvous,
+    waits,
+    lines_passed,
+    opposite,
+    opposite_share,
+    bundled,
+    one_at_a_time,
+    weights,
+    send,
+    receive,
+    wire,
+    unshared,
+    work,
+):
+    """Return when each rank is done; None for a deadlock.
+
+    `lines_passed`: the lines of each message, and the seconds for which it needs each. `waits`: which messages their
+    senders wait for. `opposite`: the opposite line of some lines, of which each message takes `opposite_share` of its
+    share. `bundled`: no line serves a message sooner than its other lines do. `one_at_a_time`: of the messages of a
+    pair of ranks, each begins when the one before it is delivered. `weights`: the share of each message relative to
+    others.
+    """
+    messages = range(len(pattern.src))
+    sent, receive_posted, begun, delivered, done = {}, {}, {}, {}, [0.0] * pattern.ranks
+    remaining = {message: dict(lines_passed[message]) for message in messages}
+
+    def rank_program(rank):
+        clock = 0.0
+        for step in range(pattern.last_step + 1):
+            for message in messages:
+                if (pattern.dst[message], pattern.dst_step[message]) == (rank, step):
+                    receive_posted[message] = clock
+            for message in messages:
+                if (pattern.src[message], pattern.step[message]) == (rank, step):
+                    clock += send[message]
+                    sent[message] = clock
+            received = [m for m in messages if (pattern.dst[m], pattern.dst_wait[m]) == (rank, step)]
+            sender_waits = [m for m in messages if waits[m] and (pattern.src[m], pattern.src_wait[m]) == (rank, step)]
+            yield {*received, *sender_waits}
+            for arrival, receive_seconds in sorted(
+                (delivered[message] + wire[message], receive[message]) for message in received
+            ):
+                clock = max(clock, arrival) + receive_seconds
+            clock = max([clock, *(delivered[message] for message in sender_waits)])
+            rows = zip(pattern.work.rank, pattern.work.step, work, strict=True)
+            clock += sum(seconds for of, at, seconds in rows if (of, at) == (rank, step))
+        done[rank] = clock
+
+    ranks = {rank: rank_program(rank) for rank in range(pattern.ranks)}
+    awaited_by_rank = {rank: next(program, None) for rank, program in ranks.items()}
+    now, wanted = 0.0, {}
+    while True:
+        while ready := [
+            rank for rank, awaited in awaited_by_rank.items() if awaited is not None and awaited <= delivered.keys()
+        ]:
+            for rank in ready:
+                awaited_by_rank[rank] = next(ranks[rank], None)
+        start = {}
+        for message in sent.keys() - begun.keys():
+            if not rendezvous[message]:
+                start[message] = sent[message]
+            elif message in receive_posted:
+                start[message] = max(sent[message], receive_posted[message])
+        if one_at_a_time:
+            wanted.update(start)
+            for message in list(start):
+                pair = pattern.src[message], pattern.dst[message]
+                earlier = [m for m in wanted if (pattern.src[m], pattern.dst[m]) == pair]
+                earlier = [m for m in earlier if (wanted[m], m) < (wanted[message], message)]
+                if delivered.keys() >= set(earlier):
+                    start[message] = max([wanted[message], *(delivered[m] for m in earlier)])
+                else:
+                    del start[message]
+        in_flight = [message for message in begun if message not in delivered]
+        users = defaultdict(float)
+        for message in in_flight:
+            for line in remaining[message]:
+                users[line] += weights[message]
+        weights_by_line = {line: sorted((own, users.get(opposite.get(line), 0.0))) for line, own in users.items()}
+        load = {line: larger + opposite_share * smaller for line, (smaller, larger) in weights_by_line.items()}
+        slowest = {
+            message: max(lines_passed[message][line] * load[line] for line in remaining[message])
+            for message in in_flight
+        }
+        rate = {
+            (message, line): weights[message]
+            * (lines_passed[message][line] / slowest[message] if bundled else 1 / load[line])
+            for message in in_flight
+            for line in remaining[message]
+        }
+        seconds_left = [remaining[message][line] / rate[message, line] for message, line in rate]
+        next_time = min([*start.values(), now + min(seconds_left, default=inf)], default=inf)
+        if next_time == inf:
+            return None if any(awaited is not None for awaited in awaited_by_rank.values()) else done
+        for message, line in rate:
+            remaining[message][line] -= (next_time - now) * rate[message, line]
+        now = next_time
+        for message, time in start.items():
+            if time <= now:
+                begun[message] = now
+        for message in begun.keys() - delivered.keys():
+            remaining[message] = {line: seconds for line, seconds in remaining[message].items() if seconds > 1e-9}
+            if not remaining[message]:
+                delivered[message] = max(now, begun[message] + unshared[message])
