@@ -28,7 +28,7 @@ from commodel.records import LIBRARY
 
 NARROWEST = 0.01  # of an oracle: what is less is no matter
 TABLE_FAMILIES = ("hockney", "loggp", "pmnf")
-MOST_RANKS = 256  # of a table's points: schedules of thousands of ranks take minutes each
+MAX_RANKS = 256  # of a table's points: schedules of thousands of ranks take minutes each
 EVERY_OTHER_SIZE = "log2(max(bytes, 1)) // 3 % 2 == 0"
 
 
@@ -112,7 +112,7 @@ def predicted(parts: Split, families: list[str], name: str) -> Iterator[pd.DataF
 
 def judged_table(path: Path, families: list[str]) -> Iterator[dict]:
     whole = read_points(path)
-    measured = select_points(whole, [point.ranks <= MOST_RANKS for point in whole.points])
+    measured = select_points(whole, [point.ranks <= MAX_RANKS for point in whole.points])
     for title, expressions in held_out(measured):
         try:
             parts = [split_points(measured, where) for where in expressions]

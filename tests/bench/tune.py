@@ -49,7 +49,7 @@ SEEDS, TREES = 3, 20
 LOT, AT_ONCE, STARTS = 12, 16, 6  # points by lot at first, points of a round after that, such searches
 LIMITS = (0.3, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02)  # of the expected regret, to compare it with the real one
 STEP = 5  # points by lot between two looks at what would be chosen
-MOST_RANKS = 64  # what has more takes minutes to predict
+MAX_RANKS = 64  # what has more takes minutes to predict
 Seconds = np.ndarray
 Run = Iterator[
     tuple[Collection[int], np.ndarray]
@@ -61,7 +61,7 @@ def read(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
     times: dict[tuple, list[float]] = {}
     for _, row in read_rows(path, ("operation", "algorithm", "ranks", "bytes", "seconds")):
         workload = PlacedWorkload(row["operation"], int(row["ranks"]), row.get("layout") or "block", int(row["bytes"]))
-        if workload.ranks <= MOST_RANKS:
+        if workload.ranks <= MAX_RANKS:
             times.setdefault((workload, row["algorithm"]), []).append(float(row["seconds"]))
     ways = [workload for workload, _ in times]
     contested = [workload for workload in dict.fromkeys(ways) if ways.count(workload) > 1]

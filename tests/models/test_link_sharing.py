@@ -338,7 +338,7 @@ def test_lines_that_lead_opposite_ways_share_what_comes_back():
 PATTERNS = [("alltoall", "pairwise"), ("allgather", "ring"), ("allreduce", "ring"), ("reduce-scatter", "pairwise")]
 KINDS = [f"c_{kind}.{level}" for kind in ("out", "pair", "all") for level in ("node", "leaf", "group")]
 FAR = {"L.group.a": 3e-5, "G.group.a": 1.1e-9}
-MOST = 1 << 20
+MAX_MESSAGES = 1 << 20
 
 
 def rounds(operation, algorithm, ranks, layout, size, more=0):
@@ -374,7 +374,7 @@ def draw_network(draw):
 @given(draw_network())
 def test_few_ranks_cost_what_all_cost(case):
     predicted, levels, schedule = case
-    assume(find_representatives(schedule, levels, predicted.values.settings.get("links", {}), MOST) is not None)
+    assume(find_representatives(schedule, levels, predicted.values.settings.get("links", {}), MAX_MESSAGES) is not None)
     finish = predicted.entry.predict(schedule, predicted.values)
     assert "whole" not in schedule.__dict__
     np.testing.assert_allclose(
@@ -386,19 +386,19 @@ def test_ranks_that_differ_are_all_replayed():
     """Leaves of 5 of 48 nodes, blocks that differ by a byte, and more messages than wanted."""
     exchange = rounds("alltoall", "pairwise", 48, "block:1", 8)
     even, odd = (Hierarchy.written({"leaf": leaf}, 48) for leaf in (4, 5))
-    assert find_representatives(exchange, odd, {}, MOST) is None
-    assert find_representatives(rounds("allreduce", "ring", 48, "block:1", 8, more=1), even, {}, MOST) is None
+    assert find_representatives(exchange, odd, {}, MAX_MESSAGES) is None
+    assert find_representatives(rounds("allreduce", "ring", 48, "block:1", 8, more=1), even, {}, MAX_MESSAGES) is None
     assert find_representatives(exchange, even, {}, 4 * 47 - 1) is None
     assert (
-        find_representatives(exchange, even, {"leaf": 5}, MOST) is None
+        find_representatives(exchange, even, {"leaf": 5}, MAX_MESSAGES) is None
     )  # the destination tells which of five links is taken
-    assert find_representatives(exchange, even, {"leaf": 4}, MOST) is not None
+    assert find_representatives(exchange, even, {"leaf": 4}, MAX_MESSAGES) is not None
 
 
 def test_nodes_that_the_levels_do_not_know_are_refused():
     with pytest.raises(UserError, match="the levels have 24 nodes, found node 47"):
         find_representatives(
-            rounds("alltoall", "pairwise", 48, "block:1", 8), Hierarchy.written({"leaf": 4}, 24), {}, MOST
+            rounds("alltoall", "pairwise", 48, "block:1", 8), Hierarchy.written({"leaf": 4}, 24), {}, MAX_MESSAGES
         )
 
 

@@ -47,8 +47,8 @@ static void store(const char *type, void *array, uint32_t i, OverlayValue value)
 static OverlayPacket *answer_of(uint64_t seed, uint64_t backend, uint64_t wave, uint32_t count, const char *format)
 {
   char words[512], *rest = words;
-  OverlayValue values[MOST];
-  void *made[MOST * 64];
+  OverlayValue values[MAX_TEST_VALUES];
+  void *made[MAX_TEST_VALUES * 64];
   int used = 0, n = 0;
   snprintf(words, sizeof words, "%s", format);
   for (char *word; (word = strsep(&rest, " ")); n++) {

@@ -15,11 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST = 1024 };
-static int sockets[MOST], leaves, loop;
+enum { MAX_LEAVES = 1024 };
+static int sockets[MAX_LEAVES], leaves, loop;
 static size_t payload;
 static char *bytes_sent;
-static pid_t processes[MOST];
+static pid_t processes[MAX_LEAVES];
 
 static void check(int good, const char *what)
 {
@@ -76,7 +76,7 @@ void bare_start(char *program, int count, size_t bytes)
   int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   leaves = count;
   loop = epoll_create1(EPOLL_CLOEXEC);
-  check(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, MOST) == 0, "listen");
+  check(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, MAX_LEAVES) == 0, "listen");
   check(getsockname(listener, (struct sockaddr *)&address, &size) == 0, "getsockname");
   for (int i = 0; i < leaves; i++) {
     processes[i] = fork();
@@ -98,9 +98,9 @@ void bare_start(char *program, int count, size_t bytes)
 /* To all leaves in turn, as much as each takes. */
 static void send_payload(void)
 {
-  size_t sent[MOST] = {0};
+  size_t sent[MAX_LEAVES] = {0};
   for (int left = leaves; left;) {
-    struct pollfd writable[MOST];
+    struct pollfd writable[MAX_LEAVES];
     int waiting = 0;
     for (int i = 0; i < leaves; i++)
       if (sent[i] < payload) writable[waiting++] = (struct pollfd){.fd = sockets[i], .events = POLLOUT};

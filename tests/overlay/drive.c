@@ -82,9 +82,9 @@ static OverlayValue load(const char *type, const void *array, uint32_t i)
 
 static void print_packet(OverlayPacket *packet, OverlayStream *stream)
 {
-  OverlayValue values[MOST];
+  OverlayValue values[MAX_TEST_VALUES];
   char words[512], *rest = words;
-  int count = overlay_values(packet, values, MOST), n = 0;
+  int count = overlay_values(packet, values, MAX_TEST_VALUES), n = 0;
   snprintf(words, sizeof words, "%s", overlay_format(packet));
   printf("{\"code\": \"ok\", \"stream\": %u, \"tag\": %d, \"source\": %d, \"leaves\": %d, \"format\": \"%s\", "
          "\"values\": [",

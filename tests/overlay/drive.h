@@ -4,7 +4,7 @@
 
 #include "overlay.h"
 
-enum { ASK = 1, ECHO, TELL, FLOOD, MOST = 64 };
+enum { ASK = 1, ECHO, TELL, FLOOD, MAX_TEST_VALUES = 64 };
 
 /* Bits that follow from these numbers; tests/overlay/wire.py has the same function. */
 uint64_t mix(uint64_t seed, uint64_t backend, uint64_t wave, uint64_t value, uint64_t element);

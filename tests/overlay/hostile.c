@@ -119,7 +119,7 @@ static size_t swap_bytes(unsigned char *bytes, size_t at, size_t size, uint32_t 
 /* Converts a frame to the other byte order. */
 static void swap_frame(Frame *frame)
 {
-  Type types[MOST_VALUES];
+  Type types[MAX_VALUES];
   unsigned char *bytes = (unsigned char *)frame;
   int count = format_types((const char *)(frame + 1), types);
   size_t at = (sizeof *frame + frame->format + 7u) / 8 * 8;
@@ -249,10 +249,10 @@ static void send_input(const unsigned char *bytes, size_t size)
     ssize_t count = send(far[from], bytes + sent, piece, MSG_NOSIGNAL);
     if (count <= 0) break;
     sent += (size_t)count;
-    network_turn(network, 0);
+    network_progress(network, 0);
   }
   if (draw(2)) close(far[from]), far[from] = -1;
-  for (int turn = 0; turn < 3; turn++) network_turn(network, 0);
+  for (int turn = 0; turn < 3; turn++) network_progress(network, 0);
   OverlayPacket *packet;
   const OverlayMetrics *rows;
   if (network->role == FRONT_END && network->state == RUNNING && draw(4) == 0) overlay_metrics(network, 0.001, &rows);

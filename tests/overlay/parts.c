@@ -41,14 +41,14 @@ static void check_topology(void)
   tree = topology_build(chain, names, 4);
   CHECK(tree && tree->leaves == 1 && topology_leaf_node(tree, 0) == 3 && tree->size[1] == 3);
   topology_free(tree);
-  char host[TOPOLOGY_MOST_NAME + 1];
+  char host[TOPOLOGY_MAX_NAME + 1];
   topology_host("fe80::1:7", host);
   CHECK(strcmp(host, "fe80::1") == 0);
 }
 
 static void check_formats(void)
 {
-  Type types[MOST_VALUES];
+  Type types[MAX_VALUES];
   CHECK(format_types("", types) == 0 && format_types("  %d  %alf ", types) == 2);
   CHECK(types[0].code == 'd' && types[0].size == 4 && !types[0].array);
   CHECK(types[1].code == 'f' && types[1].size == 8 && types[1].array);
@@ -58,8 +58,8 @@ static void check_formats(void)
   static const char *const good[] = {"%c",   "%uc", "%hd", "%uhd", "%d",  "%ud",  "%ld",
                                      "%uld", "%f",  "%lf", "%s",   "%as", "%auhd"};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) CHECK(format_types(good[i], types) == 1);
-  char many[3 * (MOST_VALUES + 1) + 1] = "";
-  for (int i = 0; i <= MOST_VALUES; i++) strcat(many, "%d ");
+  char many[3 * (MAX_VALUES + 1) + 1] = "";
+  for (int i = 0; i <= MAX_VALUES; i++) strcat(many, "%d ");
   CHECK(format_types(many, types) < 0);
   CHECK(format_same("%d %s", " %d   %s ") && !format_same("%d", "%ad") && !format_same("%d", "%d %d") &&
         format_same("", " "));

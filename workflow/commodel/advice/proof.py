@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import polygamma
 from scipy.stats import t
 
-from commodel.advice.tuning import Place, list_rule_choices
+from commodel.advice.tuning import CollectiveTimer, list_rule_choices
 from commodel.records import LIBRARY, Choice, PlacedWorkload
 
 CONFIDENCE = 0.95  # probability that an interval contains the true gain
@@ -208,7 +208,7 @@ class Stage:
 
 
 def prove_rules(
-    timer: Place,
+    timer: CollectiveTimer,
     stage: str,
     choices: Mapping[PlacedWorkload, str],
     pairs: int,
@@ -267,7 +267,7 @@ def _list_sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, i
 
 
 def drop_wrong_rules(
-    timer: Place, choices: Mapping[PlacedWorkload, str], progress: Callable[[str], None]
+    timer: CollectiveTimer, choices: Mapping[PlacedWorkload, str], progress: Callable[[str], None]
 ) -> tuple[dict[PlacedWorkload, str], dict[tuple[str, str], str]]:
     """Return the choices without the rules that give wrong results, and the reason by operation and algorithm. Each
     algorithm is forced on communicators of many sizes; then all rules of an operation run together. A workload that

@@ -50,8 +50,8 @@ class Search:
     ignored: list[str] = field(default_factory=list)  # operations whose rules seem to change nothing
 
 
-class Place(Protocol):
-    """A place where an MPI library's own collectives are timed, with rules or without."""
+class CollectiveTimer(Protocol):
+    """Times an MPI library's own collectives, with rules or without."""
 
     @property
     def setting(self) -> Setting: ...
@@ -67,7 +67,7 @@ class Place(Protocol):
         separate: Collection[str] = (),
     ) -> StartTimings: ...
 
-    def with_seconds(self, seconds: float) -> "Place": ...
+    def with_seconds(self, seconds: float) -> "CollectiveTimer": ...
 
     def find_failures(
         self, name: str, operation: str, sizes: Collection[int], choices: Iterable[Choice], layout: str
@@ -116,7 +116,7 @@ def _can_express(can_name: CanName, setting: Setting, workload: PlacedWorkload, 
     return False
 
 
-def search_choices(timer: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
+def search_choices(timer: CollectiveTimer, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
     """Measure until the choice is settled or the budget of seconds is used up. The first two starts check whether rules
     are followed, whatever the budget."""
     measured: list[Measured] = []
@@ -172,7 +172,7 @@ def _estimate_costs(settings: Measure, belief: Belief, start: float) -> np.ndarr
     return estimate_seconds(seconds, settings.seconds, settings.min_samples) + start * separate
 
 
-def _measure(timer: Place, number: int, arms: Arms, points: Sequence[int]) -> tuple[list[Measured], float]:
+def _measure(timer: CollectiveTimer, number: int, arms: Arms, points: Sequence[int]) -> tuple[list[Measured], float]:
     """Measure in the start of that number; return the results and its seconds."""
     chosen = [arms.arms[point] for point in points]
     rules = list_rule_choices((arm.workload, arm.algorithm) for arm in chosen)

@@ -172,7 +172,7 @@ static void write_setting(const Options *options, const Net *net, double uncerta
   int nodes = net->launch ? net->tree->nodes : 1;
   char *hosts = allocate((size_t)nodes, HOST_BYTES);
   for (int node = 0; net->launch && node < nodes; node++) {
-    char host[TOPOLOGY_MOST_NAME + 1];
+    char host[TOPOLOGY_MAX_NAME + 1];
     topology_host(net->tree->name[node], host);
     snprintf(hosts + (size_t)node * HOST_BYTES, HOST_BYTES, "%s", host);
   }

@@ -74,7 +74,7 @@ static void check_hosts(const Net *net)
   for (int received = 0; received < net->tree->leaves; received++) {
     OverlayPacket *packet;
     const char *host;
-    char wanted[TOPOLOGY_MOST_NAME + 1];
+    char wanted[TOPOLOGY_MAX_NAME + 1];
     receive_packet(stream, &packet);
     TRY(overlay_unpack(packet, "%s", &host));
     topology_host(overlay_backend_name(net->network, overlay_source(packet)), wanted);

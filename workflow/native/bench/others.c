@@ -127,7 +127,7 @@ typedef struct {
 static void prepare_pingpong(Measured *m)
 {
   Pingpong *own = m->own = allocate(1, sizeof *own);
-  char host[TOPOLOGY_MOST_NAME + 1] = "127.0.0.1", address[64];
+  char host[TOPOLOGY_MAX_NAME + 1] = "127.0.0.1", address[64];
   uint64_t token;
   int port;
   if (m->net->launch) topology_host(m->net->tree->name[0], host);

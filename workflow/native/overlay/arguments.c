@@ -4,8 +4,8 @@
 
 OverlayPacket *pack_arguments(int tag, const char *format, va_list arguments)
 {
-  Type types[MOST_VALUES];
-  OverlayValue values[MOST_VALUES];
+  Type types[MAX_VALUES];
+  OverlayValue values[MAX_VALUES];
   int count = format_types(format, types);
   for (int i = 0; i < count; i++) {
     values[i] = (OverlayValue){.ud = 0};
@@ -36,11 +36,11 @@ OverlayPacket *overlay_pack(int tag, const char *format, ...)
 
 int overlay_unpack(OverlayPacket *packet, const char *format, ...)
 {
-  Type types[MOST_VALUES];
-  OverlayValue values[MOST_VALUES];
+  Type types[MAX_VALUES];
+  OverlayValue values[MAX_VALUES];
   if (!format_same(overlay_format(packet), format))
     return overlay_fail("found a packet '%s', wanted '%s'", overlay_format(packet), format);
-  int count = overlay_values(packet, values, MOST_VALUES);
+  int count = overlay_values(packet, values, MAX_VALUES);
   if (count < 0 || (count = format_types(format, types)) < 0) return OVERLAY_FAILED;
   va_list arguments;
   va_start(arguments, format);

@@ -66,7 +66,7 @@ static bool receive_nonce(int socket, double seconds, unsigned char nonce[static
 
 int attach_to(OverlayNetwork *network, const char *address, double seconds)
 {
-  char host[MOST_ADDRESS], port[8];
+  char host[MAX_ADDRESS], port[8];
   int end = 0;
   if (sscanf(address, "%299s %7[0-9]%n", host, port, &end) != 2 || address[end])
     return overlay_fail("found an address to attach to that is none, wanted HOST PORT");
@@ -93,7 +93,7 @@ int attach_to(OverlayNetwork *network, const char *address, double seconds)
 
 int attach_by(OverlayNetwork *network, const char *attach)
 {
-  char host[MOST_ADDRESS], port[8], token[2 * TOKEN_BYTES + 2], address[MOST_ADDRESS + 16];
+  char host[MAX_ADDRESS], port[8], token[2 * TOKEN_BYTES + 2], address[MAX_ADDRESS + 16];
   int end = 0;
   if (sscanf(attach, "%299s %7[0-9] %9u %65s%n", host, port, &network->node, token, &end) != 4 ||
       (attach[end] && strcmp(attach + end, " tags") != 0) || read_token(token, network->token) != OVERLAY_OK)

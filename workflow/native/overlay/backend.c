@@ -9,7 +9,7 @@ static const double patience = 60; /* seconds for a parent's welcome */
 
 static OverlayNetwork *attach(const char *connection_file, int backend)
 {
-  char address[MOST_ADDRESS + 110];
+  char address[MAX_ADDRESS + 110];
   const char *attach = connection_file ? NULL : getenv("OVERLAY_ATTACH");
   if (!connection_file) connection_file = getenv("OVERLAY_CONNECTION");
   if (!attach && !connection_file)
@@ -21,7 +21,7 @@ static OverlayNetwork *attach(const char *connection_file, int backend)
   if (!network) return NULL;
   int code = attach_by(network, attach ? attach : address);
   for (double end = now() + patience; code == OVERLAY_OK && network->state == STARTING;) {
-    code = network_turn(network, end - now());
+    code = network_progress(network, end - now());
     if (code == OVERLAY_OK && network->state == STARTING && now() > end)
       code = overlay_fail("the parent does not answer");
   }
@@ -42,8 +42,8 @@ void drain(OverlayNetwork *network)
   Peer *parent = &network->parent.peer;
   double end = now() + 3;
   while (peer_is_up(parent) && parent->queue.count && now() < end)
-    if (network_turn(network, end - now()) != OVERLAY_OK) return;
+    if (network_progress(network, end - now()) != OVERLAY_OK) return;
   if (peer_is_up(parent)) shutdown(parent->watch.fd, SHUT_WR);
   while (peer_is_up(parent) && now() < end)
-    if (network_turn(network, end - now()) != OVERLAY_OK) return;
+    if (network_progress(network, end - now()) != OVERLAY_OK) return;
 }

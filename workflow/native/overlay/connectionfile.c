@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const char heading[] = "commodel overlay 1";
-static const double wait_seconds = 60; /* seconds for the file to appear */
+static const double wait_seconds = 60; /* until the file exists */
 
 static void write_lines(const OverlayNetwork *network, FILE *file)
 {
@@ -98,12 +98,12 @@ static FILE *open_private(const char *path)
   return overlay_fail("%s: wanted a connection file that belongs to you and that no other user can read", path), NULL;
 }
 
-Role read_connection_file(const char *path, int wanted, char attach[static MOST_ADDRESS + 110])
+Role read_connection_file(const char *path, int wanted, char attach[static MAX_ADDRESS + 110])
 {
   if (wanted < 0 && (wanted = rank_in_job()) < 0) return FRONT_END;
   FILE *file = open_private(path);
   if (!file) return FRONT_END;
-  char line[MOST_ADDRESS + 100], token[2 * TOKEN_BYTES + 1] = "", tags[6] = "", host[MOST_ADDRESS], internal[10] = "";
+  char line[MAX_ADDRESS + 100], token[2 * TOKEN_BYTES + 1] = "", tags[6] = "", host[MAX_ADDRESS], internal[10] = "";
   int number = 1, listed_number = -1, code = OVERLAY_OK;
   while (code == OVERLAY_OK && listed_number != wanted && fgets(line, sizeof line, file)) {
     unsigned port, node;
@@ -115,7 +115,7 @@ Role read_connection_file(const char *path, int wanted, char attach[static MOST_
                   (sscanf(line, "token %64[0-9a-f]\n%n", token, &end) == 1 && end && !line[end])
             : sscanf(line, "%9d %299s %5u %9u %9[internal]\n%n", &listed_number, host, &port, &node, internal, &end) >= 4 &&
                   (!*internal || strcmp(internal, "internal") == 0)) {
-      if (number > 2 && listed_number == wanted) snprintf(attach, MOST_ADDRESS + 110, "%s %u %u %s%s", host, port, node, token, *tags ? " tags" : "");
+      if (number > 2 && listed_number == wanted) snprintf(attach, MAX_ADDRESS + 110, "%s %u %u %s%s", host, port, node, token, *tags ? " tags" : "");
     } else {
       line[strcspn(line, "\n")] = '\0';
       static const char *const forms[] = {heading, "token HEX", "NUMBER HOST PORT NODE"};

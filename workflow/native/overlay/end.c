@@ -81,7 +81,7 @@ void end_children(OverlayNetwork *network)
     post_control(child, SHUTDOWN, 0, "");
   }
   while (any_connected(network) && now() < end)
-    if (network_turn(network, end - now()) != OVERLAY_OK) break;
+    if (network_progress(network, end - now()) != OVERLAY_OK) break;
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];
     if (child->adopted > 0 && peer_is_up(&child->peer)) {

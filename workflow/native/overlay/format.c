@@ -35,7 +35,7 @@ static _Thread_local struct {
   int count;
 } last;
 
-int format_types(const char *format, Type types[static MOST_VALUES])
+int format_types(const char *format, Type types[static MAX_VALUES])
 {
   int count = 0;
   if (last.count && strcmp(format, last.format) == 0) {
@@ -45,8 +45,8 @@ int format_types(const char *format, Type types[static MOST_VALUES])
   for (const char *at = format, *end; *at; at = end) {
     if (*at == ' ') {
       end = at + 1;
-    } else if (count == MOST_VALUES) {
-      return overlay_fail("format '%.80s …': found more than %d values", format, MOST_VALUES);
+    } else if (count == MAX_VALUES) {
+      return overlay_fail("format '%.80s …': found more than %d values", format, MAX_VALUES);
     } else if (!(end = type_at(at, &types[count++]))) {
       int length = (int)strcspn(at, " ");
       return overlay_fail("format '%.80s': found '%.*s', wanted %%c %%d %%ud %%ld %%f %%lf %%s … or an array, %%ad …",

@@ -94,7 +94,7 @@ static int wait_for(OverlayNetwork *network, const double *phase, double seconds
                    network->nchildren, first < 0 ? "none" : network->tree->name[first]);
       return OVERLAY_TIMEOUT;
     }
-    if (network_turn(network, seconds < 0 ? -1 : end - now()) != OVERLAY_OK) return OVERLAY_FAILED;
+    if (network_progress(network, seconds < 0 ? -1 : end - now()) != OVERLAY_OK) return OVERLAY_FAILED;
   }
   return OVERLAY_OK;
 }

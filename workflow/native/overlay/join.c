@@ -24,7 +24,7 @@ struct Stranger {
   unsigned char nonce[NONCE_BYTES]; /* that it was sent, where packets are to have tags */
   size_t have;
   double since;
-  char from[MOST_ADDRESS];
+  char from[MAX_ADDRESS];
 };
 
 static void refuse(Stranger *stranger, const char *why)

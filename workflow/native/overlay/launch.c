@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 extern char **environ;
-enum { MOST_BOOT_BYTES = 32 << 10 }; /* capacity of a pipe before its reader has started */
+enum { MAX_BOOT_BYTES = 32 << 10 }; /* capacity of a pipe before its reader has started */
 
 /* ---- commands ---- */
 void free_command(char **command)
@@ -100,7 +100,7 @@ static pid_t start(char *const *command, char *const *environment, int input, bo
 static int start_here(Neighbour *child, const char *attach)
 {
   const Settings *settings = &child->network->settings;
-  char *node[] = {settings->program, NULL}, setting[MOST_ADDRESS + 128];
+  char *node[] = {settings->program, NULL}, setting[MAX_ADDRESS + 128];
   snprintf(setting, sizeof setting, "OVERLAY_ATTACH=%s", attach);
   char **environment = environment_with(setting);
   int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -119,7 +119,7 @@ static int start_there(Neighbour *child, const char *attach)
 {
   const OverlayNetwork *network = child->network;
   const Settings *settings = &network->settings;
-  char host[TOPOLOGY_MOST_NAME + 1];
+  char host[TOPOLOGY_MAX_NAME + 1];
   topology_host(network->tree->name[child->node], host);
   uint32_t words = 0;
   while (!child->is_internal && settings->backend[words]) words++;
@@ -127,8 +127,8 @@ static int start_there(Neighbour *child, const char *attach)
   char **command = boot ? launch_command(settings->launch, host, settings->program) : NULL;
   int ends[2] = {-1, -1};
   child->process = 0;
-  if (command && boot->frame->bytes > MOST_BOOT_BYTES)
-    overlay_fail("found a command of %u bytes for back-ends, wanted at most %d", boot->frame->bytes, MOST_BOOT_BYTES);
+  if (command && boot->frame->bytes > MAX_BOOT_BYTES)
+    overlay_fail("found a command of %u bytes for back-ends, wanted at most %d", boot->frame->bytes, MAX_BOOT_BYTES);
   else if (command && (pipe2(ends, O_CLOEXEC) != 0 ||
                        write(ends[1], boot->frame, boot->frame->bytes) != (ssize_t)boot->frame->bytes))
     overlay_fail("cannot write to a pipe: %s", strerror(errno));
@@ -143,7 +143,7 @@ static int start_there(Neighbour *child, const char *attach)
 int start_child(Neighbour *child)
 {
   const OverlayNetwork *network = child->network;
-  char attach[MOST_ADDRESS + 110];
+  char attach[MAX_ADDRESS + 110];
   int used =
       snprintf(attach, sizeof attach, "%s %d %u ", network->host, network->port, network->node + (uint32_t)child->node);
   for (int i = 0; i < TOKEN_BYTES; i++)
@@ -157,7 +157,7 @@ int start_child(Neighbour *child)
 /* Hosts in the order of ranks, with commas between. */
 static char *hosts_of(const Topology *tree)
 {
-  char *list = malloc((size_t)tree->nodes * (TOPOLOGY_MOST_NAME + 1)), *end = list;
+  char *list = malloc((size_t)tree->nodes * (TOPOLOGY_MAX_NAME + 1)), *end = list;
   for (int node = 1; list && node < tree->nodes; node++) {
     if (node > 1) *end++ = ',';
     topology_host(tree->name[node], end);

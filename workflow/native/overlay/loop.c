@@ -75,11 +75,11 @@ void loop_close(Loop *loop, Watch *watch)
   if (watch->fd >= 0) close(loop_forget(loop, watch));
 }
 
-int loop_wait(Loop *loop, struct epoll_event ready[static MOST_READY], double seconds)
+int loop_wait(Loop *loop, struct epoll_event ready[static MAX_READY], double seconds)
 {
   /* Rounded up: a wait that ends before its time only turns once more. */
   int milliseconds = seconds < 0 ? -1 : seconds > 1e6 ? 1000000000 : (int)(seconds * 1e3 + 0.999);
-  int count = epoll_wait(loop->epoll, ready, MOST_READY, milliseconds);
+  int count = epoll_wait(loop->epoll, ready, MAX_READY, milliseconds);
   if (count < 0 && errno != EINTR) return overlay_fail("cannot wait for sockets: %s", strerror(errno));
   return count < 0 ? 0 : count;
 }

@@ -228,7 +228,7 @@ static int wait_for_parent(OverlayNetwork *network)
 static int wait_for_any(OverlayNetwork *network, double seconds)
 {
   if (loop_period(&network->loop, check_period(network)) != OVERLAY_OK) return OVERLAY_FAILED;
-  struct epoll_event ready[MOST_READY];
+  struct epoll_event ready[MAX_READY];
   if (network->share) release_turn(network);
   int count = loop_wait(&network->loop, ready, seconds);
   if (network->share) reacquire_turn(network);
@@ -237,7 +237,7 @@ static int wait_for_any(OverlayNetwork *network, double seconds)
   return count < 0 ? OVERLAY_FAILED : OVERLAY_OK;
 }
 
-int network_turn(OverlayNetwork *network, double seconds)
+int network_progress(OverlayNetwork *network, double seconds)
 {
   network_flush(network);
   double wave = network->timed ? streams_deadline(network) : 0, wait = wave > 0 ? wave - now() : -1;

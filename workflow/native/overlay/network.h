@@ -1,7 +1,7 @@
 /* network.h: a process of the tree: its neighbours, its streams, and the control packets between them.
  *
  * Front-end, internal process and back-end have one structure: the front-end has no parent, a back-end no children, and
- * results of a stream there wait for the tool. Everything runs in one thread, inside of network_turn().
+ * results of a stream there wait for the tool. Everything runs in one thread, inside of network_progress().
  */
 #ifndef OVERLAY_NETWORK_H
 #define OVERLAY_NETWORK_H
@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <sys/types.h>
 
-enum { DEFAULT_WINDOW = 256 << 10, MOST_ADDRESS = 300, SILENCE_CHECKS = 4 /* within the time limit of silence */ };
+enum { DEFAULT_WINDOW = 256 << 10, MAX_ADDRESS = 300, SILENCE_CHECKS = 4 /* within the time limit of silence */ };
 
 /* The kind of a frame. Those before DATA are control packets: control.c lists their formats and senders. */
 typedef enum {
@@ -103,7 +103,7 @@ struct OverlayNetwork {
   Settings settings;
   unsigned char token[TOKEN_BYTES];
   bool authenticates; /* packets have tags */
-  char host[MOST_ADDRESS]; /* on which it listens */
+  char host[MAX_ADDRESS]; /* on which it listens */
   int port;
   Loop loop;
   Watch listener;
@@ -147,7 +147,7 @@ OverlayNetwork *network_new(Role role);
 void network_free(OverlayNetwork *network);
 int network_children(OverlayNetwork *network);             /* creates the children of the tree */
 Neighbour *network_add_child(OverlayNetwork *network, int node);
-int network_turn(OverlayNetwork *network, double seconds); /* waits for events and handles them */
+int network_progress(OverlayNetwork *network, double seconds); /* waits for events and handles them */
 void network_flush(OverlayNetwork *network);
 void post(Neighbour *to, OverlayPacket *packet); /* takes the reference; sent when the turn ends */
 void post_control(Neighbour *to, Kind kind, uint32_t stream, const char *format, ...);
@@ -208,7 +208,7 @@ void on_reattached(Neighbour *from, OverlayPacket *packet);
 int write_connection_file(OverlayNetwork *network, const char *path);
 void remove_connection_file(OverlayNetwork *network);
 /* Reads the argument of attach_by() for a back-end; -1: for the rank of this process in its job. Returns its role. */
-Role read_connection_file(const char *path, int number, char attach[static MOST_ADDRESS + 110]);
+Role read_connection_file(const char *path, int number, char attach[static MAX_ADDRESS + 110]);
 
 /* ---- share.c ---- */
 void share_lock(Share *share);

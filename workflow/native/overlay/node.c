@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { USER_ERROR = 2, MOST_BOOT_BYTES = 32 << 10 };
+enum { USER_ERROR = 2, MAX_BOOT_BYTES = 32 << 10 };
 
 static int read_all(void *into, size_t bytes)
 {
@@ -34,7 +34,7 @@ static int boot(void)
   uint32_t words;
   if (read_all(&frame, sizeof frame) != OVERLAY_OK) return OVERLAY_FAILED;
   uint32_t bytes = frame_length(&frame);
-  if (bytes < sizeof frame || bytes > MOST_BOOT_BYTES || bytes % 8) return overlay_fail("found no packet to boot from");
+  if (bytes < sizeof frame || bytes > MAX_BOOT_BYTES || bytes % 8) return overlay_fail("found no packet to boot from");
   Block *block = block_new(bytes);
   if (!block) return OVERLAY_FAILED;
   memcpy(block->bytes, &frame, sizeof frame);
@@ -59,7 +59,7 @@ static int boot(void)
 
 static int step(const char *file, char **command)
 {
-  char attach[MOST_ADDRESS + 110];
+  char attach[MAX_ADDRESS + 110];
   Role role = read_connection_file(file, -1, attach);
   if (role == FRONT_END) return OVERLAY_FAILED;
   if (setenv("OVERLAY_ATTACH", attach, 1) != 0) return overlay_fail("no memory for the environment");
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     return USER_ERROR;
   }
   int code = OVERLAY_OK;
-  while (code == OVERLAY_OK && network->state < ENDING) code = network_turn(network, -1);
+  while (code == OVERLAY_OK && network->state < ENDING) code = network_progress(network, -1);
   if (code != OVERLAY_OK) log_line("%s", overlay_error());
   end_children(network);
   network_free(network);

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-enum { MOST_EVENTS = 1024, ALL_STREAMS = -1 };
+enum { MAX_EVENTS = 1024, ALL_STREAMS = -1 };
 
 /* ---- counts ---- */
 static const char row_format[] = "%ud %d %auld %alf";
@@ -159,7 +159,7 @@ static int metrics_locked(OverlayNetwork *network, double seconds, const Overlay
   network->nrows = 0;
   gather(network);
   while (network->gathering && network->state == RUNNING && (seconds < 0 || now() < end))
-    if (network_turn(network, seconds < 0 ? -1 : end - now()) != OVERLAY_OK) return OVERLAY_FAILED;
+    if (network_progress(network, seconds < 0 ? -1 : end - now()) != OVERLAY_OK) return OVERLAY_FAILED;
   network->gathering = false;
   if (network->nrows) qsort(network->rows, (size_t)network->nrows, sizeof *network->rows, by_node);
   *rows = network->rows;
@@ -180,15 +180,15 @@ void note_event(OverlayNetwork *network, OverlayEvent event, const char *why)
   if (network->role != FRONT_END || network->state != RUNNING) return;
   snprintf(event.why, sizeof event.why, "%s", why);
   if (network->on_event) network->on_event(network->event_context, &event);
-  if (!network->events && !(network->events = calloc(MOST_EVENTS, sizeof *network->events))) return;
-  network->events[network->nevents++ % MOST_EVENTS] = event;
-  if (network->nevents - network->taken_events > MOST_EVENTS) network->taken_events++; /* the oldest makes room */
+  if (!network->events && !(network->events = calloc(MAX_EVENTS, sizeof *network->events))) return;
+  network->events[network->nevents++ % MAX_EVENTS] = event;
+  if (network->nevents - network->taken_events > MAX_EVENTS) network->taken_events++; /* the oldest makes room */
 }
 
 static int event_locked(OverlayNetwork *network, OverlayEvent *event)
 {
   if (network->taken_events == network->nevents) return 0;
-  *event = network->events[network->taken_events++ % MOST_EVENTS];
+  *event = network->events[network->taken_events++ % MAX_EVENTS];
   return 1;
 }
 

@@ -65,7 +65,7 @@ static const char *strings_end(const char *first, size_t bytes, uint32_t count)
 
 static const char **string_table(OverlayPacket *packet, int index, const char *first, uint32_t count)
 {
-  if (!packet->tables && !(packet->tables = calloc(MOST_VALUES, sizeof *packet->tables))) return NULL;
+  if (!packet->tables && !(packet->tables = calloc(MAX_VALUES, sizeof *packet->tables))) return NULL;
   const char **table = packet->tables[index];
   if (table || !(table = malloc((count ? count : 1) * sizeof *table))) return table;
   for (uint32_t i = 0; i < count; i++, first += strlen(first) + 1) table[i] = first;
@@ -142,7 +142,7 @@ static int walk_values(OverlayPacket *packet, const Type *types, int count, Over
 
 OverlayPacket *packet_of(Block *block, Frame *frame)
 {
-  Type types[MOST_VALUES];
+  Type types[MAX_VALUES];
   const char *format = (const char *)(frame + 1);
   if (frame->order < LITTLE_ENDIAN_FRAME || frame->order >= BOTH_ORDERS)
     return overlay_fail("found a byte order %d, wanted %d or %d", frame->order, LITTLE_ENDIAN_FRAME, BIG_ENDIAN_FRAME), NULL;
@@ -186,7 +186,7 @@ OverlayPacket *overlay_keep(OverlayPacket *packet)
 void overlay_release(OverlayPacket *packet)
 {
   if (!packet || release(&packet->references)) return;
-  for (int i = 0; packet->tables && i < MOST_VALUES; i++) free(packet->tables[i]);
+  for (int i = 0; packet->tables && i < MAX_VALUES; i++) free(packet->tables[i]);
   free(packet->tables);
   Block *block = packet->block;
   if ((unsigned char *)packet != block->bytes) free(packet); /* else it goes with its block */
@@ -236,7 +236,7 @@ static size_t lay_out(Frame *frame, size_t at, const Type *types, int count, con
 
 OverlayPacket *overlay_pack_values(int tag, const char *format, const OverlayValue *values)
 {
-  Type types[MOST_VALUES];
+  Type types[MAX_VALUES];
   size_t length = strlen(format) + 1;
   int count = format_types(format, types);
   if (count < 0) return NULL;
@@ -244,8 +244,8 @@ OverlayPacket *overlay_pack_values(int tag, const char *format, const OverlayVal
     return overlay_fail("found a format of %zu bytes, wanted at most %d", length, UINT16_MAX), NULL;
   size_t start = aligned(sizeof(Frame) + length, 8), end = lay_out(NULL, start, types, count, values);
   size_t bytes = aligned(end, 8);
-  if (bytes > MOST_FRAME_BYTES)
-    return overlay_fail("found a packet of %zu bytes, wanted at most %d MiB", bytes, MOST_FRAME_BYTES >> 20), NULL;
+  if (bytes > MAX_FRAME_BYTES)
+    return overlay_fail("found a packet of %zu bytes, wanted at most %d MiB", bytes, MAX_FRAME_BYTES >> 20), NULL;
   size_t head = aligned(sizeof(OverlayPacket), 16);
   Block *block = block_new(head + bytes);
   if (!block) return NULL;
@@ -266,7 +266,7 @@ int overlay_leaves(const OverlayPacket *packet) { return (int)origin_of(packet->
 
 int overlay_values(OverlayPacket *packet, OverlayValue *values, int max_count)
 {
-  Type types[MOST_VALUES];
+  Type types[MAX_VALUES];
   int count = format_types(overlay_format(packet), types);
   if (count > max_count) return overlay_fail("'%s' has %d values, wanted at most %d", overlay_format(packet), count, max_count);
   return walk_values(packet, types, count, values);

@@ -11,7 +11,7 @@
 
 #include <stdalign.h>
 
-enum { MOST_FRAME_BYTES = 256 << 20, MOST_VALUES = 64, NOT_A_BACKEND = -1 };
+enum { MAX_FRAME_BYTES = 256 << 20, MAX_VALUES = 64, NOT_A_BACKEND = -1 };
 
 enum { LITTLE_ENDIAN_FRAME = 1, BIG_ENDIAN_FRAME, BOTH_ORDERS };
 enum { OWN_ORDER = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? LITTLE_ENDIAN_FRAME : BIG_ENDIAN_FRAME };
@@ -80,7 +80,7 @@ typedef struct {
   uint8_t size; /* of an element in bytes; 1 for strings */
   uint8_t array;
 } Type;
-int format_types(const char *format, Type types[static MOST_VALUES]); /* how many; OVERLAY_FAILED */
+int format_types(const char *format, Type types[static MAX_VALUES]); /* how many; OVERLAY_FAILED */
 int format_same(const char *one, const char *other);                  /* the same types, however they are spaced */
 
 /* One element of an array of numbers, widened. */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_CONNECT_SECONDS = 10 };
+enum { MAX_CONNECT_SECONDS = 10 };
 
 /* ---- the orphan ---- */
 int take_lineage(OverlayNetwork *network, const char *const *ancestors, uint32_t count)
@@ -62,7 +62,7 @@ static int send_rejoin(OverlayNetwork *network)
 bool rejoin(OverlayNetwork *network)
 {
   double patience = network->settings.silence / 2;
-  if (patience > MOST_CONNECT_SECONDS) patience = MOST_CONNECT_SECONDS;
+  if (patience > MAX_CONNECT_SECONDS) patience = MAX_CONNECT_SECONDS;
   while (network->ancestor < network->nlineage) {
     const char *address = network->lineage[network->ancestor++];
     if (attach_to(network, address, patience) != OVERLAY_OK) continue;

@@ -191,7 +191,7 @@ static int skew_locked(OverlayNetwork *network, int how, int rounds, double *sec
     return overlay_fail("clocks are compared by the front-end, once all back-ends are there, in at least one round");
   if (skew_begin(network, (uint32_t)rounds, how == OVERLAY_END_TO_END) != OVERLAY_OK) return OVERLAY_FAILED;
   while (!network->skew->done)
-    if (network_turn(network, -1) != OVERLAY_OK) return OVERLAY_FAILED;
+    if (network_progress(network, -1) != OVERLAY_OK) return OVERLAY_FAILED;
   for (uint32_t i = 0; i < network->backends; i++) {
     seconds[i] = network->skew->backends[i].seconds;
     if (uncertainty) uncertainty[i] = network->skew->backends[i].uncertainty;

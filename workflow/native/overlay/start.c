@@ -24,7 +24,7 @@ void on_failed(Neighbour *from, OverlayPacket *packet)
 
 static void send_address(OverlayNetwork *network)
 {
-  char address[MOST_ADDRESS + 16];
+  char address[MAX_ADDRESS + 16];
   snprintf(address, sizeof address, "%s %d", network->host, network->port);
   post_control(&network->parent, ADDRESS, 0, "%ud %s", network->node, address);
 }
@@ -112,7 +112,7 @@ static char **copy_lines(const char *const *lines, uint32_t count)
 static bool is_sound(const OverlayNetwork *network)
 {
   const Settings *settings = &network->settings;
-  return network->node < TOPOLOGY_MOST_NODES && network->backends <= TOPOLOGY_MOST_NODES &&
+  return network->node < TOPOLOGY_MAX_NODES && network->backends <= TOPOLOGY_MAX_NODES &&
          network->first < network->backends && settings->silence >= 1 && settings->silence <= 1e6 &&
          settings->window > 0;
 }

@@ -155,7 +155,7 @@ static int send_packet_locked(OverlayStream *stream, OverlayPacket *packet)
   OverlayNetwork *network = stream->network;
   bool up = network->role == BACK_END;
   while (!stream->ended && network->state == RUNNING && !stream_can_send(stream))
-    if (network_turn(network, -1) != OVERLAY_OK) return OVERLAY_FAILED;
+    if (network_progress(network, -1) != OVERLAY_OK) return OVERLAY_FAILED;
   /* The front-end may end a stream while its back-ends still answer: what they send then is dropped. */
   if (stream->ended) return up ? OVERLAY_OK : why_ended(stream);
   if (network->state != RUNNING) return ended();
@@ -207,7 +207,7 @@ static int turn_until(OverlayNetwork *network, double seconds, double end, bool 
     return OVERLAY_TIMEOUT;
   }
   *waited = true;
-  return network_turn(network, seconds < 0 ? -1 : left > 0 ? left : 0);
+  return network_progress(network, seconds < 0 ? -1 : left > 0 ? left : 0);
 }
 
 static int recv_locked(OverlayStream *stream, double seconds, OverlayPacket **packet)

@@ -15,8 +15,8 @@ void topology_free(Topology *tree)
 
 Topology *topology_build(const int32_t *parent, const char *const *name, uint32_t nodes)
 {
-  if (nodes < 1 || nodes > TOPOLOGY_MOST_NODES)
-    return overlay_fail("found %u nodes, wanted 1 to %d", nodes, TOPOLOGY_MOST_NODES), NULL;
+  if (nodes < 1 || nodes > TOPOLOGY_MAX_NODES)
+    return overlay_fail("found %u nodes, wanted 1 to %d", nodes, TOPOLOGY_MAX_NODES), NULL;
   Topology *tree = calloc(1, sizeof *tree);
   if (!tree) return overlay_fail("no memory for a topology"), NULL;
   tree->nodes = (int)nodes;
@@ -37,8 +37,8 @@ Topology *topology_build(const int32_t *parent, const char *const *name, uint32_
       overlay_fail("node %d has the parent %d, which is not in depth-first order", node, parent[node]);
       goto bad;
     }
-    if (strnlen(name[node], TOPOLOGY_MOST_NAME + 1) > TOPOLOGY_MOST_NAME) {
-      overlay_fail("the name of node %d is longer than %d bytes", node, TOPOLOGY_MOST_NAME);
+    if (strnlen(name[node], TOPOLOGY_MAX_NAME + 1) > TOPOLOGY_MAX_NAME) {
+      overlay_fail("the name of node %d is longer than %d bytes", node, TOPOLOGY_MAX_NAME);
       goto bad;
     }
     tree->parent[node] = parent[node];
@@ -88,11 +88,11 @@ int topology_leaf_node(const Topology *tree, int leaf)
   return low;
 }
 
-void topology_host(const char *name, char host[static TOPOLOGY_MOST_NAME + 1])
+void topology_host(const char *name, char host[static TOPOLOGY_MAX_NAME + 1])
 {
   const char *colon = strrchr(name, ':');
   size_t length = colon ? (size_t)(colon - name) : strlen(name);
-  if (length > TOPOLOGY_MOST_NAME) length = TOPOLOGY_MOST_NAME;
+  if (length > TOPOLOGY_MAX_NAME) length = TOPOLOGY_MAX_NAME;
   memcpy(host, name, length);
   host[length] = '\0';
 }

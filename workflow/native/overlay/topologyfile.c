@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_BYTES = 64 << 20 };
+enum { MAX_BYTES = 64 << 20 };
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 typedef struct {
@@ -37,8 +37,8 @@ static int entry_of(Graph *graph, const char *name, size_t length, int line)
   unsigned bucket = hash_of(name, length);
   for (int i = graph->buckets[bucket]; i >= 0; i = graph->entries[i].bucket_next)
     if (strncmp(graph->entries[i].name, name, length) == 0 && !graph->entries[i].name[length]) return i;
-  if (graph->count == TOPOLOGY_MOST_NODES)
-    return overlay_fail("%s:%d: found more than %d nodes", graph->from, line, TOPOLOGY_MOST_NODES);
+  if (graph->count == TOPOLOGY_MAX_NODES)
+    return overlay_fail("%s:%d: found more than %d nodes", graph->from, line, TOPOLOGY_MAX_NODES);
   if (graph->count == graph->room) {
     int room = graph->room ? 2 * graph->room : 64;
     Entry *entries = realloc(graph->entries, (size_t)room * sizeof *entries);
@@ -81,7 +81,7 @@ static const char *word_end(const char *at)
 static int is_node(const char *token, size_t length)
 {
   size_t host = strcspn(token, ":");
-  if (host == 0 || host >= length || length > TOPOLOGY_MOST_NAME || host + 1 == length) return 0;
+  if (host == 0 || host >= length || length > TOPOLOGY_MAX_NAME || host + 1 == length) return 0;
   for (size_t i = 0; i < host; i++)
     if (!strchr(i ? "-._" : "_", token[i]) && !strchr(letters, token[i])) return 0;
   return strspn(token + host + 1, "0123456789") >= length - host - 1;
@@ -125,7 +125,7 @@ static int read_statements(Graph *graph, const char *at)
 
 static int is_label(const char *token, size_t length)
 {
-  if (length == 0 || length > TOPOLOGY_MOST_NAME || *token == '-' || *token == '.' || *token == ':') return 0;
+  if (length == 0 || length > TOPOLOGY_MAX_NAME || *token == '-' || *token == '.' || *token == ':') return 0;
   for (size_t i = 0; i < length; i++)
     if (!strchr("-._:", token[i]) && !strchr(letters, token[i])) return 0;
   return 1;
@@ -226,8 +226,8 @@ Topology *topology_read(const char *path)
   struct stat status;
   Topology *tree = NULL;
   char *text = NULL;
-  if (fstat(fileno(file), &status) || !S_ISREG(status.st_mode) || status.st_size > MOST_BYTES) {
-    overlay_fail("%s: wanted a topology: a plain file of at most %d MiB", path, MOST_BYTES >> 20);
+  if (fstat(fileno(file), &status) || !S_ISREG(status.st_mode) || status.st_size > MAX_BYTES) {
+    overlay_fail("%s: wanted a topology: a plain file of at most %d MiB", path, MAX_BYTES >> 20);
   } else if (!(text = malloc((size_t)status.st_size + 1))) {
     overlay_fail("%s: no memory for %lld bytes", path, (long long)status.st_size);
   } else {

@@ -89,8 +89,8 @@ static bool deliver_frames(Peer *peer)
   while (peer->end - peer->start >= sizeof(Frame)) {
     Frame *frame = (Frame *)(peer->block->bytes + peer->start);
     uint32_t bytes = frame_length(frame);
-    if (bytes < sizeof *frame || bytes % 8 || bytes > MOST_FRAME_BYTES)
-      return overlay_fail("found a packet of %u bytes, wanted at most %d MiB", bytes, MOST_FRAME_BYTES >> 20), false;
+    if (bytes < sizeof *frame || bytes % 8 || bytes > MAX_FRAME_BYTES)
+      return overlay_fail("found a packet of %u bytes, wanted at most %d MiB", bytes, MAX_FRAME_BYTES >> 20), false;
     if (peer->end - peer->start < bytes + tag) return true;
     if (tag && !is_authentic(peer, frame)) return false;
     OverlayPacket *packet = packet_of(peer->block, frame);

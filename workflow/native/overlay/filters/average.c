@@ -28,8 +28,8 @@ static double mean(const OverlayWave *wave, const WaveValues *all, int value, ui
 int filter_average(OverlayWave *wave)
 {
   WaveValues all;
-  OverlayValue result[MOST_VALUES];
-  char format[MOST_VALUES * 5 + 1] = "";
+  OverlayValue result[MAX_VALUES];
+  char format[MAX_VALUES * 5 + 1] = "";
   int code = wave_values(wave, "average", true, &all), index = 0, used = 0;
   for (; code == OVERLAY_OK && index < all.count; index++) {
     int array = all.types[index].array;
@@ -44,7 +44,7 @@ int filter_average(OverlayWave *wave)
     used += snprintf(format + used, sizeof format - (size_t)used, "%s%%%slf", index ? " " : "", array ? "a" : "");
   }
   if (code == OVERLAY_OK) {
-    OverlayValue values[MOST_VALUES];
+    OverlayValue values[MAX_VALUES];
     for (int i = 0; i < index; i++)
       values[i] = all.types[i].array ? result[i] : (OverlayValue){.lf = *(const double *)result[i].array};
     code = overlay_emit(wave, format, values);

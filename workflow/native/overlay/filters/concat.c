@@ -36,22 +36,22 @@ static int append(Type type, char *into, uint32_t *used, OverlayValue value)
 /* Value `index` of all packets, in one array. */
 static int join(OverlayPacket **in, int packets, int index, OverlayValue *result)
 {
-  Type types[MOST_VALUES];
-  OverlayValue values[MOST_VALUES];
+  Type types[MAX_VALUES];
+  OverlayValue values[MAX_VALUES];
   uint64_t elements = 0;
   uint32_t used = 0;
   for (int p = 0; p < packets; p++) {
-    if (format_types(overlay_format(in[p]), types) < 0 || overlay_values(in[p], values, MOST_VALUES) < 0)
+    if (format_types(overlay_format(in[p]), types) < 0 || overlay_values(in[p], values, MAX_VALUES) < 0)
       return OVERLAY_FAILED;
     elements += types[index].array ? values[index].count : 1;
   }
-  if (elements > MOST_FRAME_BYTES)
+  if (elements > MAX_FRAME_BYTES)
     return overlay_fail("filter concat: found %llu values, too many for a packet", (unsigned long long)elements);
   char *into = malloc((size_t)elements * 8 + 1);
   if (!into) return overlay_fail("no memory for a wave");
   for (int p = 0; p < packets; p++) {
     format_types(overlay_format(in[p]), types);
-    overlay_values(in[p], values, MOST_VALUES);
+    overlay_values(in[p], values, MAX_VALUES);
     append(types[index], into, &used, values[index]);
   }
   *result = (OverlayValue){.array = into, .count = used};
@@ -60,9 +60,9 @@ static int join(OverlayPacket **in, int packets, int index, OverlayValue *result
 
 int filter_concat(OverlayWave *wave)
 {
-  Type types[MOST_VALUES], others[MOST_VALUES];
-  OverlayValue result[MOST_VALUES];
-  char format[MOST_VALUES * 6 + 1] = "";
+  Type types[MAX_VALUES], others[MAX_VALUES];
+  OverlayValue result[MAX_VALUES];
+  char format[MAX_VALUES * 6 + 1] = "";
   int count = format_types(overlay_format(wave->in[0]), types), code = count < 0 ? OVERLAY_FAILED : OVERLAY_OK,
       made = 0, used = 0;
   for (int p = 1; code == OVERLAY_OK && p < wave->count; p++)

@@ -64,7 +64,7 @@ static int run(OverlayWave *wave, Operation operation)
 {
   if (wave->count == 1) return overlay_forward(wave, wave->in[0]);
   WaveValues all;
-  OverlayValue result[MOST_VALUES];
+  OverlayValue result[MAX_VALUES];
   int code = wave_values(wave, names[operation], false, &all), index = 0;
   for (; code == OVERLAY_OK && index < all.count; index++) {
     Type type = all.types[index];
@@ -86,7 +86,7 @@ static int run(OverlayWave *wave, Operation operation)
     result[index] = (OverlayValue){.array = into, .count = elements};
   }
   if (code == OVERLAY_OK) {
-    OverlayValue values[MOST_VALUES];
+    OverlayValue values[MAX_VALUES];
     for (int i = 0; i < index; i++)
       values[i] = all.types[i].array ? result[i] : element_of(all.types[i], result[i].array, 0);
     code = overlay_emit(wave, overlay_format(wave->in[0]), values);

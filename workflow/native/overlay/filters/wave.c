@@ -7,7 +7,7 @@ void wave_free(WaveValues *all) { free(all->types), free(all->values); }
 
 static int packet_values(OverlayPacket *packet, const char *filter, WaveValues *all, int number)
 {
-  Type types[MOST_VALUES];
+  Type types[MAX_VALUES];
   size_t row = (size_t)number * (size_t)all->count;
   if (format_types(overlay_format(packet), types) != all->count)
     return overlay_fail("filter %s: found packets of different sizes in one wave", filter);
@@ -21,7 +21,7 @@ static int packet_values(OverlayPacket *packet, const char *filter, WaveValues *
 
 int wave_values(OverlayWave *wave, const char *filter, bool mixed, WaveValues *all)
 {
-  Type types[MOST_VALUES];
+  Type types[MAX_VALUES];
   const char *format = overlay_format(wave->in[0]);
   *all = (WaveValues){.count = format_types(format, types)};
   if (all->count < 0) return OVERLAY_FAILED;

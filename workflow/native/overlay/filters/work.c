@@ -32,8 +32,8 @@ int filter_work(OverlayWave *wave)
   volatile double kept = 0; /* so that no compiler leaves the work out */
   while (now() < until) kept = multiply(matrix);
   (void)kept;
-  OverlayValue values[MOST_VALUES];
+  OverlayValue values[MAX_VALUES];
   if (wave->count == 1) return overlay_forward(wave, wave->in[0]);
-  if (overlay_values(wave->in[0], values, MOST_VALUES) < 0) return OVERLAY_FAILED;
+  if (overlay_values(wave->in[0], values, MAX_VALUES) < 0) return OVERLAY_FAILED;
   return overlay_emit(wave, overlay_format(wave->in[0]), values);
 }
