@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.hierarchy import Hierarchy, covers_reach, describe_reach
+from commodel.hierarchy import Hierarchy, covers_levels, describe_levels_crossed
 
 HOSTS = [f"rack{rack}-{node}" for rack in range(2) for node in range(4)]
 
@@ -31,7 +31,7 @@ def test_distances_names_and_what_is_crossed():
 
 
 @pytest.mark.parametrize(
-    ("nodes", "reach", "words"),
+    ("nodes", "levels_crossed", "words"),
     [
         ([3, 3], "node", "within one node"),
         ([0, 1, 1], "node/leaf", "within one leaf"),
@@ -39,18 +39,18 @@ def test_distances_names_and_what_is_crossed():
         ([0, 1, 7], "node/leaf/rack/beyond", "beyond one rack"),
     ],
 )
-def test_how_far_ranks_reach(nodes, reach, words):
+def test_levels_crossed_by_ranks(nodes, levels_crossed, words):
     levels = Hierarchy.written({"leaf": 2, "rack": 4}, 8)
-    assert levels.reach(np.array(nodes)) == reach
-    assert describe_reach(reach) == words
-    assert Hierarchy().reach(np.array(nodes)) == ""
+    assert levels.levels_crossed(np.array(nodes)) == levels_crossed
+    assert describe_levels_crossed(levels_crossed) == words
+    assert Hierarchy().levels_crossed(np.array(nodes)) == ""
 
 
 def test_what_reaches_as_far():
-    assert covers_reach("node/leaf/rack", "node/leaf")
-    assert covers_reach("node/leaf", "node/leaf")
-    assert not covers_reach("node/leaf", "node/leaf/rack")
-    assert not covers_reach("node/leaf-2", "node/leaf")  # of another hierarchy
+    assert covers_levels("node/leaf/rack", "node/leaf")
+    assert covers_levels("node/leaf", "node/leaf")
+    assert not covers_levels("node/leaf", "node/leaf/rack")
+    assert not covers_levels("node/leaf-2", "node/leaf")  # of another hierarchy
 
 
 def test_without_levels_there_are_two_classes_and_any_node():

@@ -11,7 +11,7 @@ from commodel.advice.decision_tables import decide, describe_weights
 from commodel.advice.evidence import Evidence, find_library_default
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import Setting, make_point
-from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT, fit_bands
+from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT, fit_residual_intervals
 from commodel.predictions.predictions import predict
 from commodel.progress import listen_with
 from tests.predictions.residuals import make_residuals
@@ -57,7 +57,7 @@ def test_who_waits_hears_which_choice_is_predicted_for_which_job():
 
 
 def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_one():
-    within = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
+    within = fit_residual_intervals(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
     advice = advised(within, "block:8", "block:4")
     rows = advice.rows.set_index("layout")
     near, far = rows.loc["block:8"], rows.loc["block:4"]
@@ -70,14 +70,16 @@ def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_on
 
 
 def test_where_both_were_measured_there_is_nothing_to_state():
-    both = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=np.tile([1.0, 2.0, 2.0], 15)))
+    both = fit_residual_intervals(
+        make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=np.tile([1.0, 2.0, 2.0], 15))
+    )
     advice = advised(both, "block:8", "block:4")
     assert not [note for note in advice.notes if note.startswith("NO INTERVAL")]
     assert (advice.rows["high"] > advice.rows["seconds"]).all()
 
 
 def test_the_advised_time_is_corrected_by_single_messages_and_the_median_residual():
-    both = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
+    both = fit_residual_intervals(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
     trips = {"bytes": [64], "measured": [3.0], "predicted": [1.0]}
     without = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=both)
     probed = replace(without, settings={"single_messages": {"node": trips}})

@@ -1,8 +1,9 @@
 """How many measured medians lie in the intervals of predictions, and how wide these are: so many percent to either side
-of their middle, and beside an oracle's, the narrowest band that holds 95 % of the very same residuals (taken as 1 %
+of their middle, and beside an oracle's, the narrowest interval that covers 95 % of the same residuals (taken as 1 %
 wide where it is narrower). Arguments: folders of results.
 
-A part is held out whole (a workload, a size, a number of ranks, an operation): neither fit nor band has seen any of it.
+A part is held out whole (a workload, a size, a number of ranks, an operation): neither the fit nor the
+interval uses it.
 Predictions with the validity `size not modelled` are left out. `before` is the interval that the
 parameters alone leave open."""
 
@@ -16,7 +17,12 @@ import numpy as np
 from commodel.cli._output import format_table
 from commodel.compare.comparison_intervals import collect_residuals, scale_predictions
 from commodel.files.tables import COMPARISON, read_table
-from commodel.predictions.prediction_intervals import PointSeries, apply_residuals, find_residual_interval, fit_bands
+from commodel.predictions.prediction_intervals import (
+    PointSeries,
+    apply_residuals,
+    find_residual_interval,
+    fit_residual_intervals,
+)
 from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals
 from commodel.predictions.validity import have_weight
@@ -26,7 +32,7 @@ Part = Callable[[Residuals], Iterator[np.ndarray]]
 
 
 class Figures(NamedTuple):
-    """Of one family: the share inside, of how many, how wide intervals and the oracle's band are, as logarithms, and
+    """Of one family: the share inside, of how many, how wide intervals and the oracle's are, as logarithms, and
     how many points have no interval."""
 
     inside: float
@@ -71,7 +77,11 @@ def smallest_size(known: Residuals) -> Iterator[np.ndarray]:
 
 def level(known: Residuals) -> Iterator[np.ndarray]:
     """Of a network: how far ranks are from each other."""
-    yield from () if known.reach is None else (known.reach == reach for reach in np.unique(known.reach))
+    yield from (
+        ()
+        if known.levels_crossed is None
+        else (known.levels_crossed == name for name in np.unique(known.levels_crossed))
+    )
 
 
 PARTS: dict[str, Part] = {
@@ -90,14 +100,14 @@ PARTS: dict[str, Part] = {
 def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of the points held out whether they are in their intervals, and how wide these are, as a logarithm; NaN where
     none rests on errors. `ends`: both of what the parameters leave open, over what is scale_predictions."""
-    bands = fit_bands(known.only(~held))
+    intervals = fit_residual_intervals(known.only(~held))
     inside, width = [], []
     for place in np.flatnonzero(held):
         ranks, size, nodes = (float(known.axes[name][place]) for name in (RANKS, BYTES, NODES))
-        reach = "" if known.reach is None else str(known.reach[place])
-        workload = PointSeries(str(known.operation[place]), ranks, np.array([size]), nodes, reach)
+        levels_crossed = "" if known.levels_crossed is None else str(known.levels_crossed[place])
+        workload = PointSeries(str(known.operation[place]), ranks, np.array([size]), nodes, levels_crossed)
         predictions = PredictedTimes(np.ones(1), ends[:1, place], ends[1:, place], np.ones(1), [])
-        interval = apply_residuals(predictions, find_residual_interval(bands, workload))
+        interval = apply_residuals(predictions, find_residual_interval(intervals, workload))
         (low,), (high,), (basis,) = interval.low, interval.high, interval.bases
         inside.append(np.log(low) - 1e-9 <= known.logs[place] <= np.log(high) + 1e-9)
         width.append(np.log(high / low) if basis.of_residuals else np.nan)
@@ -167,7 +177,7 @@ def _row(figures: list[Figures], before: float) -> dict:
 
 
 def _to_a_side(widths: np.ndarray) -> str:
-    """Of the families in the middle how far a band goes to either side."""
+    """Of the families in the middle how far a interval goes to either side."""
     return f"±{100 * np.expm1(np.median(widths) / 2):.1f} %"
 
 

@@ -4,7 +4,7 @@ held out. Below families stand two rules that know no model of communication (`c
 table as `commodel import` writes it, families. Minutes a family.
 
 μ is max(prediction, time) / min(prediction, time). Inside: of the times in their intervals; width: of these, beside
-the narrowest band that holds 95 % of the times; high/low: median of the intervals. Regret: what the choice of the
+the narrowest interval that holds 95 % of the times; high/low: median of the intervals. Regret: what the choice of the
 lowest prediction takes longer than the fastest one measured, of those that do the same; time / library: beside the
 library's own choice, as a geometric mean."""
 

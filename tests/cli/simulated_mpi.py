@@ -1,4 +1,4 @@
-"""An MPI library whose every time is known: it heeds its rules, or does not."""
+"""A simulated MPI library with times by formula: it follows its rules, or ignores them."""
 
 from dataclasses import dataclass, field
 
@@ -10,23 +10,23 @@ from commodel.records import LIBRARY, Measure, PlacedWorkload
 from commodel.stats import MIN_NOISE
 
 SIZES = (64, 2048, 65536)
-WAYS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}
-CASES = [PlacedWorkload(name, 8, "block", size) for name in WAYS for size in SIZES]
-OWN = {"bcast": "linear", "alltoall": "pairwise"}  # what the library does by itself
+ALGORITHMS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}
+CASES = [PlacedWorkload(name, 8, "block", size) for name in ALGORITHMS for size in SIZES]
+DEFAULTS = {"bcast": "linear", "alltoall": "pairwise"}  # the library defaults
 
 
 def cost(operation, algorithm, size):
-    """Of one algorithm the time grows from less, of another it grows less."""
-    place = WAYS[operation].index(algorithm)
-    return (1 + 2 * place) * 1e-4 + size * 1e-8 / (1 + place) ** 2
+    """Return the seconds of an algorithm: later ones of an operation have more latency and more bandwidth."""
+    number = ALGORITHMS[operation].index(algorithm)
+    return (1 + 2 * number) * 1e-4 + size * 1e-8 / (1 + number) ** 2
 
 
 @dataclass(frozen=True)
 class Machine(LibraryTimer):
-    """Notes what it was asked; `deaf`: operations whose rules change nothing; `beyond`: where a rule ends and the
-    library is to choose by itself again, it goes on with the rule; `device`: how many times as fast an operation is
-    where there is no rule for it; `turn`: how many times as fast all is in starts with rules, by chance;
-    `unsteady`: how many times as fast all is in every other start."""
+    """Records requests. `deaf`: operations whose rules have no effect. `late`: workloads without a valid sample.
+    `beyond`: a rule also applies to larger sizes, where a later rule names the library default. `device`: the speedup
+    of an operation without a rule. `turn`: the speedup of all starts with rules, by chance. `unsteady`: the speedup of
+    every other start."""
 
     deaf: tuple = ()
     late: tuple = ()
@@ -42,7 +42,10 @@ class Machine(LibraryTimer):
         rules = self.chosen_by[text] if settings else {}
         in_time = [case for case in cases if case not in self.late]
         return {
-            case: (cost(case.operation, self._way(case, rules), case.bytes) / self._faster(case, rules), MIN_NOISE)
+            case: (
+                cost(case.operation, self._find_algorithm(case, rules), case.bytes) / self._faster(case, rules),
+                MIN_NOISE,
+            )
             for case in in_time
         }
 
@@ -51,12 +54,12 @@ class Machine(LibraryTimer):
         unsteady = self.unsteady if len(self.requested) % 2 else 1
         return unsteady * (self.turn if rules else 1) * (1 if ruled else self.device.get(case.operation, 1))
 
-    def _way(self, case, rules):
+    def _find_algorithm(self, case, rules):
         below = [row for row in rules if row.operation == case.operation and row.bytes <= case.bytes]
         ruled = [row for row in below if not (self.beyond and row.algorithm == LIBRARY)]
         nearest = max(ruled, key=lambda row: row.bytes, default=None)
-        own = nearest is None or nearest.algorithm == LIBRARY or case.operation in self.deaf
-        return OWN[case.operation] if own else nearest.algorithm
+        is_default = nearest is None or nearest.algorithm == LIBRARY or case.operation in self.deaf
+        return DEFAULTS[case.operation] if is_default else nearest.algorithm
 
     def _start(self, name, cases, choices):
         self.chosen_by[self.dialect.text(choices) if choices else ""] = choices
@@ -70,15 +73,18 @@ def machine(folder, deaf=()):
     return Machine("m", None, None, OPEN_MPI_DIALECT, measure, SafePath.at(folder), deaf)
 
 
-def arms(own=(LIBRARY,)):
-    """Predictions that are off by a factor of each algorithm."""
-    off = dict(zip([(name, way) for name, ways in WAYS.items() for way in ways], [1, 1.6, 0.7, 1.2, 1, 2], strict=True))
-    ways = [
-        Arm(case, way, off[case.operation, way] * cost(case.operation, way, case.bytes))
+def arms(defaults=(LIBRARY,)):
+    """Return all alternatives, with predictions that are wrong by a factor for each algorithm."""
+    keys = [(operation, name) for operation, names in ALGORITHMS.items() for name in names]
+    errors = dict(zip(keys, [1, 1.6, 0.7, 1.2, 1, 2], strict=True))
+    algorithms = [
+        Arm(case, name, errors[case.operation, name] * cost(case.operation, name, case.bytes))
         for case in CASES
-        for way in WAYS[case.operation]
+        for name in ALGORITHMS[case.operation]
     ]
-    left = [
-        Arm(case, name, min(arm.prediction for arm in ways if arm.workload == case)) for case in CASES for name in own
+    default_arms = [
+        Arm(case, name, min(arm.prediction for arm in algorithms if arm.workload == case))
+        for case in CASES
+        for name in defaults
     ]
-    return Arms.of(ways + left)
+    return Arms.of(algorithms + default_arms)

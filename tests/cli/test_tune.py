@@ -1,4 +1,4 @@
-"""commodel tune on a machine whose every time is known: what it measures, what it chooses, and which rules stay."""
+"""commodel tune on a simulated machine: the points that it measures, its choices, and the rules that stay."""
 
 import re
 from dataclasses import replace
@@ -9,16 +9,16 @@ from statistics import mean
 import pytest
 
 from commodel.advice import tuning
-from commodel.advice.proof import (
+from commodel.advice.rule_validation import (
     MAX_CONTROLS,
-    MIN_GAIN_TO_PROVE,
+    MIN_GAIN_TO_VALIDATE,
     Row,
     Stage,
     compute_gain,
     confirm_rules,
-    prove_rules,
-    select_for_proof,
-    select_for_trial,
+    measure_gains,
+    select_for_screening,
+    select_for_validation,
 )
 from commodel.advice.sequential_sampling import DEFAULT_BESIDE_RULES, Arm, Arms, compute_belief
 from commodel.advice.tuning import choose_algorithms, search_choices
@@ -26,36 +26,40 @@ from commodel.api.library_rules import OPEN_MPI_DIALECT, find_dialect
 from commodel.cli import tune
 from commodel.errors import UserError
 from commodel.records import LIBRARY, Choice, PlacedWorkload, StartTimings
-from tests.cli.simulated_mpi import CASES, OWN, SIZES, WAYS, arms, cost, machine
+from tests.cli.simulated_mpi import ALGORITHMS, CASES, DEFAULTS, SIZES, arms, cost, machine
 
 
-def test_it_finds_the_fastest_and_proves_it(tmp_path):
+def test_the_fastest_algorithms_are_found_and_validated(tmp_path):
     place = machine(tmp_path)
     searched = search_choices(place, arms(), 1e9, lambda text: None)
-    choices = choose_algorithms(searched, MIN_GAIN_TO_PROVE)
-    ways = [OWN[case.operation] if choices[case] == LIBRARY else choices[case] for case in CASES]
-    best = [min(cost(case.operation, way, case.bytes) for way in WAYS[case.operation]) for case in CASES]
+    choices = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE)
+    chosen = [DEFAULTS[case.operation] if choices[case] == LIBRARY else choices[case] for case in CASES]
+    best = [min(cost(case.operation, name, case.bytes) for name in ALGORITHMS[case.operation]) for case in CASES]
     assert (
-        mean(cost(case.operation, way, case.bytes) / least for case, way, least in zip(CASES, ways, best, strict=True))
+        mean(
+            cost(case.operation, name, case.bytes) / least
+            for case, name, least in zip(CASES, chosen, best, strict=True)
+        )
         < 1.05
     )
     assert (
         mean(
-            cost(case.operation, OWN[case.operation], case.bytes) / least
+            cost(case.operation, DEFAULTS[case.operation], case.bytes) / least
             for case, least in zip(CASES, best, strict=True)
         )
         > 1.3
     )
     assert len(searched.belief.measured_arms) < len(searched.arms.arms)
     assert not searched.ignored
-    trial = prove_rules(place, "trial", choices, 3, lambda text: None)
-    assert {row.size for row in trial.rows}.isdisjoint(SIZES)
-    for row in trial.rows:
-        way = OWN[row.workload.operation] if row.algorithm == LIBRARY else row.algorithm
-        times = [cost(row.workload.operation, name, row.size) for name in (OWN[row.workload.operation], way)]
+    screening = measure_gains(place, "screening", choices, 3, lambda text: None)
+    assert {row.size for row in screening.rows}.isdisjoint(SIZES)
+    for row in screening.rows:
+        default = DEFAULTS[row.workload.operation]
+        algorithm = default if row.algorithm == LIBRARY else row.algorithm
+        times = [cost(row.workload.operation, name, row.size) for name in (default, algorithm)]
         assert row.gain.times == pytest.approx(times[0] / times[1])
-    stay = select_for_proof(trial)
-    assert all(stay[row.workload] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in trial.rows)
+    stay = select_for_validation(screening)
+    assert all(stay[row.workload] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in screening.rows)
 
 
 def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path):
@@ -65,20 +69,20 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
     searched = search_choices(place, arms((LIBRARY, DEFAULT_BESIDE_RULES)), 1e9, lambda text: None)
     assert {
         choice
-        for case, choice in choose_algorithms(searched, MIN_GAIN_TO_PROVE).items()
+        for case, choice in choose_algorithms(searched, MIN_GAIN_TO_VALIDATE).items()
         if case.operation == "alltoall"
     } == {LIBRARY}
     assert any(
         choice != LIBRARY
-        for case, choice in choose_algorithms(searched, MIN_GAIN_TO_PROVE).items()
+        for case, choice in choose_algorithms(searched, MIN_GAIN_TO_VALIDATE).items()
         if case.operation == "bcast"
     )
     belief = searched.belief
     for number, (seconds, _) in belief.medians().items():
         (operation, *_, size), algorithm = belief.arms.arms[number].workload, belief.arms.arms[number].algorithm
-        way = OWN[operation] if algorithm in (LIBRARY, DEFAULT_BESIDE_RULES) else algorithm
+        timed = DEFAULTS[operation] if algorithm in (LIBRARY, DEFAULT_BESIDE_RULES) else algorithm
         faster = place.device.get(operation, 1) if algorithm == LIBRARY else 1
-        assert seconds == pytest.approx(cost(operation, way, size) / faster)
+        assert seconds == pytest.approx(cost(operation, timed, size) / faster)
     assert {ruled for name, ruled in place.requested if name.startswith("round")} == {True, False}
 
 
@@ -89,7 +93,7 @@ def test_rules_that_change_nothing_are_found_out(tmp_path):
     assert searched.ignored == ["alltoall"]
     assert {
         algorithm
-        for case, algorithm in choose_algorithms(searched, MIN_GAIN_TO_PROVE).items()
+        for case, algorithm in choose_algorithms(searched, MIN_GAIN_TO_VALIDATE).items()
         if case.operation == "alltoall"
     } == {LIBRARY}
 
@@ -103,7 +107,7 @@ def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_ch
         (arm.workload.operation, arm.algorithm, arm.workload.bytes)
         for arm in (known.arms[number] for number in checked)
     }
-    monkeypatch.setattr("tests.cli.simulated_mpi.cost", lambda *way: 1e-4 if way in pair else usual(*way))
+    monkeypatch.setattr("tests.cli.simulated_mpi.cost", lambda *arm: 1e-4 if arm in pair else usual(*arm))
     searched = search_choices(machine(tmp_path / "again"), known, 1e9, lambda text: None)
     assert len(searched.belief.measured_arms) > len(checked)
     assert not searched.ignored
@@ -124,15 +128,23 @@ def test_what_was_timed_is_not_timed_again(tmp_path):
     assert not second.requested
 
 
+def test_starts_of_earlier_versions_are_read(tmp_path):
+    place = machine(tmp_path)
+    first = place.time("screening-0", CASES)
+    (tmp_path / "starts/screening-0").rename(tmp_path / "starts/trial-0")
+    assert place.time("screening-0", CASES) == first
+    assert len(place.requested) == 1
+
+
 def test_a_rule_for_barriers_is_measured_where_it_is_worth_a_start(tmp_path):
-    """Both ways gain as much, but each point of the barrier takes a start of its own."""
-    ways = [
-        Arm(PlacedWorkload(name, 8, "block", 0), way, 1e-3)
-        for name in ("barrier", "bcast")
-        for way in ("linear", "binomial")
+    """Both operations gain the same, but each point of the barrier takes a start of its own."""
+    alternatives = [
+        Arm(PlacedWorkload(operation, 8, "block", 0), name, 1e-3)
+        for operation in ("barrier", "bcast")
+        for name in ("linear", "binomial")
     ]
     place = machine(tmp_path)
-    known = compute_belief(Arms.of(ways), {})
+    known = compute_belief(Arms.of(alternatives), {})
     costs = tuning._estimate_costs(place.measure, known, 1.0)
     assert costs[:2] == pytest.approx(costs[2:] + 1)
     assert known.next_points(1, costs) == [2]
@@ -141,10 +153,10 @@ def test_a_rule_for_barriers_is_measured_where_it_is_worth_a_start(tmp_path):
 def test_another_choice_under_the_same_name_is_timed_anew(tmp_path):
     place = machine(tmp_path)
     times = [
-        place.time("round-0", [CASES[0]], [Choice("bcast", 8, 64, way)]).seconds[CASES[0]]
-        for way in ("linear", "binomial-near", "binomial-near")
+        place.time("round-0", [CASES[0]], [Choice("bcast", 8, 64, name)]).seconds[CASES[0]]
+        for name in ("linear", "binomial-near", "binomial-near")
     ]
-    assert times == [cost("bcast", way, 64) for way in ("linear", "binomial-near", "binomial-near")]
+    assert times == [cost("bcast", name, 64) for name in ("linear", "binomial-near", "binomial-near")]
     assert len(place.requested) == 2
 
 
@@ -203,13 +215,15 @@ def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
     assert len(searched.belief.measured_arms) > len(CASES)
     sizes = {
         row.size
-        for row in prove_rules(
-            machine(tmp_path), "trial", choose_algorithms(searched, MIN_GAIN_TO_PROVE), 3, lambda text: None
+        for row in measure_gains(
+            machine(tmp_path), "screening", choose_algorithms(searched, MIN_GAIN_TO_VALIDATE), 3, lambda text: None
         ).rows
     }
     late = replace(machine(tmp_path), late=tuple(PlacedWorkload("bcast", 8, "block", size) for size in sizes))
-    proof = prove_rules(late, "proof", choose_algorithms(searched, MIN_GAIN_TO_PROVE), 3, lambda text: None)
-    assert {row.workload.operation for row in proof.rows} == {"alltoall"}
+    validation = measure_gains(
+        late, "validation", choose_algorithms(searched, MIN_GAIN_TO_VALIDATE), 3, lambda text: None
+    )
+    assert {row.workload.operation for row in validation.rows} == {"alltoall"}
 
 
 def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barriers_too():
@@ -222,19 +236,20 @@ def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barrie
     first = [list(algorithms) for algorithms in zip(*tuning._choose_check_pairs(known).values(), strict=True)]
     timed = {(known.arms[arm].workload.operation, known.arms[arm].algorithm) for start in first for arm in start}
     assert {name for name, _ in timed} == {"bcast", "alltoall", "barrier"}
-    assert {way for name, way in timed if name == "barrier"} == {"linear", "bruck"}
+    assert {algorithm for name, algorithm in timed if name == "barrier"} == {"linear", "bruck"}
 
 
-def test_a_rule_that_is_not_expected_to_gain_much_is_not_tried(tmp_path):
-    """Of the library's own choice nobody expects to be slower than by what starts differ."""
+def test_a_rule_that_is_not_expected_to_gain_much_is_not_timed(tmp_path):
+    """A gain below the variation between starts is none."""
     searched = search_choices(machine(tmp_path), arms(), 1e9, lambda text: None)
     named = {
-        bar: {case for case, way in choose_algorithms(searched, bar).items() if way != LIBRARY}
-        for bar in (1.0, MIN_GAIN_TO_PROVE, 1e3)
+        bar: {case for case, name in choose_algorithms(searched, bar).items() if name != LIBRARY}
+        for bar in (1.0, MIN_GAIN_TO_VALIDATE, 1e3)
     }
-    assert named[1e3] == set() < named[MIN_GAIN_TO_PROVE] <= named[1.0]
+    assert named[1e3] == set() < named[MIN_GAIN_TO_VALIDATE] <= named[1.0]
     assert all(
-        choose_algorithms(searched, MIN_GAIN_TO_PROVE)[case] != OWN[case.operation] for case in named[MIN_GAIN_TO_PROVE]
+        choose_algorithms(searched, MIN_GAIN_TO_VALIDATE)[case] != DEFAULTS[case.operation]
+        for case in named[MIN_GAIN_TO_VALIDATE]
     )
 
 
@@ -243,22 +258,22 @@ def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
     alltoall = CASES[len(SIZES) :]
     choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
     place = replace(machine(tmp_path), beyond=True)
-    trial = prove_rules(place, "trial", choices, 3, lambda text: None)
-    assert trial.rows[0].gain.times > 1
-    assert [row.is_slower for row in trial.rows] == [False, False, True]
-    well = prove_rules(machine(tmp_path / "well"), "trial", choices, 3, lambda text: None)
-    assert select_for_proof(well)[alltoall[0]] == "linear"
-    assert set(confirm_rules(trial, trial).values()) == {LIBRARY}
-    for proof, before in ((trial, well), (well, trial)):
-        assert confirm_rules(proof, before)[alltoall[0]] == "linear"
+    screening = measure_gains(place, "screening", choices, 3, lambda text: None)
+    assert screening.rows[0].gain.times > 1
+    assert [row.is_slower for row in screening.rows] == [False, False, True]
+    well = measure_gains(machine(tmp_path / "well"), "screening", choices, 3, lambda text: None)
+    assert select_for_validation(well)[alltoall[0]] == "linear"
+    assert set(confirm_rules(screening, screening).values()) == {LIBRARY}
+    for validation, before in ((screening, well), (well, screening)):
+        assert confirm_rules(validation, before)[alltoall[0]] == "linear"
 
 
 def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     """All is 1.2 times as fast whenever there are rules, by chance: a rule for what the library does anyway seems to
     gain as much."""
-    choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: OWN["bcast"], CASES[2]: "scatter-allgather"}
+    choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: DEFAULTS["bcast"], CASES[2]: "scatter-allgather"}
     quiet, turning = (
-        prove_rules(replace(machine(tmp_path / str(turn)), turn=turn), "trial", choices, 3, lambda text: None)
+        measure_gains(replace(machine(tmp_path / str(turn)), turn=turn), "screening", choices, 3, lambda text: None)
         for turn in (1.0, 1.2)
     )
     assert (quiet.control.cases, quiet.control.excluding_one, quiet.control.log_margin) == (4, 0, 0)
@@ -268,13 +283,13 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     assert rows[CASES[0]].gain.times == pytest.approx(1.2)
     real = {row.workload: row.gain.times for row in quiet.rows}[CASES[2]]
     assert rows[CASES[2]].gain.low == pytest.approx(real, rel=1e-3)
-    for stay in (select_for_proof(turning), confirm_rules(turning, quiet)):
-        assert [case for case, way in stay.items() if way != LIBRARY] == [CASES[2]]
-    assert tune._describe_control("trial", quiet) == [
-        "In the trial, times of 0 of 4 cases without a rule changed, no more than by chance."
+    for stay in (select_for_validation(turning), confirm_rules(turning, quiet)):
+        assert [case for case, name in stay.items() if name != LIBRARY] == [CASES[2]]
+    assert tune._describe_control("screening", quiet) == [
+        "In the screening, times of 0 of 4 cases without a rule changed, no more than by chance."
     ]
-    sentence = tune._describe_control("trial", turning)[0]
-    assert "In the trial, times of 4 of 4 cases without a rule changed: the machine's speed changed." in sentence
+    sentence = tune._describe_control("screening", turning)[0]
+    assert "In the screening, times of 4 of 4 cases without a rule changed: the machine's speed changed." in sentence
     assert "All intervals are widened by 20 %" in sentence
 
 
@@ -282,9 +297,9 @@ def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_pat
     """And what it leaves to the library is no control."""
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[2]: "scatter-allgather"}
     place = replace(machine(tmp_path), device={"bcast": 1.04})
-    trial = prove_rules(place, "trial", choices, 3, lambda text: None, changes_defaults=True)
-    assert (trial.control.cases, trial.control.excluding_one) == (3, 0)
-    assert select_for_proof(trial)[CASES[2]] == "scatter-allgather"
+    screening = measure_gains(place, "screening", choices, 3, lambda text: None, changes_defaults=True)
+    assert (screening.control.cases, screening.control.excluding_one) == (3, 0)
+    assert select_for_validation(screening)[CASES[2]] == "scatter-allgather"
     noisy = [
         compute_gain([2, 1, 4], [1, 1, 1]),
         compute_gain([1, 1, 1], [1, 1, 1]),
@@ -292,28 +307,30 @@ def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_pat
     ]
     rows = [Row(case, 1, choices[case], seen) for case, seen in zip(CASES, noisy, strict=False)]
     assert [row.gain.is_slower for row in rows] == [False] * 3
-    assert select_for_proof(Stage(rows))[CASES[2]] == "scatter-allgather"
-    assert select_for_proof(Stage(rows, changes_defaults=True))[CASES[2]] == LIBRARY
+    assert select_for_validation(Stage(rows))[CASES[2]] == "scatter-allgather"
+    assert select_for_validation(Stage(rows, changes_defaults=True))[CASES[2]] == LIBRARY
 
 
-def test_in_trial_and_proof_each_operation_with_rules_has_starts_of_its_own(tmp_path):
+def test_in_screening_and_validation_each_operation_with_rules_has_starts_of_its_own(tmp_path):
     """Else connections are as the operation before has left them, and a rule for that one seems to slow this one. Where
     there is no rule nothing is different: these share a start."""
     place = machine(tmp_path)
-    prove_rules(place, "proof", dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "binomial-near"}, 3, lambda text: None)
+    measure_gains(
+        place, "validation", dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "binomial-near"}, 3, lambda text: None
+    )
     assert {name for name, _ in place.requested} == {
-        f"proof-{number}{end}" for number in range(6) for end in ("", "-bcast")
+        f"validation-{number}{end}" for number in range(6) for end in ("", "-bcast")
     }
 
 
-def test_in_a_trial_there_is_what_rules_cannot_change():
+def test_the_screening_has_workloads_that_rules_do_not_change():
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "linear"}
-    assert select_for_trial(choices) == dict.fromkeys(CASES[:3], LIBRARY) | {CASES[0]: "linear"}
+    assert select_for_screening(choices) == dict.fromkeys(CASES[:3], LIBRARY) | {CASES[0]: "linear"}
     many = {PlacedWorkload("reduce", 8, "block", size): LIBRARY for size in range(30)}
-    beside = select_for_trial(choices | many, changes_defaults=True)
-    assert [beside[case] for case in CASES[:3]] == ["linear", LIBRARY, LIBRARY]
-    assert {case.operation for case in beside} == {"bcast", "alltoall", "reduce"}
-    assert 6 < len(beside) - 3 <= MAX_CONTROLS
+    timed = select_for_screening(choices | many, changes_defaults=True)
+    assert [timed[case] for case in CASES[:3]] == ["linear", LIBRARY, LIBRARY]
+    assert {case.operation for case in timed} == {"bcast", "alltoall", "reduce"}
+    assert 6 < len(timed) - 3 <= MAX_CONTROLS
 
 
 def stage_of(*pairs):
@@ -322,15 +339,15 @@ def stage_of(*pairs):
     return Stage([Row(case, 64, "linear", seen) for case, seen in zip(CASES, gains, strict=False)])
 
 
-def test_what_gains_little_in_the_trial_is_not_proven():
-    trial = stage_of([0.1, 0.2], [0.04, 0.03], [-0.1, 0.3])
-    assert [select_for_proof(trial)[case] for case in CASES[:3]] == ["linear", LIBRARY, "linear"]
+def test_a_rule_that_gains_little_in_the_screening_is_not_validated():
+    screening = stage_of([0.1, 0.2], [0.04, 0.03], [-0.1, 0.3])
+    assert [select_for_validation(screening)[case] for case in CASES[:3]] == ["linear", LIBRARY, "linear"]
 
 
-def test_a_rule_is_proven_by_trial_and_proof_together_but_has_to_be_faster_in_both():
-    """The first is faster in all pairs; the second by chance in the trial; of the third nobody knows."""
-    trial = stage_of([0.2, 0.25], [0.9, 0.95], [0.5, -0.3])
-    proof = stage_of([0.21, 0.2, 0.25], [-0.01, 0.0, -0.02], [0.6, -0.3, 0.1])
-    assert [case for case, way in confirm_rules(proof, trial).items() if way != LIBRARY] == [CASES[0]]
-    alone = compute_gain([1.0] * 3, [exp(log) for log in (0.21, 0.2, 0.25)])
-    assert proof.rows[0].gain.times == pytest.approx(alone.times)
+def test_a_rule_stays_if_it_is_faster_in_both_stages_and_over_all_pairs():
+    """The first is faster in all pairs, the second by chance in the screening; the third is undecided."""
+    screening = stage_of([0.2, 0.25], [0.9, 0.95], [0.5, -0.3])
+    validation = stage_of([0.21, 0.2, 0.25], [-0.01, 0.0, -0.02], [0.6, -0.3, 0.1])
+    assert [case for case, name in confirm_rules(validation, screening).items() if name != LIBRARY] == [CASES[0]]
+    gain = compute_gain([1.0] * 3, [exp(log) for log in (0.21, 0.2, 0.25)])
+    assert validation.rows[0].gain.times == pytest.approx(gain.times)

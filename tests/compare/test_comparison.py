@@ -18,7 +18,12 @@ from commodel.compare.comparison_intervals import combine_intervals, combine_res
 from commodel.files.tables import COMPARISON, read_table, write_table
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule, find_fan_ins
-from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT, IntervalBasis, PointSeries, fit_bands
+from commodel.predictions.prediction_intervals import (
+    PARAMETERS_ONLY_TEXT,
+    IntervalBasis,
+    PointSeries,
+    fit_residual_intervals,
+)
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import Batch, Point
@@ -392,14 +397,14 @@ def test_the_measurement_of_a_point_does_not_change_its_own_interval():
 def test_a_point_without_measurement_has_the_interval_from_all_residuals():
     table = compare_series()
     row = table.set_index("point").loc[LAST.id]
-    band = read_residuals(table, "p", "f")["bcast"]
+    interval = read_residuals(table, "p", "f")["bcast"]
     assert row["interval_basis"].endswith("12 workloads of bcast")
-    assert row["predicted_low"] == pytest.approx(40 * np.exp(band.low))
-    assert row["predicted_high"] == pytest.approx(40 * np.exp(band.high))
+    assert row["predicted_low"] == pytest.approx(40 * np.exp(interval.low))
+    assert row["predicted_high"] == pytest.approx(40 * np.exp(interval.high))
 
 
 def test_single_message_ratios_are_no_residuals_but_shift_the_interval(tmp_path):
-    """Predictions whose errors equal the single-message ratios have residual bands as narrow as exact predictions."""
+    """Predictions whose errors equal the single-message ratios have intervals as narrow as exact predictions."""
     single = {point.id: 1.0 + np.log2(point.bytes) for point in (*SERIES, LAST)}
     wrong = {key: ratio * single[key] for key, ratio in RATIOS.items()}
     write_table(tmp_path / "c.csv", compare_series(wrong, single_message_ratio=single))
@@ -408,9 +413,9 @@ def test_single_message_ratios_are_no_residuals_but_shift_the_interval(tmp_path)
         compare_series(wrong),
         read_table(tmp_path / "c.csv", COMPARISON),
     )
-    bands = [read_residuals(table, "p", "f")["bcast"] for table in (right, with_ratios, without_ratios)]
-    assert (bands[1].low, bands[1].high) == pytest.approx((bands[0].low, bands[0].high))
-    assert bands[2].high - bands[2].low > 2 * (bands[0].high - bands[0].low)
+    intervals = [read_residuals(table, "p", "f")["bcast"] for table in (right, with_ratios, without_ratios)]
+    assert (intervals[1].low, intervals[1].high) == pytest.approx((intervals[0].low, intervals[0].high))
+    assert intervals[2].high - intervals[2].low > 2 * (intervals[0].high - intervals[0].low)
     np.testing.assert_allclose(
         combine_residuals(with_ratios, {"f": 1.0}).logs, combine_residuals(right, {"f": 1.0}).logs
     )
@@ -432,8 +437,8 @@ def test_residuals_of_predictions_that_ignore_size_do_not_count_at_other_sizes()
     )
     assert (table.loc[short, "predicted_high"] < 3 * table.loc[short, "predicted"]).all()
     assert (table.loc[list(long), "predicted_low"] > 300 * table.loc[list(long), "predicted"]).all()
-    (band,) = {errors.high for errors in read_residuals(table.reset_index(), "p", "f").values()}
-    assert band < 1
+    (high,) = {errors.high for errors in read_residuals(table.reset_index(), "p", "f").values()}
+    assert high < 1
     given = replace(make_given_set("logp", ["L=10us", "o=1us", "g=2us"]), bytes_range=(1.0, 8.0))
     with_errors = replace(given, errors=read_residuals(table.reset_index(), "p", "f"))
     intervals = [
@@ -500,13 +505,15 @@ def test_a_combined_prediction_has_no_residual_where_a_model_ignores_size_and_ha
 
 
 def test_without_measurements_the_residuals_of_parameter_sets_are_combined():
-    bands = read_residuals(compare_series(), "p", "f")
-    interval = combine_intervals({"f": bands, "g": bands}, {"f": 0.25, "g": 0.75}, LAST_WORKLOAD)
-    assert (interval.low[0], interval.high[0]) == pytest.approx((bands["bcast"].low, bands["bcast"].high))
+    intervals = read_residuals(compare_series(), "p", "f")
+    interval = combine_intervals({"f": intervals, "g": intervals}, {"f": 0.25, "g": 0.75}, LAST_WORKLOAD)
+    assert (interval.low[0], interval.high[0]) == pytest.approx((intervals["bcast"].low, intervals["bcast"].high))
     assert "bcast" in interval.bases[0].text
-    without_residuals = combine_intervals({"f": bands, "g": {}}, {"f": 0.25, "g": 0.75}, LAST_WORKLOAD)
+    without_residuals = combine_intervals({"f": intervals, "g": {}}, {"f": 0.25, "g": 0.75}, LAST_WORKLOAD)
     assert [basis.text for basis in without_residuals.bases] == [PARAMETERS_ONLY_TEXT]
 
 
-def test_bands_of_one_model_equal_those_of_its_combined_prediction():
-    assert fit_bands(combine_residuals(compare_series(), {"f": 1.0})) == read_residuals(compare_series(), "p", "f")
+def test_intervals_of_one_model_equal_those_of_its_combined_prediction():
+    assert fit_residual_intervals(combine_residuals(compare_series(), {"f": 1.0})) == read_residuals(
+        compare_series(), "p", "f"
+    )

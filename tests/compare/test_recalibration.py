@@ -137,7 +137,7 @@ def test_without_a_campaign_what_predictions_are_off_widens_the_interval():
         summarize_samples(entry, [{"seconds": time, "valid": True}])
         for entry, time in zip(messages, times, strict=True)
     ]
-    band = Errors(
+    interval = Errors(
         -0.3,
         0.3,
         9,
@@ -147,7 +147,7 @@ def test_without_a_campaign_what_predictions_are_off_widens_the_interval():
         dict.fromkeys(("ranks", "bytes", "operation"), 0.0),
         dict.fromkeys(("ranks", "bytes"), 0.0),
     )
-    for errors, holds in (({}, False), ({"loggp": {"bcast": band}}, True)):
+    for errors, holds in (({}, False), ({"loggp": {"bcast": interval}}, True)):
         ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", errors)
         assert done.factors.latency.value == pytest.approx(1.2)
         assert (done.factors.latency.low < 1) is holds

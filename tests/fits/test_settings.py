@@ -211,7 +211,7 @@ def test_every_other_setting_has_its_factors(fitted):
     ]
 
 
-def test_bands_hold_what_other_settings_were_off(fitted):
+def test_intervals_cover_errors_in_other_settings(fitted):
     """With monday's predictions sunday's long messages take three times as long."""
     (prediction,) = predict(fitted, [point("bcast", "linear", ranks=2, bytes=1 << 18)])
     assert prediction.low <= times(1.0, 3.0, [prediction.point])[0] <= prediction.high

@@ -33,16 +33,16 @@ TIMES = st.integers(0, 9)
 NO_WORK = np.zeros(0)
 
 
-def slow(pattern, asks, waits, uses, costs, opposite, together=False, one_at_a_time=False):
-    passed = defaultdict(dict)
+def simulate(pattern, rendezvous, waits, uses, costs, opposite, bundled=False, one_at_a_time=False):
+    lines_passed = defaultdict(dict)
     for number, line, seconds in zip(*(column.tolist() for column in uses), costs.uses.tolist(), strict=True):
-        passed[number][line] = seconds
-    facing = {line: other for line, other in enumerate(opposite.tolist()) if other >= 0}
+        lines_passed[number][line] = seconds
+    opposites = {line: other for line, other in enumerate(opposite.tolist()) if other >= 0}
     columns = (np.broadcast_to(column, pattern.src.shape) for column in (costs.send, costs.receive))
     columns = *columns, costs.wire, costs.unshared, costs.work
     weights = np.ones(len(pattern.src)) if costs.weights is None else costs.weights
-    kinds = costs.opposite_share, together, one_at_a_time, weights
-    return reference_link_sharing.finish_times(pattern, asks, waits, passed, facing, *kinds, *columns)
+    kinds = costs.opposite_share, bundled, one_at_a_time, weights
+    return reference_link_sharing.finish_times(pattern, rendezvous, waits, lines_passed, opposites, *kinds, *columns)
 
 
 @st.composite
@@ -59,25 +59,25 @@ def traffics(draw):
         return np.array(draw(st.lists(values, min_size=several, max_size=several)))
 
     lines = np.concatenate([column(st.integers(0, 3)), column(st.integers(0, 3))])  # 3: none
-    message, some = np.tile(np.arange(several), 2), lines < 3
-    some[several:] &= lines[several:] != lines[:several]
-    asks, waits = column(st.booleans()), column(st.booleans())
-    wire, alone = column(TIMES).astype(float), column(TIMES).astype(float)
-    uses = np.concatenate([column(TIMES), column(TIMES)]).astype(float)[some]
-    count = int(lines[some].max(initial=-1)) + 1
+    message, on = np.tile(np.arange(several), 2), lines < 3
+    on[several:] &= lines[several:] != lines[:several]
+    rendezvous, waits = column(st.booleans()), column(st.booleans())
+    wire, unshared = column(TIMES).astype(float), column(TIMES).astype(float)
+    uses = np.concatenate([column(TIMES), column(TIMES)]).astype(float)[on]
+    count = int(lines[on].max(initial=-1)) + 1
     opposite = np.array(draw(st.sampled_from([[-1, -1, -1], [1, 0, -1], [-1, 2, 1], [0, 2, 1]])))[:count]
-    costs = column(TIMES), column(TIMES), wire, alone, uses, pattern.work_seconds(0.0)
-    back = draw(st.sampled_from([0.05, 0.25]))
+    costs = column(TIMES), column(TIMES), wire, unshared, uses, pattern.work_seconds(0.0)
+    share = draw(st.sampled_from([0.05, 0.25]))
     opposite = np.where(opposite < count, opposite, -1)
     weights = column(st.sampled_from([1.0, 0.5, 0.3])) if draw(st.booleans()) else None
-    return pattern, asks, asks & waits, (message[some], lines[some]), Traffic(*costs, back, weights), opposite
+    return pattern, rendezvous, rendezvous & waits, (message[on], lines[on]), Traffic(*costs, share, weights), opposite
 
 
 @settings(max_examples=100)
 @given(traffics())
 def test_all_on_a_line_get_shares_by_their_weights_at_every_moment(traffic):
-    pattern, asks, waits, uses, costs, opposite = traffic
-    program, wanted = Program.of(pattern, asks, uses, False, waits, opposite), slow(*traffic)
+    pattern, rendezvous, waits, uses, costs, opposite = traffic
+    program, wanted = Program.of(pattern, rendezvous, uses, False, waits, opposite), simulate(*traffic)
     if wanted is None:
         with pytest.raises(UserError, match="ranks wait for each other"):
             replay_in_time(program, costs)
@@ -96,13 +96,13 @@ def test_many_on_few_lines_get_equal_shares_too(seed):
     pattern = Schedule.of(ranks, np.sort(rng.integers(0, 4, several)), src, dst, 8)
     uses = np.divmod(np.flatnonzero(rng.random(5 * several) < 0.4), 5)
     sizes = rng.random(several) if seed % 2 or one_at_a_time else rng.integers(1, 4, several)
-    asks = rng.random(several) < rng.choice([0.0, 0.3])
-    alone = sizes * (not one_at_a_time)  # what is waited for in turn are lines
+    rendezvous = rng.random(several) < rng.choice([0.0, 0.3])
+    unshared = sizes * (not one_at_a_time)  # what is waited for in turn are lines
     weights = rng.choice([1.0, 0.4], several) if seed > 5 else None
-    costs = Traffic(sizes / 4, sizes / 4, sizes, alone, sizes[uses[0]] * (1 + uses[1] % 2), NO_WORK, 0.05, weights)
+    costs = Traffic(sizes / 4, sizes / 4, sizes, unshared, sizes[uses[0]] * (1 + uses[1] % 2), NO_WORK, 0.05, weights)
     opposite = np.array([1, 0, 3, 2, 4 - 5 * (seed % 2)]) if seed % 4 > 1 else np.full(5, -1)
-    wanted = slow(pattern, asks, asks, uses, costs, opposite, one_at_a_time=one_at_a_time)
-    ends = replay_in_time(Program.of(pattern, asks, uses, one_at_a_time, asks, opposite), costs)
+    wanted = simulate(pattern, rendezvous, rendezvous, uses, costs, opposite, one_at_a_time=one_at_a_time)
+    ends = replay_in_time(Program.of(pattern, rendezvous, uses, one_at_a_time, rendezvous, opposite), costs)
     np.testing.assert_allclose(ends, wanted, atol=1e-6)
 
 
@@ -111,9 +111,9 @@ def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not():
     rank has sent share its link, all come late."""
     ranks, parts, o_s, o_r, L, lasts = 8, 40, 1.0, 1.0, 2.0, 5.0
     part, src = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
-    pattern, asks = Schedule.of(ranks, part + src, src, src + 1, 8), np.zeros(len(part), dtype=bool)
-    costs = Traffic(o_s, o_r, *(np.full(len(asks), seconds) for seconds in (L, lasts, lasts)), NO_WORK)
-    programs = (Program.of(pattern, asks, (np.arange(len(part)), pattern.src), turn) for turn in (True, False))
+    pattern, rendezvous = Schedule.of(ranks, part + src, src, src + 1, 8), np.zeros(len(part), dtype=bool)
+    costs = Traffic(o_s, o_r, *(np.full(len(rendezvous), seconds) for seconds in (L, lasts, lasts)), NO_WORK)
+    programs = (Program.of(pattern, rendezvous, (np.arange(len(part)), pattern.src), turn) for turn in (True, False))
     one_at_a_time, sharing = (replay_in_time(program, costs)[-1] for program in programs)
     assert one_at_a_time == pytest.approx((ranks - 1) * (o_s + lasts + L + o_r) + (parts - 1) * lasts)
     assert sharing > 1.3 * one_at_a_time
@@ -154,18 +154,18 @@ def chains(seed):
     opposite = (np.arange(2 * ranks) + ranks) % (2 * ranks)
     c, o = rng.integers(1, 5, 2 * ranks).astype(float), float(rng.integers(0, 4))
     costs = c[line] * pattern.bytes[message]
-    asks = rng.random(len(part)) < rng.choice([0.0, 0.1])
+    rendezvous = rng.random(len(part)) < rng.choice([0.0, 0.1])
     weights = rng.choice([1.0, 0.4], (ranks, ranks))[pattern.src, pattern.dst] if seed % 2 else None
     traffic = Traffic(o, o, np.full(len(part), 3.0), 2.0 * pattern.bytes, costs, NO_WORK, 0.05, weights)
-    return pattern, asks, asks, (message, line), traffic, opposite
+    return pattern, rendezvous, rendezvous, (message, line), traffic, opposite
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_message_in_a_bundle_goes_as_fast_as_the_slowest_of_its_lines_lets_it(seed):
-    pattern, asks, _, uses, costs, opposite = traffic = chains(seed)
-    bundles = Bundles.of_queues(pattern, asks, *uses, opposite)
-    ends = replay_in_time(Program.of(pattern, asks, uses, opposite=opposite, bundles=bundles), costs)
-    np.testing.assert_allclose(ends, slow(*traffic, together=bundles is not None), rtol=1e-9)
+    pattern, rendezvous, _, uses, costs, opposite = traffic = chains(seed)
+    bundles = Bundles.of_queues(pattern, rendezvous, *uses, opposite)
+    ends = replay_in_time(Program.of(pattern, rendezvous, uses, opposite=opposite, bundles=bundles), costs)
+    np.testing.assert_allclose(ends, simulate(*traffic, bundled=bundles is not None), rtol=1e-9)
 
 
 def test_queues_are_followed_in_bundles_and_nothing_else_is():
@@ -202,10 +202,10 @@ def test_messages_that_begin_together_get_equal_shares(sizes, begin):
 def test_a_line_is_busy_while_there_is_work_and_no_message_is_faster_than_unshared(messages):
     start, last = np.array(messages, dtype=float).T
     ends = BusyPeriods(1).share_lines(np.zeros(len(start), dtype=int), start, last)
-    slow = fluid(start, last)
-    assert ends.max() == pytest.approx(slow.max())
+    exact = fluid(start, last)
+    assert ends.max() == pytest.approx(exact.max())
     assert np.all(ends >= start + last - 1e-9)
-    assert np.all(ends >= slow - 1e-9) or len(set(last)) > 1
+    assert np.all(ends >= exact - 1e-9) or len(set(last)) > 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=2, max_size=8), st.integers(1, 7))
@@ -224,11 +224,11 @@ def test_what_earlier_steps_left_on_a_line_is_done_first(messages, cut):
 @pytest.mark.parametrize("flows", [1, 2, 4])
 def test_messages_between_two_leaves_share_the_narrower_line(flows):
     size = 1_000_000
-    alone = O_S + O_R + L["beyond"]
+    unshared = O_S + O_R + L["beyond"]
     out = model(**{"c_out.leaf.a": C_OUT}).cost(make_flows(flows, size))[0]
-    assert out == pytest.approx(alone + size * max(G["beyond"], flows * C_OUT))
+    assert out == pytest.approx(unshared + size * max(G["beyond"], flows * C_OUT))
     pair = model(**{"c_out.leaf.a": C_OUT, "c_pair.leaf.a": C_PAIR}).cost(make_flows(flows, size))[0]
-    assert pair == pytest.approx(alone + size * max(G["beyond"], flows * C_PAIR))
+    assert pair == pytest.approx(unshared + size * max(G["beyond"], flows * C_PAIR))
 
 
 @pytest.mark.parametrize("links", [1, 2, 4])
@@ -237,9 +237,9 @@ def test_a_destination_may_select_one_of_several_links(links):
     size, values = 1_000_000, model(**{"c_out.leaf.a": G["beyond"] / 4})
     known = replace(values.values, settings={**values.values.settings, "links": {"leaf": links}})
     one, several = (Schedule.of(24, 0, np.arange(4), target, size) for target in ([4, 9, 14, 19], [4, 8, 12, 16]))
-    alone, same = (Model(values.entry, known).cost(pattern)[0] for pattern in (one, several))
-    assert alone == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"])
-    assert same == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"] * links)
+    unshared, shared = (Model(values.entry, known).cost(pattern)[0] for pattern in (one, several))
+    assert unshared == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"])
+    assert shared == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"] * links)
 
 
 def test_groups_that_nothing_joins_do_not_disturb_each_other():

@@ -233,18 +233,18 @@ def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
 
 
 @pytest.mark.parametrize(
-    ("layout", "reach"),
+    ("layout", "levels_crossed"),
     [
         ("block:2", "node"),
         ("pack:leaf", "node/leaf"),
         ("scatter:leaf", "node/leaf/group"),
     ],
 )
-def test_a_point_has_the_farthest_distance_class_of_its_ranks(layout, reach):
+def test_a_point_has_the_farthest_distance_class_of_its_ranks(layout, levels_crossed):
     combination = {"operation": "bcast", "algorithm": "linear", "ranks": 2, "bytes": 8, "layout": layout}
     setting = Setting("p", nodes=6, cores=2, levels=LEVELS)
     points = [make_point(setting, combination)]
-    assert [point.reach for point in [*points, *make_library_points(setting, points)]] == [reach, reach]
+    assert [point.reach for point in [*points, *make_library_points(setting, points)]] == [levels_crossed] * 2
     flat = make_point(Setting("p", nodes=6, cores=2), combination | {"layout": points[0].layout})
     assert (flat.reach, flat.id) == ("", points[0].id)
 

@@ -17,7 +17,7 @@ from commodel.predictions.prediction_intervals import (
     apply_residuals,
     cross_validate,
     find_residual_interval,
-    fit_bands,
+    fit_residual_intervals,
     is_informative,
 )
 from commodel.predictions.predictions import PredictedTimes, predict
@@ -26,8 +26,8 @@ from tests.patterns.catalogue import point
 from tests.predictions.residuals import find_ends, make_residuals, make_workload
 
 
-def texts(bands, workload):
-    interval = find_residual_interval(bands, workload)
+def texts(intervals, workload):
+    interval = find_residual_interval(intervals, workload)
     return interval.low, interval.high, [basis.text for basis in interval.bases]
 
 
@@ -49,7 +49,7 @@ def test_with_fewer_than_five_allocations_the_interval_is_a_lower_bound(count):
 
 
 def test_one_group_gives_no_interval():
-    assert fit_bands(make_residuals([0.1, 0.2], [0, 0])) == {}
+    assert fit_residual_intervals(make_residuals([0.1, 0.2], [0, 0])) == {}
     assert find_ends(make_residuals([0.1, 0.2], [0, 0])) == (0, 0, PARAMETERS_ONLY_TEXT)
 
 
@@ -58,11 +58,11 @@ def test_streams_are_a_class_of_their_own():
 
 
 def carrying():
-    bands = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), operation="bcast", nodes=1.0))
-    return replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
+    intervals = fit_residual_intervals(make_residuals(np.linspace(-0.2, 0.4, 45), operation="bcast", nodes=1.0))
+    return replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=intervals)
 
 
-def test_a_stored_set_predicts_with_its_residual_bands(tmp_path):
+def test_a_stored_set_predicts_with_its_residual_intervals(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(format_parameters(carrying()), encoding="utf-8")
     read = read_parameters(path)
@@ -85,10 +85,10 @@ def test_a_stored_set_predicts_with_its_residual_bands(tmp_path):
 def test_the_corrected_prediction_lies_inside_its_interval(logs, ratio, operation, ranks, size):
     """Inside and outside of the measured ranks and sizes, and with the residuals of sets without a median."""
     sizes = 8.0 * 4.0 ** (np.arange(len(logs)) % 4)
-    bands = fit_bands(make_residuals(logs, size=sizes, ranks=4.0 * 2.0 ** (np.arange(len(logs)) % 3)))
+    intervals = fit_residual_intervals(make_residuals(logs, size=sizes, ranks=4.0 * 2.0 ** (np.arange(len(logs)) % 3)))
     seconds = np.array([1e-5])
     own = PredictedTimes(seconds, seconds, seconds, np.array([ratio]), [])
-    for known in (bands, {name: replace(band, median=None) for name, band in bands.items()}):
+    for known in (intervals, {name: replace(interval, median=None) for name, interval in intervals.items()}):
         interval = apply_residuals(own, find_residual_interval(known, make_workload(operation, ranks, size)))
         assert interval.low[0] <= interval.corrected[0] <= interval.high[0]
 
@@ -119,7 +119,7 @@ def test_without_residuals_the_interval_is_the_parameter_interval():
         ("half_size: 0.0", "half_size: -1.0"),
     ],
 )
-def test_impossible_residual_bands_are_refused(tmp_path, before, after):
+def test_impossible_residual_intervals_are_refused(tmp_path, before, after):
     text = format_parameters(carrying())
     assert before in text
     path = tmp_path / "s.yaml"
@@ -144,14 +144,16 @@ def test_another_placement_uses_other_operations_measured_there():
     """An operation that was measured there itself is not wider by what operations differ."""
     names = np.repeat(["bcast", "gather", "reduce"], 30)
     nodes = np.where(names == "bcast", 1.0, np.tile([1.0, 4.0, 8.0], 30))
-    bands = fit_bands(make_residuals(np.linspace(0, 1, 90) + (names == "reduce"), operation=names, nodes=nodes))
-    low, high, (words,) = texts(bands, make_workload("bcast", nodes=4.0))
-    others = bands["all between nodes"]
+    intervals = fit_residual_intervals(
+        make_residuals(np.linspace(0, 1, 90) + (names == "reduce"), operation=names, nodes=nodes)
+    )
+    low, high, (words,) = texts(intervals, make_workload("bcast", nodes=4.0))
+    others = intervals["all between nodes"]
     wider = others.widening["operation"]
     assert wider > 0
     assert (low[0], high[0]) == (others.low - wider, others.high + wider)
     assert "40 workloads of all between nodes" in words
-    assert "30 workloads of bcast" in texts(bands, make_workload("bcast", nodes=1.0))[2][0]
+    assert "30 workloads of bcast" in texts(intervals, make_workload("bcast", nodes=1.0))[2][0]
 
 
 def make_two_sides(within):
@@ -161,7 +163,7 @@ def make_two_sides(within):
     return make_residuals(np.where(nodes == 1, np.log(12), 0.0) + np.linspace(-0.1, 0.1, 60), nodes=nodes)
 
 
-def test_each_placement_has_its_own_band():
+def test_each_placement_has_its_own_interval():
     residuals = make_two_sides(30)
     near, far = (find_ends(residuals, nodes=nodes) for nodes in (1.0, 4.0))
     assert np.log(12) - 0.11 < near[0] < near[1] < np.log(12) + 0.01
@@ -177,38 +179,50 @@ def test_each_placement_has_its_own_band():
 LEAF, GROUP, FAR = "node/leaf", "node/leaf/group", "node/leaf/group/beyond"
 
 
-def levels(*reach):
-    """Predictions of 20 jobs at each of these levels, off by the more the farther they reach."""
-    off = np.repeat([{LEAF: 0.0, GROUP: 0.5, FAR: 2.0, "node": -3.0}[name] for name in reach], 20)
-    nodes = np.repeat([1.0 if name == "node" else 4.0 for name in reach], 20)
-    return make_residuals(off + np.tile(np.linspace(0, 0.1, 20), len(reach)), reach=np.repeat(reach, 20), nodes=nodes)
+def levels(*levels_crossed):
+    """Predictions of 20 jobs at each of these levels, with errors that grow with the distance."""
+    off = np.repeat([{LEAF: 0.0, GROUP: 0.5, FAR: 2.0, "node": -3.0}[name] for name in levels_crossed], 20)
+    nodes = np.repeat([1.0 if name == "node" else 4.0 for name in levels_crossed], 20)
+    return make_residuals(
+        off + np.tile(np.linspace(0, 0.1, 20), len(levels_crossed)),
+        levels_crossed=np.repeat(levels_crossed, 20),
+        nodes=nodes,
+    )
 
 
-def test_each_network_level_has_its_own_band():
+def test_each_network_level_has_its_own_interval():
     for name, off, words in (
         (LEAF, 0.0, "within one leaf"),
         (GROUP, 0.5, "within one group"),
         ("node", -3, "one node"),
     ):
-        low, high, text = find_ends(levels("node", LEAF, GROUP), nodes=1.0 if name == "node" else 4.0, reach=name)
+        low, high, text = find_ends(
+            levels("node", LEAF, GROUP), nodes=1.0 if name == "node" else 4.0, levels_crossed=name
+        )
         assert off - 0.01 < low < high < off + 0.11
         assert text.endswith(words)
 
 
 def test_beyond_the_farthest_measured_level_there_is_no_interval():
-    assert find_ends(levels(LEAF, GROUP), nodes=4.0, reach=FAR) == (
+    assert find_ends(levels(LEAF, GROUP), nodes=4.0, levels_crossed=FAR) == (
         0,
         0,
         "parameters only: nothing measured beyond one group",
     )
-    assert find_ends(levels("node"), nodes=4.0, reach=LEAF)[2] == "parameters only: nothing measured within one leaf"
-    assert find_ends(levels(LEAF), nodes=1.0, reach="node")[2] == "parameters only: nothing measured within one node"
-    words = cross_validate_texts(make_residuals(np.linspace(0, 1, 20), reach=[LEAF] * 19 + [FAR]))[2]
+    assert (
+        find_ends(levels("node"), nodes=4.0, levels_crossed=LEAF)[2]
+        == "parameters only: nothing measured within one leaf"
+    )
+    assert (
+        find_ends(levels(LEAF), nodes=1.0, levels_crossed="node")[2]
+        == "parameters only: nothing measured within one node"
+    )
+    words = cross_validate_texts(make_residuals(np.linspace(0, 1, 20), levels_crossed=[LEAF] * 19 + [FAR]))[2]
     assert [IntervalBasis.parse(text).unmeasured for text in words] == [""] * 19 + ["beyond one group"]
 
 
 def test_a_nearer_level_uses_the_residuals_of_farther_ones():
-    low, high, words = find_ends(levels(LEAF, FAR), nodes=4.0, reach=GROUP)
+    low, high, words = find_ends(levels(LEAF, FAR), nodes=4.0, levels_crossed=GROUP)
     assert low < 0.01 < 2.09 < high
     assert words.endswith("40 workloads of bcast")
 
@@ -217,13 +231,15 @@ def test_with_unknown_levels_the_number_of_nodes_decides():
     """As of a point without a platform, or of sets and tables that know of nodes only."""
     both = levels("node", LEAF)
     assert find_ends(both, nodes=4.0) == find_ends(both, nodes=None)
-    blind = replace(both, reach=None)
-    assert find_ends(blind, nodes=4.0, reach=LEAF) == find_ends(blind, nodes=None)
+    blind = replace(both, levels_crossed=None)
+    assert find_ends(blind, nodes=4.0, levels_crossed=LEAF) == find_ends(blind, nodes=None)
     assert find_ends(blind, nodes=4.0)[2].endswith("20 workloads of bcast between nodes")
 
 
 def test_sets_store_the_measured_network_levels(tmp_path):
-    parameters = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=fit_bands(levels(LEAF, GROUP)))
+    parameters = replace(
+        make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=fit_residual_intervals(levels(LEAF, GROUP))
+    )
     path = tmp_path / "s.yaml"
     path.write_text(format_parameters(parameters), encoding="utf-8")
     assert read_parameters(path).errors == parameters.errors
@@ -233,8 +249,8 @@ def test_sets_store_the_measured_network_levels(tmp_path):
     assert IntervalBasis.parse(words[1]).unmeasured == "beyond one group"
 
 
-def test_too_few_groups_of_a_placement_have_no_band():
-    """Eight groups are too few: the band is that of both placements, as with unknown nodes."""
+def test_too_few_groups_of_a_placement_have_no_interval():
+    """Eight groups are too few: the interval is that of both placements, as with unknown nodes."""
     residuals = make_two_sides(8)
     assert find_ends(residuals, nodes=1.0) == find_ends(residuals, nodes=None)
     assert find_ends(residuals, nodes=1.0)[2].endswith("60 workloads of bcast")
@@ -242,8 +258,8 @@ def test_too_few_groups_of_a_placement_have_no_band():
 
 
 @pytest.mark.parametrize("size", [8.0, 512.0])
-def test_bands_fitted_on_demand_equal_those_fitted_at_once(size):
-    """`judged` leaves out a setting and computes only the bands that it needs; sets have all."""
+def test_intervals_fitted_on_demand_equal_those_fitted_at_once(size):
+    """Cross-validation computes only the intervals that it needs; sets have all."""
     names, rng = np.repeat(["bcast", "gather", "reduce"], 19), np.random.default_rng(3)
     nodes, sizes = np.tile([1.0, 4.0, 1.0], 19), np.tile([8.0, 32.0, 64.0], 19)
     values = {"operation": names, "nodes": nodes, "size": sizes}
@@ -271,28 +287,28 @@ def test_unknown_node_counts_change_no_interval():
     assert find_ends(residuals, nodes=None) == find_ends(residuals, nodes=8.0)
 
 
-def test_beyond_the_sizes_the_band_of_an_exact_operation_grows_like_that_of_all():
+def test_beyond_the_sizes_the_interval_of_an_exact_operation_grows_like_that_of_all():
     """Its residuals do not cover a protocol that begins beyond them."""
     names = np.repeat(["allreduce", "bcast"], 40)
     power = np.tile(np.arange(4.0), 20)
-    bands = fit_bands(
+    intervals = fit_residual_intervals(
         make_residuals(np.where(names == "bcast", power / 10, 0.0), operation=names, size=2.0 ** (power + 3))
     )
-    assert bands["allreduce"].beyond["larger"] == (0, 0, 0)
-    low, high, _ = texts(bands, make_workload("allreduce", size=256.0))
-    assert high[0] == -low[0] == 2 * bands["all"].beyond["larger"][2] > 0.1
+    assert intervals["allreduce"].beyond["larger"] == (0, 0, 0)
+    low, high, _ = texts(intervals, make_workload("allreduce", size=256.0))
+    assert high[0] == -low[0] == 2 * intervals["all"].beyond["larger"][2] > 0.1
 
 
 def test_a_barrier_is_not_extrapolated_over_sizes():
     """A barrier is off by what operations differ, not by what sizes do; an empty message of another is a size."""
     logs = np.tile(0.2 * np.arange(4), 12)
-    bands = fit_bands(make_residuals(logs, np.arange(48), size=2.0 ** (6 + np.arange(48) % 4)))
-    band = bands["bcast"]
-    assert band.growth["bytes"] > 0
-    low, _, (words,) = texts(bands, make_workload("barrier", size=0.0))
-    assert low[0] == bands["all"].low - bands["all"].widening["operation"]
+    intervals = fit_residual_intervals(make_residuals(logs, np.arange(48), size=2.0 ** (6 + np.arange(48) % 4)))
+    interval = intervals["bcast"]
+    assert interval.growth["bytes"] > 0
+    low, _, (words,) = texts(intervals, make_workload("barrier", size=0.0))
+    assert low[0] == intervals["all"].low - intervals["all"].widening["operation"]
     assert "beyond" not in words
-    assert "6.0 doublings beyond" in texts(bands, make_workload("bcast", size=0.0))[2][0]
+    assert "6.0 doublings beyond" in texts(intervals, make_workload("bcast", size=0.0))[2][0]
 
 
 def test_a_set_measured_within_a_node_has_parameter_intervals_between_nodes():
@@ -304,15 +320,17 @@ def test_a_set_measured_within_a_node_has_parameter_intervals_between_nodes():
 
 
 def test_a_set_of_an_older_version_without_nodes_is_read(tmp_path):
-    band = carrying().errors["bcast"]
-    fields = {name: {key: value for key, value in getattr(band, name).items() if key != "nodes"} for name in TABLES}
+    interval = carrying().errors["bcast"]
+    fields = {name: {key: value for key, value in getattr(interval, name).items() if key != "nodes"} for name in TABLES}
     path = tmp_path / "s.yaml"
-    path.write_text(format_parameters(replace(carrying(), errors={"bcast": replace(band, **fields)})), encoding="utf-8")
+    path.write_text(
+        format_parameters(replace(carrying(), errors={"bcast": replace(interval, **fields)})), encoding="utf-8"
+    )
     far = replace(point("bcast", "binomial", ranks=8, bytes=8), nodes=2)
     assert predict(read_parameters(path), [far])[0].basis.of_residuals
 
 
-def test_each_workload_is_covered_by_bands_of_all_others():
+def test_each_workload_is_covered_by_intervals_of_all_others():
     """Also one of the largest size, or alone between nodes."""
     rng, job = np.random.default_rng(2), np.repeat(np.arange(24), 2)
     named, size = np.where(job < 12, "bcast", "reduce"), 2.0 ** (3 + job % 3)
@@ -320,7 +338,7 @@ def test_each_workload_is_covered_by_bands_of_all_others():
     residuals = make_residuals(rng.normal(0, 1, 48), job, operation=named, size=size, nodes=nodes)
     low, high, words = cross_validate_texts(residuals)
     for place in range(48):
-        rest = fit_bands(residuals.only(job != job[place]))
+        rest = fit_residual_intervals(residuals.only(job != job[place]))
         alone = texts(rest, make_workload(str(named[place]), size=size[place], nodes=nodes[place]))
         wanted = (alone[0][0], alone[1][0]) if IntervalBasis.parse(alone[2][0]).of_residuals else (0.0, 0.0)
         assert (low[place], high[place], words[place]) == (*wanted, alone[2][0])

@@ -12,7 +12,7 @@ from commodel.patterns import build
 from commodel.patterns.build import Shape
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import Schedule, stack_schedules
-from commodel.predictions.prediction_intervals import fit_bands
+from commodel.predictions.prediction_intervals import fit_residual_intervals
 from commodel.predictions.predictions import predict, predict_shapes
 from commodel.predictions.validity import (
     POOR_FIT_FACTOR,
@@ -63,7 +63,7 @@ NEAR = {"bytes": [8], "measured": [3.0], "predicted": [1.0]}
 LOGGP = make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
 SEEN = {"ranks": (4.0,), "bytes": (64.0, 1600.0)}
 NOTHING = dict.fromkeys(("ranks", "bytes", "operation"), 0.0)
-BAND = Errors(-0.1, 0.2, 20, 5, ("bcast",), SEEN, NOTHING, NOTHING, {}, 0.0, ())
+ERRORS = Errors(-0.1, 0.2, 20, 5, ("bcast",), SEEN, NOTHING, NOTHING, {}, 0.0, ())
 
 
 def measured(**trips):
@@ -109,7 +109,7 @@ def test_ratios_of_repeated_rounds_are_those_of_expanded_ones(monkeypatch, opera
 
 
 def test_the_interval_is_shifted_by_the_ratio_and_a_poor_fit_is_reported():
-    parameters = replace(measured(beyond=FAR), errors={"bcast": BAND}, bytes_range=(1.0, 2000.0))
+    parameters = replace(measured(beyond=FAR), errors={"bcast": ERRORS}, bytes_range=(1.0, 2000.0))
     short, long = predict(parameters, [point("bcast", "binomial", ranks=4, bytes=size) for size in (64, 1600)])
     for prediction, off in ((short, 2 ** (np.log(64) / np.log(100))), (long, 4.0)):
         assert prediction.single_message_ratio == pytest.approx(off)
@@ -250,8 +250,10 @@ def test_a_prediction_at_an_unprobed_distance_is_flagged(name, probed, ranks, va
 
 def test_levels_of_a_set_determine_the_reach_of_a_point_without_platform():
     """Four ranks sit on one leaf, where 45 groups were measured, and five do not."""
-    bands = fit_bands(make_residuals(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, reach="node/leaf"))
-    parameters = replace(on_leaves("loggp", "leaf"), errors=bands)
+    intervals = fit_residual_intervals(
+        make_residuals(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, levels_crossed="node/leaf")
+    )
+    parameters = replace(on_leaves("loggp", "leaf"), errors=intervals)
     points = [point("bcast", "linear", ranks=ranks, bytes=64) for ranks in (4, 5)]
     said = [prediction.interval for prediction in predict(parameters, points)]
     assert said[0].endswith("45 workloads of bcast")

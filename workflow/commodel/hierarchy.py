@@ -61,7 +61,7 @@ class Hierarchy:
         level = list(self.groups)[distance - 2]
         return f"different {level} groups" if level != "group" else "different groups"
 
-    def reach(self, node: np.ndarray) -> str:
+    def levels_crossed(self, node: np.ndarray) -> str:
         """Return the names of the distance classes up to that of the farthest ranks, such as node/leaf; empty without
         levels."""
         return "/".join(self.names[: max(self.classes(node), default=0) + 1]) if self.groups else ""
@@ -127,14 +127,14 @@ class Hierarchy:
 FLAT = Hierarchy()
 
 
-def covers_reach(reach: str, other: str) -> bool:
-    """Return whether a reach includes all distance classes of another one."""
-    return f"{reach}/".startswith(f"{other}/")
+def covers_levels(levels_crossed: str, other: str) -> bool:
+    """Return whether levels crossed include all distance classes of others."""
+    return f"{levels_crossed}/".startswith(f"{other}/")
 
 
-def describe_reach(reach: str) -> str:
-    """Return the description of a reach, such as `within one leaf`."""
-    *inner, last = reach.split("/")
+def describe_levels_crossed(levels_crossed: str) -> str:
+    """Return the description of the levels crossed, such as `within one leaf`."""
+    *inner, last = levels_crossed.split("/")
     return f"beyond one {inner[-1]}" if last == BEYOND and inner else f"within one {last}"
 
 

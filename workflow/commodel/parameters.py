@@ -50,10 +50,10 @@ SIZE_SIDES = {"smaller": -1, "larger": 1}  # sides on which sizes were not measu
 class Errors:
     """Errors of predictions of a class of operations at held-out points.
 
-    The band from `low` to `high` covers 95 % of the residuals ln(measured/predicted), where the prediction is scaled by
-    the single-message ratio. `widening` is added at each end for a number of ranks, a size or an operation that was not
-    measured, `growth` for each doubling beyond the measured ones. Sizes below and above the measured ones may have a
-    band of their own (`beyond`)."""
+    The interval from `low` to `high` covers 95 % of the residuals ln(measured/predicted), where the prediction is
+    scaled by the single-message ratio. `widening` is added at each end for a number of ranks, a size or an operation
+    that was not measured, `growth` for each doubling beyond the measured ones. Sizes below and above the measured ones
+    may have an interval of their own (`beyond`)."""
 
     low: Finite
     high: Finite
@@ -63,14 +63,14 @@ class Errors:
     measured: Mapping[str, tuple[Finite, ...]]  # values of ranks, bytes and nodes
     widening: Mapping[str, Finite]
     growth: Mapping[str, Finite]
-    beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # of ENDS: band, growth
+    beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # low, high, growth
     half_size: Finite = 0.0  # bytes; for distances between sizes (`predictions/residuals.py`); 0: doublings only
     levels_crossed: tuple[str, ...] = ()  # of the measured points, as in `Point.reach`
-    median: Finite | None = None  # of the residuals; None, in older sets: the middle of the band
+    median: Finite | None = None  # of the residuals; None, in older sets: the middle of the interval
 
     @property
     def centre(self) -> float:
-        """The logarithm of the factor that corrects a prediction; it lies within the band."""
+        """The logarithm of the factor that corrects a prediction; it lies within the interval."""
         return (self.low + self.high) / 2 if self.median is None else min(max(self.median, self.low), self.high)
 
 

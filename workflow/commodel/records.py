@@ -90,7 +90,7 @@ class Point:
     bytes: Count
     leaves: Count = 0  # of the topology, or of the one that the library default replaces; 0 for an algorithm
     nodes: Count = 1  # number of nodes that the layout uses
-    reach: str = ""  # distance classes of its ranks (`Hierarchy.reach`); empty without levels
+    reach: str = ""  # distance classes of its ranks (`Hierarchy.levels_crossed`); empty without levels
     per_node: Count = 1  # most ranks on a node
     pattern: str = ""  # digest of its messages: points with equal names but other messages differ (see `identity`)
     waves: Annotated[int, Interval(ge=1, le=MAX_WAVES)] = 1  # with several, its time is that between two waves

@@ -58,7 +58,7 @@ from commodel.predictions.prediction_intervals import (
     PointSeries,
     apply_residuals,
     find_residual_interval,
-    fit_bands,
+    fit_residual_intervals,
 )
 from commodel.predictions.predictions import PredictedTimes
 from commodel.records import Point
@@ -270,15 +270,15 @@ def _find_residual_range(
     for placement, of_models in weights.items():
         shares = {name: weight.weight for name, weight in of_models.items()}
         measured_residuals = combine_residuals(held_out, shares) if recommenders[placement] is None else None
-        bands = fit_bands(measured_residuals) if measured_residuals is not None else {}
-        bands = recommenders[placement].bands if recommenders[placement] else bands
+        residual_intervals = fit_residual_intervals(measured_residuals) if measured_residuals is not None else {}
+        residual_intervals = recommenders[placement].measured_classes if recommenders[placement] else residual_intervals
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
             if find_placement(point) == placement:
                 logs[number], series = common[number], PointSeries.of(point)
                 intervals[number] = (
-                    find_residual_interval(bands, series)
-                    if bands
+                    find_residual_interval(residual_intervals, series)
+                    if residual_intervals
                     else combine_intervals(errors_of_sets, shares, series)
                 )
     ordered = [intervals[number] for number in range(len(points))]

@@ -19,16 +19,16 @@ import pandas as pd
 from commodel.advice import Workload
 from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence, find_platform_evidence, read_evidence
-from commodel.advice.proof import (
-    MIN_GAIN_TO_PROVE,
-    TRIAL_PAIRS,
+from commodel.advice.rule_validation import (
+    MIN_GAIN_TO_VALIDATE,
+    SCREENING_PAIRS,
     Row,
     Stage,
     confirm_rules,
     drop_wrong_rules,
-    prove_rules,
-    select_for_proof,
-    select_for_trial,
+    measure_gains,
+    select_for_screening,
+    select_for_validation,
 )
 from commodel.advice.tuning import Search, choose_algorithms, list_arms, list_rule_choices, search_choices
 from commodel.errors import UserError
@@ -146,12 +146,12 @@ POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, POINT_TIMEOUT = 0.05, 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of tuning: search, trial, proof and final rules."""
+    """The result of tuning: search, two stages of timing, and final rules."""
 
     timer: LibraryTimer
     search: Search
-    trial: Stage
-    proof: Stage  # of the rules that paid in the trial
+    screening: Stage
+    validation: Stage  # of the rules that were faster in the screening
     final: Mapping[PlacedWorkload, str]  # the rules that are left
     dropped: Mapping[PlacedWorkload, str]  # rules that did not pay
     wrong: Mapping[tuple[str, str], str]  # reasons of rules that gave wrong results, by operation and algorithm
@@ -208,23 +208,25 @@ def tune_library(
         _check_options(timer, workloads, loaded)
         arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, progress, dialect.changes_defaults)
         searched = search_choices(timer, arms, 60 * minutes, progress)
-        chosen = choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes)
+        chosen = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE, dialect.one_for_all_sizes)
         choices, wrong = drop_wrong_rules(timer, chosen, progress)
-        trial = prove_rules(
+        screening = measure_gains(
             timer,
-            "trial",
-            select_for_trial(choices, dialect.changes_defaults),
-            TRIAL_PAIRS,
+            "screening",
+            select_for_screening(choices, dialect.changes_defaults),
+            SCREENING_PAIRS,
             progress,
             dialect.changes_defaults,
         )
-        choices_to_prove = dict.fromkeys(choices, LIBRARY) | select_for_proof(trial, dialect.one_for_all_sizes)
-        proof = prove_rules(timer, "proof", choices_to_prove, pairs, progress, dialect.changes_defaults)
-        final = dict.fromkeys(choices, LIBRARY) | confirm_rules(proof, trial, dialect.one_for_all_sizes)
+        choices_to_validate = dict.fromkeys(choices, LIBRARY) | select_for_validation(
+            screening, dialect.one_for_all_sizes
+        )
+        validation = measure_gains(timer, "validation", choices_to_validate, pairs, progress, dialect.changes_defaults)
+        final = dict.fromkeys(choices, LIBRARY) | confirm_rules(validation, screening, dialect.one_for_all_sizes)
         dropped = {
             workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
         }
-        outcome = Outcome(timer, searched, trial, proof, final, dropped, wrong)
+        outcome = Outcome(timer, searched, screening, validation, final, dropped, wrong)
         _write_results(outcome)
     return outcome
 
@@ -279,7 +281,7 @@ def _write_results(outcome: Outcome) -> None:
         settings = timer.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))
-    stages = {"trial": outcome.trial, "proof": outcome.proof}
+    stages = {"screening": outcome.screening, "validation": outcome.validation}
     table = [make_gain_row(name, row) for name, stage in stages.items() for row in stage.rows]
     if table:
         write_table(timer.folder / GAINS_FILE, pd.DataFrame(table))

@@ -23,7 +23,7 @@ from commodel.cli._output import format_table, make_progress_printer, print_answ
 from commodel.units import format_bytes
 
 if TYPE_CHECKING:
-    from commodel.advice.proof import Row, Stage
+    from commodel.advice.rule_validation import Row, Stage
     from commodel.api.library_rules import Outcome
 
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         type=click.IntRange(3),
         default=4,
         show_default=True,
-        help="Start N times with rules and N times without, as proof.",
+        help="For validation, start N times with rules and N times without.",
     ),
     click.option(
         "--sync",
@@ -103,9 +103,9 @@ def _print_outcome(outcome: Outcome, style: str, verbose: bool) -> None:
     from commodel.records import LIBRARY
 
     if style != "table":
-        print_rows([make_gain_row("proof", row) for row in outcome.proof.rows], style)
+        print_rows([make_gain_row("validation", row) for row in outcome.validation.rows], style)
         return
-    rows = [_make_gain_row(row) for row in outcome.proof.rows if outcome.final[row.workload] != LIBRARY]
+    rows = [_make_gain_row(row) for row in outcome.validation.rows if outcome.final[row.workload] != LIBRARY]
     answer, *notes = _describe_outcome(outcome)
     print_answer(answer, format_table(rows, ("without rules", "with rules")), notes, verbose)
 
@@ -118,7 +118,7 @@ def _make_gain_row(row: Row) -> dict:
         "ranks": ranks,
         "from": format_bytes(size),
         "rule": row.algorithm,
-        "tried at": format_bytes(row.size),
+        "measured at": format_bytes(row.size),
         "without rules": gain.without,
         "with rules": gain.with_rules,
         "gain [×]": f"{gain.times:.2f}",
@@ -127,20 +127,20 @@ def _make_gain_row(row: Row) -> dict:
 
 
 def _describe_outcome(outcome: Outcome) -> list[str]:
-    from commodel.advice.proof import find_slowed_workloads
+    from commodel.advice.rule_validation import find_slowed_workloads
     from commodel.advice.tuning import list_rule_choices
     from commodel.api.library_rules import ENVIRONMENT_FILE
     from commodel.patterns.libraries import OPEN_MPI
 
-    searched, proof, timer = outcome.search, outcome.proof, outcome.timer
-    rows = proof.rows
+    searched, validation, timer = outcome.search, outcome.validation, outcome.timer
+    rows = validation.rows
     measured, total, took = len(searched.belief.measured_arms), len(searched.arms.arms), searched.took
     lines = [
         f"Measured {measured} of {total} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
         f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",
     ]
-    if proof_seconds := outcome.trial.seconds + proof.seconds:
-        lines.append(f"Trial and proof took {proof_seconds:.0f} s more.")
+    if validation_seconds := outcome.screening.seconds + validation.seconds:
+        lines.append(f"Screening and validation took {validation_seconds:.0f} s more.")
     hint = " Another component may precede, such as han, hcoll or ucc." if timer.dialect.library == OPEN_MPI else ""
     lines += [
         f"Rules for {name} change nothing: no workload has two algorithms whose times differ.{hint}"
@@ -152,12 +152,12 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
     ]
     if number := len(outcome.dropped):
         lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} without a measured gain.")
-    lines += _describe_control("proof", proof) if rows else _describe_control("trial", outcome.trial)
+    lines += _describe_control("validation", validation) if rows else _describe_control("screening", outcome.screening)
     if not list_rule_choices(outcome.final.items()):
         return [f"No rule is faster: keep the defaults of {timer.dialect.library}.", *lines]
     operations = dict.fromkeys(row.workload.operation for row in rows)
-    overall = _format_gain(*proof.mean_gain())
-    gains = ", ".join(f"{name} {_format_gain(*proof.mean_gain(name))}" for name in operations)
+    overall = _format_gain(*validation.mean_gain())
+    gains = ", ".join(f"{name} {_format_gain(*validation.mean_gain(name))}" for name in operations)
     worst = min(rows, key=lambda row: row.gain.times)
     interval = _format_gain(worst.gain.times, worst.gain.low, worst.gain.high)
     return [

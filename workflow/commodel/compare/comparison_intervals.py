@@ -15,7 +15,7 @@ from commodel.predictions.prediction_intervals import (
     apply_residuals,
     cross_validate,
     find_residual_interval,
-    fit_bands,
+    fit_residual_intervals,
 )
 from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, find_operation_class
@@ -50,11 +50,11 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         for name, log in logs.items():
             frame.loc[measured.index, name] = measured[name].where(unknown, center * np.exp(log))
         frame.loc[measured.index, "interval_basis"] = [basis.text for basis in interval.bases]
-        bands = fit_bands(residuals) if len(unmeasured) else {}
+        residual_intervals = fit_residual_intervals(residuals) if len(unmeasured) else {}
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
             prediction = PredictedTimes(*np.array(times)[:, None], [Validity.parse(row.validity)])
-            interval = apply_residuals(prediction, find_residual_interval(bands, _workload(row)))
+            interval = apply_residuals(prediction, find_residual_interval(residual_intervals, _workload(row)))
             times = interval.low[0], interval.high[0], interval.corrected[0], interval.bases[0].text
             frame.loc[row.Index, ["predicted_low", "predicted_high", "corrected", "interval_basis"]] = times
     return frame
@@ -88,7 +88,7 @@ def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Res
         {name: column.to_numpy(float) for name, column in axes.items() if column.notna().all()},
         setting=rows["setting"].to_numpy(str),
         seconds=rows["measured"].to_numpy(float),
-        reach=rows["levels_crossed"].to_numpy(str),
+        levels_crossed=rows["levels_crossed"].to_numpy(str),
     )
 
 
@@ -97,7 +97,7 @@ def read_residuals(comparison: pd.DataFrame, platform: str, family: str) -> dict
     rows = add_default_columns(comparison, COMPARISON)
     rows = rows[(rows["platform"] == platform) & (rows["family"] == family)]
     rows = rows[_has_residual(rows) & have_weight(rows["validity"])]
-    return fit_bands(collect_residuals(rows)) if len(rows) else {}
+    return fit_residual_intervals(collect_residuals(rows)) if len(rows) else {}
 
 
 def combine_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
@@ -118,12 +118,14 @@ def combine_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residu
 
 
 def combine_intervals(
-    bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], workload: PointSeries
+    residual_intervals: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], workload: PointSeries
 ) -> Interval:
     """Return the interval of a combined prediction of models whose sets keep residuals. The models' intervals are
     averaged by weight, because their errors are correlated. If one set has no residuals, the
     interval is its parameter interval."""
-    intervals = {name: find_residual_interval(bands[name], workload) for name, share in shares.items() if share > 0}
+    intervals = {
+        name: find_residual_interval(residual_intervals[name], workload) for name, share in shares.items() if share > 0
+    }
     if without_residuals := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
         return without_residuals[0]
     logs = (

@@ -37,7 +37,7 @@ from commodel.predictions.prediction_intervals import (
     PointSeries,
     cover_labels,
     find_residual_interval,
-    outline_bands,
+    outline_residual_intervals,
 )
 from commodel.predictions.residuals import (
     ABSENT_AT,
@@ -87,18 +87,18 @@ class Scales:
     size: float  # of an operation, at similar sizes and ranks
     algorithm: float  # at similar sizes and ranks
     point: float
-    reach: float  # doublings of the size over which residuals are correlated
+    correlation_length: float  # doublings of the size over which residuals are correlated
     everywhere: float = 0.1
     unit: float = 1.0
 
 
 CANDIDATES = tuple(
-    Scales(operation, size, algorithm, point, reach)
+    Scales(operation, size, algorithm, point, correlation_length)
     for operation in (0.1, 0.3)
     for size in (0.1, 0.3)
     for algorithm in (0.05, 0.15, 0.4, 0.8)
     for point in (0.03, 0.15)
-    for reach in (4.0, 8.0, 16.0)
+    for correlation_length in (4.0, 8.0, 16.0)
 )
 
 
@@ -141,7 +141,7 @@ class Places:
         names |= {"point": (self.workload, self.operation, self.alternative, self.layout)}
         return {name: _join_points(parts) for name, parts in names.items()}
 
-    def compare_with(self, other: Places, reach: float) -> Correlations:
+    def compare_with(self, other: Places, correlation_length: float) -> Correlations:
         """Return the correlations of the residuals of these points with those of other points."""
         equal_labels = {}
         for name, column in self._names.items():
@@ -149,7 +149,7 @@ class Places:
             equal_labels[name] = (labels[: len(column), None] == labels[len(column) :]).astype(float)
         similarity = np.ones((len(self.ranks), len(other.ranks)))
         for name, doublings in (
-            (BYTES, reach),
+            (BYTES, correlation_length),
             (RANKS, RANKS_CORRELATION_DOUBLINGS),
             ("per_node", PER_NODE_CORRELATION_DOUBLINGS),
         ):
@@ -161,7 +161,7 @@ class Places:
 
     def covariance(self, other: Places, scales: Scales) -> Array:
         """Return the prior covariance of the residuals of these and other points."""
-        return self.compare_with(other, scales.reach).covariance(scales)
+        return self.compare_with(other, scales.correlation_length).covariance(scales)
 
     def only(self, flags: np.ndarray) -> Places:
         """Return some of the points."""
@@ -224,7 +224,7 @@ class Recommender:
     scales: Scales
     is_local: bool  # whether the local correction is applied
     factors: Mapping[str, float]  # number of standard deviations that covers 95 % of the left-out points, by label
-    bands: Mapping[str, Errors]  # measured points of each class, without widths
+    measured_classes: Mapping[str, Errors]  # measured points of each class, without widths
 
     @classmethod
     def fit(cls, rows: pd.DataFrame, families: Collection[str] | None = None) -> Recommender | None:
@@ -258,11 +258,11 @@ class Recommender:
             name: student * cover_labels(np.abs(errors_of_label) / deviation, groups)
             for name, (errors_of_label, deviation) in left_out.items()
         }
-        bands = outline_bands(collect_residuals(points, residuals))
+        measured_classes = outline_residual_intervals(collect_residuals(points, residuals))
         weight_of_model = {
             name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0
         }
-        return cls(weight_of_model, places, residuals, scales, is_local, factors, bands)
+        return cls(weight_of_model, places, residuals, scales, is_local, factors, measured_classes)
 
     def stack(self, predictions: Mapping[str, Array]) -> Array:
         """Return the weighted geometric mean of predictions, each times its single-message ratio. Where a model has
@@ -292,7 +292,7 @@ class Recommender:
 
     def find_bases(self, workloads: Sequence[PointSeries]) -> list[IntervalBasis]:
         """Return which measured points the interval of each workload rests on."""
-        return [find_residual_interval(self.bands, workload).bases[0] for workload in workloads]
+        return [find_residual_interval(self.measured_classes, workload).bases[0] for workload in workloads]
 
 
 def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
@@ -398,10 +398,13 @@ def choose_scales(places: Places, residuals: Array) -> Scales:
     """Return the scales with the largest marginal likelihood; their unit in closed form."""
     from scipy.linalg.lapack import dtrtrs  # here, because it is slow to load
 
-    similarity = {reach: places.compare_with(places, reach) for reach in {scales.reach for scales in CANDIDATES}}
+    similarity = {
+        correlation_length: places.compare_with(places, correlation_length)
+        for correlation_length in {scales.correlation_length for scales in CANDIDATES}
+    }
     scored, eye = [], np.eye(len(residuals))
     for number, scales in enumerate(CANDIDATES):
-        factor = np.linalg.cholesky(similarity[scales.reach].covariance(scales) + RESIDUAL_NOISE**2 * eye)
+        factor = np.linalg.cholesky(similarity[scales.correlation_length].covariance(scales) + RESIDUAL_NOISE**2 * eye)
         white = dtrtrs(factor.T, residuals, lower=0, trans=1)[0]
         unit = max(float(np.sqrt(np.mean(white**2))), MIN_DEVIATION)
         length = len(residuals) * np.log(unit) + np.sum(white**2) / (2 * unit**2) + np.sum(np.log(np.diag(factor)))

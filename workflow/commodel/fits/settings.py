@@ -241,7 +241,7 @@ def fit_in_settings(measured: Measured, name: str, where: str, wanted: str | Non
     return replace(
         parameters,
         source=f"{parameters.source}, of {name_setting(reference)}",
-        errors=_widen_bands(parameters, measured, other_settings),
+        errors=_widen_residual_intervals(parameters, measured, other_settings),
         provenance={**parameters.provenance, SETTING_KEY: reference, FACTORS_KEY: factors_of_others},
     )
 
@@ -270,21 +270,31 @@ def _estimate_against_reference(parameters: ParameterSet, other: Measured, refer
     return estimate_factors(parameters, points, np.log(np.array(other.seconds)[predicted] / reference_times[predicted]))
 
 
-def _widen_bands(parameters: ParameterSet, measured: Measured, other_settings: list[str]) -> dict[str, Errors]:
-    """Return the residual bands, widened at both ends until they cover 95 % of the points of other settings, each
+def _widen_residual_intervals(
+    parameters: ParameterSet, measured: Measured, other_settings: list[str]
+) -> dict[str, Errors]:
+    """Return the residual intervals, widened at both ends until they cover 95 % of the points of other settings, each
     setting with equal weight."""
     other_points = select_points(measured, [setting in other_settings for setting in list_settings(measured)])
     logs = np.log(np.array(other_points.seconds) / predict_seconds(parameters, other_points.points))
     operations = [find_operation_class(point.operation) for point in other_points.points]
-    setting, bands = np.array(list_settings(other_points)), {}
-    for name, band in parameters.errors.items():
+    setting, intervals = np.array(list_settings(other_points)), {}
+    for name, interval in parameters.errors.items():
         of_kind = np.array([name in (operation, find_kind(operation), ALL) for operation in operations]) & np.isfinite(
             logs
         )
-        widening = measure_widening(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
-        allocations = band.allocations + len(np.unique(setting[of_kind]))
-        widened = {end: (low - widening, high + widening, growth) for end, (low, high, growth) in band.beyond.items()}
-        bands[name] = replace(
-            band, low=band.low - widening, high=band.high + widening, allocations=allocations, beyond=widened
+        widening = (
+            measure_widening(logs[of_kind], setting[of_kind], interval.low, interval.high) if of_kind.any() else 0.0
         )
-    return bands
+        allocations = interval.allocations + len(np.unique(setting[of_kind]))
+        widened = {
+            end: (low - widening, high + widening, growth) for end, (low, high, growth) in interval.beyond.items()
+        }
+        intervals[name] = replace(
+            interval,
+            low=interval.low - widening,
+            high=interval.high + widening,
+            allocations=allocations,
+            beyond=widened,
+        )
+    return intervals

@@ -62,7 +62,7 @@ from commodel.patterns.build import ScheduleSum, build_schedule, group_by_shape,
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
-from commodel.predictions.prediction_intervals import fit_bands
+from commodel.predictions.prediction_intervals import fit_residual_intervals
 from commodel.predictions.predictions import predict
 from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.predictions.validity import MIN_COUNTED_BYTES
@@ -171,8 +171,8 @@ Refit = Callable[[np.ndarray], Array]  # returns ln(measured/predicted) of all p
 
 
 def cross_validate_points(points: Sequence[Point], seconds: Array, refit: Refit) -> dict[str, Errors]:
-    """Return the residual bands at held-out points, as the set stores them. All rows count as one allocation, since a
-    table names none."""
+    """Return the residual intervals at held-out points, as the set stores them. All rows count as one allocation, since
+    a table names none."""
     labels = {
         "bytes": np.array([float(point.bytes) for point in points]),
         "ranks": np.array([float(point.leaves or point.ranks) for point in points]),
@@ -197,7 +197,9 @@ def cross_validate_points(points: Sequence[Point], seconds: Array, refit: Refit)
     residuals = Residuals(
         first, labels["operation"], groups, np.full(len(points), ""), axes, left_out_logs, seconds=seconds
     )
-    return fit_bands(residuals.only(np.all([np.isfinite(logs) for logs in left_out_logs.values()], axis=0)))
+    return fit_residual_intervals(
+        residuals.only(np.all([np.isfinite(logs) for logs in left_out_logs.values()], axis=0))
+    )
 
 
 def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Refit:

@@ -26,6 +26,7 @@ from commodel.results.raw_samples import GIVEN_UP, LATE, read_marker, read_sampl
 from commodel.stats import MIN_NOISE, estimate_noise
 
 TIMES_FILE, RAW_FOLDER, RESULTS_FILE = "times.json", "raw", "results.json"
+OLD_STAGES = {"screening": "trial", "validation": "proof"}  # in names of folders of earlier versions
 VERIFICATION_SETTINGS = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # one sample, with a time limit of 20 s
 
 
@@ -143,7 +144,9 @@ class LibraryTimer:
 
     def _prepare_folder(self, name: str, text: str) -> SafePath:
         """Return the folder of a start with its rules file. Results of other rules are removed."""
-        folder = self.folder / "starts" / name
+        stage, *number = name.split("-", 1)
+        old_folder = self.folder / "starts" / "-".join([OLD_STAGES.get(stage, stage), *number])
+        folder = old_folder if old_folder.exists() else self.folder / "starts" / name
         file = folder / self.dialect.file
         if not (file.exists() and read_text(file, MIB, "rules") == text):
             folder.remove_tree()

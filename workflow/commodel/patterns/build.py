@@ -252,13 +252,13 @@ class PlacedLayout:
     layout: str
     nodes: int  # up to the last one in use
     per_node: int  # maximum of ranks on a node
-    reach: str  # distance classes of its ranks
+    levels_crossed: str  # distance classes of its ranks
     obstacle: str  # why it does not fit the platform; empty if it does
 
     @property
     def point_fields(self) -> dict[str, object]:
         """The fields of a point that follow from the layout."""
-        return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.reach}
+        return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.levels_crossed}
 
     def check(self, ranks: int, key: str = "") -> PlacedLayout:
         if self.obstacle:
@@ -280,8 +280,8 @@ def complete_layout(setting: Setting, spec: str, ranks: int, requested: int | No
     used, ranks_on = np.unique(node, return_counts=True)
     per_node = entry.ranks_per_node(arguments) or int(ranks_on.max())
     obstacle = _explain_misfit(setting, defaults, layout, used, ranks_on, per_node)
-    reach = "" if obstacle else Hierarchy.of(dict(setting.levels)).reach(node)
-    return PlacedLayout(layout, int(node.max()) + 1, per_node, reach, obstacle)
+    levels_crossed = "" if obstacle else Hierarchy.of(dict(setting.levels)).levels_crossed(node)
+    return PlacedLayout(layout, int(node.max()) + 1, per_node, levels_crossed, obstacle)
 
 
 def complete_layout_and_ranks(setting: Setting, spec: str, ranks: int | None) -> tuple[PlacedLayout, int]:

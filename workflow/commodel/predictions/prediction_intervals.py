@@ -1,12 +1,12 @@
 """Prediction intervals from residuals of held-out groups: their construction, and the interval of each prediction.
 
-A group holds the residuals of one workload. A band is an interval of residuals, ln(measured/predicted): between two
-quantiles over all groups, which have equal weight. It is widened at both ends until it covers 95 % of the groups, each
-left out in turn. If the points have several settings, each setting is left out in turn as well. A size, number of
-ranks, number of nodes or operation that was not measured has a wider band. The widening covers 95 % of the points of a
-left-out value. Beyond the measured range the band grows with each doubling. The growth covers 95 % of the points beyond
-a cut, at which larger values are left out. Sizes beyond the range start from the band of the nearest sizes. Operations
-with fewer than MIN_GROUPS_OF_CLASS groups use the band of their kind, or of all operations.
+A group has the residuals ln(measured/predicted) of one workload. A residual interval lies between two quantiles over
+all groups, which have equal weight. It is widened at both ends until it covers 95 % of the groups, each left out in
+turn. If the points have several settings, each setting is left out in turn as well. A size, number of ranks, number of
+nodes or operation that was not measured has a wider interval. The widening covers 95 % of the points of a left-out
+value. Beyond the measured range the interval grows with each doubling. The growth covers 95 % of the points beyond a
+cut, at which larger values are left out. Sizes beyond the range start from the interval of the nearest sizes.
+Operations with fewer than MIN_GROUPS_OF_CLASS groups use the interval of their kind, or of all operations.
 
 A conformal quantile would add one group with infinite residuals. It is not used: groups have several points, so it
 would cover 98 to 99 % instead of 95 %.
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from commodel.hierarchy import Hierarchy, covers_reach, describe_reach
+from commodel.hierarchy import Hierarchy, covers_levels, describe_levels_crossed
 from commodel.models import Array
 from commodel.parameters import SIZE_SIDES, Errors
 from commodel.patterns.layouts import place_ranks
@@ -64,26 +64,26 @@ MAX_INFORMATIVE_WIDTH = 100.0  # high over low of an interval; a wider one is sh
 ROUNDING_OF_LOGARITHM = 1e-9  # tolerance for rounding errors
 
 
-def fit_bands(residuals: Residuals) -> dict[str, Errors]:
-    """Return the residual band of each class with enough groups."""
-    return _list_bands(residuals, fit_band)
+def fit_residual_intervals(residuals: Residuals) -> dict[str, Errors]:
+    """Return the residual interval of each class with enough groups."""
+    return _collect_intervals(residuals, fit_residual_interval)
 
 
-def outline_bands(residuals: Residuals) -> dict[str, Errors]:
-    """Return the bands of `fit_bands` with widths of 0: which measured points each band rests on."""
-    return _list_bands(residuals, _outline_band)
+def outline_residual_intervals(residuals: Residuals) -> dict[str, Errors]:
+    """Return the residual intervals with widths of 0: only the measured points of each class."""
+    return _collect_intervals(residuals, _outline_interval)
 
 
-def _list_bands(residuals: Residuals, make: Callable[[Residuals], Errors | None]) -> dict[str, Errors]:
-    bands = {}
+def _collect_intervals(residuals: Residuals, make: Callable[[Residuals], Errors | None]) -> dict[str, Errors]:
+    intervals = {}
     for name, residuals_of_class in list_classes(residuals, np.unique(residuals.operation).tolist()):
-        if name not in bands and (band := make(residuals_of_class)) is not None:
-            bands[name] = band
-    return bands
+        if name not in intervals and (interval := make(residuals_of_class)) is not None:
+            intervals[name] = interval
+    return intervals
 
 
-def _outline_band(part: Residuals) -> Errors | None:
-    """Return the band of one class with widths of 0; None if no group can be left out."""
+def _outline_interval(part: Residuals) -> Errors | None:
+    """Return the interval of one class with widths of 0; None if no group can be left out."""
     if (count := len(np.unique(part.group))) < 2:
         return None
     zeros = dict.fromkeys((*part.axes, "operation"), 0.0)
@@ -96,13 +96,15 @@ def _outline_band(part: Residuals) -> Errors | None:
         {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
         zeros,
         zeros,
-        levels_crossed=() if part.reach is None else tuple(np.unique(part.reach[part.reach != ""]).tolist()),
+        levels_crossed=()
+        if part.levels_crossed is None
+        else tuple(np.unique(part.levels_crossed[part.levels_crossed != ""]).tolist()),
     )
 
 
-def fit_band(part: Residuals) -> Errors | None:
-    """Return the residual band of one class; None if no group can be left out."""
-    if (outline := _outline_band(part)) is None:
+def fit_residual_interval(part: Residuals) -> Errors | None:
+    """Return the residual interval of one class; None if no group can be left out."""
+    if (outline := _outline_interval(part)) is None:
         return None
     groups = number_labels(part.group)
     has_settings = (
@@ -133,14 +135,15 @@ def fit_band(part: Residuals) -> Errors | None:
 
 
 def _cover_groups(logs: Array, groups: np.ndarray, min_widening: float) -> tuple[float, float]:
-    """Return the band that covers 95 % of left-out groups. It is widened by at least `min_widening` at both ends."""
+    """Return the interval that covers 95 % of left-out groups. It is widened by at least `min_widening` at both
+    ends."""
     low, high = _find_quantiles(logs, groups)
     widening = max(_measure_excess(logs, logs, groups, groups), min_widening)
     return low - widening, high + widening
 
 
 def _find_quantiles(logs: Array, groups: np.ndarray) -> tuple[float, float]:
-    """Return the band between two quantiles over groups of equal weight."""
+    """Return the interval between two quantiles over groups of equal weight."""
     weight, share = _weigh_labels(groups), (1 + COVERAGE) / 2
     return -_find_weighted_quantile(-logs, weight, share), _find_weighted_quantile(logs, weight, share)
 
@@ -161,7 +164,7 @@ def _find_weighted_quantile(values: Array, weight: Array, share: float) -> float
 def _measure_excess(
     logs: Array, left_out_residuals: Array, labels: np.ndarray, groups: np.ndarray, counted: np.ndarray | None = None
 ) -> float:
-    """Return the widening with which the band of all other points covers 95 % of the points of a left-out label.
+    """Return the widening with which the interval of all other points covers 95 % of the points of a left-out label.
     `counted` flags the points that are evaluated; None: all."""
     distances, fold = np.zeros(len(logs)), labels % MAX_FOLDS
     for number in range(fold.max() + 1):
@@ -173,7 +176,8 @@ def _measure_excess(
 
 
 def measure_widening(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
-    """Return the widening at both ends with which a band covers 95 % of points, with equal weight for each label."""
+    """Return the widening at both ends with which an interval covers 95 % of points, with equal weight for each
+    label."""
     return cover_labels(_measure_distance_outside(logs, low, high), labels)
 
 
@@ -183,14 +187,14 @@ def cover_labels(values: Array, labels: np.ndarray) -> float:
 
 
 def _measure_distance_outside(logs: Array, low: float, high: float) -> Array:
-    """Return how far each residual lies outside a band; 0 inside."""
+    """Return how far each residual lies outside an interval; 0 inside."""
     return np.maximum(np.maximum(low - logs, logs - high), 0.0)
 
 
-def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half_band: float) -> tuple[float, float]:
+def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half_width: float) -> tuple[float, float]:
     """Return the widening for a value that was not measured, and the growth with each doubling beyond the last value.
     Points of an operation or placement with a single value are ignored. If only one value was measured, the widening is
-    half the band, and the growth is equal to it."""
+    half the interval's width, and the growth is equal to it."""
     present, kinds = part.axes[name] > ABSENT_AT[name], _number_kinds(part)
     logs, left_out_residuals, groups, values = (
         part.logs[present],
@@ -201,23 +205,23 @@ def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half_band: f
     kinds, log_values = kinds[present], np.log2(values)
     varied = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
     if not varied:
-        return half_band, min(half_band, LOG_2)
+        return half_width, min(half_width, LOG_2)
     (above, cuts), (below, lower_cuts) = (
         _collect_growth_rates(sign * log_values, logs, left_out_residuals, groups, kinds) for sign in (1, -1)
     )
-    growth = _find_growth(np.concatenate([above, below]), np.concatenate([cuts, -lower_cuts]), half_band)
+    growth = _find_growth(np.concatenate([above, below]), np.concatenate([cuts, -lower_cuts]), half_width)
     counted, is_inner = np.isin(kinds, varied), (values > values.min()) & (values < values.max())
-    if name == BYTES and (counted & is_inner).any():  # the smallest and largest sizes have bands of their own
+    if name == BYTES and (counted & is_inner).any():  # the smallest and largest sizes have intervals of their own
         counted &= is_inner
     return _measure_excess(logs, left_out_residuals, number_labels(values), groups, counted), growth
 
 
 def _extrapolate_sizes(
-    part: Residuals, groups: np.ndarray, setting_excess: float, whole_band: tuple[float, float], half_size: float
+    part: Residuals, groups: np.ndarray, setting_excess: float, whole_interval: tuple[float, float], half_size: float
 ) -> dict[str, tuple[float, float, float]]:
-    """Return, for sizes below the smallest and above the largest, the band of the nearest sizes and its growth with
+    """Return, for sizes below the smallest and above the largest, the interval of the nearest sizes and its growth with
     each doubling. Predictions of long messages are often more accurate than those of short ones, or the reverse.
-    `whole_band` is the band of all sizes."""
+    `whole_interval` is that of all sizes."""
     present = part.axes[BYTES] > ABSENT_AT[BYTES]
     logs, left_out_residuals, groups, kinds = (
         part.logs[present],
@@ -227,21 +231,21 @@ def _extrapolate_sizes(
     )
     if len(np.unique(groups)) < 2:
         return {}
-    sizes, bands = part.axes[BYTES][present], {}
+    sizes, intervals = part.axes[BYTES][present], {}
     latency_shares = compute_latency_share(sizes, half_size)
     for name, sign in SIZE_SIDES.items():
         log_sizes = sign * np.log2(sizes)
         is_outermost = _select_outermost(log_sizes, groups)
         low, high = (
-            whole_band
+            whole_interval
             if present.all() and is_outermost.all()
             else _cover_groups(logs[is_outermost], number_labels(groups[is_outermost]), setting_excess)
         )
         growth = _find_worst_growth(
             *_collect_growth_rates(log_sizes, logs, left_out_residuals, groups, kinds, latency_shares), (high - low) / 2
         )
-        bands[name] = (float(low), float(high), float(growth))
-    return bands
+        intervals[name] = (float(low), float(high), float(growth))
+    return intervals
 
 
 def _select_outermost(log_values: Array, groups: np.ndarray) -> np.ndarray:
@@ -259,8 +263,8 @@ def _collect_growth_rates(
     kinds: np.ndarray,
     latency_shares: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Return growth rates: for each point above a cut, its distance outside the band of all points below the cut, per
-    doubling (at least one). Also return a label of each rate's cut and value. With latency shares, only the nearest
+    """Return growth rates: for each point above a cut, its distance outside the interval of all points below the cut,
+    per doubling (at least one). Also return a label of each rate's cut and value. With latency shares, only the nearest
     points on both sides of the cut are compared."""
     distinct, position = np.unique(log_values, return_inverse=True)
     rates, labels = [np.zeros(0)], [np.zeros(0, dtype=int)]
@@ -399,7 +403,7 @@ class PointSeries:
     ranks: float  # leaves of a tree
     sizes: Array
     nodes: float | None = None  # None: unknown
-    reach: str = ""  # farthest distance class of its messages, as in `Point.reach`
+    levels_crossed: str = ""  # farthest distance class of its messages, as in `Point.reach`
 
     @classmethod
     def of(
@@ -408,67 +412,69 @@ class PointSeries:
         """Return the series of a point, with other sizes or another number of waves if given. `levels` are those of the
         parameter set. They are needed for a point without a platform."""
         operation = find_operation_class(point.operation, point.waves if waves is None else waves)
-        sizes, reach = np.array([point.bytes] if sizes is None else list(sizes), dtype=float), point.reach
-        if levels and not reach:
+        sizes, levels_crossed = np.array([point.bytes] if sizes is None else list(sizes), dtype=float), point.reach
+        if levels and not levels_crossed:
             hierarchy, node = Hierarchy.of(levels), place_ranks(point.layout, point.ranks)
-            reach = hierarchy.reach(node) if hierarchy.nodes and node.max() < hierarchy.nodes else ""
-        return cls(operation, float(point.leaves or point.ranks), sizes, float(point.nodes), reach)
+            levels_crossed = hierarchy.levels_crossed(node) if hierarchy.nodes and node.max() < hierarchy.nodes else ""
+        return cls(operation, float(point.leaves or point.ranks), sizes, float(point.nodes), levels_crossed)
 
     @property
     def side(self) -> str:
         """The placement, named as in `Residuals.placements`; empty if unknown."""
-        if self.reach:
-            return describe_reach(self.reach)
+        if self.levels_crossed:
+            return describe_levels_crossed(self.levels_crossed)
         return "" if self.nodes is None else PLACEMENT_NAMES[self.nodes > ABSENT_AT[NODES]]
 
 
-def find_residual_interval(bands: Mapping[str, Errors], workload: PointSeries) -> Interval:
+def find_residual_interval(intervals: Mapping[str, Errors], workload: PointSeries) -> Interval:
     """Return the interval of ln(measured/predicted) at each size. If there are enough residuals of the same placement,
     these are used."""
     names, placement = (workload.operation, find_kind(workload.operation), ALL), workload.side
     of_placement, of_any_placement = (
-        [name for name in classes if name in bands]
+        [name for name in classes if name in intervals]
         for classes in ([name_placed_class(n, placement) for n in names], names)
     )
-    applicable = of_placement + [name for name in of_any_placement if _has_distance(bands[name], workload)]
+    applicable = of_placement + [name for name in of_any_placement if _has_distance(intervals[name], workload)]
     if not applicable:
         zeros = np.zeros(len(workload.sizes))
         return Interval(
             zeros, zeros, zeros, [IntervalBasis(unmeasured=placement if of_any_placement else "")] * len(zeros)
         )
-    first, band = applicable[0], bands[applicable[0]]
-    is_measured = workload.operation in band.operations and first in [*of_placement, *of_any_placement[:1]]
-    widest = next((bands[name] for name in (name_placed_class(ALL, placement), ALL) if name in applicable), band)
-    low, high, widening, doublings = _extrapolate_band(band, widest, workload)
-    corrected = np.clip(band.centre, low, high)
-    widening = np.maximum(widening, 0.0 if is_measured else band.widening["operation"])
-    bases = [IntervalBasis(first, band.workloads, band.allocations, float(count)) for count in doublings]
+    first, interval = applicable[0], intervals[applicable[0]]
+    is_measured = workload.operation in interval.operations and first in [*of_placement, *of_any_placement[:1]]
+    widest = next(
+        (intervals[name] for name in (name_placed_class(ALL, placement), ALL) if name in applicable), interval
+    )
+    low, high, widening, doublings = _extrapolate_interval(interval, widest, workload)
+    corrected = np.clip(interval.centre, low, high)
+    widening = np.maximum(widening, 0.0 if is_measured else interval.widening["operation"])
+    bases = [IntervalBasis(first, interval.workloads, interval.allocations, float(count)) for count in doublings]
     return Interval(low - widening, high + widening, corrected, bases)
 
 
-def _has_distance(band: Errors, workload: PointSeries) -> bool:
-    """Return whether the band has residuals of messages over this distance."""
-    within, counts = workload.side == PLACEMENT_NAMES[False], band.measured.get(NODES)
-    if workload.reach and band.levels_crossed:
+def _has_distance(interval: Errors, workload: PointSeries) -> bool:
+    """Return whether the interval has residuals of messages over this distance."""
+    within, counts = workload.side == PLACEMENT_NAMES[False], interval.measured.get(NODES)
+    if workload.levels_crossed and interval.levels_crossed:
         return (
-            workload.reach in band.levels_crossed
+            workload.levels_crossed in interval.levels_crossed
             if within
-            else any(covers_reach(crossed, workload.reach) for crossed in band.levels_crossed)
+            else any(covers_levels(crossed, workload.levels_crossed) for crossed in interval.levels_crossed)
         )
     return counts is None or not workload.side or any((count > ABSENT_AT[NODES]) != within for count in counts)
 
 
-def _extrapolate_band(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[Array, Array, Array, Array]:
-    """Return, at each size, the band, the widening for values that were not measured, and the doublings of
-    extrapolation. Another protocol may begin beyond the measured sizes. The band therefore grows at least as that of
-    all operations."""
+def _extrapolate_interval(interval: Errors, of_all: Errors, workload: PointSeries) -> tuple[Array, Array, Array, Array]:
+    """Return, at each size, the interval, the widening for values that were not measured, and the doublings of
+    extrapolation. Another protocol may begin beyond the measured sizes. The interval therefore grows at least as that
+    of all operations."""
     count = len(workload.sizes)
-    low, high, widening, doublings = (np.full(count, value) for value in (band.low, band.high, 0.0, 0.0))
+    low, high, widening, doublings = (np.full(count, value) for value in (interval.low, interval.high, 0.0, 0.0))
     values = {RANKS: workload.ranks, BYTES: workload.sizes, NODES: workload.nodes or 1.0}
-    for name in (name for name in AXES if name in band.measured):
-        measured, wanted = np.array(band.measured[name]), np.broadcast_to(values[name], count)
+    for name in (name for name in AXES if name in interval.measured):
+        measured, wanted = np.array(interval.measured[name]), np.broadcast_to(values[name], count)
         is_absent = wanted <= ABSENT_AT[name]
-        if name == BYTES and workload.operation in band.operations:
+        if name == BYTES and workload.operation in interval.operations:
             is_absent &= np.isin(
                 wanted, measured
             )  # an empty message counts as unmeasured if the operation was measured with payload
@@ -479,14 +485,19 @@ def _extrapolate_band(band: Errors, of_all: Errors, workload: PointSeries) -> tu
             end: np.where(is_absent, 0.0, np.maximum(count, 0.0)) for end, count in doublings_beyond.items()
         }
         total_doublings = sum(doublings_beyond.values())
-        added = np.where(is_absent | np.isin(wanted, present), 0.0, band.widening[name])
-        added = np.maximum(added, band.growth[name] * total_doublings)
-        for end, (first, last, _) in band.beyond.items() if name == BYTES else ():
+        added = np.where(is_absent | np.isin(wanted, present), 0.0, interval.widening[name])
+        added = np.maximum(added, interval.growth[name] * total_doublings)
+        for end, (first, last, _) in interval.beyond.items() if name == BYTES else ():
             is_beyond, nearest = doublings_beyond[end] > 0, present.max() if end == "larger" else present.min()
             low, high = np.where(is_beyond, first, low), np.where(is_beyond, last, high)
             added = np.where(
                 is_beyond,
-                np.maximum(*(_compute_growth(b, end, wanted, nearest, doublings_beyond[end]) for b in (band, of_all))),
+                np.maximum(
+                    *(
+                        _compute_growth(errors, end, wanted, nearest, doublings_beyond[end])
+                        for errors in (interval, of_all)
+                    )
+                ),
                 added,
             )
         widening = np.maximum(widening, added)
@@ -496,10 +507,10 @@ def _extrapolate_band(band: Errors, of_all: Errors, workload: PointSeries) -> tu
     return low, high, widening, doublings
 
 
-def _compute_growth(band: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
+def _compute_growth(interval: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
     """Return the growth beyond the nearest measured sizes. No doubling adds more than a factor of two."""
-    growth = band.beyond.get(end, (0.0, 0.0, 0.0))[2]
-    shares = (compute_latency_share(size, band.half_size) for size in (sizes, np.float64(nearest)))
+    growth = interval.beyond.get(end, (0.0, 0.0, 0.0))[2]
+    shares = (compute_latency_share(size, interval.half_size) for size in (sizes, np.float64(nearest)))
     return np.minimum(growth * measure_size_distance(doublings, *shares), LOG_2 * np.maximum(doublings, 1))
 
 
@@ -543,9 +554,11 @@ def cross_validate(residuals: Residuals) -> Interval:
             is_kept = np.ones(len(low), dtype=bool)
             is_kept[left_out] = False
             other_groups, placements = residuals.only(is_kept), np.unique(residuals.placements[left_out]).tolist()
-            bands = {placement: _BandsOnDemand(other_groups, str(operation), placement) for placement in placements}
+            intervals_of_placement = {
+                placement: _IntervalsOnDemand(other_groups, str(operation), placement) for placement in placements
+            }
             for positions, workload in _select_series(residuals, left_out):
-                interval = find_residual_interval(bands[workload.side].fit_for(workload), workload)
+                interval = find_residual_interval(intervals_of_placement[workload.side].fit_for(workload), workload)
                 low[positions], high[positions], corrected[positions] = interval.low, interval.high, interval.corrected
                 for point, basis in zip(positions.tolist(), interval.bases, strict=True):
                     bases[point] = basis
@@ -566,28 +579,28 @@ def _select_series(residuals: Residuals, positions: np.ndarray) -> Iterator[tupl
                 float(residuals.axes[RANKS][first]),
                 residuals.axes[BYTES][series],
                 None if nodes is None else float(nodes[first]),
-                "" if residuals.reach is None else str(residuals.reach[first]),
+                "" if residuals.levels_crossed is None else str(residuals.levels_crossed[first]),
             ),
         )
 
 
-class _BandsOnDemand:
-    """The bands of an operation's classes, each fitted when it is needed. Mostly the first one suffices."""
+class _IntervalsOnDemand:
+    """The intervals of an operation's classes, each fitted when it is needed. Mostly the first one suffices."""
 
     def __init__(self, residuals: Residuals, operation: str, placement: str) -> None:
         self._classes = list_classes(residuals, [operation], [placement]) if len(residuals.logs) else iter(())
-        self._bands: dict[str, Errors] = {}
+        self._intervals: dict[str, Errors] = {}
         self._all = {ALL, name_placed_class(ALL, placement)}
 
     def fit_for(self, workload: PointSeries) -> dict[str, Errors]:
-        while not any(self._suffices(band, workload) for band in self._bands.values()):
+        while not any(self._suffices(interval, workload) for interval in self._intervals.values()):
             if (entry := next(self._classes, None)) is None:
                 break
-            if (band := fit_band(entry[1])) is not None:
-                self._bands[entry[0]] = band
-        return self._bands
+            if (interval := fit_residual_interval(entry[1])) is not None:
+                self._intervals[entry[0]] = interval
+        return self._intervals
 
-    def _suffices(self, band: Errors, workload: PointSeries) -> bool:
-        sizes = band.measured[BYTES]
+    def _suffices(self, interval: Errors, workload: PointSeries) -> bool:
+        sizes = interval.measured[BYTES]
         covers_sizes = (workload.sizes >= min(sizes)).all() and (workload.sizes <= max(sizes)).all()
-        return _has_distance(band, workload) and (covers_sizes or not self._all.isdisjoint(self._bands))
+        return _has_distance(interval, workload) and (covers_sizes or not self._all.isdisjoint(self._intervals))

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from commodel.hierarchy import describe_reach
+from commodel.hierarchy import describe_levels_crossed
 from commodel.models import Array
 from commodel.patterns.operations import find_base_name
 
-MIN_GROUPS_OF_CLASS = 9  # groups of a class; with fewer, it has no band
+MIN_GROUPS_OF_CLASS = 9  # groups of a class; with fewer, it has no residual interval
 ALL, STREAMS = "all", "streams"
 OPERATIONS_OF_KIND = {
     "one to all": ("bcast", "scatter"),
@@ -51,7 +51,7 @@ class Residuals:
     left_out: Mapping[str, Array] = field(default_factory=dict)
     setting: np.ndarray | None = None  # None: no settings are named
     seconds: Array | None = None  # measured; None: unknown
-    reach: np.ndarray | None = None  # `Point.reach` of each; None: the network has no levels
+    levels_crossed: np.ndarray | None = None  # `Point.reach` of each; None: the network has no levels
 
     def only(self, flags: np.ndarray) -> Residuals:
         """Return the residuals at the flagged points."""
@@ -69,8 +69,10 @@ class Residuals:
         if NODES not in self.axes:
             return np.full(len(self.logs), "")
         names = np.where(self.axes[NODES] > ABSENT_AT[NODES], *map(PLACEMENT_NAMES.get, (True, False))).astype(object)
-        for reach in () if self.reach is None else filter(None, np.unique(self.reach).tolist()):
-            names[self.reach == reach] = describe_reach(reach)
+        for levels_crossed in (
+            () if self.levels_crossed is None else filter(None, np.unique(self.levels_crossed).tolist())
+        ):
+            names[self.levels_crossed == levels_crossed] = describe_levels_crossed(levels_crossed)
         return names.astype(str)
 
     def left_out_logs(self, name: str) -> Array:
@@ -171,8 +173,8 @@ def measure_size_distance(doublings: Array, latency_share: Array, other_latency_
     return np.maximum(np.maximum(doublings, 1), LATENCY_SHARE_DOUBLINGS * np.abs(latency_share - other_latency_share))
 
 
-def compute_matern(distances: Array, reach: float) -> Array:
+def compute_matern(distances: Array, length: float) -> Array:
     """Return Matérn's correlation of order 3/2: a smoother one would underestimate the variance between two
     measurements."""
-    scaled = np.sqrt(3) * np.abs(distances) / reach
+    scaled = np.sqrt(3) * np.abs(distances) / length
     return (1 + scaled) * np.exp(-scaled)

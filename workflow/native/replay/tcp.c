@@ -50,7 +50,7 @@ typedef struct {
     double sent;    /* time of its last transmission */
     int64_t number; /* of this transmission, in the order of all */
     int64_t message;
-    uint8_t flags, last, before_grant, arrived; /* last: of its message; asks: the last before a grant */
+    uint8_t flags, last, before_grant, arrived; /* last: of its message; before_grant: the last before a grant */
 } Packet;
 
 typedef struct {

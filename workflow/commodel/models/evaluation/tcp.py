@@ -44,9 +44,12 @@ class Repeats:
 
 class _Native(Structure):
     _fields_ = [
-        *make_int64_fields("ranks", "messages", "repeats", "warm"),
+        *make_int64_fields("ranks", "messages", "repeats", "warmup"),
         ("seed", c_uint64),
-        *((name, c_double) for name in ("gap_out", "gap_in", "way", "back", "held", "timeout", "skew", "jitter")),
+        *(
+            (name, c_double)
+            for name in ("gap_out", "gap_in", "packet_latency", "ack_latency", "buffer", "timeout", "skew", "jitter")
+        ),
         *make_pointer_fields(
             "src", "dst", "step", "wait", "packets", "eager", "last_out", "last_in", "finish", "timeouts", "drops"
         ),

@@ -1,9 +1,10 @@
-"""Proof of tuning rules on the real MPI library: rules with wrong results are dropped, then the others are timed.
+"""Validation of tuning rules on the real MPI library: rules with wrong results are dropped, then the others are timed.
+A short screening precedes the validation: only rules that are faster in it are timed again.
 
-`prove_rules` times the MPI library's own collectives with rules and without any, in alternation, at sizes between those
-that were measured before. The gain of a rule is the geometric mean of the time ratios of consecutive starts, with its
-interval. Workloads whose library default no rule changes are controls: a gain there is an effect of the machine.
-`select_for_proof` and `confirm_rules` select the rules that stay."""
+`measure_gains` times the MPI library's own collectives with rules and without any, in alternation, at sizes between
+those that were measured before. The gain of a rule is the geometric mean of the time ratios of consecutive starts, with
+its interval. Workloads whose library default no rule changes are controls: a gain there is an effect of the machine.
+`select_for_validation` and `confirm_rules` select the rules that stay."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from commodel.records import LIBRARY, Choice, PlacedWorkload
 
 CONFIDENCE = 0.95  # probability that an interval contains the true gain
 MIN_ALLOWED_GAIN = 0.95  # smallest gain that a rule may have in a workload
-MIN_GAIN_TO_PROVE = 1.05  # smallest gain that is worth a proof
+MIN_GAIN_TO_VALIDATE = 1.05  # smallest gain of a rule that is timed
 MIN_POOLED_WORKLOADS = 5  # workloads; with fewer, the scatter of their variances is not estimated
 MIN_VARIANCE = 1e-8  # lower limit of a variance: differences below 0.01 % do not count
 MIN_DOF, MAX_DOF = 0.1, 50.0  # degrees of freedom of the prior variance
@@ -170,15 +171,15 @@ def order_starts(pairs: int) -> list[bool]:
     return [(pair + start) % 2 == 0 for pair in range(pairs) for start in range(2)]
 
 
-PROOF_SECONDS = 0.3  # of samples of a workload in trial and proof: starts differ more than samples
+SAMPLE_SECONDS = 0.3  # of samples of a workload in one start; short, since starts differ more than samples
 MIN_PAIRS = 3  # pairs of starts from which a gain is estimated
-TRIAL_PAIRS = 2  # pairs of starts that decide which rules are worth a proof
-MAX_CONTROLS = 12  # workloads of operations without rules, at most, that are timed in a trial
+SCREENING_PAIRS = 2  # pairs of starts of the screening
+MAX_CONTROLS = 12  # workloads of operations without rules, at most, that are timed in the screening
 
 
 @dataclass(frozen=True)
 class Row:
-    """A workload with its rule, the size in between at which the rule was proven, and its gain."""
+    """A workload with its rule, the size at which the rule was timed, and its gain."""
 
     workload: PlacedWorkload
     size: int
@@ -189,7 +190,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Stage:
-    """The result of a trial or a proof. Its intervals are as wide as the control workloads require."""
+    """The result of a screening or a validation. Its intervals are as wide as the control workloads require."""
 
     rows: Sequence[Row] = ()
     seconds: float = 0.0  # duration of the stage
@@ -207,7 +208,7 @@ class Stage:
         return average_gains((row.gain for row in rows), self.control.log_margin)
 
 
-def prove_rules(
+def measure_gains(
     timer: CollectiveTimer,
     stage: str,
     choices: Mapping[PlacedWorkload, str],
@@ -220,7 +221,7 @@ def prove_rules(
     share starts, because rules do not change them. A workload without enough pairs of valid samples has no row."""
     if not list_rule_choices(choices.items()):
         return Stage()
-    timer = timer.with_seconds(PROOF_SECONDS)
+    timer = timer.with_seconds(SAMPLE_SECONDS)
     separate = {row.operation for row in list_rule_choices(choices.items())}
     cases = {workload: workload._replace(bytes=size) for workload, size in _list_sizes(choices).items()}
     times: dict[bool, list[Mapping[PlacedWorkload, float]]] = {True: [], False: []}
@@ -315,7 +316,7 @@ def _describe_failure(case: tuple[str, int, int], reason: str) -> str:
     return f"input {input_name}, {ranks} ranks, {size} B: {reason}"
 
 
-def select_for_trial(
+def select_for_screening(
     choices: Mapping[PlacedWorkload, str], changes_defaults: bool = False
 ) -> dict[PlacedWorkload, str]:
     """Return the choices for operations that have rules. If a rule changes the library default of its whole operation,
@@ -332,34 +333,40 @@ def select_for_trial(
     }
 
 
-def select_for_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
-    """Return the choices to prove: rules whose gain in the trial exceeds MIN_GAIN_TO_PROVE by more than the
+def select_for_validation(screening: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
+    """Return the choices to validate: rules whose gain in the screening exceeds MIN_GAIN_TO_VALIDATE by more than the
     control's margin, the library default elsewhere."""
     faster = {
-        row.workload for row in trial.rows if log(row.gain.times) > trial.control.log_margin + log(MIN_GAIN_TO_PROVE)
+        row.workload
+        for row in screening.rows
+        if log(row.gain.times) > screening.control.log_margin + log(MIN_GAIN_TO_VALIDATE)
     }
-    return _keep_rules(trial, faster, one_for_all_sizes)
+    return _keep_rules(screening, faster, one_for_all_sizes)
 
 
-def confirm_rules(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
-    """Return the rules that the proof confirms, the library default elsewhere. A rule stays if it was faster again by
-    more than the control's margin, and if its interval over all pairs of trial and proof is above 1. If trial and proof
-    both show that rules slow down a workload without a rule, the operation loses all rules. In one of the two alone,
-    that happens by chance among so many workloads."""
-    trial_gains = {row.workload: row.gain for row in trial.rows}
-    rows_of_both = [row for row in proof.rows if row.workload in trial_gains]
-    gains = pool_variances([join_gains(trial_gains[row.workload], row.gain) for row in rows_of_both])
+def confirm_rules(
+    validation: Stage, screening: Stage, one_for_all_sizes: Collection[str] = ()
+) -> dict[PlacedWorkload, str]:
+    """Return the rules that the validation confirms, the library default elsewhere. A rule stays if it was faster again
+    by more than the control's margin, and if its interval over the pairs of both stages is above 1. If rules slow down
+    a workload without a rule in both stages, the operation loses all rules. In only one stage, this happens by chance
+    among many workloads."""
+    screening_gains = {row.workload: row.gain for row in screening.rows}
+    rows_of_both = [row for row in validation.rows if row.workload in screening_gains]
+    gains = pool_variances([join_gains(screening_gains[row.workload], row.gain) for row in rows_of_both])
     confirmed = {
         row.workload
         for row, gain in zip(rows_of_both, gains, strict=True)
-        if gain.widen(proof.control.log_margin).is_faster
+        if gain.widen(validation.control.log_margin).is_faster
     }
-    slowed_in_trial = {row.workload for row in find_slowed_workloads(trial.rows)}
+    slowed_in_screening = {row.workload for row in find_slowed_workloads(screening.rows)}
     slowed_operations = {
-        row.workload.operation for row in find_slowed_workloads(proof.rows) if row.workload in slowed_in_trial
+        row.workload.operation for row in find_slowed_workloads(validation.rows) if row.workload in slowed_in_screening
     }
-    faster = {row.workload for row in proof.rows if log(row.gain.times) > proof.control.log_margin} & confirmed
-    return _keep_rules(proof, faster, one_for_all_sizes, slowed_operations)
+    faster = {
+        row.workload for row in validation.rows if log(row.gain.times) > validation.control.log_margin
+    } & confirmed
+    return _keep_rules(validation, faster, one_for_all_sizes, slowed_operations)
 
 
 def _keep_rules(

@@ -1,4 +1,4 @@
-"""Rules that stay are right and pay."""
+"""Validation of rules: gains with their intervals, controls, and rules with wrong results."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.proof import (
+from commodel.advice.rule_validation import (
     Gain,
     average_gains,
     choose_unmeasured_sizes,
@@ -30,66 +30,65 @@ def test_a_gain_by_hand():
     assert not gained.is_faster
 
 
-def test_what_both_share_is_in_no_interval():
-    """A network that gets ten times as slow meanwhile."""
+def test_effects_on_both_starts_of_a_pair_cancel():
+    """The network becomes ten times slower between pairs."""
     gained = compute_gain([1, 3, 10], [2, 6, 20])
     assert (gained.low, gained.times, gained.high) == pytest.approx((2, 2, 2))
     assert gained.is_faster
     assert compute_gain([2, 6, 20], [1, 3, 10]).is_slower
 
 
-def test_slower_by_less_than_is_allowed_is_no_harm_but_does_not_pay():
+def test_a_rule_may_be_slower_within_the_allowed_limit():
     gained = compute_gain([1.03, 1.03, 1.03], [1, 1, 1])
     assert not gained.is_slower
     assert not gained.is_faster
 
 
-def test_intervals_hold_the_true_gain_as_often_as_they_state():
+def test_intervals_cover_the_true_gain_in_95_of_100_cases():
     random = np.random.default_rng(5)
     samples = random.lognormal(np.log(1.2), 0.1, (2000, 4))
-    held = [gained.low <= 1.2 <= gained.high for gained in (compute_gain([1.0] * 4, row) for row in samples)]
-    assert np.mean(held) == pytest.approx(0.95, abs=0.015)
+    covered = [gained.low <= 1.2 <= gained.high for gained in (compute_gain([1.0] * 4, row) for row in samples)]
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.015)
 
 
-@pytest.mark.parametrize("freedom", [2, 8, 1000])
-def test_cases_state_together_how_much_pairs_differ(freedom):
-    """Variances of cases are inverse χ² with so many degrees of freedom. Intervals hold as often as they say, and those
-    of three pairs are narrower than Student's own, the more the more alike cases are. At 2 degrees, where some cases
-    differ ten times as much as others, they hold 93 %."""
+@pytest.mark.parametrize("dof", [2, 8, 1000])
+def test_pooled_variances_give_intervals_that_are_narrower_and_cover_95_percent(dof):
+    """Variances of cases are inverse χ² with `dof` degrees of freedom. The pooled intervals of three pairs are narrower
+    than Student's, most so if the variances are similar. With 2 degrees of freedom they cover 93 %."""
     random = np.random.default_rng(9)
-    held, width, own = [], [], []
+    covered, pooled_widths, student_widths = [], [], []
     for _ in range(30):
-        spread = 0.1 * np.sqrt(freedom / random.chisquare(freedom, 40))
+        spread = 0.1 * np.sqrt(dof / random.chisquare(dof, 40))
         gains = [compute_gain([1.0] * 3, np.exp(random.normal(0.2, scatter, 3))) for scatter in spread]
-        steady = pool_variances(gains)
-        held += [seen.low <= np.exp(0.2) <= seen.high for seen in steady]
-        width += [np.log(seen.high / seen.low) for seen in steady]
-        own += [np.log(seen.high / seen.low) for seen in gains]
-    assert np.mean(held) == pytest.approx(0.95, abs=0.025)
-    assert np.mean(width) < (0.85 if freedom == 2 else 0.65) * np.mean(own)
+        pooled = pool_variances(gains)
+        covered += [gain.low <= np.exp(0.2) <= gain.high for gain in pooled]
+        pooled_widths += [np.log(gain.high / gain.low) for gain in pooled]
+        student_widths += [np.log(gain.high / gain.low) for gain in gains]
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.025)
+    assert np.mean(pooled_widths) < (0.85 if dof == 2 else 0.65) * np.mean(student_widths)
 
 
-def test_a_few_cases_inform_nothing_of_each_other():
+def test_variances_of_a_few_cases_are_not_pooled():
     gains = [compute_gain([1, 1, 1], row) for row in ([1, 2, 3], [1, 1.1, 1.2], [2, 2, 3])]
     assert pool_variances(gains) == gains
     assert join_gains(gains[0], gains[1]).pairs == gains[0].pairs + gains[1].pairs
 
 
 @given(st.lists(st.integers(1, 1 << 22), min_size=1, max_size=6, unique=True).map(sorted))
-def test_a_size_between_is_one_that_the_same_rule_holds_for(sizes):
+def test_the_same_rule_applies_to_an_unmeasured_size(sizes):
     for size, following in zip(sizes, [*sizes[1:], 1 << 60], strict=True):
         case = choose_unmeasured_sizes(sizes)[size]
         assert size <= case < following
         assert case > size or following <= 2 * size or size < 3
 
 
-def test_sizes_between_by_hand():
+def test_unmeasured_sizes_by_hand():
     assert choose_unmeasured_sizes([8, 512, 32768]) == {8: 64, 512: 4096, 32768: 49152}
     assert choose_unmeasured_sizes([0]) == {0: 0}
 
 
 @given(st.integers(1, 9))
-def test_with_and_without_come_first_in_turn(pairs):
+def test_starts_with_and_without_rules_alternate(pairs):
     turns = order_starts(pairs)
     assert [turns[at] != turns[at + 1] for at in range(0, 2 * pairs, 2)] == [True] * pairs
     assert abs(sum(turns[::2]) - sum(turns[1::2])) <= 1
@@ -101,32 +100,32 @@ def test_the_mean_of_all_cases_by_hand():
     )
 
 
-def test_one_slow_start_states_no_more_of_many_cases_than_of_one():
+def test_one_slow_start_widens_the_mean_of_many_cases_as_that_of_one():
     noisy = compute_gain([1, 1, 4], [1, 1, 1])
     assert average_gains([noisy] * 50) == pytest.approx((noisy.times, noisy.low, noisy.high))
     assert noisy.low < 1 < noisy.high
 
 
-def _same(low, high):
-    """A gain with this interval, of no rule."""
+def make_gain(low, high):
+    """Return the gain of a workload without a rule, with this interval."""
     return Gain(np.sqrt(low * high), low, high, 1.0, 1.0)
 
 
-def test_intervals_reach_as_far_as_cases_without_a_rule_want_them():
+def test_intervals_are_widened_until_those_of_controls_contain_1():
     """One case of twenty may miss 1 by chance, the next may not."""
-    holding = [_same(0.9, 1.1)] * 18
-    by_chance = compute_control([*holding, _same(0.9, 1.1), _same(1.5, 1.6)])
+    controls = [make_gain(0.9, 1.1)] * 18
+    by_chance = compute_control([*controls, make_gain(0.9, 1.1), make_gain(1.5, 1.6)])
     assert (by_chance.cases, by_chance.excluding_one, by_chance.log_margin) == (20, 1, 0.0)
-    changed = compute_control([*holding, _same(0.8, 0.9), _same(1.5, 1.6)])
+    changed = compute_control([*controls, make_gain(0.8, 0.9), make_gain(1.5, 1.6)])
     assert (changed.excluding_one, np.exp(changed.log_margin)) == (2, pytest.approx(1 / 0.9))
-    assert _same(1.05, 1.2).widen(changed.log_margin).low == pytest.approx(1.05 * 0.9)
-    assert not _same(1.05, 1.2).widen(changed.log_margin).is_faster
-    assert _same(1.2, 1.3).widen(changed.log_margin).is_faster
+    assert make_gain(1.05, 1.2).widen(changed.log_margin).low == pytest.approx(1.05 * 0.9)
+    assert not make_gain(1.05, 1.2).widen(changed.log_margin).is_faster
+    assert make_gain(1.2, 1.3).widen(changed.log_margin).is_faster
     assert average_gains([compute_gain([1, 1, 1], [2, 2, 2])], changed.log_margin) == pytest.approx((2, 1.8, 2 / 0.9))
     assert compute_control([]).log_margin == 0
 
 
-def test_the_control_widens_no_honest_intervals_by_much():
+def test_the_control_hardly_widens_correct_intervals():
     random = np.random.default_rng(5)
     pairs = random.lognormal(0, 0.1, (200, 40, 4))
     wider = [compute_control(compute_gain([1.0] * 4, row) for row in cases).log_margin for cases in pairs]
@@ -140,8 +139,8 @@ CASE = ("in-place", 8, 64)
 
 
 @dataclass
-class Known:
-    """Where `fails` has, by what is tried, the cases that fail and why."""
+class FailingTimer:
+    """A timer whose cases fail as in `fails`: the failures by name of the start."""
 
     fails: dict = field(default_factory=dict)
     requested: list = field(default_factory=list)
@@ -155,12 +154,12 @@ class Known:
 
 
 def dropped(fails, *algorithms, workloads=WORKLOADS):
-    place = Known(fails)
+    place = FailingTimer(fails)
     choices, wrong = drop_wrong_rules(place, dict(zip(workloads, algorithms, strict=True)), lambda text: None)
     return list(choices.values()), wrong, place.requested
 
 
-def test_what_is_right_stays_and_what_fails_is_dropped_and_named():
+def test_algorithms_with_wrong_results_are_dropped_and_named():
     fails = {"chain": {CASE: "ended with code 1"}}
     choices, wrong, requested = dropped(fails, "chain", "linear")
     assert choices == [LIBRARY, "linear"]
@@ -169,12 +168,12 @@ def test_what_is_right_stays_and_what_fails_is_dropped_and_named():
     assert requested[1][1] == [2, 3, 8]
 
 
-def test_what_fails_without_rules_too_is_no_fault_of_a_rule():
+def test_a_failure_under_the_library_default_too_drops_no_rule():
     fails = {name: {CASE: "not done after 20 s"} for name in ("default", "linear", "all rules")}
     assert dropped(fails, "linear", "linear")[:2] == (["linear", "linear"], {})
 
 
-def test_rules_that_fail_only_together_all_go():
+def test_rules_that_fail_only_together_are_all_dropped():
     choices, wrong, _ = dropped({"all rules": {CASE: "not done after 20 s"}}, "linear", "in-order")
     assert choices == [LIBRARY, LIBRARY]
     assert set(wrong) == {("reduce", "linear"), ("reduce", "in-order")}

@@ -1,4 +1,4 @@
-"""Bands of residuals: quantiles in closed form, coverage over many campaigns, and how far sizes are from each other."""
+"""Residual intervals: quantiles in closed form, coverage over many campaigns, and distances of sizes."""
 
 from dataclasses import replace
 
@@ -12,8 +12,8 @@ from commodel.predictions.prediction_intervals import (
     MIN_ALLOCATIONS,
     cross_validate,
     find_residual_interval,
-    fit_band,
-    fit_bands,
+    fit_residual_interval,
+    fit_residual_intervals,
 )
 from commodel.predictions.residuals import (
     LATENCY_SHARE_DOUBLINGS,
@@ -37,7 +37,7 @@ def quantiles(groups: list[list[float]]) -> tuple[float, float]:
 
 @pytest.mark.parametrize("count", [MIN_GROUPS_OF_CLASS, 13, MAX_FOLDS])
 @pytest.mark.parametrize("each", [1, 3])
-def test_the_band_is_the_narrowest_that_covers_95_of_100_left_out_groups(count, each):
+def test_the_interval_is_the_narrowest_that_covers_95_of_100_left_out_groups(count, each):
     groups = np.random.default_rng(count).normal(size=(count, each)).tolist()
     away = []
     for number, own in enumerate(groups):
@@ -50,7 +50,7 @@ def test_the_band_is_the_narrowest_that_covers_95_of_100_left_out_groups(count, 
 
 
 @pytest.mark.parametrize("count", [79, 200])
-def test_of_many_groups_the_band_ends_near_their_quantiles(count):
+def test_of_many_groups_the_interval_ends_near_their_quantiles(count):
     low, high, _ = find_ends(make_residuals(np.random.default_rng(1).permutation(count)))
     assert -0.03 * count <= low <= 0.025 * count
     assert 0.975 * count - 1 <= high <= 1.03 * count
@@ -77,7 +77,7 @@ def test_a_group_counts_once_however_many_points_it_has():
 )
 def test_a_new_group_is_covered_with_the_nominal_probability(count, draw, own):
     """Over many campaigns whose groups have a part in common and one of their own, and are skewed or heavy-tailed:
-    neither less often nor, by bands that are too wide, more."""
+    neither less often nor, by intervals that are too wide, more."""
     rng = np.random.default_rng(count)
     shares = []
     for _ in range(CAMPAIGNS):
@@ -91,8 +91,8 @@ def test_a_new_group_is_covered_with_the_nominal_probability(count, draw, own):
 
 @pytest.mark.parametrize("jobs", [3, 5, 10])
 def test_the_interval_covers_a_new_setting_if_earlier_ones_are_distinguished(jobs):
-    """The common error of a setting is as large as that of its groups. With the settings given, the band covers more of
-    the next one, and names the small number of settings."""
+    """The common error of a setting is as large as that of its groups. With the settings given, the interval covers
+    more of     the next one, and names the small number of settings."""
     rng, inside = np.random.default_rng(jobs), {True: [], False: []}
     for _ in range(CAMPAIGNS):
         logs = (rng.normal(size=jobs + 1)[:, None] + rng.normal(size=(jobs + 1, 40))) / 10
@@ -113,7 +113,7 @@ logs_of = st.lists(st.floats(-3, 3), min_size=4, max_size=40)
 
 
 @given(logs_of, st.integers(1, 20), st.integers(1, 12))
-def test_bands_never_narrow_with_the_distance_from_measured_points(logs, doublings, more):
+def test_intervals_never_narrow_with_the_distance_from_measured_points(logs, doublings, more):
     sizes = 8.0 * 4.0 ** (np.arange(len(logs)) % 4)
     residuals = make_residuals(logs, size=sizes)
     inside, near, far = (
@@ -144,15 +144,15 @@ def test_a_trend_over_sizes_is_extrapolated():
     assert 1.6 <= high <= 3.0
 
 
-def test_few_groups_of_an_operation_share_the_band_of_its_kind_and_are_wider_by_what_operations_differ():
+def test_few_groups_of_an_operation_share_the_interval_of_its_kind_and_are_wider_by_what_operations_differ():
     rng = np.random.default_rng(0)
     names = np.repeat(["reduce", "gather", "bcast"], [30, 5, 30])
     logs = rng.uniform(-0.1, 0.1, 65) + np.where(names == "bcast", 2.0, np.where(names == "gather", 0.5, 0.0))
-    bands = fit_bands(make_residuals(logs, operation=names))
-    assert {"reduce", "all to one", "bcast", "one to all", "all"} >= set(bands) > {"reduce", "all to one", "all"}
-    assert "gather" not in bands
-    scatter = find_residual_interval(bands, make_workload("scatter"))
-    barrier = find_residual_interval(bands, make_workload("barrier"))
+    intervals = fit_residual_intervals(make_residuals(logs, operation=names))
+    assert {"reduce", "all to one", "bcast", "one to all", "all"} >= set(intervals) > {"reduce", "all to one", "all"}
+    assert "gather" not in intervals
+    scatter = find_residual_interval(intervals, make_workload("scatter"))
+    barrier = find_residual_interval(intervals, make_workload("barrier"))
     assert "workloads of one to all" in scatter.bases[0].text
     assert scatter.low[0] > 1
     assert "workloads of all" in barrier.bases[0].text
@@ -162,8 +162,8 @@ def test_few_groups_of_an_operation_share_the_band_of_its_kind_and_are_wider_by_
 def test_less_than_a_doubling_beyond_counts_as_one():
     """Sizes that differ by a tenth, and by chance in their errors, do not grow by so much a tenth."""
     off = np.tile(np.random.default_rng(3).normal(0, 0.1, 8), 9)
-    bands = fit_bands(make_residuals(off, np.arange(72), size=np.tile(1000 * 1.1 ** np.arange(8), 9)))
-    assert bands["bcast"].growth["bytes"] < 0.3
+    intervals = fit_residual_intervals(make_residuals(off, np.arange(72), size=np.tile(1000 * 1.1 ** np.arange(8), 9)))
+    assert intervals["bcast"].growth["bytes"] < 0.3
 
 
 def test_an_operation_of_one_size_does_not_widen_other_sizes():
@@ -171,18 +171,18 @@ def test_an_operation_of_one_size_does_not_widen_other_sizes():
     names = np.repeat(["reduce", "barrier"], [40, 10])
     sizes = np.where(names == "barrier", 0, 8.0 * 4.0 ** (np.arange(50) % 4))
     logs = np.where(names == "barrier", 3.0, np.linspace(-0.1, 0.1, 50))
-    band = fit_bands(make_residuals(logs, operation=names, size=sizes))["all"]
-    assert band.widening["operation"] > 2.5
-    assert band.widening["bytes"] < 0.2
-    assert band.growth["bytes"] < 0.2
+    interval = fit_residual_intervals(make_residuals(logs, operation=names, size=sizes))["all"]
+    assert interval.widening["operation"] > 2.5
+    assert interval.widening["bytes"] < 0.2
+    assert interval.growth["bytes"] < 0.2
 
 
 def test_a_single_rank_count_of_a_placement_does_not_widen_other_ranks():
     ranks = np.tile([4.0, 8.0, 16.0], 20)
     logs = np.where(ranks == 16, 3.0, np.linspace(-0.1, 0.1, 60))
-    bands = fit_bands(make_residuals(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))
-    assert bands["bcast"].widening["ranks"] < 0.2
-    assert bands["bcast"].growth["ranks"] < 0.2
+    intervals = fit_residual_intervals(make_residuals(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))
+    assert intervals["bcast"].widening["ranks"] < 0.2
+    assert intervals["bcast"].growth["ranks"] < 0.2
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -220,10 +220,10 @@ def test_the_next_size_is_covered_with_the_nominal_probability(drift):
 def test_interpolated_sizes_are_widened_by_errors_of_inner_sizes_only():
     sizes = np.tile([8.0, 64.0, 512.0, 4096.0], 30)
     logs = np.random.default_rng(2).normal(0, 0.02, len(sizes)) + (sizes == 8) + 2 * (sizes == 4096)
-    band = fit_band(make_residuals(logs, size=sizes))
-    assert band.widening["bytes"] < 0.1
+    interval = fit_residual_interval(make_residuals(logs, size=sizes))
+    assert interval.widening["bytes"] < 0.1
     two = sizes < 500  # of two sizes neither lies between others
-    assert fit_band(make_residuals(logs[two], size=sizes[two])).widening["bytes"] > 0.8
+    assert fit_residual_interval(make_residuals(logs[two], size=sizes[two])).widening["bytes"] > 0.8
 
 
 SIZES = 2.0 ** np.arange(3, 19)
@@ -308,7 +308,7 @@ def test_extrapolation_between_short_messages_widens_little():
 
 
 @given(st.floats(1, 1e5), st.floats(0.05, 20), st.floats(1.01, 1e3), st.floats(1, 1e3))
-def test_extrapolated_bands_never_narrow(half, factor, near, more):
+def test_extrapolated_intervals_never_narrow(half, factor, near, more):
     sizes = np.tile([512.0, 2048.0, 8192.0], 10)
     part = make_residuals(off(factor, sizes), size=sizes, seconds=line(sizes, half=half))
     for one, other in ((8192 * near, 8192 * near * more), (512 / near, 512 / near / more)):
@@ -321,4 +321,6 @@ def test_the_worst_of_few_cuts_is_not_left_out():
     """Twelve of 100 points were off by 1 at one of four steps between sizes: that is 3 % of all, but not rare there."""
     sizes = np.repeat(2.0 ** np.arange(3, 8), 100)
     logs = np.where((sizes == 64) & (np.arange(500) % 100 < 12), 1.0, 0.0)
-    assert fit_bands(make_residuals(logs, size=sizes))["bcast"].beyond["larger"][2] == pytest.approx(np.log(2))
+    assert fit_residual_intervals(make_residuals(logs, size=sizes))["bcast"].beyond["larger"][2] == pytest.approx(
+        np.log(2)
+    )
