@@ -43,7 +43,7 @@ from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.records import Plan
 from commodel.results.collection import collect_samples
 from tests.bench.heldout import scores
-from tests.bench.random_networks import DEFAULTS, HEAD, Drawn, draw_network, eager
+from tests.bench.random_networks import DEFAULTS, XML_HEAD, Network, draw_network, make_config
 
 EXPERIMENT = "networks"
 KEPT = ROOT / "build" / EXPERIMENT
@@ -207,22 +207,22 @@ CABLES = {  # overheads that grow, and three protocols
 
 # name: nodes, settings, the network
 PLATFORMS = {
-    "fat-tree-96": (96, eager(3e-7, 16384), switched("FAT_TREE", "2;8,12;1,2;1,1", 96, "3GBps", "1.1us")),
+    "fat-tree-96": (96, make_config(3e-7, 16384), switched("FAT_TREE", "2;8,12;1,2;1,1", 96, "3GBps", "1.1us")),
     "fat-tree-128": (
         128,
-        eager(8e-7, 65536),
+        make_config(8e-7, 65536),
         switched("FAT_TREE", "2;16,8;1,8;1,1", 128, "1GBps", "2us"),
     ),
-    "trunks-64": (64, eager(1e-6, 16384), trunks(2, 32, "500MBps", "3us", "1GBps", "50us")),
-    "trunks-96": (96, eager(4e-6, 32768), trunks(4, 24, "120MBps", "15us", "480MBps", "30us")),
+    "trunks-64": (64, make_config(1e-6, 16384), trunks(2, 32, "500MBps", "3us", "1GBps", "50us")),
+    "trunks-96": (96, make_config(4e-6, 32768), trunks(4, 24, "120MBps", "15us", "480MBps", "30us")),
     "dragonfly-64": (
         64,
-        eager(5e-7, 8192),
+        make_config(5e-7, 8192),
         switched("DRAGONFLY", "4,2;2,1;4,1;2", 64, "3GBps", "0.8us"),
     ),
     "dragonfly-128": (
         128,
-        eager(1e-6, 32768),
+        make_config(1e-6, 32768),
         switched("DRAGONFLY", "4,1;4,1;4,1;2", 128, "1GBps", "1.2us"),
     ),
     "fat-tree-64-plain": (64, DEFAULTS, switched("FAT_TREE", "2;16,4;1,8;1,1", 64, "1.25GBps", "5us")),
@@ -250,16 +250,16 @@ def write_unseen(folder: Path, seed: int) -> list[str]:
     for made in (platforms, experiments):
         made.mkdir(parents=True, exist_ok=True)
     drawn = {f"drawn-{seed}-{number}": draw_network(10 * seed + number) for number in range(DRAWN)}
-    for name, (nodes, config, network) in PLATFORMS.items():
-        drawn[name] = Drawn(name, nodes, f"{HEAD}{network}</platform>\n", config)
+    for name, (nodes, config, body) in PLATFORMS.items():
+        drawn[name] = Network(name, nodes, f"{XML_HEAD}{body}</platform>\n", config)
     matrix = []
-    for name, own in drawn.items():
-        about = {"title": f"{own.what} (simulated)", "launcher": "simgrid", "nodes": own.nodes, "cores": 2}
-        about |= {"types": own.types} if own.types else {}
-        about["simgrid"] = {"file": f"{name}.xml", "config": own.config}
+    for name, network in drawn.items():
+        about = {"title": f"{network.title} (simulated)", "launcher": "simgrid", "nodes": network.nodes, "cores": 2}
+        about |= {"types": network.types} if network.types else {}
+        about["simgrid"] = {"file": f"{name}.xml", "config": network.config}
         (platforms / f"{name}.yaml").write_text(yaml.safe_dump(about, sort_keys=False))
-        (platforms / f"{name}.xml").write_text(own.xml)
-        ranks = [min(64, own.nodes), min(96, 2 * own.nodes)]
+        (platforms / f"{name}.xml").write_text(network.xml)
+        ranks = [min(64, network.nodes), min(96, 2 * network.nodes)]
         where = {"where": {"ranks": ranks, "layout": ["block:1", "cyclic:2"]}}
         matrix += [
             {"platform": name, "axes": {"operation": operation, "algorithm": algorithms, "bytes": sizes}, "zips": where}

@@ -1,4 +1,4 @@
-"""Tables: types and cells of large ones, texts that are no formulas, and memory that is given back."""
+"""Tables: types of columns, texts that look like formulas, old column names, and memory that is returned."""
 
 import csv
 import gc
@@ -28,21 +28,21 @@ from commodel.files.tables import (
 SCHEMA = (Field("name", str), Field("size", int, "B", blank=True), Field("seconds", float, "s"), Field("good", bool))
 
 
-def test_what_readers_put_into_older_tables_may_be_written_again():
+def test_default_values_of_missing_columns_can_be_written():
     schemas = [value for value in vars(tables).values() if isinstance(value, tuple) and Field in map(type, value)]
     assert len(schemas) > 5
     assert not [field.name for schema in schemas for field in schema if field.default is nan and not field.blank]
 
 
-def frame(times=1, **more):
-    about = {"name": ["a", "", "1e10", "007", "b", "a"], "size": [1, 2, 3, 4, None, 6], "seconds": [0.5] * 6}
-    rows = pd.DataFrame(about | {"good": [True, False] * 3} | more)
-    return pd.concat([rows] * times, ignore_index=True)
+def frame(copies=1, **more):
+    columns = {"name": ["a", "", "1e10", "007", "b", "a"], "size": [1, 2, 3, 4, None, 6], "seconds": [0.5] * 6}
+    rows = pd.DataFrame(columns | {"good": [True, False] * 3} | more)
+    return pd.concat([rows] * copies, ignore_index=True)
 
 
 @pytest.mark.parametrize("note", [["1", "2", "3", "4", "x", "y"], [None] * 5 + ["late"], ["", "1", "2", "3", "4", "5"]])
-def test_the_types_of_a_large_table_are_those_of_a_small_one(tmp_path, note):
-    """pandas reads a large table in pieces, and of a further column decides by piece: here the first is other ones."""
+def test_large_and_small_tables_have_equal_types(tmp_path, note):
+    """pandas reads a large table in pieces and infers types for each. The first piece of `note` has only numbers."""
     rows = pd.concat([frame(20_000, note="1"), frame(note=note)])
     write_table(tmp_path / "large.csv", rows)
     large = read_table(tmp_path / "large.csv", SCHEMA)
@@ -53,7 +53,7 @@ def test_the_types_of_a_large_table_are_those_of_a_small_one(tmp_path, note):
     assert len({type(value) for value in large["note"].dropna().tolist()}) == 1
 
 
-def test_equal_texts_are_one(tmp_path):
+def test_equal_texts_are_one_object(tmp_path):
     write_table(tmp_path / "t.csv", frame(2))
     names = read_table(tmp_path / "t.csv", SCHEMA)["name"].tolist()
     assert names == ["a", "", "1e10", "007", "b", "a"] * 2
@@ -79,7 +79,7 @@ def cells(path):
         return list(csv.DictReader(stream))
 
 
-def test_a_table(tmp_path):
+def test_texts_like_formulas_are_quoted_in_a_table(tmp_path):
     frame = pd.DataFrame(
         {"text": [*FORMULAS, "a\r=1", "plain", "a=b"], "number": [-1.5] * 8, "mixed": [*"abcdef", -2, None]}
     )
@@ -88,10 +88,10 @@ def test_a_table(tmp_path):
     assert [row["text"] for row in rows] == [*(f"'{text}" for text in FORMULAS), "a =1", "plain", "a=b"]
     assert {row["number"] for row in rows} == {"-1.5"}
     assert [row["mixed"] for row in rows][-2:] == ["-2", ""]
-    assert frame["text"][0] == "=1+1"  # the table at hand is as it was
+    assert frame["text"][0] == "=1+1"  # the table in memory is unchanged
 
 
-def test_a_stream(tmp_path):
+def test_texts_like_formulas_are_quoted_in_a_streamed_table(tmp_path):
     types = make_arrow_schema(MATRIX_PREDICTIONS)
     row = dict.fromkeys(list_columns(MATRIX_PREDICTIONS), "=cmd()") | {
         name: [-1.5] for name in list_columns(MATRIX_PREDICTIONS, float)
@@ -103,7 +103,7 @@ def test_a_stream(tmp_path):
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@"])
-def test_what_import_writes_of_a_file_of_such_a_name(tmp_path, start):
+def test_import_quotes_a_file_name_like_a_formula(tmp_path, start):
     file = tmp_path / f"{start}cmd.csv"
     file.write_text("operation,ranks,bytes,seconds,statistic\nbcast,4,8,1us,=1+1\n")
     done = CliRunner().invoke(main, ["import", "csv", str(file), "-o", str(tmp_path / "out.csv")])
@@ -114,18 +114,18 @@ def test_what_import_writes_of_a_file_of_such_a_name(tmp_path, start):
     assert written["seconds"] == "1e-06"
 
 
-class Node:
+class SelfReference:
     def __init__(self):
-        self.own = self
+        self.itself = self
 
 
-def test_what_refers_to_itself_is_given_back():
-    gc.disable()  # or Python may have looked for it by then
+def test_objects_with_reference_cycles_are_freed():
+    gc.disable()  # else Python may collect it earlier
     try:
-        node = weakref.ref(Node())
-        assert node() is not None
+        reference = weakref.ref(SelfReference())
+        assert reference() is not None
         return_freed_memory()
-        assert node() is None
+        assert reference() is None
     finally:
         gc.enable()
 
@@ -148,7 +148,7 @@ def test_the_column_status_and_its_texts_are_read_with_one_line_of_notice(tmp_pa
     assert "f.csv: 'status' is now 'validity', 'alone' is now 'single_message_ratio'; " in line
 
 
-def test_a_reader_of_some_columns_renames_the_others_too(tmp_path):
+def test_old_names_of_columns_that_were_not_selected_are_changed_too(tmp_path):
     write_table(tmp_path / "c.csv", pd.DataFrame({"point": ["p"], "alone": [2.0]}))
     table = read_table(tmp_path / "c.csv", select_fields(COMPARISON, "point"))
     assert table.columns.tolist() == ["point", "single_message_ratio"]

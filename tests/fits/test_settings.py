@@ -137,7 +137,7 @@ def test_draws_are_those_of_the_set_and_of_the_factors():
     assert short.low == pytest.approx(16e-6, rel=0.05)
     assert short.high == pytest.approx(25e-6, rel=0.05)
     assert other.values["alpha.a"].low == pytest.approx(16e-6, rel=0.05)
-    assert other.source.endswith("moved to setting friday")
+    assert other.source.endswith("recalibrated to setting friday")
 
 
 @lru_cache

@@ -1,6 +1,6 @@
 """Trees on an overlay network over 600 hosts, which are network namespaces with ports of 4 Mbit/s, a process each.
 
-trees: the eight trees of the TAN paper, under TAN, LogP as that paper drew it, and LogP as its authors define it,
+trees: the eight trees of the TAN paper, under TAN, LogP as drawn in that paper, and LogP as its authors define it,
 fitted to the same chain and N-to-1. mrnet: start-up, round trip, throughput and activities of the MRNet paper, to 512
 back-ends. skew: the error of clock skews along the tree and through it, of hosts that share one clock.
 

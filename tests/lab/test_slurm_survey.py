@@ -1,4 +1,4 @@
-"""A survey on a real Slurm: later jobs run on its hosts, in its order, and hosts that are missing are noticed."""
+"""A survey of the network under Slurm: later jobs run on its hosts, in its order; missing hosts are reported."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.lab
 
-SMALL = f"""
+EXPERIMENT = f"""
 platform: lab
 families: [hockney]
 library: false
@@ -25,8 +25,10 @@ matrix:
   - axes: {{operation: bcast, algorithm: linear, ranks: [2, 4], bytes: 8}}
     zips: {{placement: {{ranks_per_node: [1]}}}}
 """
-TREE = "SwitchName=s0 Nodes=n[0,2] LinkSpeed=100\nSwitchName=s1 Nodes=n[1,3]\nSwitchName=top Switches=s[0-1]\n"
-CABLE = """
+INTERLEAVED_TOPOLOGY = (
+    "SwitchName=s0 Nodes=n[0,2] LinkSpeed=100\nSwitchName=s1 Nodes=n[1,3]\nSwitchName=top Switches=s[0-1]\n"
+)
+SLOW_CABLE = """
 ip link add br1 type bridge
 ip link set br1 up
 ip link add up0 type veth peer name up1
@@ -41,9 +43,9 @@ HOSTS = ["n0", "n1", "n2", "n3"]
 
 
 def run(project, *more):
-    code, said = project.run("commodel", "run", "mine", "--profile", "slurm", *more)
-    assert code == 0, said
-    return said
+    code, output = project.run("commodel", "run", "mine", "--profile", "slurm", *more)
+    assert code == 0, output
+    return output
 
 
 def network_of(project):
@@ -55,35 +57,35 @@ def nodes_of(project, batch):
     return json.loads((project.raw(batch) / "provenance.json").read_text())["nodes"]
 
 
-def clear(project):
-    """Leave only the network of what was measured."""
+def move_results(project):
+    """Rename the results folder. The network file stays."""
     (project.folder / "results").rename(project.folder / f"results-{len(list(project.folder.glob('results*')))}")
 
 
 def test_jobs_run_on_the_surveyed_hosts_and_wait_for_them(tmp_path):
-    """In the order of the file, which is made another one than Slurm's here."""
-    with running_slurm(TREE) as slurm:
+    """The jobs use the order of hosts in the network file, which differs from Slurm's."""
+    with running_slurm(INTERLEAVED_TOPOLOGY) as slurm:
         srun = str(slurm.folder / "bin" / "srun")
         assert find_node_levels(srun, ("n0", "n1", "n2", "n3")).settings == {"leaf": [0, 1, 0, 1]}
         assert find_node_levels(srun, ("n3", "n1", "n0")).settings == {"leaf": [0, 0, 1]}
         project = make_project(slurm, tmp_path)
-        project.write(SMALL)
+        project.write(EXPERIMENT)
         run(project)
         path, network = network_of(project)
         print(path.read_text())
         assert (network["hosts"], network["pairs"]) == (HOSTS, 6)
         assert [nodes_of(project, batch) for batch in project.plan.batches] == [HOSTS, HOSTS, HOSTS[:2], HOSTS]
-        for batch in project.plan.batches:  # what Slurm says of the switches of a job's nodes
+        for batch in project.plan.batches:  # the switches of a job's nodes, as Slurm reports them
             about = json.loads((project.raw(batch) / "provenance.json").read_text())
             assert about["levels"] == {"leaf": [0, 1, 0, 1][: batch.nodes]}
             assert set(about["processors"]) <= {"cache", "socket"}
-        _, said = project.run("commodel", "show", "network", "mine")
-        print(said)
-        assert re.search(r"Slurm's topology (agrees with|differs from) the measured times", said), said
-        agree = network["levels"] == {"leaf": [0, 1, 0, 1]}  # all nodes are one machine: levels are chance
-        assert agree == ("topology agrees" in said)
+        _, output = project.run("commodel", "show", "network", "mine")
+        print(output)
+        assert re.search(r"Slurm's topology (agrees with|differs from) the measured times", output), output
+        agrees = network["levels"] == {"leaf": [0, 1, 0, 1]}  # all nodes are one machine: measured levels are random
+        assert agrees == ("topology agrees" in output)
 
-        clear(project)
+        move_results(project)
         path.write_text(path.read_text().replace("n0", "n9").replace("n3", "n0").replace("n9", "n3"))
         path.write_text(path.read_text().replace("experiment: mine", "experiment: first"))
         probes, two, four = project.plan.batches
@@ -92,18 +94,18 @@ def test_jobs_run_on_the_surveyed_hosts_and_wait_for_them(tmp_path):
         log = project.folder / "results/mine/run.log"
         until(lambda: log.exists() and "waits for n3," in log.read_text(), 60)
         slurm("scontrol", "update", "nodename=n3", "state=resume")
-        said, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, said
-        assert re.search(rf"waits for n3,.*UnavailableNodes:n3.*delete networks/{path.name}, or", said), said
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
+        assert re.search(rf"waits for n3,.*UnavailableNodes:n3.*delete networks/{path.name}, or", output), output
         assert [nodes_of(project, batch) for batch in (probes, two, four)] == [
             ["n3", "n1", "n2", "n0"],
             ["n3", "n1"],
             ["n3", "n1", "n2", "n0"],
         ]
-        seats = [json.loads(file.read_text())["hosts"] for file in project.raw(two).glob("player-2r-*.json")]
-        assert seats == [["n3", "n1"]]
+        hosts_of_player = [json.loads(file.read_text())["hosts"] for file in project.raw(two).glob("player-2r-*.json")]
+        assert hosts_of_player == [["n3", "n1"]]
 
-        clear(project)
+        move_results(project)
         job = project.submit(project.plan.batches[1], "--nodelist=n0,n1")
         assert slurm.ended(job) == "FAILED"
         assert f"networks/{path.name}: the job runs on n1,n0, wanted n3,n1, whose network was surveyed" in project.log(
@@ -123,7 +125,7 @@ def two_switches(tmp_path, monkeypatch):
     subprocess.run([script, "up", hosts], check=True, timeout=60)
     try:
         switch = ["nsenter", "--target", (hosts / "switch.pid").read_text().strip(), "--net", "sh", "-ec"]
-        subprocess.run([*switch, CABLE], check=True, timeout=60)
+        subprocess.run([*switch, SLOW_CABLE], check=True, timeout=60)
         monkeypatch.setenv("LAB_NETWORK", str(hosts))
         with running_slurm(
             "SwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 Nodes=n[2-3]\nSwitchName=top Switches=s[0-1]\n"
@@ -133,18 +135,18 @@ def two_switches(tmp_path, monkeypatch):
         subprocess.run([script, "down", hosts], check=True, timeout=60)
 
 
-def test_the_survey_learns_what_the_topology_says(two_switches, tmp_path):
+def test_learned_levels_equal_the_topology(two_switches, tmp_path):
     project = make_project(two_switches, tmp_path)
-    project.write(SMALL)
+    project.write(EXPERIMENT)
     print(run(project))
     path, network = network_of(project)
     print(path.read_text())
     assert network["hosts"] == HOSTS
     assert network["levels"] == {"leaf": [0, 0, 1, 1]}
     assert project.plan.platforms["lab"].levels == {"leaf": (0, 0, 1, 1)}
-    _, said = project.run("commodel", "show", "network", "mine")
-    print(said)
-    assert "Slurm's topology agrees with the measured times." in said
+    _, output = project.run("commodel", "show", "network", "mine")
+    print(output)
+    assert "Slurm's topology agrees with the measured times." in output
 
 
 @pytest.fixture
@@ -154,9 +156,9 @@ def five_nodes(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.own_slurm(losses=True)
-def test_a_survey_begins_again_on_other_hosts_and_all_that_follows(five_nodes, project):
-    """A host is lost after a part of the survey; later another one for good, and the user deletes the network."""
-    project.write(SMALL)
+def test_on_other_hosts_the_survey_and_all_later_jobs_are_repeated(five_nodes, project):
+    """A host fails during the survey. Later another one fails, and the user deletes the network file."""
+    project.write(EXPERIMENT)
     survey = project.plan.batches[0]
     assert project.slurm.ended(project.submit(survey, "--nodelist=n0,n1,n2,n3")) == "COMPLETED"
     project.slurm("scontrol", "update", "nodename=n0", "state=drain", "reason=test")
@@ -174,16 +176,16 @@ def test_a_survey_begins_again_on_other_hosts_and_all_that_follows(five_nodes, p
 
 
 @pytest.mark.slow
-def test_a_survey_that_fails_costs_only_its_levels(project):
-    """Its job is lost twice, as if its hosts had died. What follows, tests/workflow/test_survey.py says as well."""
-    project.write(SMALL)
-    process, lost = project.start("commodel", "run", "mine", "--profile", "slurm"), set()
-    while len(lost) < 2:
-        job = until(lambda: next((job for job in project.slurm.jobs("running") if job not in lost), ""), 60)
+def test_after_a_failed_survey_the_levels_of_platform_files_are_used(project):
+    """Its job is cancelled twice. `tests/workflow/test_survey.py` tests the same without Slurm."""
+    project.write(EXPERIMENT)
+    process, cancelled = project.start("commodel", "run", "mine", "--profile", "slurm"), set()
+    while len(cancelled) < 2:
+        job = until(lambda: next((job for job in project.slurm.jobs("running") if job not in cancelled), ""), 60)
         project.slurm("scancel", job)
-        lost.add(job)
-    said, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, said
-    assert "the survey of lab failed: the levels of platform files are used instead" in said
+        cancelled.add(job)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    assert "the survey of lab failed: the levels of platform files are used instead" in output
     assert not (project.folder / "networks").exists()
     assert (project.folder / "reports/mine/mine.xlsx").exists()

@@ -36,7 +36,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from tests.models.synthetic import fit_machine, observed, truth
-from tests.models.test_pointfit import machine, measured, points
+from tests.models.test_pointfit import make_truth, measured, points
 
 
 def levelled(draws):
@@ -200,7 +200,7 @@ def test_an_empty_message_has_no_bytes_to_pay_for(name):
     assert latency == pytest.approx(10e-6, rel=1e-9)
 
 
-HIDDEN = machine("loggp", L="10us", o_s="1.5us", o_r="2us", g="0.5us", G="8ns")
+HIDDEN = make_truth("loggp", L="10us", o_s="1.5us", o_r="2us", g="0.5us", G="8ns")
 TREES = points([("bcast", "binomial")])
 SAME = 1e-6
 

@@ -1,4 +1,4 @@
-"""What `make fuzz` found: each ended in a traceback once, and is refused in one line since."""
+"""Inputs that `make fuzz` found. Each once ended in a traceback; now an error of one line refuses it."""
 
 import json
 
@@ -15,7 +15,7 @@ from tests.fuzz import forms, readers, targets
 
 
 def edit(change):
-    """What makes the file: no plan is made before a test wants one."""
+    """Return a function that makes a changed plan file: plans are made only when a test runs."""
 
     def content():
         plan = json.loads(readers.plan_text())
@@ -26,7 +26,7 @@ def edit(change):
 
 
 def platform(**fields):
-    return edit(lambda plan: [about.update(fields) for about in plan["platforms"].values()])
+    return edit(lambda plan: [entry.update(fields) for entry in plan["platforms"].values()])
 
 
 def case(**fields):
@@ -40,7 +40,7 @@ def point(**fields):
 FOUND = {
     "a raw file that is not UTF-8": ("raw", b"\x80" + targets.RAW),
     "a raw file of one cell": ("raw", targets.RAW + b'"' + b"x" * 200_000),
-    "a form of no function": (
+    "an unknown form": (
         "parameters",
         b"family: hockney\nforms: {alpha: 0constant}\nparameters: {alpha.a: 1, beta.a: 1}",
     ),
@@ -48,8 +48,8 @@ FOUND = {
         "parameters",
         b"family: plogp\nforms: {g: table}\nparameters: {L: 1, g.%s: 1}" % (b"9" * 400),
     ),
-    "a value that is none": ("parameters", b"family: hockney\nparameters: {alpha.a: nan, beta.a: 1}"),
-    "draws that are not equally many": (
+    "a value that is not a number": ("parameters", b"family: hockney\nparameters: {alpha.a: nan, beta.a: 1}"),
+    "different numbers of draws": (
         "parameters",
         b"family: hockney\nparameters: {alpha.a: 1, beta.a: 1}\ndraws: {alpha.a: [1, 2], beta.a: [1]}",
     ),
@@ -57,7 +57,7 @@ FOUND = {
         "parameters",
         b"family: hockney\nbytes_range: [1]\nparameters: {alpha.a: 1, beta.a: 1}",
     ),
-    "a range of bytes that ends before it begins": (
+    "a range of bytes whose end is below its start": (
         "parameters",
         b"family: hockney\nbytes_range: [9, 1]\nparameters: {alpha.a: 1, beta.a: 1}",
     ),
@@ -67,12 +67,15 @@ FOUND = {
     "a title of blanks": ("import osu", b"# OSU MPI " + b" " * 1_000_000 + b"\n"),
     "JSON without end": ("plan", b"[" * 100_000),
     "a plan that is a list": ("plan", b"[]"),
-    "a platform that lacks something": (
+    "a platform without keys": (
         "plan",
         edit(lambda plan: [entry.clear() for entry in plan["platforms"].values()]),
     ),
-    "a batch that leaves its folder": ("plan", edit(lambda plan: plan["batches"][0].update(name="../../x"))),
-    "an experiment that leaves its folder": ("plan", edit(lambda plan: plan.update(experiment="../x"))),
+    "a batch with a path outside the results folder": (
+        "plan",
+        edit(lambda plan: plan["batches"][0].update(name="../../x")),
+    ),
+    "an experiment with a path outside the results folder": ("plan", edit(lambda plan: plan.update(experiment="../x"))),
     "ranks that are text": ("plan", edit(point(ranks="4"))),
     "ranks below 0": ("plan", edit(point(ranks=-4))),
     "a layout that is a list": ("plan", edit(point(layout=["block"]))),
@@ -81,35 +84,35 @@ FOUND = {
     "families that are a mapping of lists": ("plan", edit(lambda plan: plan.update(families=[["loggp"]]))),
     "a probe that is a path": ("plan", edit(lambda plan: plan.update(probes={"../x": []}))),
     "a container that is text": ("plan", platform(container="x")),
-    "a container that lacks something": ("plan", platform(container={"image": "x"})),
+    "a container without some keys": ("plan", platform(container={"image": "x"})),
     "a container of lists": ("plan", platform(container={"image": [], "digest": "", "model": "", "native": ""})),
     "types that are a list": ("plan", platform(types=["fat"])),
-    "types that are no numbers": ("plan", platform(types={"fat": "2"})),
+    "numbers of types that are text": ("plan", platform(types={"fat": "2"})),
     "a platform that is text": (
         "plan",
         edit(lambda plan: plan["platforms"].update(dict.fromkeys(plan["platforms"], "x"))),
     ),
-    "a platform that may be simulated": ("plan", platform(simulated="yes")),
-    "a timeout that is no time": ("plan", edit(lambda plan: plan["measure"].update(timeout=[]))),
-    "a setting of the measurement that is none": ("plan", edit(lambda plan: plan["measure"].update(sync="; touch x"))),
+    "a platform whose key simulated is text": ("plan", platform(simulated="yes")),
+    "a timeout that is a list": ("plan", edit(lambda plan: plan["measure"].update(timeout=[]))),
+    "an unknown kind of synchronization": ("plan", edit(lambda plan: plan["measure"].update(sync="; touch x"))),
     "a setting of a case that is a list": ("plan", case(settings={"bytes": [1]})),
     "a node of a case that is text": ("plan", case(where=["0"])),
-    "a batch on no platform": ("plan", edit(lambda plan: plan["batches"][0].update(platform="none"))),
-    "an estimate that is no number": ("plan", edit(lambda plan: plan["batches"][0].update(seconds=float("nan")))),
+    "a batch on an unknown platform": ("plan", edit(lambda plan: plan["batches"][0].update(platform="none"))),
+    "a duration that is not a number": ("plan", edit(lambda plan: plan["batches"][0].update(seconds=float("nan")))),
 }
 
 
 @pytest.mark.parametrize(("name", "content"), FOUND.values(), ids=FOUND)
-def test_one_line(tmp_path, name, content):
+def test_an_error_of_one_line_refuses_each_input(tmp_path, name, content):
     with pytest.raises(UserError) as caught:
         targets.TARGETS[name].run(content() if callable(content) else content, tmp_path)
     assert str(tmp_path) in caught.value.message or "family" in caught.value.message
 
 
-@pytest.mark.parametrize("ends", ["[9, 1]", "[-1, 9]"])
-def test_a_range_of_bytes_that_is_none_has_its_key(tmp_path, ends):
+@pytest.mark.parametrize("bytes_range", ["[9, 1]", "[-1, 9]"])
+def test_the_error_of_a_wrong_range_of_bytes_names_its_key(tmp_path, bytes_range):
     path = tmp_path / "set.yaml"
-    path.write_text(f"family: hockney\nbytes_range: {ends}\nparameters: {{alpha.a: 1, beta.a: 1}}\n")
+    path.write_text(f"family: hockney\nbytes_range: {bytes_range}\nparameters: {{alpha.a: 1, beta.a: 1}}\n")
     with pytest.raises(UserError, match=r"set\.yaml:2: bytes_range: found no range"):
         read_parameters(path)
 
@@ -118,30 +121,30 @@ def test_a_range_of_bytes_that_is_none_has_its_key(tmp_path, ends):
     "text",
     ["inf 1e-6 2e-6\n", "nan 1e-6 2e-6\n", "1e400 1 1\n", "0 nan 1\n", "0 1e-6 -1\n", "0.5 1 1\n", "0\n"],
 )
-def test_tables_of_tau_lop(tmp_path, text):
+def test_wrong_numbers_in_tables_of_tau_lop_are_refused(tmp_path, text):
     (tmp_path / "SHM.txt").write_text(text)
     with pytest.raises(UserError, match=r"SHM\.txt:1: "):
         taulop.read_tables(tmp_path)
 
 
-def test_a_gamma_without_the_column_that_its_head_names(tmp_path):
+def test_a_gamma_table_without_a_column_of_its_header(tmp_path):
     (tmp_path / "SHM.txt").write_text(forms.CHANNEL)
     (tmp_path / "gamma.txt").write_text("#size a b c SUM_I\n0 1 2\n")
     with pytest.raises(UserError, match=r"gamma\.txt: found 2 numbers in a row"):
         taulop.read_tables(tmp_path)
 
 
-def test_a_plan_that_is_in_order_is_read(tmp_path):
+def test_a_correct_plan_is_read(tmp_path):
     (tmp_path / "plan.json").write_bytes(readers.plan_text())
     assert load_plan(tmp_path / "plan.json").points
 
 
-def test_a_raw_file_that_is_in_order_is_read(tmp_path):
+def test_a_correct_raw_file_is_read(tmp_path):
     readers.raw_file(targets.RAW, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "message"),
     [
         (platform(container="x"), r"plan\.json: platforms\.\S+\.container: found 'x', wanted a mapping"),
         (platform(simulated=1), r"plan\.json: platforms\.\S+\.simulated: found '1', wanted true or false"),
@@ -152,16 +155,16 @@ def test_a_raw_file_that_is_in_order_is_read(tmp_path):
         (edit(lambda plan: plan["measure"].update(warmup=-1)), r"plan\.json: measure\.warmup: found '-1'"),
     ],
 )
-def test_what_is_wrong_in_a_plan_has_its_key(tmp_path, content, complaint):
+def test_the_error_of_a_wrong_plan_names_the_key(tmp_path, content, message):
     (tmp_path / "plan.json").write_bytes(content())
-    with pytest.raises(UserError, match=complaint):
+    with pytest.raises(UserError, match=message):
         load_plan(tmp_path / "plan.json")
 
 
 @pytest.mark.parametrize("text", ["scalar", "- a\n", "hosts: x\n", "hosts: {names: x}\n", "hosts: {names: {a: 1}}\n"])
-def test_a_platform_s_text_that_is_none_names_no_machines(tmp_path, text):
-    place = tmp_path / "inputs/platforms"
-    place.mkdir(parents=True)
-    (place / "p.yaml").write_text(text)
+def test_a_wrong_platform_file_is_refused_by_list_machines(tmp_path, text):
+    folder = tmp_path / "inputs/platforms"
+    folder.mkdir(parents=True)
+    (folder / "p.yaml").write_text(text)
     with pytest.raises(UserError, match=r"p\.yaml:1: .*wanted a (mapping|list)"):
         list_machines({}, NO_PROVENANCE, Results.of(tmp_path))

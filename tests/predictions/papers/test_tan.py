@@ -43,7 +43,7 @@ def test_validation_by_the_papers_own_values():
         }
         assert micro(column(table(printed()[name], "A wave"))) == pytest.approx(wanted)
         drawn = {"two levels": 2, "binomial": levels + 1, "binary": levels, "all to one": 1}
-        by_levels = micro(column(table(printed()[name], "LogP as the paper drew it")))
+        by_levels = micro(column(table(printed()[name], "LogP as drawn, with the values of the paper")))
         assert by_levels == pytest.approx({tree: count * (L + A) for tree, count in drawn.items()})
 
 
@@ -127,7 +127,7 @@ def test_errors_of_tree_predictions_by_measured_times():
     assert column(off, "LogP as drawn")["binomial"] == pytest.approx(3)
     assert isnan(column(off, "LogP")["binary"])
     assert column(off, "TAN")["their mean"] == pytest.approx((1 + 2 + 1.5) / 3)
-    (nearer,) = column(table(seven, "Trees on which TAN is nearer than LogP as drawn"), "here").values()
+    (nearer,) = column(table(seven, "Trees on which TAN is more accurate than LogP as drawn"), "here").values()
     assert nearer == 2  # of the three that were measured
     stream = table(figure(figures(rows), "Equation 2"), "Between two waves")
     assert column(stream, "simulated")["all to one", 32] == 9.0

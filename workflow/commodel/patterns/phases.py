@@ -408,7 +408,7 @@ def _broadcast_in_group(size: int, informed: int) -> Iterator[tuple[np.ndarray, 
 
 
 @dataclass(frozen=True, eq=False)
-class Core:
+class PowerOfTwoCore:
     """The largest power of two of the ranks, in which partners at distance 1, 2, 4, … exchange.
 
     The other ranks are paired with ranks of the core, in the first pairs. They first send their data to their partner,

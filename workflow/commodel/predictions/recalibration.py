@@ -70,21 +70,21 @@ def _scale_value(
     if not parameter.recalibrated or parameter.unit not in ("s", "s/B", "B/s"):
         return value
     if parameter.unit != "s":
-        grows = not parameter.argument or parameter.unit in find_unit(entry, name, forms)
-        return value * (f_b if parameter.unit == "s/B" else 1 / f_b) if grows else value
+        has_unit = not parameter.argument or parameter.unit in find_unit(entry, name, forms)
+        return value * (f_b if parameter.unit == "s/B" else 1 / f_b) if has_unit else value
     if parameter.argument != "m":
         return value * f_l if not parameter.argument or "s" in find_unit(entry, name, forms) else value
     if forms.get(parsed.function, forms.get(parameter.name, parameter.form)) == TABLE and parsed.sample:
         smallest = numbers[_find_smallest_sample(numbers, parsed.function, parsed.sample[1])]
         return f_l * smallest + f_b * (value - smallest)
-    if parsed.part.startswith("a"):
+    if parsed.part.startswith("a"):  # the value at size 0
         return value * f_l
     return value * f_b if "s" in find_unit(entry, name, forms) else value
 
 
 def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: int | None) -> str:
     samples = [parsed.sample for parsed in map(parse_key, numbers) if parsed.function == function and parsed.sample]
-    return make_sample_key(function, min(size for size, height in samples if height == level), level)
+    return make_sample_key(function, min(size for size, level_of_sample in samples if level_of_sample == level), level)
 
 
 def can_recalibrate(parameters: ParameterSet) -> bool:
@@ -99,9 +99,9 @@ def has_latency_and_bandwidth(parameters: ParameterSet) -> bool:
     return can_recalibrate(parameters) and find_family(parameters.family).uses_bytes
 
 
-def scale_set(parameters: ParameterSet, factors: RecalibrationFactors, setting: str, where: str) -> ParameterSet:
-    """Return the set of another setting: values and draws are scaled, so predictions include the factors'
-    uncertainty."""
+def scale_set(parameters: ParameterSet, factors: RecalibrationFactors, setting: str, target: str) -> ParameterSet:
+    """Return the set of another setting: values and draws are scaled, so predictions include the factors' uncertainty.
+    `target` describes the setting in the set's source."""
     entry = find_family(parameters.family)
     if not can_recalibrate(parameters):
         raise UserError(f"family {entry.name} has no latency and no time per byte: recalibration does not change it")
@@ -115,7 +115,7 @@ def scale_set(parameters: ParameterSet, factors: RecalibrationFactors, setting: 
         parameters,
         values={name: _scale_estimate(before, scaled[name]) for name, before in parameters.values.items()},
         draws={name: tuple(map(float, column[1:])) for name, column in scaled.items() if np.ptp(column)},
-        source=f"{parameters.source}; moved to {where}",
+        source=f"{parameters.source}; recalibrated to {target}",
         provenance={**parameters.provenance, RECALIBRATION_KEY: format_factors(factors, setting)},
     )
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Letter by letter, since this is done for every packet that arrives, and calls would cost more than the letters: a
- * process that wakes for one packet finds nothing in its caches. */
-static const char *type_at(const char *at, Type *type)
+/* Returns the end of the type at `at`; NULL if there is none. It compares letters without calling library functions,
+ * whose code is not in the caches of a process that has just woken up. */
+static const char *parse_type(const char *at, Type *type)
 {
   if (*at++ != '%') return NULL;
   bool array = *at == 'a', is_unsigned, is_short, is_long;
@@ -27,36 +27,36 @@ static const char *type_at(const char *at, Type *type)
   return at + 1;
 }
 
-/* Packets of a stream have the same format again and again: the last one is remembered. */
-enum { REMEMBERED_BYTES = 24, REMEMBERED_VALUES = 8 };
+/* Packets of a stream have the same format: the types of the last one are cached. */
+enum { MAX_CACHED_BYTES = 24, MAX_CACHED_VALUES = 8 };
 static _Thread_local struct {
-  char format[REMEMBERED_BYTES];
-  Type types[REMEMBERED_VALUES];
+  char format[MAX_CACHED_BYTES];
+  Type types[MAX_CACHED_VALUES];
   int count;
-} last;
+} cached;
 
 int format_types(const char *format, Type types[static MAX_VALUES])
 {
   int count = 0;
-  if (last.count && strcmp(format, last.format) == 0) {
-    memcpy(types, last.types, sizeof last.types);
-    return last.count;
+  if (cached.count && strcmp(format, cached.format) == 0) {
+    memcpy(types, cached.types, sizeof cached.types);
+    return cached.count;
   }
   for (const char *at = format, *end; *at; at = end) {
     if (*at == ' ') {
       end = at + 1;
     } else if (count == MAX_VALUES) {
       return overlay_fail("format '%.80s …': found more than %d values", format, MAX_VALUES);
-    } else if (!(end = type_at(at, &types[count++]))) {
+    } else if (!(end = parse_type(at, &types[count++]))) {
       int length = (int)strcspn(at, " ");
       return overlay_fail("format '%.80s': found '%.*s', wanted %%c %%d %%ud %%ld %%f %%lf %%s … or an array, %%ad …",
                           format, length < 20 ? length : 20, at);
     }
   }
   size_t bytes = strlen(format) + 1;
-  if (count <= REMEMBERED_VALUES && bytes <= REMEMBERED_BYTES) {
-    memcpy(last.format, format, bytes), memcpy(last.types, types, (size_t)count * sizeof *types);
-    last.count = count;
+  if (count <= MAX_CACHED_VALUES && bytes <= MAX_CACHED_BYTES) {
+    memcpy(cached.format, format, bytes), memcpy(cached.types, types, (size_t)count * sizeof *types);
+    cached.count = count;
   }
   return count;
 }
@@ -75,7 +75,7 @@ int format_same(const char *one, const char *other)
   }
 }
 
-/* A number in 1 to 8 bytes, wherever it lies. */
+/* A number of 1 to 8 bytes at any alignment. */
 #define READ(ctype, field)                                                                                             \
   {                                                                                                                    \
     ctype number;                                                                                                      \
@@ -89,7 +89,7 @@ int format_same(const char *one, const char *other)
     memcpy((char *)array + (size_t)index * sizeof number, &number, sizeof number);                                     \
     break;                                                                                                             \
   }
-#define EACH_NUMBER(DO)                                                                                                \
+#define SWITCH_ON_TYPE(DO)                                                                                             \
   switch (type.code << 4 | type.size) {                                                                                \
   case 'd' << 4 | 1:                                                                                                   \
     DO(int8_t, d)                                                                                                      \
@@ -116,8 +116,8 @@ int format_same(const char *one, const char *other)
 OverlayValue element_of(Type type, const void *array, uint32_t index)
 {
   OverlayValue value = {.ud = 0};
-  EACH_NUMBER(READ)
+  SWITCH_ON_TYPE(READ)
   return value;
 }
 
-void set_element(Type type, void *array, uint32_t index, OverlayValue value) { EACH_NUMBER(WRITE) }
+void set_element(Type type, void *array, uint32_t index, OverlayValue value) { SWITCH_ON_TYPE(WRITE) }

@@ -77,7 +77,7 @@ FAMILY = Family(
         Parameter("o_s", "s", "time the sender's processor is busy with a message", per="type"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message", per="type"),
         Parameter("g", "s", "least time between the starts of two messages of one port", per="pair"),
-        Parameter("G", "s/B", "further time per byte", per="pair"),
+        Parameter("G", "s/B", "time per byte after the first", per="pair"),
         GAMMA,
     ),
     probes=("prtt", "pairprtt", "work"),

@@ -113,7 +113,7 @@ FAMILY = Family(
         Parameter("L", "s", "latency of the network, without overheads"),
         Parameter("o", "s", "time a processor is busy with sending or receiving a message"),
         Parameter("g", "s", "least time between the starts of two messages of one port"),
-        Parameter("G", "s/B", "further time per byte"),
+        Parameter("G", "s/B", "time per byte after the first"),
         Parameter("O", "s/B", "further overhead per byte, at either end", default=0.0),
         Parameter("S", "B", "largest message without rendezvous", optional=True),
         GAMMA,

@@ -16,7 +16,7 @@ from commodel.models.probes import EVERYWHERE
 
 def fit(observed: Observed) -> Fitted:
     trips = collect_round_trips(observed)
-    size, body = trips.size, trips.body
+    size, body = trips.size, trips.body  # body: m − 1
     o_s, o_r = trips.short_overheads
     overhead = max(o_s[0], o_r[0])
     # The overheads are those of short messages. G therefore includes the additional overhead of long messages.
@@ -43,8 +43,8 @@ def find_costs(schedule: Schedule, values: Values) -> Costs:
 
 def compute_costs(schedule: Schedule, L: Array, o_s: Array, o_r: Array, g: Array, G: Array) -> Costs:
     """Return the costs of messages; all have the given values, or each row has its own."""
-    body = G * np.maximum(schedule.bytes - 1, 0)
-    return Costs(send=o_s, receive=o_r, wire=L + body, gap_out=g + body, gap_in=g + body)
+    seconds = G * np.maximum(schedule.bytes - 1, 0)
+    return Costs(send=o_s, receive=o_r, wire=L + seconds, gap_out=g + seconds, gap_in=g + seconds)
 
 
 FAMILY = Family(
@@ -58,7 +58,7 @@ FAMILY = Family(
         Parameter("o_s", "s", "time the sender's processor is busy with a message"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message"),
         Parameter("g", "s", "least time between the starts of two messages of one port"),
-        Parameter("G", "s/B", "further time per byte"),
+        Parameter("G", "s/B", "time per byte after the first"),
         GAMMA,
     ),
     probes=("prtt", "work"),

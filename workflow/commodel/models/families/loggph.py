@@ -55,7 +55,7 @@ FAMILY = Family(
         Parameter("o_s", "s", "time the sender's processor is busy with a message", per="channel"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message", per="channel"),
         Parameter("g", "s", "least time between the starts of two messages of one port", per="channel"),
-        Parameter("G", "s/B", "further time per byte", per="channel"),
+        Parameter("G", "s/B", "time per byte after the first", per="channel"),
         GAMMA,
     ),
     probes=("prtt", "pairprtt", "work"),

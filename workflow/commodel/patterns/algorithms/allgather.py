@@ -4,7 +4,7 @@ import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import (
-    Core,
+    PowerOfTwoCore,
     join_stages,
     list_steps_and_sources,
     make_phase,
@@ -49,14 +49,14 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
     rank = np.arange(ranks)
     first = make_phase(0, rank, rank ^ 1, bytes, lambda: rank * bytes)
 
-    def find_receiver(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+    def find_receiver(round_number: np.ndarray, source: np.ndarray) -> np.ndarray:
         # Even ranks first send to the lower neighbour, odd ones to the upper.
-        return (source + np.where((source + number) % 2, 1, -1)) % ranks
+        return (source + np.where((source + round_number) % 2, 1, -1)) % ranks
 
-    def last_pair(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+    def find_last_pair(round_number: np.ndarray, source: np.ndarray) -> np.ndarray:
         """Return the pair of ranks whose blocks arrived last, at growing distances on alternating sides."""
         side = np.where(source % 2, 1, -1)
-        pair = source // 2 + np.where(number % 2, side * ((number + 1) // 2), -side * (number // 2))
+        pair = source // 2 + np.where(round_number % 2, side * ((round_number + 1) // 2), -side * (round_number // 2))
         return pair % (ranks // 2)
 
     sizes = np.full(ranks // 2, 2 * bytes)
@@ -64,9 +64,9 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
         ranks,
         ranks // 2 - 1,
         find_receiver,
-        last_pair,
+        find_last_pair,
         sizes,
-        lambda number, source: 2 * bytes * last_pair(number, source),
+        lambda round_number, source: 2 * bytes * find_last_pair(round_number, source),
         shift=2,
     )
     return join_stages(ranks, first, rounds)
@@ -79,7 +79,7 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
     """
     if ranks & (ranks - 1):
         return bruck(ranks, bytes)
-    return join_stages(ranks, Core(ranks).double(split_equally(bytes, ranks)))
+    return join_stages(ranks, PowerOfTwoCore(ranks).double(split_equally(bytes, ranks)))
 
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:

@@ -3,7 +3,7 @@
 from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm
 from commodel.patterns.arguments import SEGMENT
 from commodel.patterns.phases import (
-    Core,
+    PowerOfTwoCore,
     broadcast_unsplit,
     halve_blocks,
     join_stages,
@@ -23,7 +23,7 @@ def rabenseifner(ranks: int, bytes: int) -> Schedule:
 
     Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
     """
-    core = Core(ranks, second_of_pair=False, bits_reversed=True)
+    core = PowerOfTwoCore(ranks, second_of_pair=False, bits_reversed=True)
     ends = halve_blocks(bytes, core.rounds)
     return join_stages(ranks, *core.fold_halves(bytes), core.halve(ends), core.double(ends), core.unfold(0, bytes))
 
@@ -33,7 +33,7 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
 
     Ranks beyond a power of two first send their vector to a neighbour and get the result from it at the end.
     """
-    core = Core(ranks)
+    core = PowerOfTwoCore(ranks)
     return join_stages(ranks, core.fold(bytes), core.exchange(bytes), core.unfold(0, bytes))
 
 

@@ -21,17 +21,16 @@ def gather_linear(ranks: int, bytes: int) -> Schedule:
     return join_stages(ranks, make_phase(0, source, 0, bytes, lambda: source * bytes), root=0)
 
 
-def gather_linear_sync(ranks: int, bytes: int, first: int) -> Schedule:
+def gather_linear_sync(ranks: int, bytes: int, first_bytes: int) -> Schedule:
     """Return Open MPI's linear-sync gather: the root requests one rank after the other.
 
-    Each rank sends the first part of its block on request, and the rest, which may be empty, during the next
-    request.
+    Each rank sends `first_bytes` of its block on request, and the rest, which may be empty, during the next request.
     """
-    first = min(first, bytes)
+    first_bytes = min(first_bytes, bytes)
     source = np.arange(1, ranks)
     requests = make_phase(2 * (source - 1), 0, source, 0)
-    first_parts = make_phase(2 * source - 1, source, 0, first, lambda: source * bytes)
-    rests = make_phase(2 * source, source, 0, bytes - first, lambda: source * bytes + first)
+    first_parts = make_phase(2 * source - 1, source, 0, first_bytes, lambda: source * bytes)
+    rests = make_phase(2 * source, source, 0, bytes - first_bytes, lambda: source * bytes + first_bytes)
     return join_stages(ranks, (requests, first_parts, rests), root=0)
 
 
@@ -65,19 +64,18 @@ def scatter_windowed(ranks: int, bytes: int, window: int = 1) -> Schedule:
     target = np.arange(1, ranks)
     round_number = (target - 1) // window
     blocks = make_phase(2 * round_number, 0, target, bytes, lambda: target * bytes)
-    acknowledging = target[: max(ranks - 1 - window, 0)]  # the root waits for these before it continues
-    return join_stages(ranks, (blocks, make_phase(2 * ((acknowledging - 1) // window) + 1, acknowledging, 0, 0)))
+    acknowledging_ranks = target[: max(ranks - 1 - window, 0)]  # the root waits for these before it continues
+    acknowledgements = make_phase(2 * ((acknowledging_ranks - 1) // window) + 1, acknowledging_ranks, 0, 0)
+    return join_stages(ranks, (blocks, acknowledgements))
 
 
 WINDOW = count_argument("W", Kind.WINDOW)
-OPEN_MPI_FIRST = Argument("FIRST BYTES", Kind.FIRST_PART, parse_bytes, optional=True, default=1024)
+FIRST_BYTES = Argument("FIRST BYTES", Kind.FIRST_PART, parse_bytes, optional=True, default=1024)
 
 ALGORITHM = (
     Algorithm("gather", "binomial", "binomial tree, blocks joined on the way", gather_binomial),
     Algorithm("gather", "linear", "every rank sends to the root at once", gather_linear),
-    Algorithm(
-        "gather", "linear-sync", "the root requests one rank after the other", gather_linear_sync, OPEN_MPI_FIRST
-    ),
+    Algorithm("gather", "linear-sync", "the root requests one rank after the other", gather_linear_sync, FIRST_BYTES),
     Algorithm("gather", "windowed", "at most W ranks send at once, by tokens", gather_windowed, WINDOW),
     Algorithm("scatter", "binomial", "binomial tree, blocks split on the way", scatter_binomial),
     Algorithm("scatter", "linear", "root sends to one rank after the other", scatter_linear),

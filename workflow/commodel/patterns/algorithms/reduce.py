@@ -5,7 +5,7 @@ import numpy as np
 from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm, TreeAlgorithm
 from commodel.patterns.arguments import SEGMENT_OR_DEFAULT
 from commodel.patterns.phases import (
-    Core,
+    PowerOfTwoCore,
     cut_phase,
     halve_blocks,
     join_stages,
@@ -61,7 +61,7 @@ def rabenseifner(ranks: int, bytes: int) -> Schedule:
 
     Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
     """
-    core = Core(ranks, second_of_pair=False, bits_reversed=True)
+    core = PowerOfTwoCore(ranks, second_of_pair=False, bits_reversed=True)
     ends = halve_blocks(bytes, core.rounds)
     return join_stages(ranks, *core.fold_halves(bytes), core.halve(ends), core.collect(ends), root=0)
 
@@ -81,7 +81,7 @@ def recursive_halving(ranks: int, bytes: int) -> Schedule:
 
     Ranks beyond a power of two first send their vector to a neighbour and get their share from it at the end.
     """
-    core, ends = Core(ranks), split_evenly(bytes, ranks)
+    core, ends = PowerOfTwoCore(ranks), split_evenly(bytes, ranks)
     outer = core.outer
     handed = core.unfold(ends[outer], ends[outer + 1] - ends[outer])
     return join_stages(ranks, core.fold(bytes), core.halve(core.ends(ends)), handed)

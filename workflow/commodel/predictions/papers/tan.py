@@ -312,7 +312,7 @@ def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Fi
             by_table,
         ),
         tabulate(
-            "LogP as the paper drew it",
+            "LogP as drawn, with the values of the paper",
             keys,
             {DRAWN: predictions[DRAWN]},
             "L + o a level, with the values of table I",
@@ -325,7 +325,7 @@ def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Fi
             unit="",
         ),
         tabulate(
-            "Trees on which TAN is nearer than LogP as drawn",
+            "Trees on which TAN is more accurate than LogP as drawn",
             {"of four trees": [f"{leaves} leaves"]},
             {"here": [sum(nearer) if nearer else nan]},
             "stated in section V A",
