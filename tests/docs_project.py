@@ -1,5 +1,5 @@
-"""A reader's project, in which the commands of README and docs can be run: a small simulated platform that is called
-`mycluster`, small experiments of the docs' names that ran there, and the files that readers have of their own."""
+"""A project in which the commands of README and docs run: a small simulated platform `mycluster`, small experiments
+with the names of the docs, their results, and the other files that the commands name."""
 
 import shutil
 from collections.abc import Iterable
@@ -70,11 +70,11 @@ PICO = "results/lumi/2025_04_07___16_22_51"
 
 
 def make_project(folder: Path) -> None:
-    """As far as quick commands need it: `mine` and `sample` have run, `cluster` and `demo` are planned."""
+    """Make the project that quick commands need: `mine` and `sample` have run, `cluster` and `demo` are planned."""
     project = Project(folder)
-    project.verb("init", "begun")  # plain Snakemake wants its files; params come from the clone
+    project.verb("init", "initial")  # makes the files for Snakemake; params are those of the clone
     for name in ("Snakefile", "profiles", "slurm"):
-        (folder / "begun" / name).rename(folder / name)
+        (folder / "initial" / name).rename(folder / name)
     shutil.copytree(ROOT / "params", folder / "params", dirs_exist_ok=True)
     _write(folder / "params/platforms/mycluster.yaml", PLATFORM)
     _write(folder / "params/platforms/mycluster.xml", NETWORK)
@@ -89,35 +89,35 @@ def make_project(folder: Path) -> None:
     for name in ("results/september", "results/october", "results/november", "FOLDER"):
         shutil.copytree(folder / "results/mine", folder / name)
     (folder / "mycluster").mkdir()
-    (folder / "mycluster/results").symlink_to("../results")  # as if all that had run there
+    (folder / "mycluster/results").symlink_to("../results")  # its results are those of the whole project
 
 
-def smaller(text: str) -> str:
-    """An experiment with as few samples of a point as can be, a third of the probes' sizes, and of several layouts the
-    first and the last."""
+def reduce_experiment(text: str) -> str:
+    """Return an experiment with the fewest samples of a point, a third of the probes' sizes, and the first and last
+    values of paired axes."""
     experiment = yaml.safe_load(text)
-    few = {"min_samples": 1, "max_samples": 2, "seconds": 0.1, "passes": 1, "warmup": 0}
-    experiment["measure"] = experiment.get("measure", {}) | few
+    measure = {"min_samples": 1, "max_samples": 2, "seconds": 0.1, "passes": 1, "warmup": 0}
+    experiment["measure"] = experiment.get("measure", {}) | measure
     if isinstance(sizes := experiment.get("probe_bytes"), list):
         experiment["probe_bytes"] = sorted({*sizes[::3], sizes[-1]}, key=sizes.index)
     for block in experiment["matrix"]:
-        for name, together in block.get("zips", {}).items():
-            block["zips"][name] = _ends(together)
+        for name, paired_axes in block.get("zips", {}).items():
+            block["zips"][name] = _keep_ends(paired_axes)
     return yaml.safe_dump(experiment)
 
 
-def _ends(together: dict) -> dict:
+def _keep_ends(axes: dict) -> dict:
     return {
-        name: _ends(values) if isinstance(values, dict) else [values[0], values[-1]]
-        for name, values in together.items()
+        name: _keep_ends(values) if isinstance(values, dict) else [values[0], values[-1]]
+        for name, values in axes.items()
     }
 
 
-def complete(project: Project, experiments: Iterable[str]) -> None:
-    """All that has to have run for the other commands, and smaller ones in the place of large experiments."""
+def run_experiments(project: Project, experiments: Iterable[str]) -> None:
+    """Run the experiments that the other commands need, and make the given ones smaller."""
     for name in experiments:
         path = project.folder / f"params/experiments/{name}.yaml"
-        path.write_text(smaller(path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(reduce_experiment(path.read_text(encoding="utf-8")), encoding="utf-8")
     for name in ("cluster", "demo"):
         _compare_again(project, name)
     project.experiment("trees", TREES)
@@ -127,13 +127,13 @@ def complete(project: Project, experiments: Iterable[str]) -> None:
 
 
 def _compare_again(project: Project, name: str) -> None:
-    """An experiment that differs from `mine` in its name only finds all measured."""
+    """Run an experiment that differs from `mine` only in its name, with the samples of `mine`."""
     shutil.copytree(project.folder / "results/mine/raw", project.folder / "results" / name / "raw")
     project.compare(name)
 
 
 def _write_files(project: Project) -> None:
-    """Parameter sets, tables of measured times, and what else a command names."""
+    """Write parameter sets, tables of measured times and the other files that commands name."""
     folder = project.folder
     _write(folder / "loggp.yaml", LOGGP)
     _write(folder / "logp.yaml", LOGP)
@@ -152,21 +152,23 @@ def _write_files(project: Project) -> None:
     for name, text in TABLES.items():
         _write(folder / "taulop-tables" / f"{name}.txt", text)
     project.verb("import", "taulop", "taulop-tables", "-o", "taulop.yaml")
-    ran = folder / PICO
-    _write(ran.parent.with_name("lumi_metadata.csv"), HEAD + line(0, 4, 1, "ALLREDUCE").replace(RUN, ran.name))
-    _write(ran / "0/64_ring_over_int32.csv", samples(9000, 5000))
-    packed(ran)
+    pico = folder / PICO
+    _write(pico.parent.with_name("lumi_metadata.csv"), HEAD + line(0, 4, 1, "ALLREDUCE").replace(RUN, pico.name))
+    _write(pico / "0/64_ring_over_int32.csv", samples(9000, 5000))
+    packed(pico)
 
 
 def _measured(path: Path) -> str:
-    """What collectives took in two jobs, by a machine that is LogGP; it was half as fast on friday."""
+    """Return a table of collectives, predicted by LogGP, in two settings; times of `friday` are doubled."""
     points = [point("bcast", "binomial", ranks=ranks, bytes=8**k) for ranks in (2, 4, 8) for k in range(1, 7)]
     points += [point("allreduce", "ring", ranks=4, bytes=8**k) for k in range(1, 7)]
     predictions = predict(read_parameters(path), points)
     rows = ["operation,algorithm,ranks,bytes,seconds,setting"]
     for setting, factor in (("monday", 1), ("friday", 2)):
-        for of, prediction in zip(points, predictions, strict=True):
-            rows.append(f"{of.operation},{of.algorithm},{of.ranks},{of.bytes},{prediction.seconds * factor},{setting}")
+        for row, prediction in zip(points, predictions, strict=True):
+            rows.append(
+                f"{row.operation},{row.algorithm},{row.ranks},{row.bytes},{prediction.seconds * factor},{setting}"
+            )
     return "\n".join(rows) + "\n"
 
 

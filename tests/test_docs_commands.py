@@ -16,7 +16,7 @@ from commodel.cli import main
 from commodel.plan.config import find_config_file, load_platform
 from commodel.plan.planning import make_plan
 from commodel.platforms.tools import find_tool
-from tests.docs_project import complete, make_project
+from tests.docs_project import make_project, run_experiments
 from tests.documented import ROOT, Command, files, of
 from tests.once import made_once
 from tests.workflow.conftest import Project
@@ -75,7 +75,7 @@ def project(tmp_path_factory, simgrid_programs):
 
 @pytest.fixture(scope="module")
 def complete_project(project, mpi_programs, overlay_programs):
-    complete(project, set(EXPERIMENTS) - {"cluster", "demo"})
+    run_experiments(project, set(EXPERIMENTS) - {"cluster", "demo"})
     return project
 
 

@@ -54,14 +54,15 @@ def compile_words(words: Iterable[str]) -> re.Pattern:
 PROSE, SPOKEN = compile_words(RIDDLES), compile_words((*RIDDLES, *SPEECH))
 NAMES = """
     a_level a_message after_all_was_done aloud anew asked asked_by astray at_its_ranks beats begun believe
-    bends beside beside_estimates blind bracketed came carrier_of cores_of crowd crowded crowding dear dearer
-    died_in downs dust each few following_default forgive forgiven give_back given_of grace handed_down haste
-    heard heard_by hears hider hollow identified in_a_row in_image is_whole keeps_cores kinds_of knows lacking
-    lasting learns library_beside likeliest misfits moment noted offs on_the_curve on_trial our_name owed
-    patience placed_lines price priced prices pricing refuse_what_cannot_be remembered remembering rests_on
-    rig rung runs_in says shortened siblings sign_of_life simulates singles sizes_follow slowed_by speaks
-    spoiled standing_on steadied stories story supported supposing talking TALKING tell telling tells told
-    told_apart _told_apart unheard unplaced unpriced unsaid unsure USED_UP vote voted votes whence whose
+    bends beside beside_estimates blind bracketed came carrier_of cores_of covers_reach crowd crowded crowding
+    dear dearer describe_reach died_in downs dust each few fit_band fit_bands following_default forgive
+    forgiven give_back given_of grace handed_down haste heard heard_by hears hider hollow identified in_a_row
+    in_image is_whole keeps_cores kinds_of knows lacking lasting learns library_beside likeliest misfits
+    moment noted offs on_the_curve on_trial our_name outline_bands owed patience placed_lines price priced
+    prices pricing prove_rules refuse_what_cannot_be remembered remembering rests_on rig rung runs_in says
+    select_for_proof select_for_trial shortened siblings sign_of_life simulates singles sizes_follow slowed_by
+    speaks spoiled standing_on steadied stories story supported supposing talking TALKING tell telling tells
+    told told_apart _told_apart unheard unplaced unpriced unsaid unsure USED_UP vote voted votes whence whose
     workshop worth_a_proof
 """
 IDENTIFIERS = set(NAMES.split())

@@ -32,8 +32,8 @@ Part = Callable[[Residuals], Iterator[np.ndarray]]
 
 
 class Figures(NamedTuple):
-    """Of one family: the share inside, of how many, how wide intervals and the oracle's are, as logarithms, and
-    how many points have no interval."""
+    """Coverage of one model: the covered share, the number of predictions, the mean widths of the intervals and of the
+    narrowest possible ones (as logarithms), and the number of points without an interval."""
 
     inside: float
     predictions: int
@@ -169,15 +169,15 @@ def _row(figures: list[Figures], before: float) -> dict:
     return about | {
         "covered": f"{100 * np.average(inside, weights=predictions):.1f} %",
         "least of a family": f"{100 * inside.min():.1f} %",
-        "half": _to_a_side(width),
-        "oracle's half": _to_a_side(narrowest),
+        "half": _format_half_width(width),
+        "oracle's half": _format_half_width(narrowest),
         "width / oracle": float(np.median(width / narrowest)),
         "widest": float((width / narrowest).max()),
     }
 
 
-def _to_a_side(widths: np.ndarray) -> str:
-    """Of the families in the middle how far a interval goes to either side."""
+def _format_half_width(widths: np.ndarray) -> str:
+    """Return the median half-width: the high end over the geometric mean of both ends, minus 1."""
     return f"±{100 * np.expm1(np.median(widths) / 2):.1f} %"
 
 

@@ -1,4 +1,4 @@
-"""Help pages: a sentence, two examples that run as printed, options in groups; and spellings of earlier versions."""
+"""Help pages: a sentence, two examples that run as printed, options in groups; and verbs of earlier versions."""
 
 import re
 import shlex
@@ -13,17 +13,17 @@ from commodel.cli import GROUPS, OLD_VERBS, main
 from commodel.sources import PACKAGE, ROOT, list_source_files
 from tests.cli.running import run
 from tests.cli.test_import import NETGAUGE
-from tests.docs_project import make_project, smaller
+from tests.docs_project import make_project, reduce_experiment
 from tests.interchange.samples import IMB, MPIBLIB, PICO, REPROMPI, SKAMPI
 from tests.once import made_once
 from tests.patterns.goal_files import BINARY, TEXT
 from tests.workflow.conftest import Project
 
-# Each measures, or runs Snakemake, for more than seconds.
-SLOW = r"commodel (-C mine )?run |commodel tune |commodel measure --kernel|commodel report "
-# What the slow ones take less of.
-SMALLER = {"mycluster": "desk", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "16:256": "16:64"}
-MAX_WIDTH = 80  # columns of a help page on such a terminal
+# Examples that measure, or run Snakemake, for more than seconds.
+SLOW_EXAMPLES = r"commodel (-C mine )?run |commodel tune |commodel measure --kernel|commodel report "
+# Smaller values in slow examples.
+SMALLER_VALUES = {"mycluster": "desk", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "16:256": "16:64"}
+MAX_WIDTH = 80  # columns of the terminal
 FILES = {
     "bcast.csv": "ranks,bytes,time\n4,8,10\n4,1024,20\n",
     "bcast.out": MPIBLIB,
@@ -53,7 +53,7 @@ EXAMPLES = [example for command in (main, *PAGES.values()) for example in comman
 
 
 def read_words(example: str) -> list[str]:
-    """Return the words of the example's commodel command, as a shell makes them."""
+    """Return the words of the example's commodel command, split as by a shell."""
     if "completion" in example:
         return ["completion", re.search(r"completion (\w+)", example)[1]]
     lexer = shlex.shlex(example, posix=True, punctuation_chars="|>&;")
@@ -65,7 +65,7 @@ def read_words(example: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory, simgrid_programs):
-    """A reader's project, in which `sample` has run, with files of other tools."""
+    """A project in which `sample` has run, with files of other tools."""
     made = made_once(tmp_path_factory, "docs-project", make_project)
     run = made_once(tmp_path_factory, "examples-project", lambda folder: run_sample(Project(folder, made)))
     return Project(tmp_path_factory.mktemp("examples"), run)
@@ -73,14 +73,16 @@ def project(tmp_path_factory, simgrid_programs):
 
 def run_sample(project: Project) -> None:
     shutil.rmtree(project.folder / "results/sample")
-    project.experiment("sample", smaller((ROOT / "params/experiments/sample.yaml").read_text(encoding="utf-8")))
+    project.experiment(
+        "sample", reduce_experiment((ROOT / "params/experiments/sample.yaml").read_text(encoding="utf-8"))
+    )
     project.compare("sample")
     project.verb("compare", "--in", "results/sample", "--sets")
     shutil.copytree(ROOT / "examples", project.folder / "examples", ignore=shutil.ignore_patterns("*.ipynb"))
     table = project.folder / "examples" / "collectives.csv"
     lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
-    few = [line for line in lines if line.startswith(("operation", "bcast,binomial", "gather"))]
-    table.write_text("".join(few), encoding="utf-8")
+    kept_lines = [line for line in lines if line.startswith(("operation", "bcast,binomial", "gather"))]
+    table.write_text("".join(kept_lines), encoding="utf-8")
     for name, text in FILES.items():
         (project.folder / name).write_text(text, encoding="utf-8")
     (project.folder / "trace.bin").write_bytes(BINARY)
@@ -95,12 +97,12 @@ def run_sample(project: Project) -> None:
 
 
 def check_widths(text: str) -> None:
-    """No line of a table is wider than 100 columns: a table is what has at least three columns."""
+    """Check that no line of a table, which has three columns or more, is longer than 100 characters."""
     for line in text.splitlines():
         assert len(line) <= 100 or not re.match(r"\S+(  +\S+){2}", line), line
 
 
-@pytest.mark.parametrize("example", [text for text in EXAMPLES if not re.match(SLOW, text)])
+@pytest.mark.parametrize("example", [text for text in EXAMPLES if not re.match(SLOW_EXAMPLES, text)])
 def test_an_example_runs_as_printed(project, example):
     words = read_words(example)
     if "parts/*.parquet" in words:
@@ -115,10 +117,10 @@ def test_an_example_runs_as_printed(project, example):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", [text for text in EXAMPLES if re.match(SLOW, text)])
-def test_an_example_that_takes_longer_runs(project, mpi_programs, example):
+@pytest.mark.parametrize("example", [text for text in EXAMPLES if re.match(SLOW_EXAMPLES, text)])
+def test_a_slow_example_runs(project, mpi_programs, example):
     words = [
-        SMALLER.get(word, word) if re.match("commodel (tune|measure)", example) else word
+        SMALLER_VALUES.get(word, word) if re.match("commodel (tune|measure)", example) else word
         for word in read_words(example)
     ]
     if words[:2] == ["-C", "mine"]:
@@ -148,14 +150,14 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
     assert len(command.examples) == 2
     assert all(page in " ".join(read_words(example)) or page == "init" for example in command.examples)
     assert not [line for line in text.splitlines() if len(line) > MAX_WIDTH]
-    given = [option for option in command.params if isinstance(option, click.Option)]
-    assert all(hasattr(option, "group_title") for option in given)
-    for option in given:
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    assert all(hasattr(option, "group_title") for option in options)
+    for option in options:
         assert re.match(r"[A-Z].*(\.|\])$", option.help.replace("\n", " ")), (page, option.name)
         assert len(option.help.split()) <= 22, (page, option.name)
 
 
-SPELLINGS = {
+OLD_COMMANDS = {
     "algorithms bcast": "show algorithms bcast",
     "operations --format csv": "show operations --format csv",
     "topologies": "show topologies",
@@ -183,24 +185,24 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize(("old", "new"), SPELLINGS.items())
-def test_an_old_spelling_gives_a_notice_and_the_same(project, old, new):
+@pytest.mark.parametrize(("old", "new"), OLD_COMMANDS.items())
+def test_an_old_verb_gives_a_notice_and_the_same_output(project, old, new):
     name = old.split()[0]
     with chdir(project.folder):
-        was, now = run(old), run(new)
-        assert was.stdout == now.stdout
-        assert was.stderr.splitlines()[0] == f"commodel {name} is now commodel {OLD_VERBS[name]}"
-        assert was.stderr.replace("old.csv", "new.csv").splitlines()[1:] == now.stderr.splitlines()
+        old_run, new_run = run(old), run(new)
+        assert old_run.stdout == new_run.stdout
+        assert old_run.stderr.splitlines()[0] == f"commodel {name} is now commodel {OLD_VERBS[name]}"
+        assert old_run.stderr.replace("old.csv", "new.csv").splitlines()[1:] == new_run.stderr.splitlines()
         if "old.csv" in old:
             assert (project.folder / "old.csv").read_bytes() == (project.folder / "new.csv").read_bytes()
 
 
-def test_every_old_spelling_is_tried_and_has_the_new_page():
-    tried = {old.split()[0] for old in SPELLINGS}
-    assert set(OLD_VERBS) - tried == {"speeds"}  # measures
+def test_every_old_verb_is_tested_and_has_the_new_page():
+    tested = {old.split()[0] for old in OLD_COMMANDS}
+    assert set(OLD_VERBS) - tested == {"speeds"}  # it measures
     for old, new in OLD_VERBS.items():
-        place = new.partition(" --")[0]
-        assert run(f"{old} --help").stdout.splitlines()[2:] == run(f"{place} --help").stdout.splitlines()[2:]
+        verb = new.partition(" --")[0]
+        assert run(f"{old} --help").stdout.splitlines()[2:] == run(f"{verb} --help").stdout.splitlines()[2:]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def test_an_option_of_another_mode_is_refused(line, wanted):
     assert error.count("\n") == 1
 
 
-def test_help_texts_are_no_code_that_results_rest_on():
+def test_results_do_not_depend_on_help_texts():
     """Snakemake runs a rule again when one of these files changes."""
     calls = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk"))
     names = re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(re.findall(r"\blist_source_files\(([^()]*)\)", calls)))

@@ -1,4 +1,4 @@
-"""Verbs for data-parallel kernels: their communication, partitions by speed, and configurations."""
+"""Verbs for data-parallel kernels: communication, partitions by speed, and ranking of layouts."""
 
 import csv
 import io
@@ -38,14 +38,14 @@ FIGURE_8 = str(ROOT / "params/partitions/taulop-summa.csv")
 
 @pytest.fixture
 def model_sets(tmp_path):
-    """A folder of model_sets of a made-up machine, as a fit leaves them."""
+    """Return a folder with parameter sets of a synthetic machine."""
     folder = tmp_path / "sets"
     for name, values in SETS.items():
         write_parameters(folder / f"{name}.yaml", replace(make_given_set(name, values), simulated=True))
     return folder
 
 
-def test_all_families_side_by_side(model_sets):
+def test_predictions_of_several_models(model_sets):
     out = read_rows(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3")
     assert (out["ranks"], out["iterations"], out["different"], out["bytes"]) == (6, 256, 6, 8192)
     assert out["simulated"] is True
@@ -59,41 +59,41 @@ def test_all_families_side_by_side(model_sets):
         assert total == pytest.approx(rows[names], rel=1e-12)
 
 
-def test_a_table_for_people(model_sets):
+def test_predictions_as_text(model_sets):
     text = run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3").output
     assert "6 processes on 2 nodes: 256 iterations, 6 of them different; communication alone, predicted." in text
     assert "Slowest iterations" in text
     assert "0-123" in text
     assert "sums: by the τ–Lop paper's rule" in text
-    alone = run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80").output
-    assert "Slowest iterations" not in alone
-    assert ":iteration=80" in alone
+    single_iteration = run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80").output
+    assert "Slowest iterations" not in single_iteration
+    assert ":iteration=80" in single_iteration
 
 
-def test_what_a_product_does_not_hide(model_sets, tmp_path):
-    """By a file of speeds, or by the partition's own; without either nobody can say, and not as if it took no time."""
-    speeds, known = tmp_path / "speeds.yaml", tmp_path / "known.csv"
+def test_communication_that_is_not_overlapped(model_sets, tmp_path):
+    """Speeds come from a file or from the partition. Without speeds there is no prediction."""
+    speeds, with_speeds = tmp_path / "speeds.yaml", tmp_path / "with-speeds.csv"
     speeds.write_text("simulated: true\nkernels: {gemm: {block: 32, kinds: {node/1: [[100, 1.0e+6]]}}}\n")
     tiling = read_rectangles(FIGURE_8)
-    known.write_text(format_rectangles(replace(tiling, speed=np.full(6, 1e6))))
+    with_speeds.write_text(format_rectangles(replace(tiling, speed=np.full(6, 1e6))))
     requested = ["summa", "--params", model_sets, "--layout", "block:3", "--format", "json", "--partition"]
 
     def times(*arguments):
         out = json.loads(run("predict", "--kernel", *requested, *arguments).output)
         return out, {row["family"]: row["seconds"] for row in out["families"] if row["rule"] == "messages"}
 
-    (plain, waiting), (out, hidden) = times(FIGURE_8), times(FIGURE_8, "--overlapped", "--speeds", speeds)
+    (plain, sequential), (out, overlapped) = times(FIGURE_8), times(FIGURE_8, "--overlapped", "--speeds", speeds)
     assert "computation" not in plain
     assert out["computation"] == tiling.area.max() / 1e6
     assert {row["rule"] for row in out["families"]} == {"messages"}
     assert out["operation"] == f"summa:partition={FIGURE_8}:overlapped=yes"
-    assert times(known, "--overlapped")[1] == hidden
-    assert all(0 < hidden[name] < 0.99 * waiting[name] for name in SETS), (hidden, waiting)
-    unknown, none = times(FIGURE_8, "--overlapped")
-    assert set(none.values()) == {None}
+    assert times(with_speeds, "--overlapped")[1] == overlapped
+    assert all(0 < overlapped[name] < 0.99 * sequential[name] for name in SETS), (overlapped, sequential)
+    without_speeds, seconds = times(FIGURE_8, "--overlapped")
+    assert set(seconds.values()) == {None}
     assert all(
         row["validity"].startswith("no prediction: the time of the overlapped computation")
-        for row in unknown["families"]
+        for row in without_speeds["families"]
     )
     text = run("predict", "--kernel", *requested[:-3], "--partition", FIGURE_8, "--overlapped").output
     assert "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition" in text
@@ -132,7 +132,7 @@ HEAD = "rank,x,y,width,height\n"
 
 
 @pytest.mark.parametrize(
-    ("content", "more", "complaint"),
+    ("content", "more", "message"),
     [
         (HEAD + "0,0,0,2,1\n1,0,1,1,1\n", [], "{}:3: found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled"),
         (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--blocks", 4], "{}: found 2×2, wanted n=4"),
@@ -151,17 +151,17 @@ HEAD = "rank,x,y,width,height\n"
         ("\0\n", [], "{}:1: found a zero byte, wanted text"),
     ],
 )
-def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, more, complaint):
+def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, more, message):
     path = tmp_path / "p.csv"
     path.write_text(content)
     output = run(f"predict --kernel summa --params {model_sets} --partition {path}", *more, code=2).output
     text = output.removeprefix("commodel: ").removeprefix("operation: ").removeprefix("algorithm: ")
-    assert text.startswith(complaint.format(path))
+    assert text.startswith(message.format(path))
     assert output.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         (["summa"], "found no run in results, wanted --params FILE"),
         (["summa", "--params", "SETS"], "ranks: ranks are missing"),
@@ -189,13 +189,13 @@ def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, mor
         (["wave2d", "--params", "SETS", "--ranks", "4", "--iteration", "1"], "only with --kernel summa"),
     ],
 )
-def test_a_mistake_in_kernel_is_one_line(model_sets, tmp_path, arguments, complaint, monkeypatch):
+def test_a_mistake_in_kernel_is_one_line(model_sets, tmp_path, arguments, message, monkeypatch):
     (tmp_path / "empty").mkdir()
-    if len(arguments) == 1:  # which looks for the last run, here or of the reader of these tests
+    if len(arguments) == 1:  # it looks for the last run, which must not be found
         monkeypatch.chdir(tmp_path)
-    places = {"SETS": str(model_sets), "EMPTY": str(tmp_path / "empty")}
-    output = run("predict", "--kernel", *(places.get(word, word) for word in arguments), code=2).output
-    assert complaint in output
+    folders = {"SETS": str(model_sets), "EMPTY": str(tmp_path / "empty")}
+    output = run("predict", "--kernel", *(folders.get(word, word) for word in arguments), code=2).output
+    assert message in output
     assert output.count("\n") == 1
 
 
@@ -205,7 +205,7 @@ FERMI = f"--speeds {FERMI_SPEEDS} --platform fermi"
 M10 = f"{FERMI} --layout {LAYOUT}"
 
 
-def test_the_table_states_who_gets_what_and_how_long_it_takes():
+def test_the_table_has_the_rectangle_and_time_of_each_process():
     answer, blank, *lines = output(f"partition {M10} --blocks 128").splitlines()
     assert (
         answer.startswith("gemm, 128×128 blocks over 29 processes of fermi (simulated), by geometric: "),
@@ -232,24 +232,24 @@ def test_the_table_states_who_gets_what_and_how_long_it_takes():
 
 @pytest.mark.parametrize("by", ["geometric", "constant", "dynamic"])
 @pytest.mark.parametrize("form", ["piecewise", "akima"])
-def test_formats_agree(by, form, tmp_path):
+def test_all_formats_have_the_same_partition(by, form, tmp_path):
     requested = f"{M10} --blocks 96 --by {by} --interpolation {form}"
-    said = read_rows(f"partition {requested}")
-    assert (said["side"], said["ranks"], said["iterations"]) == (96, 29, 96)
-    assert sum(row["area"] for row in said["rows"]) == 96 * 96
-    assert said["seconds"] == max(row["seconds"] for row in said["rows"])
+    answer = read_rows(f"partition {requested}")
+    assert (answer["side"], answer["ranks"], answer["iterations"]) == (96, 29, 96)
+    assert sum(row["area"] for row in answer["rows"]) == 96 * 96
+    assert answer["seconds"] == max(row["seconds"] for row in answer["rows"])
     table = list(csv.DictReader(io.StringIO(output(f"partition {requested} --format csv"))))
     assert list(table[0]) == ["rank", "x", "y", "width", "height", "speed"]
     for name in table[0]:
         values = [float(row[name]) for row in table]
-        assert values == pytest.approx([row[name] for row in said["rows"]], rel=1e-8), name
+        assert values == pytest.approx([row[name] for row in answer["rows"]], rel=1e-8), name
     output(f"partition {requested} -o {tmp_path}/p.xlsx")
-    assert read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.xlsx")["rows"] == said["rows"]
+    assert read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.xlsx")["rows"] == answer["rows"]
     output(f"partition {requested} -o {tmp_path}/p.csv")
-    assert read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.csv")["rows"] == said["rows"]
+    assert read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.csv")["rows"] == answer["rows"]
 
 
-def test_functional_models_beat_constant_speeds_where_speeds_depend_on_the_share():
+def test_speed_functions_give_faster_partitions_than_constant_speeds():
     functional, constant = (
         read_rows(f"partition {M10} --blocks 128 --by {by}")["seconds"] for by in ("geometric", "constant")
     )
@@ -257,8 +257,8 @@ def test_functional_models_beat_constant_speeds_where_speeds_depend_on_the_share
 
 
 @pytest.mark.parametrize("by", ["geometric", "constant", "dynamic"])
-def test_blocks_are_handed_on_while_that_makes_the_slowest_faster(by, tmp_path):
-    """By the speeds that shares were made with, until nothing is left to hand on. Edited ones are left as they are."""
+def test_blocks_are_moved_until_the_slowest_process_gets_no_faster(by, tmp_path):
+    """Times are by the speeds from which the shares were computed. Partitions that were read are not changed."""
     placed = read_process_speeds(locate_processes(LAYOUT, "fermi", None), FERMI_SPEEDS, "gemm", "piecewise")
     output(f"partition {M10} --blocks 128 --by {by} -o {tmp_path}/p.csv")
     tiling = read_rectangles(tmp_path / "p.csv")
@@ -268,7 +268,7 @@ def test_blocks_are_handed_on_while_that_makes_the_slowest_faster(by, tmp_path):
     assert np.array_equal(even_out_times(tiling, curves).table, tiling.table)
     rounded = arrange_in_columns(partition_geometric(placed.curves, 128 * 128), 128)
     if by == "geometric":
-        slowest = [predict_computation(known, curves).slowest for known in (tiling, rounded)]
+        slowest = [predict_computation(partition, curves).slowest for partition in (tiling, rounded)]
         assert slowest[0] < 0.99 * slowest[1]
     (tmp_path / "rounded.csv").write_text(format_rectangles(rounded))
     assert [
@@ -284,19 +284,19 @@ def test_a_picture_has_every_rank():
 
 
 def test_the_wave_has_cells_and_speeds_of_its_own():
-    said = read_rows(f"partition {M10} --kernel wave --blocks 512")
-    assert (said["iterations"], said["rows"][0]["speed"] > 1e8) == (1, True)
+    answer = read_rows(f"partition {M10} --kernel wave --blocks 512")
+    assert (answer["iterations"], answer["rows"][0]["speed"] > 1e8) == (1, True)
 
 
 def test_ranks_of_a_layout_that_does_not_state_them():
-    like = f"{FERMI} --layout block:2 --blocks 64"
-    assert {row["kind"] for row in read_rows(f"partition {like} --ranks 4")["rows"]} == {"fat/1"}
-    assert "wanted --ranks" in output(f"partition {like}", code=2)
+    requested = f"{FERMI} --layout block:2 --blocks 64"
+    assert {row["kind"] for row in read_rows(f"partition {requested} --ranks 4")["rows"]} == {"fat/1"}
+    assert "wanted --ranks" in output(f"partition {requested}", code=2)
 
 
 @pytest.fixture
 def edited(tmp_path):
-    """A workbook, and a function that changes a cell of it by the name of its column and its rank."""
+    """Return a function that changes cells of a workbook, by column and rank, and returns its path."""
     path = tmp_path / "edited.xlsx"
     output(f"partition {M10} --blocks 128 -o {path}")
 
@@ -315,12 +315,12 @@ def edited(tmp_path):
 
 def test_a_workbook_that_was_edited_is_read_back(edited):
     before = read_rows(f"partition {M10} --blocks 128")
-    first, second = before["rows"][:2]  # one above the other in a column
+    first, second = before["rows"][:2]  # neighbours in a column
     assert first["x"] == second["x"]
     assert first["y"] + first["height"] == second["y"]
     moved = ("height", 0, first["height"] - 1), ("y", 1, second["y"] - 1), ("height", 1, second["height"] + 1)
     path = edited(*moved)
-    assert "SIMULATED" in str(openpyxl.load_workbook(path)["Partition"]["A2"].value)  # as the speeds are
+    assert "SIMULATED" in str(openpyxl.load_workbook(path)["Partition"]["A2"].value)  # since the speeds are
     after = read_rows(f"partition {M10} --from", path)
     assert after["rows"][1]["area"] == second["area"] + second["width"]
     assert after["seconds"] > before["seconds"]
@@ -339,7 +339,7 @@ def test_a_workbook_that_was_edited_is_read_back(edited):
         (("height", 28, 2**20), "28"),
     ],
 )
-def test_what_does_not_tile_is_refused_with_sheet_and_cell(edited, change, wanted):
+def test_a_wrong_partition_is_refused_with_sheet_and_cell(edited, change, wanted):
     path = edited(change)
     text = output(f"partition {M10} --from {path}", code=2)
     assert wanted in text
@@ -372,11 +372,11 @@ def test_a_mistake_in_partition_is_one_line(change, wanted):
     lines = output("partition", *(part for pair in options.items() if pair[1] for part in pair), code=2).splitlines()
     assert any(wanted in line for line in lines)
     assert all(line.startswith("commodel: ") for line in lines)
-    assert len(lines) == 1 or "platforms/fermi.yaml:" in wanted  # a file of another kind has a mistake in every line
+    assert len(lines) == 1 or "platforms/fermi.yaml:" in wanted  # a file of another format has a mistake in every line
 
 
 @pytest.mark.parametrize("speed", ["0", "-3", ".nan"])
-def test_a_speed_that_is_none_is_refused_with_its_line(tmp_path, speed):
+def test_a_speed_that_is_not_positive_is_refused_with_its_line(tmp_path, speed):
     (tmp_path / "s.yaml").write_text(f"kernels:\n  gemm:\n    kinds:\n      fat/6: [[1, {speed}]]\n")
     text = output(f"partition {M10} --speeds {tmp_path}/s.yaml --blocks 128", code=2)
     assert text.startswith(f"commodel: {tmp_path}/s.yaml:4: kernels.gemm.kinds.fat/6[0][1]: found ")
@@ -407,7 +407,7 @@ def taulop(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def layouts(tmp_path_factory):
-    """A folder with the three smallest of the paper."""
+    """Return a folder with the three smallest layouts of the paper."""
     folder = tmp_path_factory.mktemp("layouts")
     for name in ("M1", "M2", "M3"):
         (folder / f"{name}.csv").write_text(Path(f"params/layouts/fermi/{name}.csv").read_text())
@@ -422,7 +422,9 @@ def test_layouts_are_ranked_by_the_sum_of_both_times(taulop, layouts):
 
 
 @pytest.mark.parametrize(("kernel", "side", "steps", "size"), [("wave", 96, 10, 8), ("gemm", 24, 1, 8192)])
-def test_both_times_are_those_of_the_other_verbs(taulop, layouts, tmp_path, kernel, side, steps, size):
+def test_computation_and_communication_equal_those_of_the_other_verbs(
+    taulop, layouts, tmp_path, kernel, side, steps, size
+):
     requested = f"{SPEEDS} --kernel {kernel} --blocks {side} --params {taulop}"
     requested += f" --iterations {steps}" if kernel == "wave" else ""
     layout = f"processes:{layouts}/M3.csv"
@@ -431,12 +433,12 @@ def test_both_times_are_those_of_the_other_verbs(taulop, layouts, tmp_path, kern
     shown = read_rows(f"partition {SPEEDS} --kernel {kernel} --layout {layout} --from {file}")
     assert row["computation"] == pytest.approx(steps * shown["total"])
     operation = f"{'summa' if kernel == 'gemm' else 'wave2d'}:partition={file}"
-    like = f"--operation {operation} --layout {layout} --bytes {size} --platform fermi-ib"
-    (predicted,) = read_rows(f"predict {like} --algorithm paper --params {taulop}")
+    requested = f"--operation {operation} --layout {layout} --bytes {size} --platform fermi-ib"
+    (predicted,) = read_rows(f"predict {requested} --algorithm paper --params {taulop}")
     assert row["communication taulop"] == pytest.approx(steps * predicted["seconds"])
 
 
-def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, layouts, tmp_path):
+def test_the_chosen_partition_has_the_shortest_total_time(taulop, layouts, tmp_path):
     (row,) = read_rows(
         f"advise --kernel gemm {WAVE} --params {taulop} --layout processes:{layouts}/M3.csv --out {tmp_path}"
     )
@@ -451,21 +453,21 @@ def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, la
     assert row["total"] == pytest.approx(min(totals))
 
 
-def test_processes_of_so_many_cores_are_laid_out_on_more_and_more_nodes(taulop, tmp_path):
+def test_layouts_with_cores_per_process_use_growing_numbers_of_nodes(taulop, tmp_path):
     rows = read_rows(f"advise --kernel gemm {WAVE} --params {taulop} --cores 6,4 --out {tmp_path} --blocks 64")
     assert {row["layout"] for row in rows} >= {"4-cores-on-1", "4-cores-on-16", "6-cores-on-8"}
-    assert "6-cores-on-16" not in {row["layout"] for row in rows}  # nobody knows how fast thin/6 is
+    assert "6-cores-on-16" not in {row["layout"] for row in rows}  # there are no speeds of thin/6
     table = (tmp_path / "4-cores-on-16.csv").read_text().splitlines()
     assert len(table) == 1 + 9 * 3 + 7 * 2  # 12 cores and 8
 
 
-def test_sentences_state_what_looking_at_computation_alone_costs(taulop, layouts):
+def test_the_answer_has_a_layout_and_states_declared_speeds(taulop, layouts):
     text = output(f"advise --kernel gemm {WAVE} --params {taulop} --layout {layouts}")
     assert "Fastest, communication included: M" in text
     assert text.endswith("The speeds are declared, not measured (simulated).\n")
 
 
-def test_other_families_stand_beside_the_one_that_decides(taulop, layouts, tmp_path):
+def test_the_table_has_predictions_of_several_models_and_one_of_them_ranks(taulop, layouts, tmp_path):
     numbers = {"L": 1.3e-6, "o_s": 3e-7, "o_r": 3e-7, "g": 5e-7, "G": 3e-10}
     values = {name: Estimate(number, "s/B" if name == "G" else "s", number, number) for name, number in numbers.items()}
     write_parameters(tmp_path / "loggp.yaml", ParameterSet("loggp", "", "", values))
@@ -476,15 +478,15 @@ def test_other_families_stand_beside_the_one_that_decides(taulop, layouts, tmp_p
     assert [row["total"] for row in by_loggp] == sorted(row["total"] for row in by_loggp)
 
 
-def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layouts, tmp_path):
+def test_a_model_without_message_size_ranks_only_if_requested(layouts, tmp_path):
     sets = []
     for name, values in (("bsp", ["g=1us", "l=1us"]), ("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])):
         sets.append(tmp_path / f"{name}.yaml")
         write_parameters(sets[-1], replace(make_given_set(name, values), bytes_range=(8.0, 8.0)))
-    given = " ".join(f"--params {path}" for path in sets)
-    rows = read_rows(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
+    sets_options = " ".join(f"--params {path}" for path in sets)
+    rows = read_rows(f"advise --kernel gemm {WAVE} {sets_options} --layout {layouts}")
     assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
-    text = output(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
+    text = output(f"advise --kernel gemm {WAVE} {sets_options} --layout {layouts}")
     assert ". 3 of 3 predictions of loggp are flagged: extrapolated: messages of" in text
     assert "found values of bsp, wanted a model of message sizes" in output(
         f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts}", code=2
@@ -493,24 +495,24 @@ def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layou
     assert ". 3 of 3 predictions of bsp are flagged: size not modelled: valid for 8 B" in requested
 
 
-def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_programs, taulop, layouts):
+def test_the_best_layout_and_that_with_the_fastest_computation_are_measured(simgrid_programs, taulop, layouts):
     requested = f"{WAVE} --blocks 24 --params {taulop} --layout {layouts} --measure 1"
     ranked = read_rows(f"advise --kernel gemm {requested}")
     fastest = min(ranked, key=lambda row: row["computation"])
     measured = [row for row in ranked if row["measured total"] is not None]
     assert measured == [ranked[0], fastest]
     for row in measured:
-        assert row["measured computation"] == row["computation"]  # nothing computes where time is simulated
+        assert row["measured computation"] == row["computation"]  # simulated runs do not compute
         assert row["measured communication"] > 0
         assert row["measured total"] == row["measured computation"] + row["measured communication"]
     text = output(f"advise --kernel gemm {requested}")
     shortest = min(measured, key=lambda row: row["measured total"])["layout"]
-    for way, row in (("Communication included", ranked[0]), ("By computation alone", fastest)):
-        (line,) = (line for line in text.splitlines() if f". {way}: {row['layout']}, measured" in line)
+    for criterion, row in (("Communication included", ranked[0]), ("By computation alone", fastest)):
+        (line,) = (line for line in text.splitlines() if f". {criterion}: {row['layout']}, measured" in line)
         assert line.endswith("the fastest of these." if row["layout"] == shortest else f"longer than {shortest}.")
 
 
-def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs, taulop, tmp_path):
+def test_on_a_real_machine_the_computation_is_measured(mpi_programs, taulop, tmp_path):
     if not find_tool("mpiexec"):
         pytest.skip("no mpiexec here")
     (tmp_path / "two.csv").write_text("rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n")
@@ -536,7 +538,7 @@ def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs,
         ({"--kernel": "gemm", "--iterations": "5"}, "SUMMA has one for each block of a side"),
     ],
 )
-def test_a_mistake_in_configure_is_one_line(taulop, change, wanted):
+def test_a_mistake_in_advise_kernel_is_one_line(taulop, change, wanted):
     words = WAVE.split()
     options = dict(zip(words[::2], words[1::2], strict=True)) | {"--params": str(taulop)}
     options |= {"--layout": "processes:params/layouts/fermi/M1.csv"} | change

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from commodel.platforms.tools import ROOT
-from tests.docs_project import smaller
+from tests.docs_project import reduce_experiment
 from tests.documented import of
 
 pytestmark = pytest.mark.lab
@@ -23,7 +23,7 @@ def test_commands_that_want_a_slurm_work(project):
     """The first measures; to the others nothing is left but to report. Two of the six models need few probes."""
     shutil.copytree(ROOT / "params", project.folder / "params")
     path = project.folder / "params/experiments/cluster.yaml"
-    experiment = yaml.safe_load(smaller(path.read_text(encoding="utf-8")))
+    experiment = yaml.safe_load(reduce_experiment(path.read_text(encoding="utf-8")))
     experiment["families"] = experiment["families"][:2]
     path.write_text(yaml.safe_dump(experiment), encoding="utf-8")
     assert len(COMMANDS) >= 2

@@ -60,7 +60,7 @@ STARTERS = {
     "hydra": ("mpiexec.hydra", "-launcher", "slurm", "-hosts", "n2,n3", "-n", "4"),
 }
 ONE_STEP = "one step"  # srun starts all of it at once
-GOES_ON, STOPS = range(2)  # streams of every tree
+CONTINUING, STOPPING = range(2)  # streams of every tree
 
 
 @dataclass
@@ -87,9 +87,9 @@ class Tree:
 
     def back_ends(self) -> dict[int, int]:
         """Their processes."""
-        self.tool.good("open none 2 0 0")
-        self.tool.good("tell 2 facts 0")
-        answers = [self.tool.good("recv 2 60") for _ in range(4)]
+        self.tool.execute_ok("open none 2 0 0")
+        self.tool.execute_ok("tell 2 facts 0")
+        answers = [self.tool.execute_ok("recv 2 60") for _ in range(4)]
         return {answer["source"]: answer["values"][0] for answer in answers}
 
 
@@ -125,13 +125,13 @@ def start(slurm, overlay_programs, tmp_path) -> Iterator:
                 )
         if starter:
             waits = tool.answer()
-            assert waits["code"] == "waiting", (waits, tool.said())
+            assert waits["code"] == "waiting", (waits, tool.read_stderr())
         started.append(Tree(slurm, job, tool, file, others))
         comes_up = tool.answer()
-        assert comes_up.get("backends") == 4, (comes_up, tool.said(), slurm("sinfo", "--long", "--Node"))
+        assert comes_up.get("backends") == 4, (comes_up, tool.read_stderr(), slurm("sinfo", "--long", "--Node"))
         assert len(started[0].steps()) == (2 if one_step else 4 if starter else 7)
-        tool.good("open concat 0 0 0")
-        tool.good("open sum 0 0 1")
+        tool.execute_ok("open concat 0 0 0")
+        tool.execute_ok("open sum 0 0 1")
         return started[0]
 
     yield begin
@@ -145,13 +145,13 @@ MODES = pytest.mark.parametrize("starter", ["", "srun", ONE_STEP], ids=["mode 1"
 @pytest.mark.parametrize("starter", ["", *STARTERS, ONE_STEP])
 def test_a_tree_comes_up_works_and_ends(start, starter):
     tree = start(starter)
-    tree.tool.good(f"ask {GOES_ON} 7 1 1 %s")
-    assert [text[:2] for text in tree.tool.good(f"recv {GOES_ON} 60")["values"][0]] == ["b0", "b1", "b2", "b3"]
+    tree.tool.execute_ok(f"ask {CONTINUING} 7 1 1 %s")
+    assert [text[:2] for text in tree.tool.execute_ok(f"recv {CONTINUING} 60")["values"][0]] == ["b0", "b1", "b2", "b3"]
     assert len({*tree.back_ends().values()}) == 4
     assert tree.tool.end() == 0
     assert not tree.others or tree.others.wait(60) == 0
     until(lambda: not tree.left(), 60)
-    assert "overlay:" not in tree.tool.said()
+    assert "overlay:" not in tree.tool.read_stderr()
 
 
 @MODES
@@ -159,12 +159,12 @@ def test_a_killed_back_end_is_reported_and_the_rest_goes_on_or_stops(start, star
     tree = start(starter)
     tool, back_ends = tree.tool, tree.back_ends()
     kill([back_ends[2]])
-    assert tool.lost(1) == [2]
-    assert tool.good(f"missing {GOES_ON}")["missing"] == [2]
-    stopped = tool.do(f"recv {STOPS} 60")
+    assert tool.wait_for_losses(1) == [2]
+    assert tool.execute_ok(f"missing {CONTINUING}")["missing"] == [2]
+    stopped = tool.execute(f"recv {STOPPING} 60")
     assert (stopped["code"], "lost n" in stopped["error"]) == ("lost", True)
-    tool.good(f"ask {GOES_ON} 3 1 1 %d")
-    assert tool.good(f"recv {GOES_ON} 60")["leaves"] == 3
+    tool.execute_ok(f"ask {CONTINUING} 3 1 1 %d")
+    assert tool.execute_ok(f"recv {CONTINUING} 60")["leaves"] == 3
     until(lambda: back_ends[2] not in tree.slurm.processes("drive"), 60)
     assert tool.end() == 0
     assert not tree.others or tree.others.wait(60) == 137
@@ -175,13 +175,13 @@ def test_a_killed_back_end_is_reported_and_the_rest_goes_on_or_stops(start, star
 def test_back_ends_of_a_killed_internal_process_attach_to_the_front_end(start, starter):
     tree = start(starter)
     tool, back_ends = tree.tool, tree.back_ends()
-    tool.good(f"ask {GOES_ON} 7 1 1 %d")  # all have read their welcome
-    assert tool.good(f"recv {GOES_ON} 60")["leaves"] == 4
+    tool.execute_ok(f"ask {CONTINUING} 7 1 1 %d")  # all have read the first packet of their parent
+    assert tool.execute_ok(f"recv {CONTINUING} 60")["leaves"] == 4
     internal = tree.tasks("overlay-node", "n1")
     assert len(internal) == 1
     kill(internal)
-    tool.good(f"ask {GOES_ON} 3 1 1 %d")
-    assert tool.good(f"recv {GOES_ON} 60")["leaves"] == 4
+    tool.execute_ok(f"ask {CONTINUING} 3 1 1 %d")
+    assert tool.execute_ok(f"recv {CONTINUING} 60")["leaves"] == 4
     assert {*back_ends.values()} <= {*tree.slurm.processes("drive")}
     assert tool.end() == 0
     assert not tree.others or tree.others.wait(60) == 0
@@ -191,10 +191,10 @@ def test_back_ends_of_a_killed_internal_process_attach_to_the_front_end(start, s
 def test_a_back_end_that_hangs_leaves_no_step(start):
     tree = start("")
     hung = tree.back_ends()[2]
-    tree.tool.good("tell 2 stop 0 2")
+    tree.tool.execute_ok("tell 2 stop 0 2")
     until(lambda: Path(f"/proc/{hung}/stat").read_text().rpartition(")")[2].split()[0] == "T", 60)
     assert tree.tool.end() == 0
-    assert "n2:1 does not end: killed" in tree.tool.said()
+    assert "n2:1 does not end: killed" in tree.tool.read_stderr()
     until(lambda: not tree.left(), 60)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from commodel.platforms.tools import ROOT
-from tests.docs_project import smaller
+from tests.docs_project import reduce_experiment
 from tests.documented import blocks
 
 pytestmark = pytest.mark.lab
@@ -77,7 +77,7 @@ def test_deploying_from_an_address(snakedeploy, served, simgrid_programs, tmp_pa
     )
     run(*init)
     sample = tmp_path / "mine/params/experiments/sample.yaml"
-    sample.write_text(smaller(sample.read_text(encoding="utf-8")), encoding="utf-8")
+    sample.write_text(reduce_experiment(sample.read_text(encoding="utf-8")), encoding="utf-8")
     run(*measure)
     assert (tmp_path / "mine/reports/sample/sample.xlsx").exists()
     run(*measure, "--report", "all.html")

@@ -1,4 +1,4 @@
-"""Drives trees of the overlay network, plain and with sanitizers."""
+"""Front-ends of overlay networks, driven by commands; built plainly and with sanitizers."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.waiting import until
 
 @pytest.fixture(scope="session")
 def overlay_programs(overlay_programs, tmp_path_factory):
-    """What is built for users, and the test programs beside it."""
+    """Return a folder with the programs of users and those of tests."""
 
     def build(folder: Path) -> None:
         for path in overlay_programs.iterdir():
@@ -30,7 +30,7 @@ def overlay_programs(overlay_programs, tmp_path_factory):
 
 
 class Tool:
-    """A front-end that obeys line by line."""
+    """A front-end that executes commands, one a line, and answers each."""
 
     def __init__(self, command: list[object], errors: Path, environment: Mapping[str, str]) -> None:
         self.errors = errors
@@ -46,57 +46,57 @@ class Tool:
 
     def answer(self) -> dict:
         line = self.process.stdout.readline()
-        assert line, f"no answer; it said: {self.said()}"
+        assert line, f"no answer; standard error: {self.read_stderr()}"
         return json.loads(line)
 
-    def do(self, command: str) -> dict:
+    def execute(self, command: str) -> dict:
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
         return self.answer()
 
-    def good(self, command: str) -> dict:
-        answer = self.do(command)
-        assert answer["code"] == "ok", (command, answer, self.said())
+    def execute_ok(self, command: str) -> dict:
+        answer = self.execute(command)
+        assert answer["code"] == "ok", (command, answer, self.read_stderr())
         return answer
 
-    def said(self) -> str:
+    def read_stderr(self) -> str:
         return self.errors.read_text(errors="replace")
 
-    def lost(self, count: int) -> list[int]:
-        """Once so many back-ends are."""
+    def wait_for_losses(self, count: int) -> list[int]:
+        """Return the lost back-ends, once there are `count`."""
 
         def has_lost() -> bool:
-            self.do("any 0")
-            return len(self.good("lost 0")["lost"]) >= count
+            self.execute("any 0")
+            return len(self.execute_ok("lost 0")["lost"]) >= count
 
         until(has_lost, 60)
-        return self.good("lost 0")["lost"]
+        return self.execute_ok("lost 0")["lost"]
 
     def processes(self) -> list[int]:
         return family(self.process.pid)
 
-    def drop(self) -> None:
-        """As by kill -9; the rest is to end by itself."""
-        everybody = self.processes()
+    def kill(self) -> None:
+        """Kill the front-end; all other processes must end by themselves."""
+        all_processes = self.processes()
         self.process.kill()
         self.process.wait()
-        assert not still_there(everybody)
+        assert not still_there(all_processes)
 
     def end(self) -> int:
-        """Asks it to end; nothing of it may be left then."""
-        everybody = self.processes()
+        """Return the exit code after the command quit; no process may be left."""
+        all_processes = self.processes()
         if self.process.poll() is None:
             self.process.stdin.write("quit\n")
             self.process.stdin.close()
         code = self.process.wait(timeout=120)
-        assert not still_there(everybody)
+        assert not still_there(all_processes)
         return code
 
 
 @pytest.fixture
 def start(tmp_path, request) -> Callable[..., Tool]:
-    """start(topology, checked=False, **settings): a tool over a tree from a text, which has come up; ended well after
-    the test, unless the test has ended it."""
+    """start(topology, checked=False, **settings): a running front-end for a topology given as text. It is
+    ended after the test, unless the test has ended it."""
     tools: list[Tool] = []
 
     def begin(topology: str, checked: bool = False, up: bool = True, **settings: str) -> Tool:
@@ -114,11 +114,11 @@ def start(tmp_path, request) -> Callable[..., Tool]:
     for tool in tools:
         if tool.process.returncode is None:
             try:
-                assert tool.end() in (0, 2), tool.said()
+                assert tool.end() in (0, 2), tool.read_stderr()
             finally:
                 tool.process.kill()
-        assert "ERROR:" not in tool.said(), tool.said()
-        assert "runtime error" not in tool.said(), tool.said()
+        assert "ERROR:" not in tool.read_stderr(), tool.read_stderr()
+        assert "runtime error" not in tool.read_stderr(), tool.read_stderr()
 
 
 def flat(leaves: int) -> str:

@@ -36,9 +36,9 @@ def test_back_ends_attach_by_a_connection_file(waiting, overlay_programs):
     others = [attach(overlay_programs, file, rank, names[rank]) for rank in (3, 1, 0, 2)]
     assert tool.answer()["backends"] == 4
     assert not file.exists()  # whoever kills the front-end from now on
-    tool.good("open concat 0 0 0")
-    tool.good("ask 0 1 1 1 %s")
-    assert [text[:2] for text in tool.good("recv 0 30")["values"][0]] == ["b0", "b1", "b2", "b3"]
+    tool.execute_ok("open concat 0 0 0")
+    tool.execute_ok("ask 0 1 1 1 %s")
+    assert [text[:2] for text in tool.execute_ok("recv 0 30")["values"][0]] == ["b0", "b1", "b2", "b3"]
     assert tool.end() == 0
     assert [process.wait(timeout=60) for process in others] == [0] * 4
 
@@ -63,7 +63,7 @@ def test_files_that_others_may_read_or_that_name_no_rank_are_refused(waiting, ov
     file.unlink()
     os.mkfifo(file, 0o600)
     assert "wanted a connection file" in attach(overlay_programs, file, 1).communicate(timeout=60)[1]
-    tool.drop()
+    tool.kill()
 
 
 def test_strangers_are_refused_and_told_of(waiting, overlay_programs, tmp_path):
@@ -86,9 +86,9 @@ def test_strangers_are_refused_and_told_of(waiting, overlay_programs, tmp_path):
             stranger.sendall(sent)
             stranger.shutdown(socket.SHUT_WR)
             assert stranger.recv(1) == b"", why
-    until(lambda: tool.said().count("refused a connection from 127.0.0.1 port ") == len(inputs), 60)
+    until(lambda: tool.read_stderr().count("refused a connection from 127.0.0.1 port ") == len(inputs), 60)
     for why in inputs:
-        assert f": {why.strip()}\n" in tool.said()
+        assert f": {why.strip()}\n" in tool.read_stderr()
     with ExitStack() as silent:  # any number of those that say nothing holds nobody up
         for _ in range(100):
             silent.enter_context(socket.create_connection((host, int(port)), timeout=60))
@@ -144,7 +144,7 @@ def test_who_comes_while_a_network_ends_is_refused(start, tmp_path):
             assert late.recv(1) == b""
     assert tool.answer()["code"] == "failed"
     assert tool.end() == 2
-    assert "nobody is expected any more" in tool.said()
+    assert "nobody is expected any more" in tool.read_stderr()
 
 
 @pytest.mark.parametrize("topology", [flat(2), kary(2, 2)])
@@ -156,7 +156,7 @@ def test_only_the_named_address_listens(start, tmp_path, topology):
     port = rows[0][2]
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(port)), timeout=60)
-    tool.drop()
+    tool.kill()
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "::ffff:0.0.0.0", "no.such.host.invalid"])
@@ -182,34 +182,34 @@ def test_back_ends_join_a_running_network_and_replace_lost_ones(start, tmp_path,
     tool = start(kary(2, 2), up=False, checked=True, DRIVE_FILE=str(file), DRIVE_JOIN="1")
     assert tool.answer()["code"] == "waiting"
     assert tool.answer()["backends"] == 4
-    assert tool.good("lost 0")["lost"] == [0, 1, 2, 3]
-    tool.good("open sum 0 0 0")
-    assert tool.do("recv 0 10")["code"] == "lost"
+    assert tool.execute_ok("lost 0")["lost"] == [0, 1, 2, 3]
+    tool.execute_ok("open sum 0 0 0")
+    assert tool.execute("recv 0 10")["code"] == "lost"
     others = {}
 
     def join(rank, lost):
         others[rank] = attach(overlay_programs, file, rank)
-        until(lambda: tool.do("any 0.05") and tool.good("lost 0")["lost"] == lost, 60)
+        until(lambda: tool.execute("any 0.05") and tool.execute_ok("lost 0")["lost"] == lost, 60)
 
     join(2, [0, 1, 3])
     join(0, [1, 3])
-    tool.good("open concat 0 0 0")
-    tool.good("ask 1 1 1 1 %s")
-    assert [text[:2] for text in tool.good("recv 1 30")["values"][0]] == ["b0", "b2"]
+    tool.execute_ok("open concat 0 0 0")
+    tool.execute_ok("ask 1 1 1 1 %s")
+    assert [text[:2] for text in tool.execute_ok("recv 1 30")["values"][0]] == ["b0", "b2"]
     join(1, [3])
-    tool.good("ask 1 2 1 1 %s")  # it is no part of what was opened before
-    assert tool.good("recv 1 30")["leaves"] == 2
+    tool.execute_ok("ask 1 2 1 1 %s")  # it is no part of what was opened before
+    assert tool.execute_ok("recv 1 30")["leaves"] == 2
     join(3, [])
     others[2].kill()
     others[2].wait()
-    assert tool.lost(1) == [2]
+    assert tool.wait_for_losses(1) == [2]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     join(2, [])
-    tool.good("open concat 0 0 0")
-    tool.good("ask 2 1 1 1 %s")
-    assert [text[:2] for text in tool.good("recv 2 30")["values"][0]] == ["b0", "b1", "b2", "b3"]
+    tool.execute_ok("open concat 0 0 0")
+    tool.execute_ok("ask 2 1 1 1 %s")
+    assert [text[:2] for text in tool.execute_ok("recv 2 30")["values"][0]] == ["b0", "b1", "b2", "b3"]
     assert "found no" not in attach(overlay_programs, file, 1).communicate(timeout=90)[1]  # refused: it is there
-    assert "no such process is expected" in tool.said()
+    assert "no such process is expected" in tool.read_stderr()
     assert tool.end() == 0
     assert not file.exists()
     assert [process.wait(timeout=60) for process in others.values()] == [0] * 4

@@ -72,12 +72,12 @@ def joined(start, tmp_path):
         assert len(exactly(stranger, NONCE)) == NONCE
         stranger.sendall(hello(secret, 1))  # who has seen a hello of another network
         assert stranger.recv(1) == b""
-    until(lambda: "its token is wrong" in tool.said(), 60)
+    until(lambda: "its token is wrong" in tool.read_stderr(), 60)
     members = [Member(host, port, secret, node, by) for node, by in ((1, OWN), (2, OTHER))]
     assert [member.receive() for member in members] == [WELCOME] * 2
     assert tool.answer()["backends"] == 2
-    tool.good("open sum 2 0 0")
-    tool.do("any 0")
+    tool.execute_ok("open sum 2 0 0")
+    tool.execute("any 0")
     yield tool, members
     for member in members:
         member.socket.close()
@@ -90,7 +90,7 @@ def test_packets_with_the_right_tags_arrive(joined):
     tool, (member, _) = joined
     for _ in range(3):
         member.socket.sendall(member.tagged(PACKET))
-        assert tool.good("recv 0 60")["values"] == [7]
+        assert tool.execute_ok("recv 0 60")["values"] == [7]
 
 
 @pytest.mark.parametrize("how", ["no tag", "changed", "left out", "repeated", "another one's"])
@@ -98,7 +98,7 @@ def test_packets_with_wrong_tags_lose_their_sender_and_no_one_else(joined, how):
     tool, (member, other) = joined
     first = member.tagged(PACKET)
     member.socket.sendall(first)
-    assert tool.good("recv 0 60")["values"] == [7]
+    assert tool.execute_ok("recv 0 60")["values"] == [7]
     changed = frame(DATA, "%ud", struct.pack("=I", 8), source=0, leaves=1, number=2)
     wrong = {
         "no tag": PACKET * 2,
@@ -108,25 +108,25 @@ def test_packets_with_wrong_tags_lose_their_sender_and_no_one_else(joined, how):
         "another one's": other.tagged(PACKET, 1),
     }
     member.socket.sendall(wrong[how])
-    assert tool.lost(1) == [0]
-    assert "its authentication tag is wrong" in tool.said()
+    assert tool.wait_for_losses(1) == [0]
+    assert "its authentication tag is wrong" in tool.read_stderr()
     other.sent = 0
     good = frame(DATA, "%ud", struct.pack(OTHER + "I", 9), source=1, leaves=1, number=1, by=OTHER)
     other.socket.sendall(other.tagged(good))
-    assert tool.good("recv 0 60")["values"] == [9]
+    assert tool.execute_ok("recv 0 60")["values"] == [9]
 
 
 @pytest.mark.parametrize("checked", [False, True])
 def test_a_tree_with_tags_does_all_that_others_do(start, checked):
     tool = start(kary(2, 3), checked, DRIVE_TAGS="1")
-    tool.good("open concat 0 0 0")
-    tool.good("open none 2 0 0")
-    assert tool.good("echo 1 3000000 8")["same"] == 8  # frames in many pieces
-    tool.good("ask 0 5 300 1 %ld")
+    tool.execute_ok("open concat 0 0 0")
+    tool.execute_ok("open none 2 0 0")
+    assert tool.execute_ok("echo 1 3000000 8")["same"] == 8  # frames in many pieces
+    tool.execute_ok("ask 0 5 300 1 %ld")
     for wave in range(300):
         if wave == 100:
             kill(next(process for process in tool.processes() if command_name(process) == "overlay-node"))
         wanted = [sent(5, backend, wave, 1, ["%ld"])[0] for backend in range(8)]
-        assert tool.good("recv 0 60")["values"][0] == wanted
-    assert tool.good("lost 0")["lost"] == []
+        assert tool.execute_ok("recv 0 60")["values"][0] == wanted
+    assert tool.execute_ok("lost 0")["lost"] == []
     assert tool.end() == 0

@@ -53,15 +53,15 @@ def test_filters_over_random_trees(start, parents, formats, count, seed):
     assert tool.up["names"] == [str(node) for node in leaves]
     packets = [[sent(seed, backend, wave, count, formats) for backend in range(len(leaves))] for wave in range(2)]
     for number, name in enumerate(("min", "max", "sum", "average", "concat")):
-        tool.good(f"open {name} 0 0 0")
-        tool.good(f"ask {number} {seed} 2 {count} {' '.join(formats)}")
+        tool.execute_ok(f"open {name} 0 0 0")
+        tool.execute_ok(f"ask {number} {seed} 2 {count} {' '.join(formats)}")
     for number, name in enumerate(("min", "max", "sum", "average", "concat")):
         for wave in range(2):
-            check(tool.good(f"recv {number} 30"), name, formats, packets[wave])
-    tool.good("open bin 0 0 0")
-    tool.good(f"ask 5 {seed} 1 1 %uld")
+            check(tool.execute_ok(f"recv {number} 30"), name, formats, packets[wave])
+    tool.execute_ok("open bin 0 0 0")
+    tool.execute_ok(f"ask 5 {seed} 1 1 %uld")
     checksums = {backend: sent(seed, backend, 0, 1, ["%uld"])[0] for backend in range(len(leaves))}
-    assert tool.good("recv 5 30")["values"] == classes(checksums)
+    assert tool.execute_ok("recv 5 30")["values"] == classes(checksums)
     assert tool.end() == 0
 
 
@@ -72,12 +72,14 @@ def test_every_type_is_packed_sent_and_joined(start, topology):
     tool = start(topology, checked=True)
     formats = FORMATS + STRINGS
     leaves = tool.up["backends"]
-    tool.good("open concat 0 0 0")
-    tool.good(f"ask 0 3 1 3 {' '.join(formats)}")
-    check(tool.good("recv 0 30"), "concat", formats, [sent(3, backend, 0, 3, formats) for backend in range(leaves)])
-    tool.good("open sum 0 0 0")
-    tool.good(f"ask 1 3 1 5 {' '.join(FORMATS)}")
-    check(tool.good("recv 1 30"), "sum", FORMATS, [sent(3, backend, 0, 5, FORMATS) for backend in range(leaves)])
+    tool.execute_ok("open concat 0 0 0")
+    tool.execute_ok(f"ask 0 3 1 3 {' '.join(formats)}")
+    check(
+        tool.execute_ok("recv 0 30"), "concat", formats, [sent(3, backend, 0, 3, formats) for backend in range(leaves)]
+    )
+    tool.execute_ok("open sum 0 0 0")
+    tool.execute_ok(f"ask 1 3 1 5 {' '.join(FORMATS)}")
+    check(tool.execute_ok("recv 1 30"), "sum", FORMATS, [sent(3, backend, 0, 5, FORMATS) for backend in range(leaves)])
 
 
 @pytest.mark.parametrize(
@@ -95,31 +97,31 @@ def test_every_type_is_packed_sent_and_joined(start, topology):
 def test_a_filter_that_fails_ends_its_stream_alone(start, own_filter, name, formats, why):
     """On every error path: the stream reports the reason, no process is lost, and a second stream still works."""
     tool = start(kary(2, 2), checked=True)
-    tool.good("open sum 0 0 0")
-    tool.good(f"open {name.replace('OWN', str(own_filter))} 0 0 0")
-    tool.good(f"ask 1 1 3 1 {formats}")
-    answer = tool.do("recv 1 30")
+    tool.execute_ok("open sum 0 0 0")
+    tool.execute_ok(f"open {name.replace('OWN', str(own_filter))} 0 0 0")
+    tool.execute_ok(f"ask 1 1 3 1 {formats}")
+    answer = tool.execute("recv 1 30")
     while answer["code"] == "ok":
-        answer = tool.do("recv 1 30")
+        answer = tool.execute("recv 1 30")
     assert answer["code"] == "failed"
     assert why in answer["error"]
     assert_ended_alone(tool)
 
 
 def assert_ended_alone(tool):
-    assert tool.do("ask 1 1 1 1 %d")["code"] == "failed"
-    tool.good("close 1")
-    tool.good("ask 0 1 1 1 %d")
-    assert tool.good("recv 0 30")["leaves"] == 4
-    assert tool.good("lost 0")["lost"] == []
+    assert tool.execute("ask 1 1 1 1 %d")["code"] == "failed"
+    tool.execute_ok("close 1")
+    tool.execute_ok("ask 0 1 1 1 %d")
+    assert tool.execute_ok("recv 0 30")["leaves"] == 4
+    assert tool.execute_ok("lost 0")["lost"] == []
 
 
 def test_a_filter_that_only_the_front_end_has_ends_its_stream_alone(start, own_filter):
     tool = start(kary(2, 2), checked=True)
-    tool.good("open sum 0 0 0")
-    tool.good(f"open {own_filter} 0 0 0")  # sent with the next turn
+    tool.execute_ok("open sum 0 0 0")
+    tool.execute_ok(f"open {own_filter} 0 0 0")  # sent with the next turn
     own_filter.unlink()
-    answer = tool.do("recv 1 30")
+    answer = tool.execute("recv 1 30")
     assert answer["code"] == "failed"
     assert "own.so: cannot open" in answer["error"]
     assert_ended_alone(tool)
@@ -127,26 +129,26 @@ def test_a_filter_that_only_the_front_end_has_ends_its_stream_alone(start, own_f
 
 def test_unknown_filters_are_refused_at_once(start):
     tool = start(flat(2))
-    answer = tool.do("open median 0 0 0")
+    answer = tool.execute("open median 0 0 0")
     assert answer["code"] == "failed"
     assert "found the filter 'median', wanted none, min" in answer["error"]
-    assert "no-such.so" in tool.do("open ./no-such.so 0 0 0")["error"]
+    assert "no-such.so" in tool.execute("open ./no-such.so 0 0 0")["error"]
 
 
 def test_a_filter_s_work_takes_its_time_at_every_level(start):
     tool = start("h:0 => h:1 ;\nh:1 => h:2 ;\nh:2 => h:3 h:4 ;\n")
-    tool.good("open work:0.05 0 0 0")
-    assert tool.good("pump 0 2")["seconds"] >= 2 * 3 * 0.05
+    tool.execute_ok("open work:0.05 0 0 0")
+    assert tool.execute_ok("pump 0 2")["seconds"] >= 2 * 3 * 0.05
 
 
 def test_usage_adds_processor_seconds_of_all_processes(start):
     tool = start(kary(2, 2))
-    tool.good("open work:0.1 0 0 0")
-    tool.good("pump 0 2")
-    tool.good("open usage 0 0 0")
-    tool.good("ask 1 5 1 1 %lf")
+    tool.execute_ok("open work:0.1 0 0 0")
+    tool.execute_ok("pump 0 2")
+    tool.execute_ok("open usage 0 0 0")
+    tool.execute_ok("ask 1 5 1 1 %lf")
     numbers = sum(sent(5, backend, 0, 1, ["%lf"])[0] for backend in range(4))
-    seconds = tool.good("recv 1 30")["values"][0] - numbers
+    seconds = tool.execute_ok("recv 1 30")["values"][0] - numbers
     assert 0.01 < seconds < 60  # 0.6 on an idle machine; who waits for a processor meanwhile uses less
 
 
@@ -177,12 +179,12 @@ def own_filter(tmp_path, checked_programs):
 def test_an_own_filter_has_a_state_of_each_stream(start, own_filter):
     tool = start(kary(3, 2), checked=True)
     for stream in range(2):
-        tool.good(f"open {own_filter}:x=1 0 0 0")
-        tool.good(f"ask {stream} 1 2 1 %d")
+        tool.execute_ok(f"open {own_filter}:x=1 0 0 0")
+        tool.execute_ok(f"ask {stream} 1 2 1 %d")
         for wave in (1, 2):
-            assert tool.good(f"recv {stream} 30")["values"] == [wave, 3, "x=1"]
-    tool.good("ask 0 1 1 1 %d")
-    answer = tool.do("recv 0 30")
+            assert tool.execute_ok(f"recv {stream} 30")["values"] == [wave, 3, "x=1"]
+    tool.execute_ok("ask 0 1 1 1 %d")
+    answer = tool.execute("recv 0 30")
     assert answer["code"] == "failed"
     assert "the third wave is too much" in answer["error"]
 
@@ -192,7 +194,7 @@ def test_skews_of_clocks_are_found(start, how):
     offsets = [0, 0.5, -3, 12.25, 1000, -0.125, 7]  # by node, depth first
     tool = start(kary(2, 2), OVERLAY_CLOCKS=",".join(map(str, offsets)))
     leaves = (2, 3, 5, 6)
-    answer = tool.good(f"skew {how} 30")
+    answer = tool.execute_ok(f"skew {how} 30")
     assert answer["seconds"] == pytest.approx([offsets[node] for node in leaves], abs=0.005)
     for node, seconds, uncertainty in zip(leaves, answer["seconds"], answer["uncertainty"], strict=True):
         assert 0 < uncertainty < 0.1
@@ -201,11 +203,11 @@ def test_skews_of_clocks_are_found(start, how):
 
 def test_skews_go_on_without_lost_back_ends(start):
     tool = start(kary(2, 2))
-    tool.good("open none 2 0 0")
-    tool.good("tell 0 kill 0 1")
+    tool.execute_ok("open none 2 0 0")
+    tool.execute_ok("tell 0 kill 0 1")
     for how in (0, 1):
         for _ in range(100):
-            seconds = tool.good(f"skew {how} 5")["seconds"]
+            seconds = tool.execute_ok(f"skew {how} 5")["seconds"]
             if math.isnan(seconds[1]):
                 break
         assert [math.isnan(value) for value in seconds] == [False, True, False, False]

@@ -48,14 +48,14 @@ def test_a_back_end_that_heeds_no_window_is_lost(start, tmp_path):
         member.sendall(hello(secret, node))
         assert received(member)[0] == WELCOME
     assert tool.answer()["backends"] == 2
-    tool.good("open sum 0 0 0")
-    assert tool.do("any 0")["code"] == "timeout"  # which sends what was opened
+    tool.execute_ok("open sum 0 0 0")
+    assert tool.execute("any 0")["code"] == "timeout"  # which sends what was opened
     assert {received(member) for member in members} == {(OPEN, 0)}
     packet = frame(DATA, "%ud", struct.pack("=I", 1), source=0, leaves=1)
     with suppress(OSError):
         members[0].sendall(packet * (2 * 256 * 1024 // len(packet)))
-    assert tool.lost(1) == [0]
-    assert "lost h:1: it sent more than a stream's window" in tool.said()
+    assert tool.wait_for_losses(1) == [0]
+    assert "lost h:1: it sent more than a stream's window" in tool.read_stderr()
     for member in members:
         member.close()
     assert tool.end() == 0
@@ -100,62 +100,62 @@ def leaves(tool):
 @pytest.mark.parametrize("checked", [False, True])
 def test_a_stream_goes_on_without_a_lost_back_end(start, topology, checked):
     tool = start(topology, checked)
-    tool.good(f"open concat 0 0 {CONTINUE}")
-    tool.good(f"open sum 0 0 {STOP}")
-    tool.good(f"open sum 0 0 {STOP} 0 1")
-    tool.good("tell 0 sleep 0.3 1")
-    tool.good("ask 0 7 1 1 %ld")  # its wave waits for one that never answers
-    tool.good("tell 0 kill 0 2")
+    tool.execute_ok(f"open concat 0 0 {CONTINUE}")
+    tool.execute_ok(f"open sum 0 0 {STOP}")
+    tool.execute_ok(f"open sum 0 0 {STOP} 0 1")
+    tool.execute_ok("tell 0 sleep 0.3 1")
+    tool.execute_ok("ask 0 7 1 1 %ld")  # its wave waits for one that never answers
+    tool.execute_ok("tell 0 kill 0 2")
     rest = [backend for backend in range(4) if backend != 2]
-    answers = [tool.good("recv 0 60")]
+    answers = [tool.execute_ok("recv 0 60")]
     assert answers[0]["leaves"] in (3, 4)  # it may have answered before it was killed
-    tool.good("ask 0 8 1 1 %ld")
-    answer = tool.good("recv 0 60")
+    tool.execute_ok("ask 0 8 1 1 %ld")
+    answer = tool.execute_ok("recv 0 60")
     assert answer["values"][0] == [sent(8, backend, 0, 1, ["%ld"])[0] for backend in rest]
-    assert tool.good("missing 0")["missing"] == [2]
-    assert tool.good("missing 2")["missing"] == []
-    answer = tool.do("recv 1 60")
+    assert tool.execute_ok("missing 0")["missing"] == [2]
+    assert tool.execute_ok("missing 2")["missing"] == []
+    answer = tool.execute("recv 1 60")
     assert answer["code"] == "lost"
     assert "lost h:" in answer["error"]
     assert "closed the connection" in answer["error"]
-    assert tool.do("ask 1 1 1 1 %d")["code"] == "lost"
-    tool.good("ask 2 1 1 1 %d")  # the lost one is none of its own
-    assert tool.good("recv 2 60")["leaves"] == 2
+    assert tool.execute("ask 1 1 1 1 %d")["code"] == "lost"
+    tool.execute_ok("ask 2 1 1 1 %d")  # the lost one is none of its own
+    assert tool.execute_ok("recv 2 60")["leaves"] == 2
     assert tool.end() == 0
-    assert tool.said().count("overlay: lost ") == 1
+    assert tool.read_stderr().count("overlay: lost ") == 1
 
 
 @pytest.mark.parametrize("how", ["exit", "leave"])
 def test_one_that_leaves_is_lost_too(start, how):
     tool = start(kary(2, 2))
-    tool.good("open none 2 0 0")
-    tool.good(f"tell 0 {how} 0 3")
-    assert tool.lost(1) == [3]
+    tool.execute_ok("open none 2 0 0")
+    tool.execute_ok(f"tell 0 {how} 0 3")
+    assert tool.wait_for_losses(1) == [3]
 
 
 @pytest.mark.parametrize("topology", [flat(4), kary(2, 2)])
 @pytest.mark.parametrize("window", ["0", "20000"])  # a small one holds them below while the loss is told of
 def test_the_last_words_of_one_that_leaves_arrive(start, topology, window):
     tool = start(topology, DRIVE_WINDOW=window)
-    tool.good("open concat 0 0 0")
+    tool.execute_ok("open concat 0 0 0")
     for seed in range(10):
-        tool.good(f"ask 0 {seed} 1 1000 %alf")
-    tool.good("tell 0 leave 0")
+        tool.execute_ok(f"ask 0 {seed} 1 1000 %alf")
+    tool.execute_ok("tell 0 leave 0")
     for seed in range(10):
-        answer = tool.good("recv 0 60")
+        answer = tool.execute_ok("recv 0 60")
         assert answer["values"][0] == [x for backend in range(4) for x in sent(seed, backend, 0, 1000, ["%alf"])[0]]
-    assert tool.do("recv 0 60")["code"] == "lost"
-    assert tool.lost(4) == [0, 1, 2, 3]
+    assert tool.execute("recv 0 60")["code"] == "lost"
+    assert tool.wait_for_losses(4) == [0, 1, 2, 3]
 
 
 def test_all_back_ends_lost(start):
     tool = start(kary(2, 2))
-    tool.good("open sum 0 0 0")
-    tool.good("tell 0 kill 0")
-    answer = tool.do("recv 0 60")
+    tool.execute_ok("open sum 0 0 0")
+    tool.execute_ok("tell 0 kill 0")
+    answer = tool.execute("recv 0 60")
     assert answer["code"] == "lost"
     assert "all back-ends of the stream are lost" in answer["error"]
-    assert tool.lost(4) == [0, 1, 2, 3]
+    assert tool.wait_for_losses(4) == [0, 1, 2, 3]
     assert tool.end() == 0
 
 
@@ -171,37 +171,37 @@ def test_nothing_outlives_the_front_end(start, signal_name):
 
 def test_a_back_end_that_computes_when_the_front_end_dies_ends_too(start):
     tool = start(kary(2, 2))
-    tool.good("open none 2 0 0")
-    tool.good("tell 0 sleep 1000")
+    tool.execute_ok("open none 2 0 0")
+    tool.execute_ok("tell 0 sleep 1000")
     everybody = tool.processes()
-    tool.drop()
+    tool.kill()
     assert not any(map(alive, everybody))
 
 
 def test_a_busy_back_end_is_not_lost(start):
     tool = start(kary(2, 2), DRIVE_SILENCE="1")
-    tool.good("open concat 0 0 0")
-    tool.good("tell 0 sleep 4 3")  # far longer than the silence that is allowed an internal process
-    tool.good("ask 0 3 1 1 %d")
-    assert tool.good("recv 0 60")["leaves"] == 4
-    assert tool.good("lost 0")["lost"] == []
+    tool.execute_ok("open concat 0 0 0")
+    tool.execute_ok("tell 0 sleep 4 3")  # far longer than the silence that is allowed an internal process
+    tool.execute_ok("ask 0 3 1 1 %d")
+    assert tool.execute_ok("recv 0 60")["leaves"] == 4
+    assert tool.execute_ok("lost 0")["lost"] == []
 
 
 def test_a_tool_that_was_away_for_long_finds_nobody_silent(start):
     tool = start(kary(2, 2), DRIVE_SILENCE="1")
-    tool.good("open sum 0 0 0")
+    tool.execute_ok("open sum 0 0 0")
     time.sleep(3)
-    tool.good("ask 0 3 1 1 %d")
-    assert tool.good("recv 0 60")["leaves"] == 4
-    assert tool.good("lost 0")["lost"] == []
+    tool.execute_ok("ask 0 3 1 1 %d")
+    assert tool.execute_ok("recv 0 60")["leaves"] == 4
+    assert tool.execute_ok("lost 0")["lost"] == []
 
 
 def test_a_back_end_that_hangs_is_killed_at_the_end(start):
     tool = start(kary(2, 2))
-    tool.good("open none 2 0 0")
-    tool.good("tell 0 stop 0 1")
+    tool.execute_ok("open none 2 0 0")
+    tool.execute_ok("tell 0 stop 0 1")
     assert tool.end() == 0
-    assert "does not end: killed" in tool.said()
+    assert "does not end: killed" in tool.read_stderr()
 
 
 def test_what_has_started_a_process_on_a_host_is_asked_to_end_it_before_it_is_killed(start, tmp_path):
@@ -212,52 +212,52 @@ def test_what_has_started_a_process_on_a_host_is_asked_to_end_it_before_it_is_ki
     )
     agent.chmod(0o755)
     tool = start("localhost:0 => localhost:1 localhost:2 ;\n", DRIVE_LAUNCH=f"{agent} {{host}}")
-    tool.good("open none 2 0 0")
-    tool.good("tell 0 stop 0 1")
+    tool.execute_ok("open none 2 0 0")
+    tool.execute_ok("tell 0 stop 0 1")
     assert tool.end() == 0
-    assert "localhost:2 does not end: killed" in tool.said()
+    assert "localhost:2 does not end: killed" in tool.read_stderr()
     assert log.read_text() == "ended\n"
 
 
 def test_losses_leave_no_files_open(start):
     tool = start(flat(6))
-    tool.good("open none 2 0 0")
-    before = tool.good("files")["files"][0]
+    tool.execute_ok("open none 2 0 0")
+    before = tool.execute_ok("files")["files"][0]
     for backend in range(5):
-        tool.good(f"tell 0 kill 0 {backend}")
-        tool.lost(backend + 1)
-    assert tool.good("files")["files"][0] == before - 5
+        tool.execute_ok(f"tell 0 kill 0 {backend}")
+        tool.wait_for_losses(backend + 1)
+    assert tool.execute_ok("files")["files"][0] == before - 5
 
 
 @pytest.mark.slow
 def test_five_hundred_and_twelve_back_ends(start):
     for topology in (flat(512), kary(8, 3)):
         tool = start(topology)
-        tool.good("open sum 0 0 0")
-        tool.good("pump 0 20")
+        tool.execute_ok("open sum 0 0 0")
+        tool.execute_ok("pump 0 20")
         everybody = tool.processes()
         assert len(everybody) == 513 + (72 if topology.count(";") > 1 else 0)
         victim = leaves(tool)[-1]
         kill(victim)
-        assert tool.lost(1) == [511]
+        assert tool.wait_for_losses(1) == [511]
         assert tool.end() == 0
 
 
 def test_a_sub_tree_without_back_ends_is_not_waited_for(start):
     tool = start(kary(2, 3), checked=True)
-    tool.good("open sum 0 0 0")
-    tool.good("open sum 0 0 0 0 1 7")
+    tool.execute_ok("open sum 0 0 0")
+    tool.execute_ok("open sum 0 0 0 0 1 7")
     for backend in (0, 1):
-        tool.good(f"tell 0 kill 0 {backend}")
-    assert tool.lost(2) == [0, 1]
-    tool.good("open sum 0 0 0 1 7")
-    tool.good("open sum 0 0 0 0 1")
+        tool.execute_ok(f"tell 0 kill 0 {backend}")
+    assert tool.wait_for_losses(2) == [0, 1]
+    tool.execute_ok("open sum 0 0 0 1 7")
+    tool.execute_ok("open sum 0 0 0 0 1")
     for stream, leaves_left in ((0, 6), (1, 1), (2, 1)):
-        tool.good(f"ask {stream} 1 1 1 %d")
-        assert tool.good(f"recv {stream} 60")["leaves"] == leaves_left
-    assert tool.do("recv 3 60")["code"] == "lost"
+        tool.execute_ok(f"ask {stream} 1 1 1 %d")
+        assert tool.execute_ok(f"recv {stream} 60")["leaves"] == leaves_left
+    assert tool.execute("recv 3 60")["code"] == "lost"
     for stream in range(4):
-        tool.good(f"close {stream}")
-    tool.good("open sum 0 0 0")
-    tool.good("ask 4 1 1 1 %d")
-    assert tool.good("recv 4 60")["leaves"] == 6
+        tool.execute_ok(f"close {stream}")
+    tool.execute_ok("open sum 0 0 0")
+    tool.execute_ok("ask 4 1 1 1 %d")
+    assert tool.execute_ok("recv 4 60")["leaves"] == 6

@@ -89,27 +89,27 @@ def test_the_example_in_python(live_filters, tmp_path, overlay_programs):
 
 def test_each_level_has_its_own_filter(start, own):
     tool = start(kary(2, 3), checked=True)
-    tool.good(f"live concat - {own}@tag:leaf - -")
-    tool.good("ask 0 1 1 1 %ld")
-    assert tool.good("recv 0 60")["values"] == [["leaf"] * 8]
-    tool.good(f"live {own}@tag:inside concat - - -")
-    tool.good("ask 1 1 1 1 %ld")
-    assert tool.good("recv 1 60")["values"] == [["inside"] * 2]
-    tool.good(f"live none {own}@tag:root - - -")
-    tool.good("ask 2 1 1 1 %ld")
-    assert tool.good("recv 2 60")["values"] == ["root"]
+    tool.execute_ok(f"live concat - {own}@tag:leaf - -")
+    tool.execute_ok("ask 0 1 1 1 %ld")
+    assert tool.execute_ok("recv 0 60")["values"] == [["leaf"] * 8]
+    tool.execute_ok(f"live {own}@tag:inside concat - - -")
+    tool.execute_ok("ask 1 1 1 1 %ld")
+    assert tool.execute_ok("recv 1 60")["values"] == [["inside"] * 2]
+    tool.execute_ok(f"live none {own}@tag:root - - -")
+    tool.execute_ok("ask 2 1 1 1 %ld")
+    assert tool.execute_ok("recv 2 60")["values"] == ["root"]
 
 
 def test_a_running_stream_gets_another_argument_at_all_levels(start, own):
     tool = start(kary(2, 2), checked=True)
-    tool.good(f"live concat - {own}@tag:first - -")
-    tool.good(f"live {own}@tag:first concat - - -")
+    tool.execute_ok(f"live concat - {own}@tag:first - -")
+    tool.execute_ok(f"live {own}@tag:first concat - - -")
     for stream, width in ((0, 4), (1, 2)):
-        tool.good(f"ask {stream} 1 1 1 %ld")
-        assert tool.good(f"recv {stream} 60")["values"] == [["first"] * width]
-        tool.good(f"argument {stream} second")
-        tool.good(f"ask {stream} 1 1 1 %ld")
-        assert tool.good(f"recv {stream} 60")["values"] == [["second"] * width]
+        tool.execute_ok(f"ask {stream} 1 1 1 %ld")
+        assert tool.execute_ok(f"recv {stream} 60")["values"] == [["first"] * width]
+        tool.execute_ok(f"argument {stream} second")
+        tool.execute_ok(f"ask {stream} 1 1 1 %ld")
+        assert tool.execute_ok(f"recv {stream} 60")["values"] == [["second"] * width]
 
 
 @pytest.mark.parametrize(
@@ -125,18 +125,18 @@ def test_a_running_stream_gets_another_argument_at_all_levels(start, own):
 )
 def test_a_filter_that_fails_anywhere_ends_its_stream_alone(start, own, names, why):
     tool = start(kary(2, 2), checked=True)
-    tool.good("open sum 0 0 0")
-    tool.good(f"live {names.format(own=own)}")
-    answer = tool.do("ask 1 1 3 1 %ld")
-    answer = tool.do("recv 1 60") if answer["code"] == "ok" else answer
+    tool.execute_ok("open sum 0 0 0")
+    tool.execute_ok(f"live {names.format(own=own)}")
+    answer = tool.execute("ask 1 1 3 1 %ld")
+    answer = tool.execute("recv 1 60") if answer["code"] == "ok" else answer
     assert answer["code"] == "failed"
     assert why in answer["error"]
-    assert tool.do("ask 1 1 1 1 %ld")["code"] == "failed"
-    assert tool.do("argument 1 x")["code"] == "failed"
-    tool.good("close 1")
-    tool.good("ask 0 1 1 1 %d")
-    assert tool.good("recv 0 60")["leaves"] == 4
-    assert tool.good("lost 0")["lost"] == []
+    assert tool.execute("ask 1 1 1 1 %ld")["code"] == "failed"
+    assert tool.execute("argument 1 x")["code"] == "failed"
+    tool.execute_ok("close 1")
+    tool.execute_ok("ask 0 1 1 1 %d")
+    assert tool.execute_ok("recv 0 60")["leaves"] == 4
+    assert tool.execute_ok("lost 0")["lost"] == []
 
 
 @pytest.mark.parametrize(
@@ -150,17 +150,17 @@ def test_a_filter_that_fails_anywhere_ends_its_stream_alone(start, own, names, w
 )
 def test_filters_that_are_none_are_refused_at_once(start, own, names, why):
     tool = start(kary(2, 2), checked=True)
-    assert why in tool.do(f"live {names.format(own=own)}")["error"]
+    assert why in tool.execute(f"live {names.format(own=own)}")["error"]
 
 
 def test_an_own_function_makes_waves_after_a_while(start, own):
     tool = start(kary(2, 2), checked=True)
-    tool.good(f"live concat - - - {own}@late")
+    tool.execute_ok(f"live concat - - - {own}@late")
     for seed in range(3):
-        tool.good(f"ask 0 {seed} 1 1 %ld")
+        tool.execute_ok(f"ask 0 {seed} 1 1 %ld")
         got = []
         while len(got) < 4:  # a process may have to make two waves of what comes in two pieces
-            got += tool.good("recv 0 60")["values"][0]
+            got += tool.execute_ok("recv 0 60")["values"][0]
         assert sorted(got) == sorted(sent(seed, backend, 0, 1, ["%ld"])[0] for backend in range(4))
 
 
@@ -168,21 +168,21 @@ def test_an_own_function_makes_waves_after_a_while(start, own):
 def test_the_state_of_a_filter_survives_its_process(start, own, kill_after):
     """Every tenth wave goes up; the sum of the others is in the lost process when it is killed."""
     tool = start("h:0 => h:1 ;\nh:1 => h:2 h:3 ;\nh:2 => h:4 h:5 ;\nh:3 => h:6 h:7 ;\n", checked=True)
-    tool.good(f"live {own}@tenth - - - -")
-    tool.good("open none 2 0 0")
+    tool.execute_ok(f"live {own}@tenth - - - -")
+    tool.execute_ok("open none 2 0 0")
     for seed in range(kill_after):
-        tool.good(f"ask 0 {seed} 1 1 %ld")
+        tool.execute_ok(f"ask 0 {seed} 1 1 %ld")
     for seed in range(4):
-        tool.good(f"ask 1 {seed} 1 1 %ld")  # what was sent before has been answered, too
+        tool.execute_ok(f"ask 1 {seed} 1 1 %ld")  # what was sent before has been answered, too
     for _ in range(16):
-        tool.good("recv 1 60")
-    assert tool.do("any 0.3")["code"] == "timeout"
+        tool.execute_ok("recv 1 60")
+    assert tool.execute("any 0.3")["code"] == "timeout"
     victim = next(process for process in tool.processes() if command_name(process) == "overlay-node")
     kill(victim)
     total = 0
     for seed in range(kill_after, 100):
-        tool.good(f"ask 0 {seed} 1 1 %ld")
-    while (answer := tool.do("recv 0 3"))["code"] == "ok":
+        tool.execute_ok(f"ask 0 {seed} 1 1 %ld")
+    while (answer := tool.execute("recv 0 3"))["code"] == "ok":
         total += answer["values"][0]
     wanted = [sent(seed, backend, 0, 1, ["%ld"])[0] for seed in range(100) for backend in range(4)]
     assert answer["code"] == "timeout"

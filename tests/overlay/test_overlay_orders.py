@@ -31,9 +31,9 @@ def test_the_reference_turns_a_packet_as_parts_c_has_it_in_both_orders():
 
 
 def test_values_of_every_type_arrive_from_hosts_of_the_other_order(mixed):
-    mixed.good("open none 2 0 0")
-    mixed.good(f"ask 0 5 3 7 {' '.join(FORMATS)}")
-    got = [mixed.good("recv 0 60") for _ in range(9)]
+    mixed.execute_ok("open none 2 0 0")
+    mixed.execute_ok(f"ask 0 5 3 7 {' '.join(FORMATS)}")
+    got = [mixed.execute_ok("recv 0 60") for _ in range(9)]
     for backend in range(3):
         values = [answer["values"] for answer in got if answer["source"] == backend]
         assert values == [sent(5, backend, wave, 7, FORMATS) for wave in range(3)]
@@ -42,22 +42,22 @@ def test_values_of_every_type_arrive_from_hosts_of_the_other_order(mixed):
 @pytest.mark.parametrize("filter", ["sum", "min", "average", "concat"])
 def test_filters_between_hosts_of_both_orders(mixed, filter):
     formats = [word for word in FORMATS if "s" not in word and (filter != "concat" or word[1] != "a")]
-    mixed.good(f"open {filter} 0 0 0")
-    mixed.good(f"ask 0 6 1 5 {' '.join(formats)}")
+    mixed.execute_ok(f"open {filter} 0 0 0")
+    mixed.execute_ok(f"ask 0 6 1 5 {' '.join(formats)}")
     wanted = reduced(filter, [sent(6, backend, 0, 5, formats) for backend in range(3)])
-    assert mixed.good("recv 0 60")["values"] == wanted
+    assert mixed.execute_ok("recv 0 60")["values"] == wanted
 
 
 def test_control_packets_between_hosts_of_both_orders(mixed):
-    mixed.good("open none 2 0 0")
-    assert mixed.good("echo 0 1000000 3")["same"] == 3  # credits
-    assert all(abs(skew) < 1 for skew in mixed.good("skew 0 3")["seconds"])
-    assert len({row[0] for row in mixed.good("metrics 30")["rows"]}) == 6
-    mixed.good("open concat 0 0 0")
-    mixed.good("ask 1 7 200 1 %ld")
+    mixed.execute_ok("open none 2 0 0")
+    assert mixed.execute_ok("echo 0 1000000 3")["same"] == 3  # credits
+    assert all(abs(skew) < 1 for skew in mixed.execute_ok("skew 0 3")["seconds"])
+    assert len({row[0] for row in mixed.execute_ok("metrics 30")["rows"]}) == 6
+    mixed.execute_ok("open concat 0 0 0")
+    mixed.execute_ok("ask 1 7 200 1 %ld")
     for wave in range(200):
         if wave == 50:
             kill(next(process for process in mixed.processes() if command_name(process) == "overlay-node"))
         wanted = [sent(7, backend, wave, 1, ["%ld"])[0] for backend in range(3)]
-        assert mixed.good("recv 1 60")["values"][0] == wanted
-    assert mixed.good("lost 0")["lost"] == []
+        assert mixed.execute_ok("recv 1 60")["values"][0] == wanted
+    assert mixed.execute_ok("lost 0")["lost"] == []

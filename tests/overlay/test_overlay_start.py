@@ -28,25 +28,25 @@ def test_phases_follow_one_another(start, checked):
     names = sorted(command_name(process) for process in tool.processes())
     assert names == ["drive"] * 10 + ["overlay-node"] * 3
     assert tool.end() == 0
-    assert tool.said() == ""
+    assert tool.read_stderr() == ""
 
 
 def test_the_token_is_in_no_command_line_and_back_ends_hand_it_to_nobody(start):
     tool = start(kary(2, 2))
     for process in tool.processes():
         assert not [word for word in arguments(process) if len(word) > 40 and set(word) <= set("0123456789abcdef")]
-    tool.good("open none 2 0 0")
-    tool.good("tell 0 facts 0")
-    assert {tool.good("recv 0 30")["values"][2] for _ in range(4)} == {"has none"}
+    tool.execute_ok("open none 2 0 0")
+    tool.execute_ok("tell 0 facts 0")
+    assert {tool.execute_ok("recv 0 30")["values"][2] for _ in range(4)} == {"has none"}
 
 
 def test_processes_have_no_files_of_others(start):
     tool = start(flat(20))
-    tool.good("open none 2 0 0")
-    tool.good("tell 0 facts 0")
-    files = [tool.good("recv 0 30")["values"][1] for _ in range(20)]
+    tool.execute_ok("open none 2 0 0")
+    tool.execute_ok("tell 0 facts 0")
+    files = [tool.execute_ok("recv 0 30")["values"][1] for _ in range(20)]
     assert len(set(files)) == 1  # the last has not more than the first
-    own = tool.good("files")["files"][0]
+    own = tool.execute_ok("files")["files"][0]
     assert own == files[0] + 19
 
 
@@ -63,9 +63,9 @@ def agent(tmp_path, monkeypatch):
 def test_an_agent_starts_them_on_hosts(start, agent, tmp_path):
     text = "localhost:0 => localhost:1 127.0.0.1:0 ;\nlocalhost:1 => localhost:2 localhost:3 ;\n"
     tool = start(text, DRIVE_LAUNCH=f"{agent} {{host}}")
-    tool.good("open concat 0 0 0")
-    tool.good("ask 0 1 1 1 %s")
-    assert tool.good("recv 0 30")["leaves"] == 3
+    tool.execute_ok("open concat 0 0 0")
+    tool.execute_ok("ask 0 1 1 1 %s")
+    assert tool.execute_ok("recv 0 30")["leaves"] == 3
     assert tool.end() == 0
     lines = (tmp_path / "log").read_text().split("\n")[:-1]
     assert sorted(line.split()[0] for line in lines) == ["127.0.0.1", "localhost", "localhost", "localhost"]
@@ -78,9 +78,9 @@ def test_hosts_whose_names_the_network_does_not_know_are_found_by_their_own(star
     """As in a batch system that has names of its own for nodes."""
     text = "no.such.invalid:0 => no.such.invalid:1 no.such.invalid:2 ;\nno.such.invalid:1 => no.such.invalid:3 ;\n"
     tool = start(text, DRIVE_LAUNCH=f"{agent} {{host}}")
-    tool.good("open concat 0 0 0")
-    tool.good("ask 0 1 1 1 %s")
-    assert tool.good("recv 0 30")["leaves"] == 2
+    tool.execute_ok("open concat 0 0 0")
+    tool.execute_ok("ask 0 1 1 1 %s")
+    assert tool.execute_ok("recv 0 30")["leaves"] == 2
     assert tool.end() == 0
 
 
@@ -174,8 +174,8 @@ def test_the_native_makefile_builds_it_without_an_mpi(tmp_path):
 
 def test_processes_that_have_nothing_to_do_do_nothing(start):
     tool = start(kary(3, 3))
-    tool.good("open sum 0 0 0")
-    tool.good("pump 0 3")
+    tool.execute_ok("open sum 0 0 0")
+    tool.execute_ok("pump 0 3")
 
     def ticks():
         texts = [Path(f"/proc/{process}/stat").read_text() for process in tool.processes()]

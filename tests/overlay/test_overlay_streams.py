@@ -18,12 +18,12 @@ def test_fifty_streams_at_once(start, checked):
     members = [sorted(chance.sample(range(9), chance.randint(1, 9))) for _ in range(50)]
     names = [chance.choice(("min", "max", "sum", "concat")) for _ in range(50)]
     for stream in range(50):
-        tool.good(f"open {names[stream]} 0 0 0 {' '.join(map(str, members[stream]))}")
+        tool.execute_ok(f"open {names[stream]} 0 0 0 {' '.join(map(str, members[stream]))}")
     for stream in range(50):
-        tool.good(f"ask {stream} {stream} 3 4 %ad %lf")
+        tool.execute_ok(f"ask {stream} {stream} 3 4 %ad %lf")
     for wave in range(3):
         for stream in chance.sample(range(50), 50):
-            answer = tool.good(f"recv {stream} 30")
+            answer = tool.execute_ok(f"recv {stream} 30")
             packets = [sent(stream, backend, wave, 4, ["%ad", "%lf"]) for backend in members[stream]]
             assert answer["values"] == reduced(names[stream], packets)
             assert answer["leaves"] == len(members[stream])
@@ -33,53 +33,53 @@ def test_fifty_streams_at_once(start, checked):
 def test_receiving_from_any_stream_returns_which_it_is(start):
     tool = start(flat(3))
     for stream in range(10):
-        tool.good("open sum 0 0 0")
-        tool.good(f"ask {stream} {stream} 2 1 %d")
-    seen = sorted(tool.good("any 30")["stream"] for _ in range(20))
+        tool.execute_ok("open sum 0 0 0")
+        tool.execute_ok(f"ask {stream} {stream} 2 1 %d")
+    seen = sorted(tool.execute_ok("any 30")["stream"] for _ in range(20))
     assert seen == sorted([*range(10), *range(10)])
-    assert tool.do("any 0.05")["code"] == "timeout"
+    assert tool.execute("any 0.05")["code"] == "timeout"
 
 
 def test_streams_close_while_packets_are_under_way(start):
     tool = start(kary(2, 2), checked=True)
     for stream in range(20):
-        tool.good("open none 2 0 0")
-        tool.good(f"ask {stream} 1 500 20 %alf")  # more than a window: back-ends wait for room that never comes
-        tool.good(f"close {stream}")
-    tool.good("open sum 0 0 0")
-    tool.good("ask 20 1 1 1 %d")
-    assert tool.good("recv 20 30")["leaves"] == 4
+        tool.execute_ok("open none 2 0 0")
+        tool.execute_ok(f"ask {stream} 1 500 20 %alf")  # more than a window: back-ends wait for room that never comes
+        tool.execute_ok(f"close {stream}")
+    tool.execute_ok("open sum 0 0 0")
+    tool.execute_ok("ask 20 1 1 1 %d")
+    assert tool.execute_ok("recv 20 30")["leaves"] == 4
 
 
 def test_waiting_for_all_holds_a_wave_until_the_slowest(start):
     tool = start(kary(2, 2))
-    tool.good("open sum 0 0 0")
-    tool.good("tell 0 sleep 0.5 2")
-    tool.good("ask 0 1 1 1 %d")
-    assert tool.do("recv 0 0.05")["code"] == "timeout"
-    assert tool.good("recv 0 30")["leaves"] == 4
+    tool.execute_ok("open sum 0 0 0")
+    tool.execute_ok("tell 0 sleep 0.5 2")
+    tool.execute_ok("ask 0 1 1 1 %d")
+    assert tool.execute("recv 0 0.05")["code"] == "timeout"
+    assert tool.execute_ok("recv 0 30")["leaves"] == 4
 
 
 def test_not_waiting_hands_on_what_there_is(start):
     tool = start(kary(2, 2))
-    tool.good("open none 2 0 0")
-    tool.good("tell 0 sleep 1 2")
-    tool.good("ask 0 9 2 2 %as")
-    quick = [tool.good("recv 0 30") for _ in range(6)]
+    tool.execute_ok("open none 2 0 0")
+    tool.execute_ok("tell 0 sleep 1 2")
+    tool.execute_ok("ask 0 9 2 2 %as")
+    quick = [tool.execute_ok("recv 0 30") for _ in range(6)]
     assert {answer["source"] for answer in quick} == {0, 1, 3}
-    late = [tool.good("recv 0 30") for _ in range(2)]
+    late = [tool.execute_ok("recv 0 30") for _ in range(2)]
     assert {answer["source"] for answer in late} == {2}
     assert [late[wave]["values"] for wave in range(2)] == [sent(9, 2, wave, 2, ["%as"]) for wave in range(2)]
 
 
 def test_a_time_out_sends_what_has_come_and_the_rest_later(start):
     tool = start(kary(2, 2))
-    tool.good("open concat 1 0.1 0")
-    tool.good("tell 0 sleep 2 2")
-    tool.good("ask 0 9 1 1 %ld")
-    first, rest = tool.good("recv 0 30"), []
+    tool.execute_ok("open concat 1 0.1 0")
+    tool.execute_ok("tell 0 sleep 2 2")
+    tool.execute_ok("ask 0 9 1 1 %ld")
+    first, rest = tool.execute_ok("recv 0 30"), []
     while sum(answer["leaves"] for answer in [first, *rest]) < 4:
-        rest.append(tool.good("recv 0 30"))
+        rest.append(tool.execute_ok("recv 0 30"))
     assert rest, "the slow back-end was waited for"
     assert rest[-1]["source"] == 2
     got = sorted(x for answer in [first, *rest] for x in answer["values"][0])
@@ -89,60 +89,62 @@ def test_a_time_out_sends_what_has_come_and_the_rest_later(start):
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 4096, 65535, 65536, 1 << 20, 16 << 20])
 def test_packets_of_any_size_come_back_as_they_were(start, size):
     tool = start("h:0 => h:1 h:2 ;\nh:2 => h:3 h:4 ;\n")
-    tool.good("open none 2 0 0")
+    tool.execute_ok("open none 2 0 0")
     for _ in range(2):
-        assert tool.good(f"echo 0 {size} 3")["same"] == 3
+        assert tool.execute_ok(f"echo 0 {size} 3")["same"] == 3
 
 
 def test_packets_that_are_too_large_are_refused_before_they_are_sent(start):
     tool = start(flat(1))
-    tool.good("open none 2 0 0")
-    answer = tool.do(f"echo 0 {300 << 20} 1")
+    tool.execute_ok("open none 2 0 0")
+    answer = tool.execute(f"echo 0 {300 << 20} 1")
     assert answer["code"] == "failed"
     assert "wanted at most 256 MiB" in answer["error"]
-    assert tool.good("echo 0 5 1")["same"] == 1
+    assert tool.execute_ok("echo 0 5 1")["same"] == 1
 
 
 def test_a_front_end_that_does_not_listen_holds_its_back_ends(start):
     """1000 packets of 64 KiB, half of them received, wait in no process's memory: senders wait for who receives."""
     tool = start(kary(2, 2), DRIVE_WINDOW=str(128 << 10))
-    tool.good("open none 2 0 0 0 2")
-    tool.good("open sum 0 0 0 1 3")
-    tool.good("open sum 0 0 0")
-    assert tool.good("flood 0 500 65536")["kib"] < 32 << 10
-    tool.good("ask 1 1 1 1 %d")  # another stream on the same links is not behind it
-    assert tool.good("recv 1 30")["leaves"] == 2
+    tool.execute_ok("open none 2 0 0 0 2")
+    tool.execute_ok("open sum 0 0 0 1 3")
+    tool.execute_ok("open sum 0 0 0")
+    assert tool.execute_ok("flood 0 500 65536")["kib"] < 32 << 10
+    tool.execute_ok("ask 1 1 1 1 %d")  # another stream on the same links is not behind it
+    assert tool.execute_ok("recv 1 30")["leaves"] == 2
     for process in tool.processes():
         with open(f"/proc/{process}/status") as status:
             peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
         assert peak < 64 << 10, f"process {process} grew to {peak} KiB"
-    tool.good("close 0")  # its senders, which wait for room in it, go on
-    tool.good("ask 2 1 1 1 %d")
-    assert tool.good("recv 2 30")["leaves"] == 4
+    tool.execute_ok("close 0")  # its senders, which wait for room in it, go on
+    tool.execute_ok("ask 2 1 1 1 %d")
+    assert tool.execute_ok("recv 2 30")["leaves"] == 4
 
 
 def test_one_slow_back_end_holds_a_stream_of_waves_not_memory(start):
     tool = start(flat(4), DRIVE_WINDOW=str(64 << 10))
-    tool.good("open none 0 0 0")
-    tool.good("tell 0 sleep 1 3")
-    answer = tool.good("flood 0 300 32768")  # 40 MB from the quick ones, while the slow one sleeps
+    tool.execute_ok("open none 0 0 0")
+    tool.execute_ok("tell 0 sleep 1 3")
+    answer = tool.execute_ok("flood 0 300 32768")  # 40 MB from the quick ones, while the slow one sleeps
     assert answer["waves"] == 300
     assert answer["kib"] < 32 << 10
 
 
 def test_waves_follow_one_another_in_order(start):
     tool = start(kary(3, 2), checked=True)
-    tool.good("open concat 0 0 0")
-    tool.good("ask 0 5 300 1 %lf")
+    tool.execute_ok("open concat 0 0 0")
+    tool.execute_ok("ask 0 5 300 1 %lf")
     for wave in range(300):
-        assert tool.good("recv 0 30")["values"][0] == [sent(5, backend, wave, 1, ["%lf"])[0] for backend in range(9)]
+        assert tool.execute_ok("recv 0 30")["values"][0] == [
+            sent(5, backend, wave, 1, ["%lf"])[0] for backend in range(9)
+        ]
 
 
 def test_wrong_members_are_refused(start):
     tool = start(flat(3))
-    assert "found the back-end 3, wanted 0 to 2" in tool.do("open sum 0 0 0 1 3")["error"]
-    assert "found the back-end 1 twice" in tool.do("open sum 0 0 0 1 1")["error"]
-    assert "more than 0 seconds" in tool.do("open sum 1 0 0")["error"]
+    assert "found the back-end 3, wanted 0 to 2" in tool.execute("open sum 0 0 0 1 3")["error"]
+    assert "found the back-end 1 twice" in tool.execute("open sum 0 0 0 1 1")["error"]
+    assert "more than 0 seconds" in tool.execute("open sum 1 0 0")["error"]
 
 
 RACES = "-O1 -g -fsanitize=thread"
@@ -160,9 +162,9 @@ def test_threads_use_streams_of_their_own(tmp_path, flags):
 @pytest.mark.slow
 def test_a_million_waves_leave_memory_as_it_was(start):
     tool = start(kary(2, 2))
-    tool.good("open sum 0 0 0")
+    tool.execute_ok("open sum 0 0 0")
     for _ in range(3):
-        tool.good("flood 0 100000 8")  # queues have been as long as they get
+        tool.execute_ok("flood 0 100000 8")  # queues have been as long as they get
 
     def memory():
         kib = {}
@@ -173,6 +175,6 @@ def test_a_million_waves_leave_memory_as_it_was(start):
 
     before = memory()
     for _ in range(10):
-        assert tool.good("flood 0 100000 8")["waves"] == 100000
+        assert tool.execute_ok("flood 0 100000 8")["waves"] == 100000
     after = memory()
     assert all(after[process] <= before[process] + 1024 for process in before), (before, after)

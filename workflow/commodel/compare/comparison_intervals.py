@@ -26,7 +26,7 @@ MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with less of it give no c
 
 def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the comparison with the interval of each prediction, from residuals at other points, and with the
-    prediction corrected by their median, which the interval contains. The parameter interval has separate columns."""
+    corrected prediction, which the interval contains. The parameter interval has separate columns."""
     frame = frame.reset_index(drop=True).assign(
         interval_basis=np.where(frame["predicted"].notna(), PARAMETERS_ONLY_TEXT, ""),
         parameters_low=frame["predicted_low"],
@@ -43,24 +43,24 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         )
         if measured.empty:
             continue
-        residuals, center = collect_residuals(measured), scale_predictions(measured)
+        residuals, scaled = collect_residuals(measured), scale_predictions(measured)
         interval = cross_validate(residuals)
-        unknown = np.array([not basis.of_residuals for basis in interval.bases])
-        logs = {"predicted_low": interval.low, "predicted_high": interval.high, "corrected": interval.corrected}
-        for name, log in logs.items():
-            frame.loc[measured.index, name] = measured[name].where(unknown, center * np.exp(log))
+        lacks_residuals = np.array([not basis.of_residuals for basis in interval.bases])
+        ends = {"predicted_low": interval.low, "predicted_high": interval.high, "corrected": interval.corrected}
+        for name, end in ends.items():
+            frame.loc[measured.index, name] = measured[name].where(lacks_residuals, scaled * np.exp(end))
         frame.loc[measured.index, "interval_basis"] = [basis.text for basis in interval.bases]
         residual_intervals = fit_residual_intervals(residuals) if len(unmeasured) else {}
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
             prediction = PredictedTimes(*np.array(times)[:, None], [Validity.parse(row.validity)])
-            interval = apply_residuals(prediction, find_residual_interval(residual_intervals, _workload(row)))
+            interval = apply_residuals(prediction, find_residual_interval(residual_intervals, _make_series(row)))
             times = interval.low[0], interval.high[0], interval.corrected[0], interval.bases[0].text
             frame.loc[row.Index, ["predicted_low", "predicted_high", "corrected", "interval_basis"]] = times
     return frame
 
 
-def _workload(row) -> PointSeries:
+def _make_series(row) -> PointSeries:
     nodes = row.nodes if row.nodes == row.nodes else None  # older tables lack the column
     operation, sizes = find_operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
     return PointSeries(operation, float(row.leaves or row.ranks), sizes, nodes, row.levels_crossed)
@@ -78,7 +78,7 @@ def scale_predictions(rows: pd.DataFrame) -> pd.Series:
 
 
 def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
-    """Return the residuals of one model's rows, or the given residuals of others at these points."""
+    """Return the residuals of one model's rows. `logs` replaces them, such as by those of a combined prediction."""
     axes = {RANKS: rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]), BYTES: rows["bytes"], NODES: rows["nodes"]}
     return Residuals(
         np.log(rows["measured"] / scale_predictions(rows)).to_numpy(float) if logs is None else logs,
@@ -93,43 +93,45 @@ def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Res
 
 
 def read_residuals(comparison: pd.DataFrame, platform: str, family: str) -> dict[str, Errors]:
-    """Return the residuals that a parameter set of a model on a platform keeps."""
+    """Return the residual intervals of a model on a platform, as its validated set stores them."""
     rows = add_default_columns(comparison, COMPARISON)
     rows = rows[(rows["platform"] == platform) & (rows["family"] == family)]
     rows = rows[_has_residual(rows) & have_weight(rows["validity"])]
     return fit_residual_intervals(collect_residuals(rows)) if len(rows) else {}
 
 
-def combine_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
+def combine_residuals(rows: pd.DataFrame, weights: Mapping[str, float]) -> Residuals | None:
     """Return the residuals of the combined prediction at the points that models with most of the weight predict; None
-    where nothing was measured. `rows` are of single waves on one platform; a model has no weight at sizes that it
-    ignores."""
+    where nothing was measured. `rows` are of single waves on one platform. A model that ignores message size has weight
+    0 at other sizes."""
     rows = add_default_columns(rows, COMPARISON)
-    rows = rows[rows["family"].isin([name for name, share in shares.items() if share > 0])]
+    rows = rows[rows["family"].isin([name for name, weight in weights.items() if weight > 0])]
     rows = rows[have_weight(rows["validity"])]
     if rows.empty or (rows := rows[_has_residual(rows)]).empty:
         return None
-    share, points = rows["family"].map(shares), rows["point"]
-    total = share.groupby(points).sum()
-    logs = (np.log(rows["measured"] / scale_predictions(rows)) * share).groupby(points).sum() / total
-    logs = logs[total > MIN_TOTAL_WEIGHT * sum(shares.values())]
+    weight, points = rows["family"].map(weights), rows["point"]
+    total = weight.groupby(points).sum()
+    logs = (np.log(rows["measured"] / scale_predictions(rows)) * weight).groupby(points).sum() / total
+    logs = logs[total > MIN_TOTAL_WEIGHT * sum(weights.values())]
     first_rows = rows.drop_duplicates("point").set_index("point", drop=False)
     return collect_residuals(first_rows.loc[logs.index], logs.to_numpy(float)) if len(logs) else None
 
 
 def combine_intervals(
-    residual_intervals: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], workload: PointSeries
+    residual_intervals: Mapping[str, Mapping[str, Errors]], weights: Mapping[str, float], workload: PointSeries
 ) -> Interval:
-    """Return the interval of a combined prediction of models whose sets keep residuals. The models' intervals are
-    averaged by weight, because their errors are correlated. If one set has no residuals, the
-    interval is its parameter interval."""
+    """Return the interval of a combined prediction of models whose sets have residual intervals. These
+    are averaged by weight, because the models' errors are correlated. If one set has none, the
+    interval is the parameter interval."""
     intervals = {
-        name: find_residual_interval(residual_intervals[name], workload) for name, share in shares.items() if share > 0
+        name: find_residual_interval(residual_intervals[name], workload)
+        for name, weight in weights.items()
+        if weight > 0
     }
     if without_residuals := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
         return without_residuals[0]
     logs = (
-        sum(shares[name] * getattr(interval, bound) for name, interval in intervals.items())
+        sum(weights[name] * getattr(interval, bound) for name, interval in intervals.items())
         for bound in ("low", "high", "corrected")
     )
-    return Interval(*logs, intervals[max(intervals, key=shares.__getitem__)].bases)
+    return Interval(*logs, intervals[max(intervals, key=weights.__getitem__)].bases)

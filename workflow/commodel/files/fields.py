@@ -1,8 +1,8 @@
-"""Field types of experiment and platform files: mappings with known keys (`FileMapping`), safe words, sizes, times and
-axes.
+"""Field types of experiment and platform files: mappings with known keys (`FileMapping`), texts from a white list,
+sizes, times and axes.
 
-Every text that can reach a command line is checked against a white list here. A text that is a whole argument may not
-start with '-'.
+Every text that may become part of a command line is checked here. A text that is a whole argument may not start with
+'-'.
 """
 
 import re
@@ -36,7 +36,7 @@ Parse = Callable[[Any], Any]
 
 
 def make_refusal(message: str, *path: str | int) -> PydanticCustomError:
-    """Return an error in pydantic's form; `path` leads from the validated value to the wrong value inside it."""
+    """Return an error in pydantic's form; `path` is that of the wrong value within the validated one."""
     return PydanticCustomError("refused", "{message}", {"message": message, "path": path})
 
 
@@ -48,7 +48,7 @@ def _copy_error(error: Mapping[str, Any]) -> InitErrorDetails:
 
 
 class FileMapping(BaseModel):
-    """A mapping in a file, with a fixed set of keys; after loading it has its place in the file."""
+    """A mapping in a file, with a fixed set of keys. After loading it has its location, for errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     _document: Document | None = PrivateAttr(None)
@@ -56,7 +56,7 @@ class FileMapping(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _known_keys(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
+    def _refuse_unknown_keys(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
         """Refuse unknown keys, together with the mistakes in known ones."""
         if not isinstance(data, dict):
             raise make_refusal(
@@ -102,13 +102,13 @@ class FileMapping(BaseModel):
 def convert_user_errors(parse: Parse) -> Parse:
     """Return `parse` with its UserErrors as pydantic errors, to which pydantic adds the place of the value."""
 
-    def run(value: Any) -> Any:
+    def parse_for_pydantic(value: Any) -> Any:
         try:
             return parse(value)
         except UserError as error:
             raise make_refusal(error.message) from None
 
-    return run
+    return parse_for_pydantic
 
 
 def make_field_type(parse: Parse, of: type = str, **schema: Any) -> Any:
@@ -131,7 +131,7 @@ def make_text_type(pattern: str, wanted: str, limit: int = 64) -> Any:
     return make_field_type(parse, type="string", pattern=f"^(?:{pattern})$", maxLength=limit)
 
 
-def count_type(low: int, high: int) -> Any:
+def make_count_type(low: int, high: int) -> Any:
     return make_field_type(
         lambda value: units.parse_count(value, low, high),
         of=int,
@@ -150,32 +150,34 @@ def make_choice_type(*names: str) -> Any:
     return make_field_type(parse, enum=list(names))
 
 
-def make_quantity_type(parse: Parse, example: str, bare: bool = True) -> Any:
-    """Return the field type of a number above 0 with a unit; with `bare`, the unit may be missing.
+def make_quantity_type(parse: Parse, example: str, unit_optional: bool = True) -> Any:
+    """Return the field type of a number above 0 with a unit.
 
     Zero is refused: no measurement takes no time or has no error.
     """
 
-    def above_zero(value: Any) -> float:
+    def parse_positive(value: Any) -> float:
         if not (number := parse(value)):
             raise UserError(f"found {show_value(value)}, wanted more than 0")
         return number
 
-    return make_field_type(above_zero, of=float, type=["number", "string"] if bare else "string", examples=[example])
+    return make_field_type(
+        parse_positive, of=float, type=["number", "string"] if unit_optional else "string", examples=[example]
+    )
 
 
-def make_names_type(everything: str) -> Any:
-    """Return the field type of a list of names, or of the word `everything`, which means all names."""
+def make_names_type(all_word: str) -> Any:
+    """Return the field type of a list of names, or of the word that means all names."""
 
     def parse(value: Any, handler: Callable[[Any], Any]) -> Any:
-        if value == everything:
+        if value == all_word:
             return value
         if not isinstance(value, str | list) or not value:
-            raise make_refusal(f"found {show_value(value)}, wanted '{everything}' or a list of names")
+            raise make_refusal(f"found {show_value(value)}, wanted '{all_word}' or a list of names")
         return handler([value] if isinstance(value, str) else value)
 
     name_list = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}
-    schema = {"anyOf": [{"const": everything}, TypeAdapter(NAME).json_schema(), name_list]}
+    schema = {"anyOf": [{"const": all_word}, TypeAdapter(NAME).json_schema(), name_list]}
     return Annotated[tuple[NAME, ...], WrapValidator(parse), WithJsonSchema(schema)]
 
 
@@ -190,8 +192,8 @@ def make_axis_type(item: Any, parse: Parse | None = None, auto: str = "") -> Any
             return []
         if auto and isinstance(value, str) and find_similar_name(value, [auto]):
             raise UserError(f"found {show_value(value)}; did you mean '{auto}'?")
-        ranged = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
-        if parse and ranged:
+        is_range = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
+        if parse and is_range:
             return quantities.expand_axis(value, parse)
         if value == []:
             raise UserError("found an empty list, wanted at least one value")
@@ -270,4 +272,4 @@ SETTING_NAME = make_field_type(parse_setting, type=["string", "integer", "number
 SIZE = make_field_type(
     units.parse_bytes, of=int, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"]
 )
-RANKS = count_type(1, units.MAX_COUNT)
+RANKS = make_count_type(1, units.MAX_COUNT)

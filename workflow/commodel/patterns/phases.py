@@ -297,7 +297,7 @@ def send_up_tree(tree: Tree, bytes: int, *, combines: bool = False) -> Phase:
 def make_ring_rounds(
     ends: np.ndarray, offset: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1
 ) -> Rounds:
-    """Return P − 1 rounds around the ring: in round s rank r sends block r − s + ahead to rank r + 1.
+    """Return P − 1 rounds around the ring: in round s rank r sends block r − s + `offset` to rank r + 1.
 
     If a block is divided into `parts` parts, as evenly as possible, only the part number `part` is sent.
     """
@@ -448,8 +448,8 @@ class PowerOfTwoCore:
             position = sum((position >> bit & 1) << self.rounds - 1 - bit for bit in range(self.rounds)) + 0 * position
         return np.where(position < self.extra, 2 * position + self.second_of_pair, position + self.extra)
 
-    def ends(self, ends: np.ndarray) -> np.ndarray:
-        """Return the ends of the blocks of each position: its own block, or both of a pair."""
+    def merge_blocks(self, ends: np.ndarray) -> np.ndarray:
+        """Return the ends of the blocks by position in the core: both blocks of a pair are one."""
         position = np.arange((1 << self.rounds) + 1)
         return ends[np.where(position < self.extra, 2 * position, position + self.extra)]
 

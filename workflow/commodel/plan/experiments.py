@@ -23,8 +23,8 @@ from commodel.files.fields import (
     TABLE,
     WORD,
     FileMapping,
-    count_type,
     make_axis_type,
+    make_count_type,
     make_field_type,
     make_quantity_type,
     make_refusal,
@@ -43,7 +43,7 @@ def locate_errors(part: FileMapping, *path: str | int) -> Iterator[None]:
 
 
 AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes", "waves")
-WAVES = count_type(1, units.MAX_WAVES)
+WAVES = make_count_type(1, units.MAX_WAVES)
 PARAMETER_PREFIX = "parameters."  # prefix of an axis that is a parameter of the operation, such as parameters.grid
 
 
@@ -54,17 +54,17 @@ class Measure(FileMapping):
     precision: make_quantity_type(units.parse_fraction, "2%") = Field(
         0.02, description="target width of the 95 % interval of the median, relative to the median"
     )
-    min_samples: count_type(1, 1_000_000) = Field(10, description="minimum number of samples of a point")
-    max_samples: count_type(1, 1_000_000) = Field(500, description="maximum number of samples of a point")
+    min_samples: make_count_type(1, 1_000_000) = Field(10, description="minimum number of samples of a point")
+    max_samples: make_count_type(1, 1_000_000) = Field(500, description="maximum number of samples of a point")
     seconds: make_quantity_type(units.parse_number_of_seconds, "2 s") = Field(
         2.0, description="time budget of one point"
     )
-    passes: count_type(1, 100) = Field(
+    passes: make_count_type(1, 100) = Field(
         3,
         description="rounds over all cases of a batch; they share the budgets, and their disagreement widens intervals",
     )
-    warmup: count_type(0, 1_000_000) = Field(2, description="runs before the first sample, which are discarded")
-    timeout: make_quantity_type(units.parse_seconds, "1 min", bare=False) = Field(
+    warmup: make_count_type(0, 1_000_000) = Field(2, description="runs before the first sample, which are discarded")
+    timeout: make_quantity_type(units.parse_seconds, "1 min", unit_optional=False) = Field(
         60.0, description="time beyond its budget after which a point is given up; simulated: ten times as much"
     )
 
@@ -78,7 +78,7 @@ class Measure(FileMapping):
 
 
 class Batching(FileMapping):
-    budget: make_quantity_type(units.parse_seconds, "8 h", bare=False) = Field(
+    budget: make_quantity_type(units.parse_seconds, "8 h", unit_optional=False) = Field(
         8 * 3600.0, description="maximum time of one batch, which is one Slurm job; points left then are not measured"
     )
     smaller: fields.FLAG = Field(
@@ -221,7 +221,7 @@ class Experiment(FileMapping):
         "auto",
         description="micro-benchmarks; auto, also in a list: those of the families, with levels also nodepairs",
     )
-    seed: count_type(0, 2**63 - 1) = Field(1, description="seed of every shuffle and every bootstrap")
+    seed: make_count_type(0, 2**63 - 1) = Field(1, description="seed of every shuffle and every bootstrap")
     measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
     batch: Batching = Field(default_factory=Batching, description="how points are grouped into batches")
     probe_bytes: make_axis_type(SIZE, units.parse_bytes, auto="auto") = Field(

@@ -97,9 +97,9 @@ class Container(FileMapping):
         return self
 
 
-BANDWIDTH = fields.make_quantity_type(units.parse_bandwidth, "100 Gbit/s", bare=False)
-LATENCY = fields.make_quantity_type(units.parse_seconds, "0.7us", bare=False)
-COUNT = fields.count_type(1, units.MAX_COUNT)
+BANDWIDTH = fields.make_quantity_type(units.parse_bandwidth, "100 Gbit/s", unit_optional=False)
+LATENCY = fields.make_quantity_type(units.parse_seconds, "0.7us", unit_optional=False)
+COUNT = fields.make_count_type(1, units.MAX_COUNT)
 MAX_OVERSUBSCRIPTION = 1000  # largest bandwidth below a switch divided by that above it; the smallest is the inverse
 
 

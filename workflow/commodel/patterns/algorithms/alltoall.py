@@ -55,5 +55,5 @@ def pairwise(ranks: int, bytes: int) -> Schedule:
 ALGORITHM = (
     Algorithm("alltoall", "bruck", "round s: blocks with bit s of their distance, 2^s further", bruck),
     Algorithm("alltoall", "linear", "everyone sends to everyone at once", linear),
-    Algorithm("alltoall", "pairwise", "step i: to the rank i further on", pairwise),
+    Algorithm("alltoall", "pairwise", "step i: rank r sends to rank r + i", pairwise),
 )

@@ -38,8 +38,8 @@ def chain(ranks: int, bytes: int, segment: int) -> Schedule:
     """Return the reduction in segments along a chain of ranks. Open MPI calls it pipeline; its chain has several such
     chains."""
     hop = np.arange(ranks - 1)
-    row = make_phase(hop, ranks - 1 - hop, ranks - 2 - hop, bytes, combines=True)
-    return join_stages(ranks, cut_phase(row, bytes, segment), root=0)
+    along_chain = make_phase(hop, ranks - 1 - hop, ranks - 2 - hop, bytes, combines=True)
+    return join_stages(ranks, cut_phase(along_chain, bytes, segment), root=0)
 
 
 def in_order(ranks: int, bytes: int, segment: int) -> Schedule:
@@ -71,24 +71,24 @@ def over_topology(tree: Tree, bytes: int) -> Schedule:
 
 
 def pairwise(ranks: int, bytes: int) -> Schedule:
-    """Return the reduce-scatter in which, in step i, rank r sends rank r + i its part of that rank's share."""
+    """Return the reduce-scatter in which, in step i, rank r sends to rank r + i the block that rank r + i reduces."""
     ends = split_evenly(bytes, ranks)
     return join_stages(ranks, make_pairwise_rounds(np.diff(ends), lambda source, target: ends[target], combines=True))
 
 
 def recursive_halving(ranks: int, bytes: int) -> Schedule:
-    """Return the reduce-scatter in which partners at distance P/2, P/4, … exchange the half that the other one keeps.
+    """Return the reduce-scatter in which partners at distance P/2, P/4, … exchange the half that the other one reduces.
 
-    Ranks beyond a power of two first send their vector to a neighbour and get their share from it at the end.
+    Ranks beyond a power of two first send their vector to a neighbour and get their block of the result at the end.
     """
     core, ends = PowerOfTwoCore(ranks), split_evenly(bytes, ranks)
     outer = core.outer
-    handed = core.unfold(ends[outer], ends[outer + 1] - ends[outer])
-    return join_stages(ranks, core.fold(bytes), core.halve(core.ends(ends)), handed)
+    results_of_outer = core.unfold(ends[outer], ends[outer + 1] - ends[outer])
+    return join_stages(ranks, core.fold(bytes), core.halve(core.merge_blocks(ends)), results_of_outer)
 
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
-    """Return the reduce-scatter in which, in each of P − 1 steps, every rank combines one share and sends it to the
+    """Return the reduce-scatter in which, in each of P − 1 steps, every rank combines one block and sends it to the
     next rank."""
     return join_stages(ranks, make_ring_rounds(split_evenly(bytes, ranks), offset=-1, combines=True))
 
@@ -110,7 +110,7 @@ ALGORITHM = (
         build=over_topology,
         order=ANY_ORDER,
     ),
-    Algorithm("reduce-scatter", "pairwise", "step i: to the rank i further on", pairwise, order=ANY_ORDER),
+    Algorithm("reduce-scatter", "pairwise", "step i: rank r sends to rank r + i", pairwise, order=ANY_ORDER),
     Algorithm(
         "reduce-scatter",
         "recursive-halving",
@@ -118,5 +118,5 @@ ALGORITHM = (
         recursive_halving,
         order=ANY_ORDER,
     ),
-    Algorithm("reduce-scatter", "ring", "shares are combined around the ring", around_the_ring, order=ANY_ORDER),
+    Algorithm("reduce-scatter", "ring", "blocks are combined around the ring", around_the_ring, order=ANY_ORDER),
 )

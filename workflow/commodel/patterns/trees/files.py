@@ -40,13 +40,13 @@ class Nodes:
 def read_tree(path: AnyPath) -> Tree:
     """Return the tree of a file."""
     lines = [line for _, line in read_lines(path, MAX_BYTES, "a topology")]
-    table = bool(lines) and _split_cells(lines[0]) == HEADER
-    nodes = _read_table(path, lines) if table else _read_mrnet(path, lines)
+    is_csv = bool(lines) and _split_cells(lines[0]) == HEADER
+    nodes = _read_csv(path, lines) if is_csv else _read_mrnet(path, lines)
     check_size(len(nodes.lines))
     return _make_tree_in_order(nodes) or _make_breadth_first_tree(nodes)
 
 
-def _read_table(path: AnyPath, lines: list[str]) -> Nodes:
+def _read_csv(path: AnyPath, lines: list[str]) -> Nodes:
     """Return the nodes of a CSV, sorted if all names are integers, else in the order of the file."""
     rows: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(lines[1:], 2):
@@ -137,8 +137,8 @@ def _make_breadth_first_tree(nodes: Nodes) -> Tree:
         index += 1
     if len(order) != len(lines):
         reached = set(order)
-        lost = next(name for name in lines if name not in reached)
-        raise UserError(f"a cycle: '{lost}' cannot be reached from the root '{roots[0]}'", file=path, line=lines[lost])
+        name = next(name for name in lines if name not in reached)
+        raise UserError(f"a cycle: '{name}' cannot be reached from the root '{roots[0]}'", file=path, line=lines[name])
     return Tree(np.array(parent_column), tuple(order))
 
 
@@ -147,19 +147,22 @@ MAX_FANOUTS = 12
 
 
 def format_summary(tree: Tree) -> str:
-    inner = tree.fanout[tree.fanout > 0]
+    inner_fanouts = tree.fanout[tree.fanout > 0]
     lines = [
         f"nodes: {tree.nodes}",
         f"leaves: {tree.leaves}",
-        f"inner nodes: {len(inner)}, including the root",
+        f"inner nodes: {len(inner_fanouts)}, including the root",
         f"height: {tree.height}",
     ]
-    if len(inner):
-        fanouts, counts = np.unique(inner, return_counts=True)
+    if len(inner_fanouts):
+        fanouts, counts = np.unique(inner_fanouts, return_counts=True)
         shown = [f"{fanout} (x{count})" for fanout, count in zip(fanouts, counts, strict=True)]
         hidden = len(shown) - MAX_FANOUTS
         fanout_list = ", ".join([*shown[:MAX_FANOUTS], *([f"{hidden} more"] if hidden > 0 else [])])
-        lines += [f"mean fan-out: {inner.mean():.3g}, largest: {inner.max()}", f"fan-outs: {fanout_list}"]
+        lines += [
+            f"mean fan-out: {inner_fanouts.mean():.3g}, largest: {inner_fanouts.max()}",
+            f"fan-outs: {fanout_list}",
+        ]
     return "\n".join(lines)
 
 
@@ -168,9 +171,9 @@ def format_mrnet(tree: Tree) -> str:
     names = _name_nodes(tree)
     children = list_children(tree)
     return "\n".join(
-        f"{names[parent]} => {' '.join(names[child] for child in own_children)} ;"
-        for parent, own_children in enumerate(children)
-        if own_children
+        f"{names[parent]} => {' '.join(names[child] for child in children_of_node)} ;"
+        for parent, children_of_node in enumerate(children)
+        if children_of_node
     )
 
 
@@ -197,8 +200,10 @@ def format_text(tree: Tree) -> str:
         node, prefix, child_prefix = stack.pop()
         lines.append(f"{prefix}{names[node]}")
         for child in reversed(children[node]):
-            last = child == children[node][-1]
-            stack.append((child, child_prefix + ("`- " if last else "|- "), child_prefix + ("   " if last else "|  ")))
+            is_last = child == children[node][-1]
+            stack.append(
+                (child, child_prefix + ("`- " if is_last else "|- "), child_prefix + ("   " if is_last else "|  "))
+            )
     return "\n".join(lines)
 
 
