@@ -172,8 +172,8 @@ def tabulate_recommended(recommended: pd.DataFrame) -> Table:
     shown = scale_to_shown_units(recommended)
     marks = {"prediction": shown["prediction"] == RECOMMENDED}
     note = (
-        "The recommended prediction is a weighted mean of the models, corrected by measured points. The fits for a "
-        "point leave out its workload. Below it: the model with the lowest mean μ at the same points."
+        "The recommended prediction is a weighted geometric mean of the models, corrected by measured points. The "
+        "fits for a point leave out its workload. Below it: the model with the lowest mean μ at the same points."
     )
     return make_table("Recommended", "Recommended prediction", shown, note=note, fixed=3, marks=marks)
 
