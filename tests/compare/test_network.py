@@ -12,6 +12,7 @@ from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes.node_pairs import MAX_PAIRS
 from commodel.reports.sections.network import describe_mixed_classes, describe_network, make_sections
+from commodel.torus import Torus
 from tests.compare.pairs import TIMES, summary
 
 CLASS_TIMES = np.array([[1.2e-6, 2.2e-5], [1.6e-6, 2.3e-5], [2.6e-6, 4.0e-5]])  # of the classes, of 8 B and of 256 KiB
@@ -107,6 +108,30 @@ def test_a_ring_of_nodes_is_said_to_have_paths_that_do_not_nest():
     hops = np.minimum((pairs[:, 1] - pairs[:, 0]) % 9, (pairs[:, 0] - pairs[:, 1]) % 9)
     times = np.array([[1e-6, 1e-5]]) * 1.5 ** hops[:, None]
     assert learn_distances(pairs, times, np.full(times.shape, 1e-3), 9).mixed_classes
+
+
+@pytest.mark.parametrize("shape", [(9,), (4, 4), (4, 3, 4)])
+@pytest.mark.parametrize("slow", [{}, {5: (1.0, 4.0)}])
+def test_a_torus_has_no_groups_and_is_described_by_its_hops(shape, slow):
+    torus = Torus(shape)
+    pairs = all_pairs(torus.nodes)
+    times = np.array([[1e-6, 0.0]]) * torus.count_hops(*pairs.T)[:, None] + [1e-6, 1e-5]
+    for node, factors in slow.items():
+        times[(pairs == node).any(axis=1)] *= factors
+    distances = learn_distances(pairs, times, np.full(times.shape, 1e-3), torus.nodes)
+    assert (distances.torus, distances.classes, distances.mixed_classes) == (torus, 1, ())
+    assert distances.slow == tuple(slow)
+    rows, number = summary(Hierarchy(), torus.nodes), {tuple(pair): row for row, pair in enumerate(pairs.tolist())}
+    for row, text in rows["settings"].items():
+        case = dict(word.split("=") for word in text.split())
+        seconds = times[number[int(case["one"]), int(case["two"])], int(int(case["bytes"]) > 8)]
+        rows.loc[row, ["median", "low", "high"]] = 2 * int(case["trips"]) * seconds * np.array([1, 0.99, 1.01])
+    (network,) = make_networks(rows, {})
+    hops = torus.max_hops
+    assert describe_network(network)[-1] == (
+        f"Nodes form a {torus}: 2.00 µs to a neighbour, {1 + hops}.00 µs over {hops} hops."
+    )
+    assert make_sections([network])[0]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -29,13 +29,14 @@ from commodel.models.probes.mixture import (
     TURN_WITHIN,
     make_pattern,
 )
-from commodel.parameters import ParameterSet
+from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns import build
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import ValidityKind, assess_validity, compute_single_message_ratios
+from commodel.torus import Torus
 from tests.models.synthetic import LOGGP, observed, truth
 from tests.patterns.catalogue import point
 
@@ -291,6 +292,20 @@ def test_groups_of_any_size_are_seen(nodes, group, noise):
         return 1e-5 if one // group == two // group else 1.5e-5
 
     assert measure_unevenness(make_evenness_evidence(nodes, seconds, noise)) == pytest.approx(1.5, rel=0.1)
+
+
+def test_pairs_whose_latencies_are_known_are_compared_with_these():
+    """On a ring, distant nodes take longer. A set with a latency for each pair predicts this."""
+    ring, one, two = Torus((12,)), *np.triu_indices(12, 1)
+    evidence = make_evenness_evidence(12, lambda one, two: 2e-6 * ring.count_hops(np.array([one]), np.array([two]))[0])
+    assert measure_unevenness(evidence) > 2
+    values = {"o_s": 0.0, "o_r": 0.0, "gamma.a": 0.0, "L.node.a": 0.0, "G.node.a": 0.0, "L.beyond.a": 0.0}
+    values |= {"G.beyond.a": 0.0}
+    estimates = {name: Estimate.exact(value, "s") for name, value in values.items()}
+    forms = {name.removesuffix(".a"): "constant" for name in values if name.endswith(".a")}
+    settings = {"pair_latency": (1e-6 * ring.count_hops(one, two)).tolist()}
+    known = ParameterSet("shares", "p", "", estimates, forms=forms, settings=settings, bytes_range=(0.0, 1e6))
+    assert measure_unevenness(evidence, known) == 1
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02, 0.3])

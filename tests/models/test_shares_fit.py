@@ -310,6 +310,23 @@ def test_a_fit_finds_whether_distant_messages_get_smaller_shares_of_a_port(way):
     assert shares.fit(observed(machine, "shares")).settings.get("sharing", "equal") == way
 
 
+@pytest.mark.parametrize("entry", ["path", "latency"])
+def test_a_fit_finds_whether_messages_use_a_port_before_or_after_their_latency(entry):
+    """After their latency, the near message has the port alone until the distant one has reached it."""
+    plain = truth("shares").times["capacity"]
+
+    def capacity(case):
+        if case["how"] != "unequal" or entry == "path":
+            return plain(case)
+        once, alone = case["bytes"] * C_PORT, L["beyond"] - L["leaf"]
+        return O_S + L["leaf"] + max(once, 2 * once - alone) + O_R
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    settings = shares.fit(observed(machine, "shares")).settings
+    assert settings.get("entry", "path") == entry
+    assert settings.get("sharing", "equal") == "equal"
+
+
 def test_messages_over_a_slower_link_do_not_show_shares_by_latency():
     plain = truth("shares").times["capacity"]
     fast = replace(
@@ -319,7 +336,7 @@ def test_messages_over_a_slower_link_do_not_show_shares_by_latency():
             "capacity": lambda case: one_way("leaf", case["bytes"], C_PORT) if case["how"] == "unequal" else plain(case)
         },
     )
-    assert "sharing" not in shares.fit(observed(fast, "shares")).settings
+    assert shares.fit(observed(fast, "shares")).settings.get("sharing", "equal") == "equal"
 
 
 def test_a_port_is_as_fast_as_messages_to_distant_nodes_show_it():

@@ -12,6 +12,7 @@ def finish_times(
     rendezvous,
     waits,
     lines_passed,
+    offsets,
     opposite,
     opposite_share,
     bundled,
@@ -25,7 +26,8 @@ def finish_times(
 ):
     """Return when each rank is done; None for a deadlock.
 
-    `lines_passed`: the lines of each message, and the seconds for which it needs each. `waits`: which messages their
+    `lines_passed`: the lines of each message, and the seconds for which it needs each. `offsets`: the time
+    from its begin until it reaches each. `waits`: which messages their
     senders wait for. `opposite`: the opposite line of some lines, of which each message takes `opposite_share` of its
     share. `bundled`: no line serves a message sooner than its other lines do. `one_at_a_time`: of the messages of a
     pair of ranks, each begins when the one before it is delivered. `weights`: the share of each message relative to
@@ -34,6 +36,7 @@ def finish_times(
     messages = range(len(pattern.src))
     sent, receive_posted, begun, delivered, done = {}, {}, {}, {}, [0.0] * pattern.ranks
     remaining = {message: dict(lines_passed[message]) for message in messages}
+    passed, early = [0.0] * len(messages), [0.0] * len(messages)  # duration without the offsets; latency already over
 
     def rank_program(rank):
         clock = 0.0
@@ -49,7 +52,7 @@ def finish_times(
             sender_waits = [m for m in messages if waits[m] and (pattern.src[m], pattern.src_wait[m]) == (rank, step)]
             yield {*received, *sender_waits}
             for arrival, receive_seconds in sorted(
-                (delivered[message] + wire[message], receive[message]) for message in received
+                (delivered[message] - early[message] + wire[message], receive[message]) for message in received
             ):
                 clock = max(clock, arrival) + receive_seconds
             clock = max([clock, *(delivered[message] for message in sender_waits)])
@@ -83,24 +86,29 @@ def finish_times(
                 else:
                     del start[message]
         in_flight = [message for message in begun if message not in delivered]
+        reach_times = {
+            (message, line): begun[message] + offsets[message][line]
+            for message in in_flight
+            for line in remaining[message]
+        }
+        reached = [place for place, time in reach_times.items() if time <= now + 1e-12]
         users = defaultdict(float)
-        for message in in_flight:
-            for line in remaining[message]:
-                users[line] += weights[message]
+        for message, line in reached:
+            users[line] += weights[message]
         weights_by_line = {line: sorted((own, users.get(opposite.get(line), 0.0))) for line, own in users.items()}
         load = {line: larger + opposite_share * smaller for line, (smaller, larger) in weights_by_line.items()}
         slowest = {
-            message: max(lines_passed[message][line] * load[line] for line in remaining[message])
+            message: max(lines_passed[message][line] * load.get(line, 0.0) for line in remaining[message])
             for message in in_flight
         }
         rate = {
             (message, line): weights[message]
             * (lines_passed[message][line] / slowest[message] if bundled else 1 / load[line])
-            for message in in_flight
-            for line in remaining[message]
+            for message, line in reached
         }
         seconds_left = [remaining[message][line] / rate[message, line] for message, line in rate]
-        next_time = min([*start.values(), now + min(seconds_left, default=inf)], default=inf)
+        later = [time for place, time in reach_times.items() if place not in reached]
+        next_time = min([*start.values(), *later, now + min(seconds_left, default=inf)], default=inf)
         if next_time == inf:
             return None if any(awaited is not None for awaited in awaited_by_rank.values()) else done
         for message, line in rate:
@@ -110,6 +118,11 @@ def finish_times(
             if time <= now:
                 begun[message] = now
         for message in begun.keys() - delivered.keys():
-            remaining[message] = {line: seconds for line, seconds in remaining[message].items() if seconds > 1e-9}
+            for line, seconds in list(remaining[message].items()):
+                if seconds <= 1e-9:
+                    del remaining[message][line]
+                    passed[message] = max(passed[message], now - begun[message] - offsets[message][line])
             if not remaining[message]:
-                delivered[message] = max(now, begun[message] + unshared[message])
+                own_end = begun[message] + max(passed[message], unshared[message])
+                delivered[message] = max(now, own_end)
+                early[message] = delivered[message] - own_end

@@ -56,5 +56,8 @@ def find_network(plan: Plan, survey: Batch, results: Results) -> LearnedNetwork:
         hosts=network.names if has_names else (),
         levels={level: tuple(column) for level, column in network.distances.hierarchy.settings.items()},
         slow=tuple(network.names[node] for node in network.distances.slow),
-        notes=tuple(f"pairs of class {entry.number + 1} differ" for entry in network.distances.mixed_classes),
+        notes=(
+            *((f"the nodes form a {network.distances.torus}",) if network.distances.torus else ()),
+            *(f"pairs of class {entry.number + 1} differ" for entry in network.distances.mixed_classes),
+        ),
     )

@@ -20,6 +20,7 @@ from commodel.files.tables import SUMMARY, read_table
 from commodel.hierarchy import MAX_LEVELS, Hierarchy
 from commodel.plan.planning import load_plan
 from commodel.records import Plan
+from commodel.torus import Torus, find_torus
 from commodel.units import format_ranges
 
 MIN_LOG_DIFFERENCE = float(
@@ -54,6 +55,7 @@ class Distances:
     hierarchy: Hierarchy  # groups of nodes from which the classes follow, innermost first
     slow: tuple[int, ...]  # nodes all of whose pairs are slower than those of other nodes
     slow_pairs: tuple[int, ...]  # slow pairs of nodes that are not slow
+    torus: Torus | None = None  # if its hops explain the latencies; there are no groups then
     mixed_classes: tuple["MixedClass", ...] = ()  # their pairs differ by more than repeated measurements
 
 
@@ -82,7 +84,11 @@ def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nod
     )
     slow = _find_slow_nodes(pairs, logs, equality_limits, nodes)
     fast = ~np.isin(pairs, slow).any(axis=1)
-    levels = _choose_levels(PairTimes(pairs[fast], logs[fast], equality_limits / 3, nodes, slow))
+    levels, torus = _choose_levels(PairTimes(pairs[fast], logs[fast], equality_limits / 3, nodes, slow)), None
+    class_of_pair = _classify(levels, pairs[fast])
+    if _find_mixed_classes(logs[fast], equality_limits, noise[fast], class_of_pair, len(levels) + 1):
+        torus = find_torus(pairs[fast], np.exp(logs[fast, 0]), nodes)
+        levels = [] if torus else levels
     for node in slow:  # it belongs to the groups of the node that it reaches soonest
         touching = np.flatnonzero((pairs == node).any(axis=1))
         nearest = pairs[touching[np.nanargmin(logs[touching, 0])]]
@@ -93,8 +99,8 @@ def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nod
     class_of_pair = np.where(fast, hierarchy.distance(*pairs.T) - 1, -1)
     slow_pairs = _find_single_pairs(class_of_pair, logs, equality_limits, nodes)
     class_of_pair[slow_pairs] = -1
-    mixed = _find_mixed_classes(logs, equality_limits, noise, class_of_pair, len(levels) + 1)
-    return Distances(class_of_pair, len(levels) + 1, hierarchy, tuple(slow), tuple(slow_pairs.tolist()), mixed)
+    mixed = () if torus else _find_mixed_classes(logs, equality_limits, noise, class_of_pair, len(levels) + 1)
+    return Distances(class_of_pair, len(levels) + 1, hierarchy, tuple(slow), tuple(slow_pairs.tolist()), torus, mixed)
 
 
 def _find_mixed_classes(

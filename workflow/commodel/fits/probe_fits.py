@@ -269,7 +269,7 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     parameters = parameters.with_settings(heterogeneity_by_class=unequal) if unequal else parameters
     parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors)
     if not evidence.levels:
-        unevenness = measure_unevenness(evidence)
+        unevenness = measure_unevenness(evidence, parameters)
         heterogeneity = {"heterogeneity": round(unevenness, 3)} if unevenness > 1 else {}
         by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
         if not (entry.by_type or by_node) and (types := find_unequal_types(evidence)):

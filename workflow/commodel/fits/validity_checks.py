@@ -154,17 +154,22 @@ CENTRAL_SHARE = 0.8  # share of the pairs of a class; a tenth at each end is ign
 CLEAR_RATIO = 1.15  # ratio of times above which a difference counts
 
 
-def measure_unevenness(evidence: Observed) -> float:
+def measure_unevenness(evidence: Observed, parameters: ParameterSet | None = None) -> float:
     """Return the ratio of round trips between distant nodes to those between near ones, at the distance and size where
     it is largest; 1 if no difference is significant.
 
-    A single slow node does not count: all pairs of a distance have to be slower.
+    A single slow node does not count: all pairs of a distance have to be slower. If pairs have values in `parameters`,
+    times are compared with what these predict.
     """
+    by_pair = parameters is not None and PAIR_LATENCY in parameters.settings
+    predict_pair = _predict_round_trips(parameters) if by_pair else None
     steps: dict[int, dict[int, list[tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(list))
     for case in evidence.probes.get("evenness", ()):
         if len(case.seconds) and int(case.settings["step"]) != TYPE_PAIRS_STEP:
-            interval = compute_median_interval(case.seconds, case.passes)
-            steps[int(case.settings["bytes"])][int(case.settings["step"])].append(interval)
+            ends, bytes = np.array([int(case.settings["one"]), int(case.settings["two"])]), int(case.settings["bytes"])
+            expected = predict_pair(ends, bytes) * int(case.settings["trips"]) if predict_pair else 1.0
+            interval = compute_median_interval(case.seconds / expected, case.passes)
+            steps[bytes][int(case.settings["step"])].append(interval)
     largest_ratio = 1.0
     for pairs_by_step in steps.values():
         fastest = min((pair for pairs in pairs_by_step.values() for pair in pairs), key=lambda pair: pair[0])

@@ -7,7 +7,7 @@
 
 #include "steps.h"
 
-const int commodel_replay_form = 8; /* version of the structures of parts.h, playevents.c and replay.c, which Python checks */
+const int commodel_replay_form = 9; /* version of the structures of parts.h, playevents.c and replay.c, which Python checks */
 
 static int arrive(Play *play, int64_t number, double time)
 {
@@ -27,6 +27,24 @@ static int arrive(Play *play, int64_t number, double time)
     return sender_waits && --play->missing[src] == 0 ? advance_rank(play, src) : 0;
 }
 
+/* Adds a message to the lines that it has reached by `time`. For the next line, an event is scheduled. */
+static int join_lines(Play *play, int64_t number, double time)
+{
+    Message *message = message_of(play, number);
+    const Part *part = &play->parts[number >> play->shift];
+    double weight = part->costs->weights ? part->costs->weights[message - part->messages] : 1.0;
+    int64_t at = message->uses + message->lines_joined, end = message[1].uses;
+    for (; at < end; at++, message->lines_joined++) {
+        double reached = part->offsets ? message->time + part->offsets[at] : time;
+        if (reached > time)
+            return schedule_begin(play, reached, number);
+        const Use *use = &part->uses[at];
+        if (join(&play->network, use->line, (User){use->seconds, weight, number}, time, &play->order))
+            return -1;
+    }
+    return 0;
+}
+
 static int begin(Play *play, int64_t number, double time)
 {
     if (play->head) {
@@ -41,23 +59,32 @@ static int begin(Play *play, int64_t number, double time)
     }
     Message *message = message_of(play, number);
     message->time = time;
+    message->begin = BEGUN;
     if (message->lines_left == 0)
         return arrive(play, number, time + message->unshared);
-    const Part *part = &play->parts[number >> play->shift];
-    const Use *use = &part->uses[message->uses], *end = use + message->lines_left;
-    double weight = part->costs->weights ? part->costs->weights[message - part->messages] : 1.0;
-    for (; use < end; use++)
-        if (join(&play->network, use->line, (User){use->seconds, weight, number}, time, &play->order))
-            return -1;
-    return 0;
+    return join_lines(play, number, time);
 }
 
-static int leave_line(Play *play, int64_t number, double time)
+enum { LEFT = -1 }; /* line of a use that is over */
+
+/* A message that reaches lines after part of its latency has only the rest before it after these lines. */
+static int leave_line(Play *play, int64_t number, int64_t line, double time)
 {
     Message *message = message_of(play, number);
+    const Part *part = &play->parts[number >> play->shift];
+    if (part->offsets) {
+        int64_t at = message->uses;
+        while (part->uses[at].line != line)
+            at++;
+        double sent = time - part->offsets[at] - message->time;
+        part->uses[at].line = LEFT; /* by symmetry, a message may pass a line twice */
+        message->unshared = sent > message->unshared ? sent : message->unshared;
+    }
     if (--message->lines_left)
         return 0;
     double unshared = message->time + message->unshared;
+    if (part->offsets && unshared < time)
+        message->wire -= time - unshared;
     return arrive(play, number, time < unshared ? unshared : time);
 }
 
@@ -65,7 +92,7 @@ static int serve_next(Play *play)
 {
     const Event *first = &play->network.due.events[0];
     double time = first->time;
-    int64_t max_leaving = play->network.lines[first->number].count;
+    int64_t line = first->number, max_leaving = play->network.lines[line].count;
     if (max_leaving > play->leaving_capacity) {
         int64_t *grown = realloc(play->leaving, 2 * (size_t)max_leaving * sizeof *grown);
         if (grown == NULL)
@@ -77,7 +104,7 @@ static int serve_next(Play *play)
     if (count < 0)
         return -1;
     for (int64_t at = 0; at < count; at++)
-        if (leave_line(play, play->leaving[at], time))
+        if (leave_line(play, play->leaving[at], line, time))
             return -1;
     return 0;
 }
@@ -91,7 +118,8 @@ static int run(Play *play)
     while (beginnings->count > 0 || due->count > 0) {
         if (beginnings->count > 0 && (due->count == 0 || precedes(&beginnings->events[0], &due->events[0]))) {
             Event event = take_next_beginning(play);
-            if (begin(play, event.number, event.time))
+            int has_begun = message_of(play, event.number)->begin == BEGUN;
+            if ((has_begun ? join_lines : begin)(play, event.number, event.time))
                 return -1;
         } else if (is_first_current(&play->network) && serve_next(play)) {
             return -1;

@@ -26,8 +26,11 @@ typedef struct {
     const double *send, *receive, *wire, *unshared, *seconds, *work; /* seconds: of each line of each message */
     const double *bundles; /* seconds of each line of each bundle */
     const double *weights; /* of each message: its part of a shared line relative to others; NULL: equal */
+    const double *offsets; /* of each line of each message: time from its begin until it reaches the line; NULL: 0 */
     double opposite_share;
 } Costs;
+
+enum { NOT_READY, ONE_END_READY, BEGUN };
 
 /* All fields of a message in one cache line. */
 typedef struct {
@@ -36,8 +39,8 @@ typedef struct {
     double wire, receive, unshared;
     int64_t uses; /* index of its first use */
     int32_t src, dst;
-    int32_t lines_left; /* number of lines that it has not left */
-    uint8_t first_end_ready, queued, arrived, awaited_by; /* awaited_by: 1: its receiver waits, 2: its sender waits */
+    uint16_t lines_left, lines_joined; /* number of lines that it has not left, and that it has reached */
+    uint8_t begin, queued, arrived, awaited_by; /* awaited_by: 1: its receiver waits, 2: its sender waits */
 } Message;
 
 typedef struct {
@@ -50,7 +53,20 @@ typedef struct {
     const Costs *costs;
     Message *messages;
     Use *uses;
+    double *offsets; /* of uses; those of a message rise; NULL: all are 0 */
 } Part;
+
+/* Adds a use after the others of its message, by offset. */
+static inline void insert_use(Part *part, int64_t first, int64_t end, Use use, double offset)
+{
+    int64_t at = end;
+    for (; at > first && part->offsets[at - 1] > offset; at--) {
+        part->uses[at] = part->uses[at - 1];
+        part->offsets[at] = part->offsets[at - 1];
+    }
+    part->uses[at] = use;
+    part->offsets[at] = offset;
+}
 
 /* Copies the fields of messages. Returns 0, or -1. */
 static inline int copy_messages(Part *part)
@@ -58,8 +74,10 @@ static inline int copy_messages(Part *part)
     const Program *program = part->program;
     const Costs *costs = part->costs;
     part->messages = calloc((size_t)program->messages + 1, sizeof *part->messages);
-    part->uses = malloc(((size_t)program->lines_passed.first[program->messages] + 1) * sizeof *part->uses);
-    if (part->messages == NULL || part->uses == NULL)
+    size_t uses = (size_t)program->lines_passed.first[program->messages] + 1;
+    part->uses = malloc(uses * sizeof *part->uses);
+    part->offsets = costs->offsets ? malloc(uses * sizeof *part->offsets) : NULL;
+    if (part->messages == NULL || part->uses == NULL || (costs->offsets && part->offsets == NULL))
         return -1;
     int64_t used = 0;
     for (int64_t row = 0; row < program->messages; row++) {
@@ -71,16 +89,23 @@ static inline int copy_messages(Part *part)
         message->dst = (int32_t)program->dst[row];
         message->uses = used;
         for (int64_t at = program->lines_passed.first[row]; at < program->lines_passed.first[row + 1]; at++)
-            if (costs->seconds[at] != 0.0)
-                part->uses[used++] = (Use){program->lines_passed.rows[at], costs->seconds[at]};
-        message->lines_left = (int32_t)(used - message->uses);
+            if (costs->seconds[at] != 0.0) {
+                Use use = {program->lines_passed.rows[at], costs->seconds[at]};
+                if (costs->offsets)
+                    insert_use(part, message->uses, used, use, costs->offsets[at]);
+                else
+                    part->uses[used] = use;
+                used++;
+            }
+        message->lines_left = (uint16_t)(used - message->uses);
     }
+    part->messages[program->messages].uses = used;
     return 0;
 }
 
 static inline void release_part(Part *part)
 {
-    free(part->messages), free(part->uses);
+    free(part->messages), free(part->uses), free(part->offsets);
     *part = (Part){0};
 }
 

@@ -34,7 +34,7 @@ typedef struct {
     int64_t *next, *head, *tail; /* of a pair of ranks whose messages do not overlap: the message in flight, and those that wait */
     uint8_t *posted;
     Network network;
-    Heap beginnings; /* messages by the time of their begin; of a rank's queue only the first */
+    Heap beginnings; /* messages by the time of their begin, or at which they reach a line; of a rank's queue only the first */
     int64_t order;
 } Play;
 
@@ -74,8 +74,8 @@ static int enqueue(Play *play, int64_t rank, double time, Position here)
 static int match_ends(Play *play, int64_t number, double time)
 {
     Message *message = message_of(play, number);
-    if (!message->first_end_ready) {
-        message->first_end_ready = 1;
+    if (message->begin == NOT_READY) {
+        message->begin = ONE_END_READY;
         message->time = time;
         return 0;
     }

@@ -18,7 +18,7 @@ from commodel.models.evaluation.repeated_rounds import (
     find_representatives,
 )
 from commodel.models.evaluation.replay import Costs, replay, replay_round_by_round
-from commodel.models.evaluation.shared_lines import Lines, Sharing, find_latency, find_weights
+from commodel.models.evaluation.shared_lines import Lines, Sharing, find_latency, find_offsets, find_weights
 from commodel.models.evaluation.time_order import Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Classes, Values
 from commodel.patterns.repeated import CompactSchedule, Rounds
@@ -68,7 +68,7 @@ def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
 
 def _find_representatives(schedule: CompactSchedule, lines: Lines) -> Representatives | None:
     """Return the representatives of all ranks, if nodes of equal placement are equal."""
-    if lines.has_pair_latency:
+    if lines.has_pair_latency or lines.torus:
         return None
     return find_representatives(schedule, lines.levels, lines.links, MAX_EXPANDED_MESSAGES, lines.columns)
 
@@ -212,6 +212,7 @@ class _TimeOrderReplay:
         send, receive = (np.broadcast_to(column, (*values.draw_shape, len(schedule.src))) for column in ends)
         wire = find_latency(schedule, values, self.classes)
         weights = find_weights(schedule, values, self.classes)
+        offsets = find_offsets(self.passed_lines, np.broadcast_to(wire, send.shape), values)
         byte_time = self.classes.column("G", schedule.bytes, values)
         columns = (
             send,
@@ -226,17 +227,22 @@ class _TimeOrderReplay:
             # E = 0: even empty messages use rendezvous.
             rendezvous = sender_waits | (schedule.bytes > E[draw]) | (E[draw] == 0)
             if (key := sender_waits.tobytes() + rendezvous.tobytes()) not in self.programs:
-                in_turn = values.settings.get("order") == ONE_AT_A_TIME
+                one_at_a_time = values.settings.get("order") == ONE_AT_A_TIME
                 uses = self.passed_lines.message, self.passed_lines.line
                 opposite = self.passed_lines.opposite
-                queues = self.is_whole and not in_turn  # in rounds, and with ordered messages, no messages queue
+                queues = self.is_whole and not one_at_a_time  # in rounds, and with ordered messages, no messages queue
                 bundles = Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None
                 self.programs[key] = Program.of(
-                    schedule, rendezvous, uses, in_turn, sender_waits, opposite, self.pair, bundles
+                    schedule, rendezvous, uses, one_at_a_time, sender_waits, opposite, self.pair, bundles
                 )
             yield (
                 self.programs[key],
-                Traffic(*(column[draw] for column in (*columns, work)), float(opposite_share[draw]), weights[draw]),
+                Traffic(
+                    *(column[draw] for column in (*columns, work)),
+                    float(opposite_share[draw]),
+                    weights[draw],
+                    None if offsets is None else offsets[draw],
+                ),
             )
 
 

@@ -1,8 +1,8 @@
 """Shared lines: the links that messages cross, and fair shares of their capacity (`Lines`).
 
 A line is a link of a network with levels, or several parallel links: the port of a node, the links out of a group or
-into it, those between two groups, or one line for all groups of a level. Their capacities are parameters such as
-`c_out.leaf`. The nodes of a message's ranks determine its lines.
+into it, those between two groups, or one line for all groups of a level. In a torus it is the link from a node to its
+neighbour. Their capacities are parameters such as `c_out.leaf`. The nodes of a message's ranks determine its lines.
 
 A line takes a time per byte, and concurrent messages get equal shares. A message over several lines is as slow as the
 slowest of them. If a line is still busy with messages of earlier steps, later messages wait, by the clock, whichever
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
@@ -25,11 +26,15 @@ from commodel.models.evaluation.time_order import find_sort_order, number_distin
 from commodel.models.evaluation.values import Classes, Values
 from commodel.models.keys import make_key
 from commodel.patterns.schedule import Schedule, Step
+from commodel.torus import Torus
 
 SOURCE, TARGET = 0, 1
 PAIR_LATENCY = "pair_latency"  # setting: seconds above the latency of the class, of nodes (0, 1), (0, 2), …, (1, 2), …
-EQUAL_SHARING, SHARING_BY_LATENCY = "equal", "latency"  # values of the setting `sharing`
+SHARINGS = EQUAL_SHARING, SHARING_BY_LATENCY = "equal", "latency"  # values of the setting `sharing`
+ENTRIES = ENTRY_ON_PATH, ENTRY_AFTER_LATENCY = "path", "latency"  # values of the setting `entry`
 MIN_LATENCY = 1e-9  # seconds
+SMALL_BYTES = 8  # the message by which latencies of pairs were measured
+TORUS = "torus"  # setting: nodes of each dimension of a torus, whose links are lines
 LINK_FACTORS = "link_factors"  # setting: by level, the time per byte of each group's link relative to c_out
 
 
@@ -194,14 +199,18 @@ def read_pair_latency(values: Values) -> np.ndarray | None:
 def find_latency(schedule: Schedule, values: Values, classes: Classes, bytes: np.ndarray | None = None) -> Array:
     """Return the latency of every message, by its distance class, and by its pair of nodes if these differ; at its own
     size or at another one."""
-    latency = classes.column("L", schedule.bytes if bytes is None else bytes, values)
+    bytes = schedule.bytes if bytes is None else bytes
+    latency = classes.column("L", bytes, values)
     matrix = read_pair_latency(values)
     if matrix is None:
         return latency
     ends = schedule.node[schedule.src], schedule.node[schedule.dst]
     in_matrix = np.maximum(*ends) < len(matrix)
     extra = matrix[tuple(np.where(in_matrix, end, 0) for end in ends)]
-    return np.maximum(latency + np.where(in_matrix, extra, 0.0), 0.0)
+    # Where a protocol adds trips to long messages, it does so at every distance.
+    small = classes.column("L", np.full_like(bytes, SMALL_BYTES), values)
+    growth = np.where(small > MIN_LATENCY, latency / np.maximum(small, MIN_LATENCY), 1.0)
+    return np.maximum(latency + np.where(in_matrix, extra * growth, 0.0), 0.0)
 
 
 def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequence[Array | None]:
@@ -215,6 +224,14 @@ def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequen
     )
 
 
+def find_offsets(passed: "PassedLines", latency: Array, values: Values) -> Array | None:
+    """Return the time from the begin of a message until it reaches each of its lines: its latency times the part of the
+    path before the line, or all of it if bytes follow a handshake. (draws, uses); None: no message has latency before
+    a line."""
+    before = 1.0 if values.settings.get("entry") == ENTRY_AFTER_LATENCY else passed.path_before
+    return latency[..., passed.message] * before if np.any(before) else None
+
+
 class Lines:
     """All lines of a network. Their busy periods continue from one part of a schedule to the next."""
 
@@ -223,6 +240,7 @@ class Lines:
         self.half_duplex = values.settings.get("half_duplex", ())
         self.links = values.settings.get("links", {})
         factors = values.settings.get(LINK_FACTORS, {})
+        self.torus = Torus(tuple(values.settings[TORUS])) if TORUS in values.settings else None
         self.factors = {level: np.asarray(column, dtype=float) for level, column in factors.items()}
         self.busy: dict[str, BusyPeriods] = {}
 
@@ -247,13 +265,13 @@ class Lines:
 
     def is_contended(self, schedule: Schedule, unshared: Array) -> bool:
         """Return whether two messages share a line, or a line is slower than a single message."""
+        passed: dict[str, list[np.ndarray]] = {}
         for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
-            if len(np.unique(kind.line)) < kind.line.size:
-                return True
+            passed.setdefault(kind.space, []).append(kind.line.ravel())
             duration = kind.find_slowest_seconds(schedule.bytes, self.values)
             if (duration > unshared[..., kind.rows] * MIN_SLOWDOWN).any():
                 return True
-        return False
+        return any(len(np.unique(lines)) < len(lines) for lines in map(np.concatenate, passed.values()))
 
     def find_passed_lines(
         self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None, part: bool = False
@@ -268,7 +286,7 @@ class Lines:
         rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
         numbers = [firsts[kind.space] + line for kind in kinds for line in kind.line]
         if not numbers:
-            return PassedLines(kinds, rows, rows, rows, rows)
+            return PassedLines(kinds, rows, rows, rows, rows, np.zeros(0))
         passed, numbers = (np.arange(total), numbers) if part else number_distinct(numbers, total)
         opposite = np.full(len(passed), -1)
         for kind in kinds if "back" in self.values else ():
@@ -279,7 +297,14 @@ class Lines:
                 index = np.minimum(np.searchsorted(passed, wanted), len(passed) - 1)
                 opposite[of_kind] = np.where(passed[index] == wanted, index, -1)
         order = find_sort_order(rows)
-        return PassedLines(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
+        before = [
+            np.broadcast_to(part, line.shape)
+            for kind in kinds
+            for line, part in zip(kind.line, kind.path_before, strict=True)
+        ]
+        return PassedLines(
+            kinds, rows[order], np.concatenate(numbers)[order], order, opposite, np.concatenate(before)[order]
+        )
 
     @property
     def has_pair_latency(self) -> bool:
@@ -326,12 +351,21 @@ class Lines:
                         np.stack([numbered.line for numbered in passed]),
                         [numbered.represented for numbered in passed],
                     )
+                    into = [float(grouping.first.end == TARGET) for grouping in groupings]
                     factors = []
                     if kind in ("out", "in") and (of_groups := self.factors.get(level)) is not None:
                         factors = [of_groups[grouping.first.of_messages(ends)] for grouping in groupings]
                         scales = [factor * count for factor, count in zip(factors, scales, strict=True)]
                     count, opposite = passed[0].count, passed[0].opposite
-                    yield LineSet(name, rows, line, count, links_each, scales, space, opposite, factors)
+                    yield LineSet(name, rows, line, count, links_each, scales, space, opposite, factors, into)
+        if self.torus and (name := make_key("c_hop", NODE)) in self.values.functions:
+            between = np.flatnonzero((distance > 0) & (np.maximum(src, dst) < self.torus.nodes))
+            hops, passed_hops = self.torus.count_hops(src[between], dst[between]), np.zeros(len(between))
+            for rows, link in self.torus.list_links(src[between], dst[between]):
+                represented, before = [np.ones(len(rows))], [passed_hops[rows] / hops[rows]]
+                opposite, links = self.torus.find_opposite, self.torus.links
+                yield LineSet(name, between[rows], link[None], links, 1, represented, name, opposite, [], before)
+                passed_hops[rows] += 1
 
 
 def _number_spaces(kinds: Iterable["LineSet"]) -> tuple[dict[str, int], int]:
@@ -357,6 +391,7 @@ class LineSet:
     space: str  # numbering space, which two kinds may share
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction
     factors: Sequence[np.ndarray]  # how many times as slow as c each of `line` is; none: all are equal
+    path_before: Sequence[ArrayLike]  # part of a message's latency before each of `line`
 
     def find_seconds(self, bytes: np.ndarray, values: Values) -> Array:
         """Return the seconds that each of these messages occupies a line without factors and other messages."""
@@ -378,6 +413,7 @@ class PassedLines:
     line: np.ndarray
     order: np.ndarray | slice
     opposite: np.ndarray  # of each line the one of the opposite direction that it slows down, −1: none
+    path_before: np.ndarray  # of `line[i]`: the part of the latency of `message[i]` before it
 
     def find_line_seconds(self, bytes: np.ndarray, values: Values) -> Array:
         """Return the seconds that each message occupies each of its lines without other messages: (draws, uses)."""

@@ -167,6 +167,7 @@ class Traffic:
     work: Array
     opposite_share: float = 0.0  # share of the opposite line that a message takes
     weights: np.ndarray | None = None  # of each message: its part of a shared line relative to others; None: equal
+    offsets: Array | None = None  # from a message's begin until it reaches each of its lines; None: 0
 
 
 MAX_QUEUE = 8  # concurrent messages of one rank to another; longer queues are simulated in bundles
@@ -268,7 +269,7 @@ class _NativeProgram(Structure):
 
 class _NativeCosts(Structure):
     _fields_ = [
-        *make_pointer_fields("send", "receive", "wire", "unshared", "seconds", "work", "bundles", "weights"),
+        *make_pointer_fields("send", "receive", "wire", "unshared", "seconds", "work", "bundles", "weights", "offsets"),
         ("opposite_share", c_double),
     ]
 
@@ -338,6 +339,8 @@ class _Columns:
             runs |= {"bundles": bundles.lines, "contenders": bundles.contenders}
         if costs.weights is not None:
             seconds["weights"] = costs.weights
+        if costs.offsets is not None and bundles is None:
+            seconds["offsets"] = costs.offsets[program.use_order]
         self.program = _NativeProgram(
             ranks=schedule.ranks,
             messages=len(schedule.src),

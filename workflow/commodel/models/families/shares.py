@@ -6,7 +6,8 @@ d is the distance class of the two nodes (see `hierarchy`): `node`, the levels o
 change where the protocol does; if no straight lines fit, G_d is a table.
 
 Shared lines. A message shares the port of its nodes in either direction, the links out of and into every group that it
-leaves and enters, the link between the two largest of these groups, and one that all groups there share. A line takes c
+leaves and enters, the link between the two largest of these groups, and one that all groups there share. In a torus it
+shares each link that it passes, dimension after dimension. A line takes c
 seconds per byte, or c(m) if it depends on the size, as with caches. A line that no probe was slowed down by has no c.
 All messages on a line get equal shares (see `sharing`), and a message is as late as its latest line. What one line
 keeps back, another does not give to others, unlike max-min shares. Messages are concurrent by the clock, whatever their
@@ -29,7 +30,7 @@ probes, switch data give the capacities: c_out of a leaf with u uplinks is G/u.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -43,12 +44,17 @@ from commodel.models.evaluation.link_sharing import (
     get_levels,
     predict,
 )
-from commodel.models.evaluation.shared_lines import EQUAL_SHARING, LINK_FACTORS, PAIR_LATENCY, SHARING_BY_LATENCY
-from commodel.models.evaluation.values import TABLE
+from commodel.models.evaluation.shared_lines import (
+    ENTRIES,
+    LINK_FACTORS,
+    PAIR_LATENCY,
+    SHARINGS,
+    TORUS,
+)
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.channels import fit_local_work
 from commodel.models.fitting.link_capacities import (
-    detect_sharing_by_latency,
+    choose_link_sharing,
     distinguish_behaviours,
     find_largest_eager,
     find_largest_sent,
@@ -62,56 +68,32 @@ from commodel.models.fitting.link_capacities import (
     is_slower,
     select_fastest_ports,
 )
+from commodel.models.fitting.observed import PartialFit
 from commodel.models.fitting.regression import CHANGE_NOTE, make_curve
 from commodel.models.fitting.round_trips import NEVER, HalfTrip, collect_round_trips, fit_growing_overheads
+from commodel.models.fitting.torus_links import find_torus_of_pairs, fit_torus
 from commodel.models.keys import make_key, parse_key
 from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
 from commodel.units import format_bytes
 
-SETTINGS = {"order": (SHARED, ONE_AT_A_TIME), "sharing": (EQUAL_SHARING, SHARING_BY_LATENCY)}
+SETTINGS = {
+    "order": (SHARED, ONE_AT_A_TIME),
+    "sharing": SHARINGS,
+    "entry": ENTRIES,
+}
 MAX_PIECES = 8  # of half a round trip as a function of the size
 MIN_NETWORK_SHARE = 0.01  # of half a round trip that is not copying
 MIN_PROTOCOL_JUMP = 0.3  # relative change of overheads from one size to the next that is another protocol
-
-
-@dataclass(frozen=True, eq=False)
-class PartialFit:
-    """The values fitted so far. With them, further cases are predicted to decide between alternatives."""
-
-    values: dict[str, Array]
-    forms: dict[str, str]
-    settings: dict[str, object]
-
-    def add(self, values: Mapping[str, Array], forms: Mapping[str, str] | None = None) -> None:
-        """Add values of functions, in place of any earlier ones. Without forms, samples make tables."""
-        tables = {parse_key(name).function: TABLE for name in values if parse_key(name).sample}
-        new_forms = tables if forms is None else forms
-        for name in [name for name in self.values if parse_key(name).function in new_forms]:
-            del self.values[name]
-        self.values.update(values)
-        self.forms.update(new_forms)
-
-    def estimate(self, **numbers: float) -> Values:
-        """Return the estimate without draws, with some numbers added."""
-        estimates = {name: draws[:1, None] for name, draws in self.values.items()}
-        return Values(
-            estimates | {name: np.array([[number]]) for name, number in numbers.items()}, self.forms, self.settings
-        )
-
-    @property
-    def draws(self) -> Values:
-        """All draws of the values."""
-        return Values({name: draws[:, None] for name, draws in self.values.items()}, self.forms)
 
 
 def fit(observed: Observed) -> Fitted:
     """Fit L and G of every class to half round trips, and the capacities to their slowdown by concurrent messages."""
     trips = collect_round_trips(observed)
     o_s, o_r = trips.short_overheads
-    ports = fit_port_factors(observed)
+    ports, torus = fit_port_factors(observed), find_torus_of_pairs(observed)
     halves = {
-        name: _select_half_trips(observed, name, ports)
+        name: _select_half_trips(observed, name, ports, torus is not None)
         for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())
     }
     trips_by_class = {name: HalfTrip.of(size, half, MAX_PIECES) for name, (size, half) in halves.items()}
@@ -147,8 +129,7 @@ def fit(observed: Observed) -> Fitted:
     }
     if distinguished := distinguish_behaviours(observed, "order", orders, predict):
         partial.settings["order"] = distinguished[0][1]
-    if detect_sharing_by_latency(observed, trips_by_class, sent_estimate, predict):
-        partial.settings["sharing"] = SHARING_BY_LATENCY
+    partial.settings.update(choose_link_sharing(observed, trips_by_class, sent_estimate, predict))
     if links := find_links_by_destination(observed, sent_estimate, _count_links(trips_by_class, shared), predict):
         partial.settings["links"] = links
     if copy_tables := fit_growing_overheads(trips, E):
@@ -157,9 +138,12 @@ def fit(observed: Observed) -> Fitted:
             if name != NODE:  # between nodes, processors copy the message; the rest is in the network
                 in_network = np.maximum(half - sum(copy_seconds(size, partial.draws)), MIN_NETWORK_SHARE * half)
                 partial.add(*HalfTrip.of(size, in_network, MAX_PIECES, half[0]).name_values(name, o_s + o_r))
+    if torus and observed.probes.get("capacity"):
+        partial = fit_torus(observed, partial, torus, predict)
     if is_slower(observed, "in", partial.estimate(), predict):
         partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copy_seconds(size, partial.draws)[1]))
-    if (opposite_share := fit_opposite_share(observed)) is not None:
+    # On a torus, messages in opposite directions have the same cables only if there is one of each.
+    if (opposite_share := fit_opposite_share(observed, single=TORUS in partial.settings)) is not None:
         distinguished = {True: partial.estimate(back=opposite_share[0]), False: partial.estimate()}
         nearest = [is_slowed for _, is_slowed in distinguish_behaviours(observed, "against", distinguished, predict)]
         if nearest == [True]:
@@ -175,6 +159,7 @@ def _explain_missing(values: Collection[str]) -> dict[str, str]:
     fitted = {parse_key(name).parameter for name in values}
     kinds = [f"c_{kind}" for kind in ("out", "pair", "all", "inside")]
     reasons = {**dict.fromkeys(kinds, "no probe was slowed down by it"), "c_in": "as c_out"}
+    reasons["c_hop"] = "the network is no torus"
     return {name: reason for name, reason in reasons.items() if name not in fitted}
 
 
@@ -206,9 +191,15 @@ def _count_links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Ar
     return links
 
 
-def _select_half_trips(observed: Observed, distance_class: str, ports: np.ndarray) -> tuple[Array, Array]:
-    """Return the sizes and half round trips of a class, between nodes with the fastest ports."""
+def _select_half_trips(
+    observed: Observed, distance_class: str, ports: np.ndarray, one_pair: bool
+) -> tuple[Array, Array]:
+    """Return the sizes and half round trips of a class, between nodes with the fastest ports; with `one_pair`, only of
+    the pair with most sizes, since pairs of a class differ."""
     cases = select_fastest_ports(observed.cases("distance", apart=distance_class), ports)
+    if one_pair:
+        places, counts = np.unique(cases["where"], return_counts=True)
+        cases = cases.pick(cases["where"] == places[counts.argmax()])
     return cases["bytes"].astype(float), cases.seconds / 2
 
 
@@ -271,6 +262,7 @@ FAMILY = Family(
             optional=True,
         ),
         Parameter("c_all", "s/B", "time per byte of all between groups of a level", "m", per="level", optional=True),
+        Parameter("c_hop", "s/B", "time per byte of all on a link of a torus", "m", per="level", optional=True),
         Parameter(
             "c_inside", "s/B", "time per byte of all messages of m bytes in a node", "m", per="level", optional=True
         ),
@@ -303,6 +295,7 @@ FAMILY = Family(
     setting_meanings={
         "order": "Whether a rank's messages to another share their lines, or go one after the other",
         "sharing": "Whether messages on a line get equal shares, or shares in inverse proportion to their latency",
+        "entry": "Whether a message has the part of its latency before a line that is before it on its path, or all",
     },
     limits=describe_limits,
     ignores="which of several links between two groups a message takes",

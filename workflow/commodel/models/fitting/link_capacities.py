@@ -12,6 +12,7 @@ only the capacity is searched.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import BEYOND, NODE, Hierarchy
 from commodel.models import Array
-from commodel.models.evaluation.shared_lines import EQUAL_SHARING, SHARING_BY_LATENCY
+from commodel.models.evaluation.shared_lines import ENTRIES, ENTRY_ON_PATH, EQUAL_SHARING, SHARINGS
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, CaseSamples, Observed
 from commodel.models.fitting.regression import COLLINEAR_SHARE, EQUAL_DEVIATIONS, fit_least_squares, fit_mean
@@ -42,6 +43,7 @@ BACK_BOUNDS = 0.01, 0.5  # bounds of the parameter `back`
 
 SLOWEST_PORT = "slowest_port"  # column of cases: the largest port factor of their nodes
 TripsByClass = Mapping[str, HalfTrip]  # half a round trip of every class
+Predict = Callable[[Schedule, Values], Array]
 
 
 def fit_capacities(
@@ -149,7 +151,7 @@ def fit_port_factors(observed: Observed, trips: TripsByClass | None = None) -> n
     cases = observed.cases("nodepairs")
     small, large = (cases.where(bytes=bytes) for bytes in (cases["bytes"].min(), cases["bytes"].max()))
     ends = large["one"].astype(int), large["two"].astype(int)
-    latencies = dict(zip(zip(small["one"], small["two"], strict=True), _select_half_trips(small), strict=True))
+    latencies = dict(zip(zip(small["one"], small["two"], strict=True), select_half_trips(small), strict=True))
     node_pairs = zip(large["one"], large["two"], strict=True)
     latency = np.array([latencies.get(pair, 0.0) for pair in node_pairs])
     hierarchy = Hierarchy.of(observed.levels)
@@ -160,7 +162,7 @@ def fit_port_factors(observed: Observed, trips: TripsByClass | None = None) -> n
         if trips and (trip := trips.get(hierarchy.names[number])):
             largest_probed = observed.cases("distance", apart=hierarchy.names[number])["bytes"].max()
             growth = _find_latency_growth(trip, small["bytes"][0], min(largest_probed, large["bytes"][0]))
-        transfer = np.where(of_class, _select_half_trips(large) - growth * latency, np.inf)
+        transfer = np.where(of_class, select_half_trips(large) - growth * latency, np.inf)
         fastest, pairs = np.full(len(factors), np.inf), np.zeros(len(factors), dtype=int)
         for nodes in ends:
             np.minimum.at(fastest, nodes, transfer)
@@ -193,16 +195,16 @@ def fit_pair_latency(observed: Observed, trips: TripsByClass) -> list[float]:
         if levels.names[number] in trips:
             of_class = distance == number
             expected[of_class] = trips[levels.names[number]].at(small["bytes"][of_class].astype(float))[0]
-    ratio = _select_half_trips(small) / expected
+    ratio = select_half_trips(small) / expected
     spreads = [np.ptp(np.log(np.percentile(ratio[distance == number], SPREAD))) for number in np.unique(distance)]
     if not np.isfinite(ratio).all() or max(spreads) < np.log(MIN_PAIR_RATIO):
         return []
     extra = np.zeros((nodes, nodes))
-    extra[ends] = extra[ends[::-1]] = _select_half_trips(small) - expected
+    extra[ends] = extra[ends[::-1]] = select_half_trips(small) - expected
     return [float(f"{seconds:.4g}") for seconds in extra[np.triu_indices(nodes, 1)].tolist()]
 
 
-def _select_half_trips(cases: Cases) -> Array:
+def select_half_trips(cases: Cases) -> Array:
     """Return half a round trip in each case."""
     return cases.seconds[0] / (2 * cases["trips"])
 
@@ -224,16 +226,16 @@ def _has_capacity(level: str, values: Mapping[str, Array]) -> bool:
     return any(parse_key(name).function == make_key("c_out", level) for name in values)
 
 
-def _list_capacity_cases(observed: Observed, how: str, level: str) -> Iterator[tuple[CaseSamples, Sequence[int]]]:
-    """Yield the cases of probe `capacity` of one kind, and their nodes."""
+def _list_capacity_cases(observed: Observed, **where: object) -> Iterator[tuple[CaseSamples, Sequence[int]]]:
+    """Yield the cases of probe `capacity` whose settings equal `where`, and their nodes."""
     for case in observed.probes.get("capacity", ()):
-        if (case.settings["how"], case.settings["level"]) == (how, level):
+        if all(case.settings[name] == value for name, value in where.items()):
             yield case, parse_nodes(str(case.settings["where"]))
 
 
 def _find_reference_node(observed: Observed, level: str) -> int | None:
     """Return the first node to whose links c_out was fitted."""
-    return next((nodes[0] for _, nodes in _list_capacity_cases(observed, "out", level)), None)
+    return next((nodes[0] for _, nodes in _list_capacity_cases(observed, how="out", level=level)), None)
 
 
 def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callable[[Array], Array]) -> dict[str, Array]:
@@ -249,12 +251,12 @@ def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callabl
     return _thin_samples(make_key("c_in", NODE), _fit_capacity(cases, trips, NODE, "in", list(trips)[-1], 0.0))
 
 
-def fit_opposite_share(observed: Observed) -> Array | None:
+def fit_opposite_share(observed: Observed, single: bool = False) -> Array | None:
     """Return the share of the opposite line that a message uses, e.g. by acknowledgements, from the slowdown by traffic
-    in both directions. None if it was not measured."""
+    in both directions: of several messages, or of a `single` one. None if it was not measured."""
     if not observed.probes.get("capacity"):
         return None
-    slowdown = _measure_opposite_slowdown(observed.cases("capacity"), NODE)
+    slowdown = _measure_opposite_slowdown(observed.cases("capacity"), NODE, single)
     return None if slowdown is None else np.clip(slowdown - 1, *BACK_BOUNDS)
 
 
@@ -410,24 +412,23 @@ def _fit_all_groups(
     return shares
 
 
-def _measure_opposite_slowdown(cases: Cases, level: str) -> Array | None:
-    """Return the slowdown of the largest number of messages by as many in the opposite direction; None if not
-    measured."""
+def _measure_opposite_slowdown(cases: Cases, level: str, single_message: bool = False) -> Array | None:
+    """Return the slowdown of the largest number of messages, or of a single one, by as many in the opposite direction;
+    None if not measured."""
     cases = cases.where(level=level, how="out" if level == NODE else "pair")
     largest = cases["bytes"][cases["ways"] == 2].max(initial=0)
     single, double = (cases.where(ways=directions, bytes=largest) for directions in (1, 2))
     if not (common := set(single["flows"].tolist()) & set(double["flows"].tolist())):
         return None
-    one_way, both_ways = (
-        np.median(cases.seconds[:, cases["flows"] == max(common)], axis=1) for cases in (single, double)
-    )
+    flows = min(common) if single_message else max(common)
+    one_way, both_ways = (np.median(cases.seconds[:, cases["flows"] == flows], axis=1) for cases in (single, double))
     return both_ways / one_way
 
 
 MIN_RATIO = 1.2  # ratio of two predictions of a case, from which the case distinguishes two behaviours
+MIN_ERROR_GAIN = 0.03  # mean |log| of errors by which another behaviour has to be better than the default one
+NEGLIGIBLE_ERROR = 3e-4  # difference of mean |log| of errors
 CLEARLY_SLOWER = 1.15  # ratio of the measured time to the prediction with the capacities fitted so far
-
-Predict = Callable[[Schedule, Values], Array]
 
 
 def distinguish_behaviours(
@@ -436,7 +437,7 @@ def distinguish_behaviours(
     """Return for each case that distinguishes the behaviours: its size, and the behaviour with the nearest prediction.
     Cases are sorted by size. The list is empty if a value for their distance is missing."""
     nearest = []
-    for size, measured, schedule in _list_patterns(observed, how, level):
+    for size, measured, schedule in list_patterns(observed, how, level):
         compute_seconds = schedule.work.seconds.sum()
         try:
             seconds = {
@@ -464,34 +465,60 @@ def is_slower(observed: Observed, how: str, values: Values, predict: Predict) ->
     try:
         return any(
             measured > CLEARLY_SLOWER * schedule.cost(predict(schedule, values))[0]
-            for _, measured, schedule in _list_patterns(observed, how)
+            for _, measured, schedule in list_patterns(observed, how)
         )
     except UserError:
         return False
 
 
-def _list_patterns(observed: Observed, how: str, level: str = NODE) -> Iterator[tuple[int, float, Schedule]]:
+def list_patterns(
+    observed: Observed, how: str, level: str = NODE, **where: object
+) -> Iterator[tuple[int, float, Schedule]]:
     """Yield the size, the seconds and the pattern of each case."""
-    for case, nodes in _list_capacity_cases(observed, how, level):
+    for case, nodes in _list_capacity_cases(observed, how=how, level=level, **where):
         if len(case.seconds):
-            yield int(case.settings["bytes"]), float(np.median(case.seconds)), make_pattern(case.settings).place(nodes)
+            pattern = make_pattern(case.settings)
+            placed = pattern.place(np.repeat(nodes, pattern.ranks // len(nodes)))
+            yield int(case.settings["bytes"]), float(np.median(case.seconds)), placed
 
 
-def detect_sharing_by_latency(observed: Observed, trips: TripsByClass, values: Values, predict: Predict) -> bool:
-    """Return whether most cases `unequal` show that shares of a link are in inverse proportion to latency.
+def choose_link_sharing(observed: Observed, trips: TripsByClass, values: Values, predict: Predict) -> dict[str, str]:
+    """Return the settings `sharing` and `entry` that explain the cases `unequal` best; none if the default ones explain
+    them nearly as well.
 
-    If messages to distant nodes are slower even without sharing, the cases do not distinguish this.
+    If messages to distant nodes are slower even without sharing, the cases do not show shares by latency.
     """
     between = [trip for name, trip in trips.items() if name != NODE]
-    size = max((size for size, *_ in _list_patterns(observed, "unequal")), default=0)
-    if len(between) < 2 or between[-1].byte_seconds(size)[0] > CLEAR_EXCESS * between[0].byte_seconds(size)[0]:
-        return False
-    behaviours = {
-        sharing: replace(values, settings={**values.settings, "sharing": sharing})
-        for sharing in (EQUAL_SHARING, SHARING_BY_LATENCY)
-    }
-    nearest = [sharing for _, sharing in distinguish_behaviours(observed, "unequal", behaviours, predict)]
-    return nearest.count(SHARING_BY_LATENCY) > len(nearest) / 2
+    size = max((size for size, *_ in list_patterns(observed, "unequal")), default=0)
+    if not size or len(between) < 2:
+        return {}
+    slower = between[-1].byte_seconds(size)[0] > CLEAR_EXCESS * between[0].byte_seconds(size)[0]
+    errors = {}
+    for sharing, entry in product((EQUAL_SHARING,) if slower else SHARINGS, ENTRIES):
+        settings = {**values.settings, "sharing": sharing, "entry": entry}
+        errors[sharing, entry] = compute_case_error(observed, replace(values, settings=settings), predict, ("unequal",))
+    best = list(errors)[find_least_error(list(errors.values()))]
+    default = errors[EQUAL_SHARING, ENTRY_ON_PATH]
+    return {"sharing": best[0], "entry": best[1]} if errors[best] < default - MIN_ERROR_GAIN else {}
+
+
+def find_least_error(errors: Sequence[float]) -> int:
+    """Return the number of the first behaviour whose error is the least, up to a negligible difference."""
+    return next(number for number, error in enumerate(errors) if error <= min(errors) + NEGLIGIBLE_ERROR)
+
+
+def compute_case_error(observed: Observed, values: Values, predict: Predict, hows: Sequence[str]) -> float:
+    """Return the mean |log(measured/predicted)| of some kinds of cases; infinite if a value for their distance is
+    missing."""
+    try:
+        errors = [
+            abs(np.log(measured / schedule.cost(predict(schedule, values))[0]))
+            for how in hows
+            for _, measured, schedule in list_patterns(observed, how)
+        ]
+    except UserError:
+        return np.inf
+    return float(np.mean(errors)) if errors else np.inf
 
 
 def find_links_by_destination(

@@ -10,6 +10,8 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
+from commodel.models.evaluation.values import TABLE, Values
+from commodel.models.keys import parse_key
 from commodel.parameters import Curve, Errors, Estimate
 from commodel.stats import resample_statistic
 
@@ -130,6 +132,36 @@ class Fitted:
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
     errors: Mapping[str, Errors] = field(default_factory=dict)  # at held-out points
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # that replace those of the draws
+
+
+@dataclass(frozen=True, eq=False)
+class PartialFit:
+    """The values fitted so far. With them, further cases are predicted to decide between alternatives."""
+
+    values: dict[str, Array]
+    forms: dict[str, str]
+    settings: dict[str, object]
+
+    def add(self, values: Mapping[str, Array], forms: Mapping[str, str] | None = None) -> None:
+        """Add values of functions, in place of any earlier ones. Without forms, samples make tables."""
+        tables = {parse_key(name).function: TABLE for name in values if parse_key(name).sample}
+        new_forms = tables if forms is None else forms
+        for name in [name for name in self.values if parse_key(name).function in new_forms]:
+            del self.values[name]
+        self.values.update(values)
+        self.forms.update(new_forms)
+
+    def estimate(self, **numbers: float) -> Values:
+        """Return the estimate without draws, with some numbers added."""
+        estimates = {name: draws[:1, None] for name, draws in self.values.items()}
+        return Values(
+            estimates | {name: np.array([[number]]) for name, number in numbers.items()}, self.forms, self.settings
+        )
+
+    @property
+    def draws(self) -> Values:
+        """All draws of the values."""
+        return Values({name: draws[:, None] for name, draws in self.values.items()}, self.forms, self.settings)
 
 
 def make_estimate(

@@ -15,7 +15,7 @@ Further cases show how concurrent messages are treated:
 - `order`: a rank sends many messages to another, and gets a reply to the first. An early reply shows that messages go
   one after the other.
 - `unequal`: a rank sends to a near node and to a distant one. Equal shares delay the near message more than shares
-  that depend on latency.
+  that depend on latency, unless the near one is done before the distant one has reached the port.
 - `against`: a rank sends one message while it receives many. Its delay shows whether acknowledgements are slowed down
   by messages in their direction.
 - `stride`: a group sends to nodes with equal distances of their numbers, which may use the same of several links.
@@ -109,7 +109,8 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         for length in (*medium, size) if site.levels.groups else ():
             yield from cases(NODE, "far", farthest, length)
         for distant in farthest.nodes[1 : 1 + MAX_DISTANT_NODES] if site.levels.groups else ():
-            yield from cases(NODE, "unequal", Crossing(1, (*ports[1].nodes, distant)))
+            for length in (*medium, size) if distant == farthest.nodes[1] else (size,):
+                yield from cases(NODE, "unequal", Crossing(1, (*ports[1].nodes, distant)), length)
     if 1 in ports and (ranks := min(map(site.count_cores, map(site.find_type, ports[1].nodes)))) > 1:
         for length in (*medium, size):
             yield from cases(NODE, "pair", Crossing(ranks, ports[1].nodes), length, ranks)

@@ -53,7 +53,7 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
 def _is_worth_drawing(network: Network) -> bool:
     """Return whether a network has several classes, or an anomaly."""
     distances, disagrees = network.distances, network.declared_by_slurm and not network.agrees
-    uneven = distances.classes > 1 or distances.slow or distances.slow_pairs
+    uneven = distances.classes > 1 or distances.torus or distances.slow or distances.slow_pairs
     return bool(uneven or disagrees or describe_mixed_classes(network))
 
 
@@ -132,7 +132,14 @@ def format_bandwidth(bandwidth: float) -> str:
 
 def _describe_groups(network: Network) -> str:
     learned, declared = network.distances.hierarchy.groups, network.declared.groups
-    levels = network.hierarchy.groups
+    levels, torus = network.hierarchy.groups, network.distances.torus
+    if torus and not levels:
+        hops = torus.count_hops(*network.pairs.T)
+        near, far = (float(np.median(network.latency[hops == count])) * MICRO for count in (1, hops.max()))
+        return (
+            f"Nodes form a {torus}: {format_digits(near)} µs to a neighbour, {format_digits(far)} µs over "
+            f"{hops.max()} hops."
+        )
     if not levels:
         if describe_mixed_classes(network):
             return "No groups of nodes were found."
