@@ -580,3 +580,24 @@ def test_ranks_on_a_torus_do_not_represent_each_other():
     schedule = rounds("alltoall", "pairwise", 12, "block:1", 4096)
     expected = link_sharing.predict_in_time_order(schedule.whole, values, Hierarchy())
     np.testing.assert_allclose(shares.predict(schedule, values), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("bytes", [0, 8, 1000])
+def test_a_message_occupies_lines_for_its_header_too(bytes):
+    """Alone it takes as long as without, since its latency includes the header. Several from one port wait for those
+    of the others."""
+    header, port, receivers = 100, 2e-9, 8
+    plain = model(**{"c_out.node.a": port, "o_s": 0.0})
+    settings = {**plain.values.settings, "entry": "latency"}
+    numbers = {**plain.values.numbers, "H": np.array([[float(header)]])}
+    values = Model.of(plain.entry, Values(numbers, plain.values.forms, settings)).values
+    nodes = np.array([0, *range(4, 4 + receivers)])
+    single = Schedule.of(2, 0, 0, 1, bytes).place(nodes[:2])
+    without = shares.predict(single, plain.values)[0, 1]
+    extra = (port - G["beyond"]) * header  # the port is slower than a message alone
+    assert shares.predict(single, values)[0, 1] == pytest.approx(without + extra)
+    several = Schedule.of(1 + receivers, 0, [0] * receivers, np.arange(1, 1 + receivers), bytes).place(nodes)
+    expected = L["beyond"] - header * G["beyond"] + receivers * (bytes + header) * port + O_R
+    np.testing.assert_allclose(shares.predict(several, values)[0, 1:], expected)
+    within = Schedule.of(2, 0, 0, 1, bytes).place(np.zeros(2, dtype=int))
+    assert shares.predict(within, values)[0, 1] == pytest.approx(L["node"] + bytes * G["node"] + O_R)

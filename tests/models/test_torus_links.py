@@ -1,4 +1,4 @@
-"""Fit of a torus's links: a machine that is a torus, or only has its latencies, must be found again."""
+"""Fit of a torus's links and of headers: a machine that is a torus, or only has its latencies, must be found again."""
 
 from functools import cache
 from itertools import combinations
@@ -22,13 +22,14 @@ from tests.patterns.catalogue import point
 
 TORUS = Torus((4, 4))
 O_S, O_R, G = 1e-6, 1.5e-6, 1e-9
+HEADER = 40.0  # bytes
 HOP, LONG_HOP, LONG = 1e-6, 4e-6, 8192  # seconds of a hop, and for messages of more bytes, which use another protocol
 
 
-def make_machine(capacities, **settings):
+def make_machine(values, **settings):
     """Return the model of a machine whose latencies are those of a torus."""
     numbers = {"o_s": O_S, "o_r": O_R, "gamma.a": 1e-10, "L.node.a": 5e-7, "G.node.a": 1e-10}
-    numbers |= {"L.beyond.a": HOP, "L.beyond.x1": LONG, "L.beyond.a1": LONG_HOP, "G.beyond.a": G} | capacities
+    numbers |= {"L.beyond.a": HOP, "L.beyond.x1": LONG, "L.beyond.a1": LONG_HOP, "G.beyond.a": G} | values
     stacked = {name: np.array([[number]]) for name, number in numbers.items()}
     forms = {name.removesuffix(".a"): "constant" for name in numbers if name.endswith(".a")}
     hops = TORUS.count_hops(*np.triu_indices(TORUS.nodes, 1))
@@ -52,7 +53,17 @@ def fit_machine(*name):
         return cost(Schedule.of(2, [0, 1], [0, 1], [1, 0], case["bytes"], root=0), ends)
 
     times = {**truth("shares").times, "capacity": capacity, "distance": distance}
-    times["prtt"] = loggp_times(L=HOP, o_s=O_S, o_r=O_R, g=0.0, G=G)["prtt"]
+    o_s, o_r = (float(machine.values[name][0, 0]) for name in ("o_s", "o_r"))
+    plain = loggp_times(L=HOP, o_s=o_s, o_r=o_r, g=0.0, G=G)["prtt"]
+
+    def prtt(case):
+        if case["n"] == 1 or case["delay"]:
+            return plain(case)
+        sender = [0] * case["n"] + [1]
+        receiver, steps = [1 - rank for rank in sender], np.arange(len(sender))
+        return cost(Schedule.of(2, steps, sender, receiver, case["bytes"], root=0), np.array([0, 1]))
+
+    times["prtt"] = prtt
     seen = observed(Truth(times, {}, site=Site(TORUS.nodes, 2)), "shares")
     nodes = np.arange(TORUS.nodes)
     pairs = [
@@ -72,6 +83,7 @@ MACHINES = {
     "latency": make_machine({"c_hop.node.a": G}, **TORUS_SETTINGS, entry="latency"),
     "fast links": make_machine({"c_hop.node.a": 0.6 * G}, **TORUS_SETTINGS, entry="path"),
     "ports": make_machine({"c_out.node.a": G}),
+    "headers": make_machine({"c_out.node.a": G, "o_s": 1e-8, "o_r": 1e-8, "H": HEADER}),
 }
 
 
@@ -79,7 +91,8 @@ MACHINES = {
 def test_the_links_of_a_torus_are_found(name):
     machine, fitted = fit_machine(name)
     assert fitted.settings.get("torus") == machine.values.settings.get("torus")
-    if name != "ports":
+    assert fitted.values.get("H", [0.0])[0] == pytest.approx(HEADER * (name == "headers"), rel=0.1)
+    if "torus" in fitted.settings:
         assert fitted.settings["entry"] == machine.values.settings["entry"]
         assert not {"c_out.node.65536", "c_pair.node.65536"} & fitted.values.keys()
         capacity = machine.values["c_hop.node.a"][0, 0]
@@ -87,7 +100,7 @@ def test_the_links_of_a_torus_are_found(name):
 
 
 @pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("bytes", [1024, 16384, 65536])
+@pytest.mark.parametrize("bytes", [8, 1024, 16384, 65536])
 def test_patterns_that_were_not_probed_take_as_long_as_on_the_machine(name, bytes):
     """Half of the messages pass other links than those of the probes."""
     machine, fitted = fit_machine(name)

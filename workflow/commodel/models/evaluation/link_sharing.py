@@ -18,7 +18,14 @@ from commodel.models.evaluation.repeated_rounds import (
     find_representatives,
 )
 from commodel.models.evaluation.replay import Costs, replay, replay_round_by_round
-from commodel.models.evaluation.shared_lines import Lines, Sharing, find_latency, find_offsets, find_weights
+from commodel.models.evaluation.shared_lines import (
+    Lines,
+    Sharing,
+    count_line_bytes,
+    find_latency,
+    find_offsets,
+    find_weights,
+)
 from commodel.models.evaluation.time_order import Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Classes, Values
 from commodel.patterns.repeated import CompactSchedule, Rounds
@@ -142,7 +149,9 @@ def _predict_by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, 
 
 def find_transfer_seconds(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     """Return the seconds of each message's bytes without sharing."""
-    return Classes.of(schedule, levels).column("G", schedule.bytes, values) * schedule.bytes
+    classes = Classes.of(schedule, levels)
+    byte_time = classes.column("G", schedule.bytes, values)
+    return byte_time * count_line_bytes(schedule.bytes, values, classes.distance > 0)
 
 
 def get_levels(values: Values) -> Hierarchy:
@@ -218,7 +227,7 @@ class _TimeOrderReplay:
             send,
             receive,
             wire,
-            byte_time * schedule.bytes,
+            byte_time * count_line_bytes(schedule.bytes, values, self.classes.distance > 0),
             self.passed_lines.find_line_seconds(schedule.bytes, values),
         )
         work = np.broadcast_to(compute_work_seconds(schedule, values), (*values.draw_shape, len(schedule.work.step)))

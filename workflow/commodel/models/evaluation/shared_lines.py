@@ -24,7 +24,7 @@ from commodel.models import Array
 from commodel.models.evaluation.repeated_rounds import Rotation, find_orbits
 from commodel.models.evaluation.time_order import find_sort_order, number_distinct
 from commodel.models.evaluation.values import Classes, Values
-from commodel.models.keys import make_key
+from commodel.models.keys import make_key, parse_key
 from commodel.patterns.schedule import Schedule, Step
 from commodel.torus import Torus
 
@@ -198,9 +198,12 @@ def read_pair_latency(values: Values) -> np.ndarray | None:
 
 def find_latency(schedule: Schedule, values: Values, classes: Classes, bytes: np.ndarray | None = None) -> Array:
     """Return the latency of every message, by its distance class, and by its pair of nodes if these differ; at its own
-    size or at another one."""
+    size or at another one. The time of a message's header is part of its time on lines (`count_line_bytes`)."""
     bytes = schedule.bytes if bytes is None else bytes
     latency = classes.column("L", bytes, values)
+    if "H" in values:
+        header_seconds = np.where(classes.distance > 0, values["H"] * classes.column("G", bytes, values), 0.0)
+        latency = np.maximum(latency - header_seconds, 0.0)
     matrix = read_pair_latency(values)
     if matrix is None:
         return latency
@@ -211,6 +214,11 @@ def find_latency(schedule: Schedule, values: Values, classes: Classes, bytes: np
     small = classes.column("L", np.full_like(bytes, SMALL_BYTES), values)
     growth = np.where(small > MIN_LATENCY, latency / np.maximum(small, MIN_LATENCY), 1.0)
     return np.maximum(latency + np.where(in_matrix, extra * growth, 0.0), 0.0)
+
+
+def count_line_bytes(bytes: np.ndarray, values: Values, between: np.ndarray | bool = True) -> Array:
+    """Return the bytes that messages occupy on lines: their own, and `between` nodes a header."""
+    return bytes + np.where(between, values["H"], 0.0) if "H" in values else bytes
 
 
 def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequence[Array | None]:
@@ -396,7 +404,8 @@ class LineSet:
     def find_seconds(self, bytes: np.ndarray, values: Values) -> Array:
         """Return the seconds that each of these messages occupies a line without factors and other messages."""
         size = bytes[..., self.rows]
-        return self.links * (values.at_or_last(self.name, size) * size)
+        occupied = count_line_bytes(size, values, parse_key(self.name).parameter != "c_inside")
+        return self.links * (values.at_or_last(self.name, size) * occupied)
 
     def find_slowest_seconds(self, bytes: np.ndarray, values: Values) -> Array:
         """Return the same on the slowest of a message's lines."""

@@ -19,6 +19,7 @@ Details, each fitted from a probe:
 - `order`: a rank's messages to another share their lines, or go one after the other.
 - `sharing`: with `latency`, shares of a line are in inverse proportion to the latency between the two nodes.
 - `c_pair.node`: all messages between the same two nodes share a link, at any distance.
+- H: on lines between nodes, a message occupies H bytes more than its own. This limits streams of short messages.
 - `against`: acknowledgements are slowed down by messages in their direction. Then all messages on a line and on the
   opposite line progress as the fuller of the two allows, and `back` of a share is added.
 - S: above S bytes, a message leaves when its receiver is ready, and its sender waits for delivery (rendezvous).
@@ -56,10 +57,12 @@ from commodel.models.fitting.channels import fit_local_work
 from commodel.models.fitting.link_capacities import (
     choose_link_sharing,
     distinguish_behaviours,
+    exclude_header,
     find_largest_eager,
     find_largest_sent,
     find_links_by_destination,
     fit_capacities,
+    fit_header,
     fit_inbound_cost,
     fit_link_factors,
     fit_opposite_share,
@@ -112,6 +115,9 @@ def fit(observed: Observed) -> Fitted:
         partial.add(*trip.name_values(name, o_s + o_r))
     partial.add(shared)
     partial.add(*fit_local_work(observed))
+    if header := fit_header(observed, trips, partial.estimate, predict):
+        partial.values["H"] = np.full(len(o_s), header)
+        partial.values.update(exclude_header(partial.values, header))
     notes, missing = {}, {}
     if (S := find_largest_eager(observed, trips_by_class)) is None:
         S = find_protocol_change(trips.size, trips.overheads[0])
@@ -240,6 +246,7 @@ FAMILY = Family(
         Parameter("G", "s/B", "time per byte of a message alone, by distance class", "m", per="class"),
         Parameter("O_s", "s", "increase of o_s for a copied message of m bytes", "m", optional=True),
         Parameter("O_r", "s", "increase of o_r for a copied message of m bytes", "m", optional=True),
+        Parameter("H", "B", "header: bytes of a line that a message occupies besides its own; none: 0", optional=True),
         Parameter("S", "B", "largest message whose sender does not wait for its receiver", optional=True),
         Parameter("E", "B", "largest message that leaves before its receiver is ready; 0: none does", optional=True),
         Parameter(

@@ -24,7 +24,7 @@ from commodel.models.evaluation.shared_lines import ENTRIES, ENTRY_ON_PATH, EQUA
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, CaseSamples, Observed
 from commodel.models.fitting.regression import COLLINEAR_SHARE, EQUAL_DEVIATIONS, fit_least_squares, fit_mean
-from commodel.models.fitting.round_trips import NEVER, HalfTrip
+from commodel.models.fitting.round_trips import BURST_MESSAGES, NEVER, HalfTrip, RoundTrips
 from commodel.models.keys import make_key, make_sample_key, parse_key
 from commodel.models.probes.capacity import FIRST_RECEIVED_BYTES, TINY_BYTES, make_pattern
 from commodel.patterns.layouts import parse_nodes
@@ -32,12 +32,18 @@ from commodel.patterns.schedule import Schedule
 
 MIN_SLOWDOWN = 1.1  # time relative to a single message, from which messages count as sharing a link
 OUTSIDE_FACTOR = 1.25  # of a capacity beyond those of the measured sizes around it
+BELOW_FACTOR = 4.0  # by which a capacity may be smaller below the measured sizes
 CLEAR_EXCESS = 1.15  # time relative to that of the known capacities, from which another capacity is fitted
 SENDER_FACTOR = 1.5  # time relative to the sender's busy time, up to which the sender may be the limit, not the network
 MAX_PAIRED_NODES = 128  # nodes up to which each pair may have its own latency
 SPREAD = 5, 95  # percentiles of a class's small messages
 MIN_PAIR_RATIO = 1.3  # ratio of these percentiles from which pairs differ
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
+LINK_CAPACITIES = "c_out", "c_pair", "c_all"  # capacities of links between nodes that messages share
+TRIED_HEADER_BYTES, SECANT_STEPS = 64.0, 2  # the second point of a secant search, and its steps
+MIN_HEADER_RATIO = 1.2  # spacing of a burst relative to overheads, from which lines cause it
+MAX_BURST_BYTES = 1024  # longer messages hardly show a header
+MIN_HEADER_BYTES, MAX_HEADER_BYTES = 4.0, 4096.0
 MIN_HALF_DUPLEX_SLOWDOWN = 1.5  # slowdown by opposite traffic, from which a link counts as half duplex
 BACK_BOUNDS = 0.01, 0.5  # bounds of the parameter `back`
 
@@ -238,6 +244,40 @@ def _find_reference_node(observed: Observed, level: str) -> int | None:
     return next((nodes[0] for _, nodes in _list_capacity_cases(observed, how="out", level=level)), None)
 
 
+def fit_header(observed: Observed, trips: RoundTrips, estimate: Callable[..., Values], predict: Predict) -> float:
+    """Return the bytes of a line that a message occupies besides its own; 0 if none are visible.
+
+    They come from a burst of the shortest messages whose spacing exceeds the overheads. `estimate` returns the values
+    fitted so far, with some numbers added.
+    """
+    overhead = MIN_HEADER_RATIO * np.maximum(trips.o_s[0], trips.o_r[0])
+    visible = trips.size[(trips.spacing[0] > overhead) & (trips.size <= MAX_BURST_BYTES)]
+    if not len(visible):
+        return 0.0
+    size, count = int(visible.min()), BURST_MESSAGES
+    measured = observed.cases("prtt", n=count, delay=0, late=0, bytes=size).seconds[0, 0]
+    burst = Schedule.of(2, np.arange(count + 1), [*[0] * count, 1], [*[1] * count, 0], size, root=0)
+
+    def predict_burst(header: float) -> float:
+        return float(burst.cost(predict(burst, estimate(H=header)))[0])
+
+    header, seconds, longer = 0.0, *(predict_burst(bytes) for bytes in (0.0, TRIED_HEADER_BYTES))
+    for _ in range(SECANT_STEPS):
+        if longer <= seconds:
+            break
+        step = (TRIED_HEADER_BYTES - header) * (measured - seconds) / (longer - seconds)
+        header = float(np.clip(header + step, 0.0, MAX_HEADER_BYTES))
+        seconds = predict_burst(header)
+    return round(header, 1) if header >= MIN_HEADER_BYTES else 0.0
+
+
+def exclude_header(values: Mapping[str, Array], header: float) -> dict[str, Array]:
+    """Return the capacities by size, per byte of a message with its header."""
+    keys = {name: parse_key(name) for name in values}
+    sizes = {name: key.sample[0] for name, key in keys.items() if key.parameter in LINK_CAPACITIES and key.sample}
+    return {name: values[name] * size / (size + header) for name, size in sizes.items()}
+
+
 def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callable[[Array], Array]) -> dict[str, Array]:
     """Return seconds per byte of the messages that enter a node's port from other nodes.
 
@@ -329,14 +369,15 @@ def _fit_capacity(
 
 
 def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
-    """Return the capacities also at sizes between those measured at which G is known: relative to G, they are
-    interpolated. A protocol that changes between two measured sizes is thus taken into account.
+    """Return the capacities also at smaller sizes at which G is known: relative to G, they are interpolated, and
+    constant below the measured sizes. A protocol that changes between two measured sizes is thus taken into account.
 
     An added capacity is at most OUTSIDE_FACTOR times outside of those of the two measured sizes around it, since G may
-    contain latency that grows with the size.
+    contain latency that grows with the size. Below the measured sizes it is at most that of the smallest one, since G
+    may contain copying there.
     """
     size = np.array(sorted(shares))
-    added_sizes = [length for length in trip.byte_sizes if size[0] < length < size[-1] and length not in shares]
+    added_sizes = [length for length in trip.byte_sizes if length < size[-1] and length not in shares]
     if not added_sizes:
         return shares
     G, added_bytes = trip.split_time(size.astype(float))[1] / size, np.array(added_sizes, dtype=float)
@@ -345,8 +386,10 @@ def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
     measured = np.stack([shares[measured_size] for measured_size in size.tolist()], axis=-1)
     ratio = np.stack([np.interp(added_bytes, size, ratio_of_draw) for ratio_of_draw in measured / G])
     above = np.searchsorted(size, added_bytes)
-    neighbours = np.stack([measured[:, above - 1], measured[:, above]])
-    low, high = neighbours.min(axis=0) / OUTSIDE_FACTOR, neighbours.max(axis=0) * OUTSIDE_FACTOR
+    neighbours = np.stack([measured[:, np.maximum(above - 1, 0)], measured[:, above]])
+    is_below = above == 0
+    low = neighbours.min(axis=0) / np.where(is_below, BELOW_FACTOR, OUTSIDE_FACTOR)
+    high = neighbours.max(axis=0) * np.where(is_below, 1.0, OUTSIDE_FACTOR)
     added = np.clip(ratio * trip.split_time(added_bytes)[1] / added_bytes, low, high)
     return shares | dict(zip(added_sizes, added.T, strict=True))
 

@@ -77,21 +77,25 @@ def list_anomalies(
     """Return the anomalies of measurement. `paired` are the platforms with measured pairs of nodes."""
     comparison = add_default_columns(comparison, COMPARISON)
     return [
-        *_find_unnamed_levels(comparison),
+        *_find_unnamed_levels(comparison, paired),
         *describe_oversubscription(comparison, provenance),
         *describe_conditions(comparison, provenance),
         *_find_flagged_networks(comparison, paired),
     ]
 
 
-def _find_unnamed_levels(comparison: pd.DataFrame) -> list[Remark]:
-    """Return a remark on each platform with levels that its file does not name."""
+def _find_unnamed_levels(comparison: pd.DataFrame, paired: Collection[str]) -> list[Remark]:
+    """Return a remark on each platform with levels that its file does not name, or whose pairs differ otherwise."""
     unnamed = are_of(ValidityKind.UNNAMED_LEVELS, comparison["validity"])
     affected = comparison[unnamed].drop_duplicates("platform")
     remedy = "Add `probes: [auto, nodepairs]`, run again, and copy the levels"
     remedy += " of `commodel show network EXPERIMENT --levels`."
+    without_levels = "The measured pairs form no levels: only model `shares` has a latency for each pair."
     return [
-        Remark(platform, f"{capitalize(Validity.parse(validity).explanation)}. {remedy}")
+        Remark(
+            platform,
+            f"{capitalize(Validity.parse(validity).explanation)}. {without_levels if platform in paired else remedy}",
+        )
         for platform, validity in zip(affected["platform"], affected["validity"], strict=True)
     ]
 
