@@ -17,7 +17,7 @@ from math import prod
 import numpy as np
 
 MIN_HOPS = 3  # of the farthest pair; with fewer, hops hardly differ
-MAX_DIMENSIONS = 6
+MAX_DIMENSIONS, MAX_LENGTH = 6, 8192  # dimensions; nodes of a dimension
 MIN_LATENCY_RATIO = 1.3  # of the farthest to the nearest pair
 MAX_LOG_DEVIATION = 0.1  # of latencies from a line of the hops; of 90 % of the pairs
 
@@ -90,7 +90,7 @@ def find_torus(pairs: np.ndarray, latency: np.ndarray, nodes: int) -> Torus | No
     candidates = []
     for shape in _list_shapes(nodes, MAX_DIMENSIONS):
         torus = Torus(shape)
-        if torus.max_hops < MIN_HOPS:
+        if torus.max_hops < MIN_HOPS or max(shape) > MAX_LENGTH:
             continue
         hops = torus.count_hops(*pairs.T)
         if np.ptp(hops) < MIN_HOPS - 1:

@@ -16,7 +16,7 @@ from commodel.files.safe_reading import MIB
 from commodel.files.typed_records import parse_record
 from commodel.files.yaml import ANY_KEY, Document, format_yaml, read_yaml, rename_keys
 from commodel.parameters import SIZE_SIDES, Curve, Errors, Estimate, ParameterSet
-from commodel.torus import MAX_DIMENSIONS
+from commodel.torus import MAX_DIMENSIONS, MAX_LENGTH
 from commodel.units import MAX_COUNT, parse_count, show_value
 
 MAX_FILE_BYTES = 8 * MIB  # enough for the draws of a table for each pair of several node types
@@ -67,7 +67,7 @@ class Settings(BaseModel):
     link_factors: dict[str, list[Positive]] = {}  # by level: time per byte of each group's links over the model's c_out
     # Latency of each pair of nodes over that of its distance class: (0, 1), (0, 2), …, (1, 2), …
     pair_latency: Annotated[list[FiniteFloat], Len(max_length=MAX_NODE_PAIRS)] = []
-    torus: Annotated[list[Annotated[int, Field(ge=2, le=MAX_COUNT)]], Len(max_length=MAX_DIMENSIONS)] = []
+    torus: Annotated[list[Annotated[int, Field(ge=2, le=MAX_LENGTH)]], Len(max_length=MAX_DIMENSIONS)] = []
     types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}  # number of nodes of each node type
     # Round-trip time of a distance class over that of the first two nodes: the smallest and the largest over all sizes.
     distance_ratios: dict[str, tuple[Positive, Positive]] = {}
