@@ -1,11 +1,8 @@
-"""How many measured medians lie in the intervals of predictions, and how wide these are: so many percent to either side
-of their middle, and beside an oracle's, the narrowest interval that covers 95 % of the same residuals (taken as 1 %
-wide where it is narrower). Arguments: folders of results.
+"""Coverage and width of prediction intervals. The oracle is the narrowest interval that covers 95 % of the same
+residuals; if it is narrower than 1 %, it counts as 1 %. Arguments: folders of results.
 
-A part is held out whole (a workload, a size, a number of ranks, an operation): neither the fit nor the
-interval uses it.
-Predictions with the validity `size not modelled` are left out. `before` is the interval that the
-parameters alone leave open."""
+All points of a workload, a size, a number of ranks or an operation are held out together: the interval does not use
+them. Predictions with the validity `size not modelled` are left out."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -33,63 +30,65 @@ Part = Callable[[Residuals], Iterator[np.ndarray]]
 
 class Figures(NamedTuple):
     """Coverage of one model: the covered share, the number of predictions, the mean widths of the intervals and of the
-    narrowest possible ones (as logarithms), and the number of points without an interval."""
+    oracle's (as logarithms), and the number of points without an interval."""
 
-    inside: float
+    covered: float
     predictions: int
     width: float
     oracle: float
-    none: int = 0
+    no_interval: int = 0
 
 
-def each(labels: Callable[[Residuals], np.ndarray]) -> Part:
-    """Every value of something is held out in turn. Where an operation has no other, as a barrier has its 0 bytes only,
-    that would hold out the operation."""
+def each_value(labels: Callable[[Residuals], np.ndarray]) -> Part:
+    """Hold out every value of a label in turn. A value that would hold out a whole operation, such as the 0 bytes of a
+    barrier, is omitted."""
 
-    def parts(known: Residuals) -> Iterator[np.ndarray]:
-        for value in np.unique(labels(known)):
-            held = labels(known) == value
-            if labels(known) is known.operation or set(known.operation[held]) <= set(known.operation[~held]):
-                yield held
+    def parts(residuals: Residuals) -> Iterator[np.ndarray]:
+        for value in np.unique(labels(residuals)):
+            held_out = labels(residuals) == value
+            if labels(residuals) is residuals.operation or set(residuals.operation[held_out]) <= set(
+                residuals.operation[~held_out]
+            ):
+                yield held_out
 
     return parts
 
 
-def inner_size(known: Residuals) -> Iterator[np.ndarray]:
-    """Every size in turn that lies between others."""
-    sizes = known.axes[BYTES]
+def inner_size(residuals: Residuals) -> Iterator[np.ndarray]:
+    """Hold out every size in turn, except the smallest and the largest."""
+    sizes = residuals.axes[BYTES]
     for size in np.unique(sizes[sizes > 0])[1:-1]:
         yield sizes == size
 
 
 def largest(axis: str) -> Part:
-    def parts(known: Residuals) -> Iterator[np.ndarray]:
-        yield known.axes[axis] == known.axes[axis].max()
+    def parts(residuals: Residuals) -> Iterator[np.ndarray]:
+        yield residuals.axes[axis] == residuals.axes[axis].max()
 
     return parts
 
 
-def smallest_size(known: Residuals) -> Iterator[np.ndarray]:
-    sizes = known.axes[BYTES]
+def smallest_size(residuals: Residuals) -> Iterator[np.ndarray]:
+    sizes = residuals.axes[BYTES]
     if (sizes > 0).any():
         yield sizes == sizes[sizes > 0].min()
 
 
-def level(known: Residuals) -> Iterator[np.ndarray]:
-    """Of a network: how far ranks are from each other."""
+def level(residuals: Residuals) -> Iterator[np.ndarray]:
+    """Hold out every level of the network in turn."""
     yield from (
         ()
-        if known.levels_crossed is None
-        else (known.levels_crossed == name for name in np.unique(known.levels_crossed))
+        if residuals.levels_crossed is None
+        else (residuals.levels_crossed == name for name in np.unique(residuals.levels_crossed))
     )
 
 
 PARTS: dict[str, Part] = {
-    "a workload": each(lambda known: known.group),
-    "a size": each(lambda known: known.axes["bytes"]),
+    "a workload": each_value(lambda residuals: residuals.group),
+    "a size": each_value(lambda residuals: residuals.axes["bytes"]),
     "a size between others": inner_size,
-    "a number of ranks": each(lambda known: known.axes["ranks"]),
-    "an operation": each(lambda known: known.operation),
+    "a number of ranks": each_value(lambda residuals: residuals.axes["ranks"]),
+    "an operation": each_value(lambda residuals: residuals.operation),
     "a level": level,
     "the smallest size": smallest_size,
     "the largest size": largest("bytes"),
@@ -97,32 +96,32 @@ PARTS: dict[str, Part] = {
 }
 
 
-def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of the points held out whether they are in their intervals, and how wide these are, as a logarithm; NaN where
-    none rests on errors. `ends`: both of what the parameters leave open, over what is scale_predictions."""
-    intervals = fit_residual_intervals(known.only(~held))
-    inside, width = [], []
-    for place in np.flatnonzero(held):
-        ranks, size, nodes = (float(known.axes[name][place]) for name in (RANKS, BYTES, NODES))
-        levels_crossed = "" if known.levels_crossed is None else str(known.levels_crossed[place])
-        workload = PointSeries(str(known.operation[place]), ranks, np.array([size]), nodes, levels_crossed)
-        predictions = PredictedTimes(np.ones(1), ends[:1, place], ends[1:, place], np.ones(1), [])
+def check_held_out(residuals: Residuals, held_out: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether the interval of each held-out point covers it, and the interval's width as a logarithm; NaN for a
+    parameter interval. `ends`: low and high end of the parameter intervals, over the scaled predictions."""
+    intervals = fit_residual_intervals(residuals.only(~held_out))
+    covered, width = [], []
+    for index in np.flatnonzero(held_out):
+        ranks, size, nodes = (float(residuals.axes[name][index]) for name in (RANKS, BYTES, NODES))
+        levels_crossed = "" if residuals.levels_crossed is None else str(residuals.levels_crossed[index])
+        workload = PointSeries(str(residuals.operation[index]), ranks, np.array([size]), nodes, levels_crossed)
+        predictions = PredictedTimes(np.ones(1), ends[:1, index], ends[1:, index], np.ones(1), [])
         interval = apply_residuals(predictions, find_residual_interval(intervals, workload))
         (low,), (high,), (basis,) = interval.low, interval.high, interval.bases
-        inside.append(np.log(low) - 1e-9 <= known.logs[place] <= np.log(high) + 1e-9)
+        covered.append(np.log(low) - 1e-9 <= residuals.logs[index] <= np.log(high) + 1e-9)
         width.append(np.log(high / low) if basis.of_residuals else np.nan)
-    return np.array(inside), np.array(width)
+    return np.array(covered), np.array(width)
 
 
-def campaign(folder: Path) -> Iterator[dict]:
+def evaluate_campaign(folder: Path) -> Iterator[dict]:
     rows = read_table(folder / "comparison.csv", COMPARISON)
     rows = rows[rows["held_out"] & np.isfinite(rows["mu"].astype(float)) & (rows["family"] != "")]
     rows = rows[have_weight(rows["validity"])]
     ends = ("parameters_low", "parameters_high")
-    before = rows["measured"].between(rows[ends[0]], rows[ends[1]]).astype(float)
-    for platform, here in rows.groupby("platform", sort=False):
-        families = [part for _, part in here.groupby("family", sort=False)]
-        known = [
+    covered_by_parameters = rows["measured"].between(rows[ends[0]], rows[ends[1]]).astype(float)
+    for platform, rows_of_platform in rows.groupby("platform", sort=False):
+        families = [part for _, part in rows_of_platform.groupby("family", sort=False)]
+        models = [
             (
                 collect_residuals(part),
                 (part[list(ends)].to_numpy(float) / scale_predictions(part).to_numpy()[:, None]).T,
@@ -130,47 +129,49 @@ def campaign(folder: Path) -> Iterator[dict]:
             for part in families
         ]
         for title, parts in PARTS.items():
-            figures = [row for each_family in known if (row := _figures(*each_family, parts))]
+            figures = [row for model in models if (row := _compute_figures(*model, parts))]
             if figures:
-                about = {"experiment": folder.name, "platform": platform, "held out": title}
-                yield about | _row(figures, before[here.index].mean())
+                labels = {"experiment": folder.name, "platform": platform, "held out": title}
+                yield labels | _make_row(figures, covered_by_parameters[rows_of_platform.index].mean())
 
 
-def _figures(known: Residuals, ends: np.ndarray, parts: Part) -> Figures | None:
+def _compute_figures(residuals: Residuals, ends: np.ndarray, parts: Part) -> Figures | None:
     counted = [
-        (held, *tried(known, held, ends)) for held in parts(known) if held.mean() <= 0.5
-    ]  # enough is left to know
+        (held_out, *check_held_out(residuals, held_out, ends))
+        for held_out in parts(residuals)
+        if held_out.mean() <= 0.5  # at least half of the points remain
+    ]
     if not counted:
         return None
-    logs, inside, width = (
-        np.concatenate(rows) for rows in zip(*((known.logs[h], i, w) for h, i, w in counted), strict=True)
+    logs, covered, width = (
+        np.concatenate(rows) for rows in zip(*((residuals.logs[h], c, w) for h, c, w in counted), strict=True)
     )
-    there = np.isfinite(width)
-    if not there.any():
+    has_interval = np.isfinite(width)
+    if not has_interval.any():
         return Figures(np.nan, 0, np.nan, np.nan, len(logs))
-    widths = float(width[there].mean()), oracle(logs[there])
-    return Figures(float(inside[there].mean()), int(there.sum()), *widths, int((~there).sum()))
+    widths = float(width[has_interval].mean()), oracle(logs[has_interval])
+    return Figures(float(covered[has_interval].mean()), int(has_interval.sum()), *widths, int((~has_interval).sum()))
 
 
-def _row(figures: list[Figures], before: float) -> dict:
-    about = {
-        "families": len(figures),
-        "prices": sum(row.predictions for row in figures),
-        "none": sum(row.none for row in figures),
-        "before": f"{100 * before:.1f} %",
+def _make_row(figures: list[Figures], parameter_coverage: float) -> dict:
+    row = {
+        "models": len(figures),
+        "predictions": sum(model.predictions for model in figures),
+        "no interval": sum(model.no_interval for model in figures),
+        "covered by parameter interval": f"{100 * parameter_coverage:.1f} %",
     }
-    if not about["prices"]:
-        return about | dict.fromkeys(
-            ("covered", "least of a family", "half", "oracle's half", "width / oracle", "widest"), "-"
+    if not row["predictions"]:
+        return row | dict.fromkeys(
+            ("covered", "least of a model", "half-width", "oracle's half-width", "width / oracle", "widest"), "-"
         )
-    inside, predictions, width, narrowest, _ = (
-        np.array(row) for row in zip(*filter(lambda row: row.predictions, figures), strict=True)
+    covered, predictions, width, narrowest, _ = (
+        np.array(column) for column in zip(*filter(lambda model: model.predictions, figures), strict=True)
     )
-    return about | {
-        "covered": f"{100 * np.average(inside, weights=predictions):.1f} %",
-        "least of a family": f"{100 * inside.min():.1f} %",
-        "half": _format_half_width(width),
-        "oracle's half": _format_half_width(narrowest),
+    return row | {
+        "covered": f"{100 * np.average(covered, weights=predictions):.1f} %",
+        "least of a model": f"{100 * covered.min():.1f} %",
+        "half-width": _format_half_width(width),
+        "oracle's half-width": _format_half_width(narrowest),
         "width / oracle": float(np.median(width / narrowest)),
         "widest": float((width / narrowest).max()),
     }
@@ -183,7 +184,7 @@ def _format_half_width(widths: np.ndarray) -> str:
 
 def main(paths: list[Path]) -> None:
     folders = paths or [path.parent for path in Path("results").glob("*/comparison.csv")]
-    rows = [row for folder in sorted(folders) for row in campaign(folder)]
+    rows = [row for folder in sorted(folders) for row in evaluate_campaign(folder)]
     print(format_table(rows))
 
 

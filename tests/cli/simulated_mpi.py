@@ -23,16 +23,16 @@ def cost(operation, algorithm, size):
 
 @dataclass(frozen=True)
 class Machine(LibraryTimer):
-    """Records requests. `deaf`: operations whose rules have no effect. `late`: workloads without a valid sample.
-    `beyond`: a rule also applies to larger sizes, where a later rule names the library default. `device`: the speedup
-    of an operation without a rule. `turn`: the speedup of all starts with rules, by chance. `unsteady`: the speedup of
-    every other start."""
+    """Records requests. `ignored_operations`: operations whose rules have no effect. `late`: workloads without a valid
+    sample. `ignores_default_rules`: rules that name the library default have no effect, so a rule for a smaller size
+    applies. `device`: the speedup of an operation without a rule. `speedup_with_rules`: the speedup of all starts with
+    rules, by chance. `unsteady`: the speedup of every other start."""
 
-    deaf: tuple = ()
+    ignored_operations: tuple = ()
     late: tuple = ()
-    beyond: bool = False
+    ignores_default_rules: bool = False
     device: dict = field(default_factory=dict)
-    turn: float = 1.0
+    speedup_with_rules: float = 1.0
     unsteady: float = 1.0
     requested: list = field(default_factory=list)
 
@@ -43,34 +43,38 @@ class Machine(LibraryTimer):
         in_time = [case for case in cases if case not in self.late]
         return {
             case: (
-                cost(case.operation, self._find_algorithm(case, rules), case.bytes) / self._faster(case, rules),
+                cost(case.operation, self._find_algorithm(case, rules), case.bytes) / self._find_speedup(case, rules),
                 MIN_NOISE,
             )
             for case in in_time
         }
 
-    def _faster(self, case, rules):
-        ruled = case.operation in {row.operation for row in rules}
+    def _find_speedup(self, case, rules):
+        has_rule = case.operation in {row.operation for row in rules}
         unsteady = self.unsteady if len(self.requested) % 2 else 1
-        return unsteady * (self.turn if rules else 1) * (1 if ruled else self.device.get(case.operation, 1))
+        return (
+            unsteady
+            * (self.speedup_with_rules if rules else 1)
+            * (1 if has_rule else self.device.get(case.operation, 1))
+        )
 
     def _find_algorithm(self, case, rules):
-        below = [row for row in rules if row.operation == case.operation and row.bytes <= case.bytes]
-        ruled = [row for row in below if not (self.beyond and row.algorithm == LIBRARY)]
-        nearest = max(ruled, key=lambda row: row.bytes, default=None)
-        is_default = nearest is None or nearest.algorithm == LIBRARY or case.operation in self.deaf
+        applicable = [row for row in rules if row.operation == case.operation and row.bytes <= case.bytes]
+        effective = [row for row in applicable if not (self.ignores_default_rules and row.algorithm == LIBRARY)]
+        nearest = max(effective, key=lambda row: row.bytes, default=None)
+        is_default = nearest is None or nearest.algorithm == LIBRARY or case.operation in self.ignored_operations
         return DEFAULTS[case.operation] if is_default else nearest.algorithm
 
     def _start(self, name, cases, choices):
         self.chosen_by[self.dialect.text(choices) if choices else ""] = choices
         return super()._start(name, cases, choices)
 
-    chosen_by = {}  # noqa: RUF012 - what each text of rules means
+    chosen_by = {}  # noqa: RUF012 - the rules of each text
 
 
-def machine(folder, deaf=()):
+def machine(folder, ignored_operations=()):
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    return Machine("m", None, None, OPEN_MPI_DIALECT, measure, SafePath.at(folder), deaf)
+    return Machine("m", None, None, OPEN_MPI_DIALECT, measure, SafePath.at(folder), ignored_operations)
 
 
 def arms(defaults=(LIBRARY,)):

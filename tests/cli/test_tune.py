@@ -88,7 +88,7 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
 
 def test_rules_that_change_nothing_are_found_out(tmp_path):
     """Though starts differ by what they often do."""
-    place = replace(machine(tmp_path, deaf=("alltoall",)), unsteady=1.12)
+    place = replace(machine(tmp_path, ignored_operations=("alltoall",)), unsteady=1.12)
     searched = search_choices(place, arms(), 1e9, lambda text: None)
     assert searched.ignored == ["alltoall"]
     assert {
@@ -257,7 +257,7 @@ def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
     """As if its component were another one then. Of many cases one seems slower once by chance."""
     alltoall = CASES[len(SIZES) :]
     choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
-    place = replace(machine(tmp_path), beyond=True)
+    place = replace(machine(tmp_path), ignores_default_rules=True)
     screening = measure_gains(place, "screening", choices, 3, lambda text: None)
     assert screening.rows[0].gain.times > 1
     assert [row.is_slower for row in screening.rows] == [False, False, True]
@@ -272,23 +272,29 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     """All is 1.2 times as fast whenever there are rules, by chance: a rule for what the library does anyway seems to
     gain as much."""
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: DEFAULTS["bcast"], CASES[2]: "scatter-allgather"}
-    quiet, turning = (
-        measure_gains(replace(machine(tmp_path / str(turn)), turn=turn), "screening", choices, 3, lambda text: None)
-        for turn in (1.0, 1.2)
+    quiet, faster = (
+        measure_gains(
+            replace(machine(tmp_path / str(speedup)), speedup_with_rules=speedup),
+            "screening",
+            choices,
+            3,
+            lambda text: None,
+        )
+        for speedup in (1.0, 1.2)
     )
     assert (quiet.control.cases, quiet.control.excluding_one, quiet.control.log_margin) == (4, 0, 0)
-    assert (turning.control.cases, turning.control.excluding_one) == (4, 4)
-    assert turning.control.log_margin == pytest.approx(log(1.2), rel=2e-3)
-    rows = {row.workload: row for row in turning.rows}
+    assert (faster.control.cases, faster.control.excluding_one) == (4, 4)
+    assert faster.control.log_margin == pytest.approx(log(1.2), rel=2e-3)
+    rows = {row.workload: row for row in faster.rows}
     assert rows[CASES[0]].gain.times == pytest.approx(1.2)
     real = {row.workload: row.gain.times for row in quiet.rows}[CASES[2]]
     assert rows[CASES[2]].gain.low == pytest.approx(real, rel=1e-3)
-    for stay in (select_for_validation(turning), confirm_rules(turning, quiet)):
+    for stay in (select_for_validation(faster), confirm_rules(faster, quiet)):
         assert [case for case, name in stay.items() if name != LIBRARY] == [CASES[2]]
     assert tune._describe_control("screening", quiet) == [
         "In the screening, times of 0 of 4 cases without a rule changed, no more than by chance."
     ]
-    sentence = tune._describe_control("screening", turning)[0]
+    sentence = tune._describe_control("screening", faster)[0]
     assert "In the screening, times of 4 of 4 cases without a rule changed: the machine's speed changed." in sentence
     assert "All intervals are widened by 20 %" in sentence
 

@@ -1,4 +1,4 @@
-"""The network of an allocation: classes, groups and slow nodes come back from times that were made of them."""
+"""The network of an allocation: distance classes, groups and slow nodes are learned from synthetic times."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from commodel.reports.sections.network import describe_mixed_classes, describe_n
 from commodel.torus import Torus
 from tests.compare.pairs import TIMES, summary
 
-CLASS_TIMES = np.array([[1.2e-6, 2.2e-5], [1.6e-6, 2.3e-5], [2.6e-6, 4.0e-5]])  # of the classes, of 8 B and of 256 KiB
+CLASS_TIMES = np.array([[1.2e-6, 2.2e-5], [1.6e-6, 2.3e-5], [2.6e-6, 4.0e-5]])  # s by class, at 8 B and 256 KiB
 
 
 def all_pairs(nodes):
@@ -23,12 +23,12 @@ def all_pairs(nodes):
 
 
 def measured(pairs, hierarchy, noise=0.02, seed=1, slow=None, times=CLASS_TIMES):
-    """Times of the pairs of a network; `slow` is by which factors those of a node are longer."""
+    """Return times of the pairs of a network, and their noise. `slow` has the factors of slow nodes, for both sizes."""
     rng = np.random.default_rng(seed)
-    made = times[hierarchy.distance(*pairs.T) - 1]
+    seconds = times[hierarchy.distance(*pairs.T) - 1]
     for node, factors in (slow or {}).items():
-        made = np.where((pairs == node).any(axis=1)[:, None], made * factors, made)
-    return made * np.exp(rng.normal(0, noise, made.shape)), np.full(made.shape, 1.96 * noise)
+        seconds = np.where((pairs == node).any(axis=1)[:, None], seconds * factors, seconds)
+    return seconds * np.exp(rng.normal(0, noise, seconds.shape)), np.full(seconds.shape, 1.96 * noise)
 
 
 def leaves(nodes, size):
@@ -45,7 +45,7 @@ def test_one_switch_is_one_class():
 
 
 @pytest.mark.parametrize("column", [[0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 0, 1, 2, 0, 1], [0, 0, 1, 1, 1, 1, 1, 1]])
-def test_two_levels_come_back_however_nodes_are_numbered(column):
+def test_two_classes_are_learned_for_any_numbering_of_nodes(column):
     pairs, hierarchy = all_pairs(8), Hierarchy.of({"leaf": column})
     distances = learn_distances(pairs, *measured(pairs, hierarchy), 8)
     assert distances.classes == 2
@@ -63,8 +63,8 @@ def test_three_classes_are_two_levels():
 
 @pytest.mark.parametrize("factors", [(1.0, 10.0), (1.5, 1.0), (3.0, 3.0)])
 @pytest.mark.parametrize("column", [[0] * 8, [0, 0, 0, 0, 1, 1, 1, 1]])
-def test_a_slow_cable_is_named_and_makes_no_class(factors, column):
-    """Its node stays in its group: it is nearest there."""
+def test_a_node_with_a_slow_cable_is_reported_and_forms_no_class(factors, column):
+    """The node stays in its group."""
     hierarchy, pairs = Hierarchy.of({"leaf": column}), all_pairs(8)
     distances = learn_distances(pairs, *measured(pairs, hierarchy, slow={5: factors}), 8)
     assert distances.slow == (5,)
@@ -74,21 +74,21 @@ def test_a_slow_cable_is_named_and_makes_no_class(factors, column):
     assert ((distances.class_of_pair == -1) == (pairs == 5).any(axis=1)).all()
 
 
-def test_two_slow_nodes_of_sixteen_are_both_named():
+def test_two_slow_nodes_of_sixteen_are_both_reported():
     pairs = all_pairs(16)
     distances = learn_distances(pairs, *measured(pairs, leaves(16, 4), slow={3: (1.0, 8.0), 9: (2.0, 1.0)}), 16)
     assert distances.slow == (3, 9)
     assert distances.hierarchy.settings == leaves(16, 4).settings
 
 
-def test_half_the_nodes_are_not_slow_but_another_class():
+def test_two_groups_of_two_nodes_are_a_level_not_slow_nodes():
     pairs = all_pairs(4)
     distances = learn_distances(pairs, *measured(pairs, leaves(4, 2)), 4)
     assert distances.slow == ()
     assert distances.hierarchy.settings == {"leaf": [0, 0, 1, 1]}
 
 
-def test_a_single_slow_pair_is_odd_and_no_class():
+def test_a_single_slow_pair_is_reported_and_forms_no_class():
     pairs = all_pairs(8)
     times, noise = measured(pairs, Hierarchy.of({"leaf": [0] * 8}))
     times[11] *= 4
@@ -97,13 +97,13 @@ def test_a_single_slow_pair_is_odd_and_no_class():
     assert distances.classes == 1
 
 
-def test_what_a_noisy_machine_cannot_tell_is_one_class():
+def test_classes_that_differ_by_less_than_the_noise_are_one_class():
     pairs = all_pairs(8)
     times, noise = measured(pairs, leaves(8, 4), noise=0.15, times=np.array([[1e-6, 1e-5], [1.2e-6, 1.2e-5]]))
     assert learn_distances(pairs, times, noise, 8).classes == 1
 
 
-def test_a_ring_of_nodes_is_said_to_have_paths_that_do_not_nest():
+def test_the_class_of_a_ring_with_slow_hops_is_mixed():
     pairs = all_pairs(9)
     hops = np.minimum((pairs[:, 1] - pairs[:, 0]) % 9, (pairs[:, 0] - pairs[:, 1]) % 9)
     times = np.array([[1e-6, 1e-5]]) * 1.5 ** hops[:, None]
@@ -135,8 +135,8 @@ def test_a_torus_has_no_groups_and_is_described_by_its_hops(shape, slow):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_where_no_two_nodes_are_alike_the_classes_say_so(seed):
-    """Nodes have overheads of their own, or pairs have. Neither are levels."""
+def test_random_differences_between_nodes_or_pairs_form_one_mixed_class(seed):
+    """Each node or each pair has its own random factor. Neither forms levels."""
     rng, pairs = np.random.default_rng(seed), all_pairs(12)
     by_node, by_pair = np.exp(rng.normal(0, 0.2, 12))[pairs].prod(axis=1), np.exp(rng.normal(0, 0.3, len(pairs)))
     for factors in (by_node, by_pair):
@@ -166,7 +166,7 @@ TRUE_LEVELS = {
 
 @pytest.mark.parametrize(("seed", "slow"), [(0, {}), (1, {5: (1.0, 8.0)})])
 @pytest.mark.parametrize("network", TRUE_LEVELS)
-def test_true_groups_are_found_although_paths_differ_from_pair_to_pair(network, seed, slow):
+def test_groups_are_learned_although_paths_differ_from_pair_to_pair(network, seed, slow):
     """Paths differ by more than noise, so that the classes do not explain the times."""
     levels, factors = TRUE_LEVELS[network]
     hierarchy = Hierarchy.of(levels)
@@ -178,7 +178,7 @@ def test_true_groups_are_found_although_paths_differ_from_pair_to_pair(network, 
     assert set(slow) <= set(distances.slow)
 
 
-def test_four_nodes_on_two_switches_are_found_although_latencies_differ():
+def test_two_switches_of_two_nodes_are_learned_although_latencies_differ():
     """Latencies as measured between namespaces of a busy machine: they differ by a third, bandwidths are constant."""
     pairs, far = all_pairs(4), np.array([0, 1, 1, 1, 1, 0], dtype=bool)
     latencies = np.array([27.2, 67.9, 83.0, 91.4, 84.0, 35.1]) * 1e-6
@@ -188,7 +188,7 @@ def test_four_nodes_on_two_switches_are_found_although_latencies_differ():
 
 
 @pytest.mark.parametrize("nodes", [2, 3])
-def test_few_nodes_are_no_reason_to_fail(nodes):
+def test_two_or_three_nodes_have_one_class(nodes):
     pairs = all_pairs(nodes)
     distances = learn_distances(pairs, np.tile([1e-6, 1e-5], (len(pairs), 1)), np.zeros((len(pairs), 2)), nodes)
     assert distances.classes == 1
@@ -197,7 +197,7 @@ def test_few_nodes_are_no_reason_to_fail(nodes):
 
 @settings(max_examples=30)
 @given(st.integers(2, 6), st.integers(2, 6), st.floats(1.35, 5), st.floats(1.0, 5), st.integers(0, 2**32 - 1))
-def test_any_two_level_network_comes_back(groups, size, latency, rate, seed):
+def test_any_network_of_two_classes_is_learned(groups, size, latency, rate, seed):
     """Nodes are in any order; times differ between classes by more than noise does."""
     nodes, rng = groups * size, np.random.default_rng(seed)
     if nodes < 5:
@@ -213,7 +213,7 @@ def test_any_two_level_network_comes_back(groups, size, latency, rate, seed):
 DRAGONFLY = Hierarchy.of({f"level-{size}": [node // size for node in range(72)] for size in (2, 6, 24)})
 
 
-def test_levels_that_are_not_separated_are_said():
+def test_a_class_with_two_unseparated_levels_is_mixed():
     """Routers of 2 nodes, chassis of 6, groups of 24. Paths differ from pair to pair by as much as a chassis does, so
     only routers and groups are found."""
     pairs = all_pairs(72)
@@ -232,7 +232,7 @@ def test_levels_that_are_not_separated_are_said():
 
 
 @pytest.mark.parametrize("noise", [0.0001, 0.02, 0.1])
-def test_levels_that_are_all_found_leave_no_class_mixed(noise):
+def test_no_class_is_mixed_if_all_levels_are_learned(noise):
     pairs = all_pairs(16)
     assert learn_distances(pairs, *measured(pairs, leaves(16, 4), noise=noise), 16).mixed_classes == ()
 
@@ -258,7 +258,7 @@ def test_the_matrix_has_both_halves_and_no_diagonal():
     assert matrix[0, 1] == pytest.approx(TIMES[1][0])
 
 
-def test_of_many_nodes_a_bounded_sample_is_enough_where_neighbours_follow_each_other():
+def test_a_sample_of_pairs_suffices_for_many_nodes_if_leaves_are_consecutive():
     hierarchy = Hierarchy.of({"leaf": [node // 16 for node in range(128)]})
     (network,) = make_networks(summary(hierarchy, 128), {})
     assert len(network.pairs) <= MAX_PAIRS
@@ -273,47 +273,47 @@ def test_a_slow_node_has_a_name_and_a_factor():
     assert network.hierarchy.settings == TWO.settings
 
 
-def test_what_the_place_says_goes_before_what_was_learned():
+def test_levels_of_the_platform_file_precede_learned_levels():
     racks = [0, 0, 0, 0, 1, 1, 1, 1]
     (network,) = make_networks(summary(TWO, 8), {"p": {"levels": {"rack": [*racks, 2]}}})
     assert network.hierarchy.settings == {"rack": racks}
     assert network.distances.hierarchy.settings == TWO.settings
 
 
-def test_levels_keep_their_order_through_a_file_of_notes(tmp_path):
-    """The innermost first, though its name comes last in the alphabet."""
+def test_levels_keep_their_order_in_the_provenance_file(tmp_path):
+    """The innermost level is first, although its name is the last in alphabetical order."""
     levels = {"router": [0, 0, 1, 1, 2, 2, 3, 3], "chassis": [0, 0, 0, 0, 1, 1, 1, 1]}
     write_json(tmp_path / "provenance.json", {"levels": levels})
-    notes = read_json(tmp_path / "provenance.json")
-    older = {"levels": dict(sorted(levels.items()))}  # as they were written once
-    assert list(notes["levels"]) == ["router", "chassis"] != list(older["levels"])
-    for place in (notes, older):
+    provenance = read_json(tmp_path / "provenance.json")
+    older = {"levels": dict(sorted(levels.items()))}  # the order in files of older versions
+    assert list(provenance["levels"]) == ["router", "chassis"] != list(older["levels"])
+    for place in (provenance, older):
         (network,) = make_networks(summary(TWO, 8), {"p": place})
         assert network.declared.settings == levels
         assert list(network.declared.groups) == ["router", "chassis"]
 
 
 @pytest.mark.parametrize("place", [{"nodes": ["n0"]}, {"nodes": 7}, {"levels": {"leaf": [0, 1]}}])
-def test_a_place_that_knows_too_few_nodes_is_not_asked(place):
+def test_provenance_of_too_few_nodes_is_not_used(place):
     (network,) = make_networks(summary(TWO, 8), {"p": place})
     assert network.names == tuple("01234567")
     assert network.hierarchy.settings == TWO.settings
 
 
 @pytest.mark.parametrize(
-    ("levels", "complaint"),
+    ("levels", "message"),
     [
         ({"leaf": [0, 0, 0, 0, 1, 1, 1, 1], "group": [0, 1, 0, 1, 0, 1, 0, 1]}, "levels nest"),
         ({"leaf": 3}, "level leaf: found '3', wanted a group number for every node"),
         ([[0, 1]], "wanted a mapping of levels"),
     ],
 )
-def test_notes_that_are_no_levels_are_refused(levels, complaint):
-    with pytest.raises(UserError, match=complaint):
+def test_invalid_levels_in_the_provenance_are_refused(levels, message):
+    with pytest.raises(UserError, match=message):
         make_networks(summary(TWO, 8), {"p": {"levels": levels}})
 
 
-def test_a_platform_of_one_size_or_none_has_no_picture():
+def test_pairs_measured_at_one_size_or_none_make_no_network():
     raw = summary(TWO, 8)
     assert not make_networks(raw[raw["settings"].str.endswith("bytes=8")], {})
     assert not make_networks(raw.iloc[:0], {})
@@ -321,12 +321,12 @@ def test_a_platform_of_one_size_or_none_has_no_picture():
 
 
 @pytest.mark.parametrize("levels", [{}, {"leaf": [0, 1, 0, 1, 2]}, {"leaf": [0, 0, 1, 1, 2], "group": [0, 0, 0, 0, 1]}])
-def test_what_a_platform_file_can_take_over_means_the_same(levels):
+def test_formatted_levels_are_read_back_equal(levels):
     text = yaml.safe_load(format_levels(Hierarchy.of(levels)))["levels"]
     assert Hierarchy.written(text, 5).settings == levels
 
 
-def test_a_class_that_may_hold_further_levels_is_named_unless_the_place_names_its_levels():
+def test_a_mixed_class_is_reported_unless_the_platform_file_names_levels():
     uneven = {node: 1.1 ** (node % 4) for node in range(16)}
     column = [node // 4 for node in range(16)]
     rows = summary(Hierarchy.of({"leaf": column}), 16, uneven)
@@ -340,8 +340,8 @@ def test_a_class_that_may_hold_further_levels_is_named_unless_the_place_names_it
     assert describe_mixed_classes(network) == []
 
 
-def test_nodes_of_one_mixed_class_are_not_called_alike():
-    """As on a dragonfly whose paths differ from pair to pair: the report draws it, and says what is missing."""
+def test_nodes_of_one_mixed_class_are_not_reported_as_uniform():
+    """As on a dragonfly whose paths differ from pair to pair: the report draws the class and states this limit."""
     flat = Hierarchy.of({"leaf": [0] * 16})
     (network,) = make_networks(summary(flat, 16, {node: 1.1 ** (node % 4) for node in range(16)}), {})
     assert network.distances.classes == 1

@@ -13,7 +13,7 @@ from commodel.interchange import StatedProperties, csv, read_times
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.config import load_experiment
 from commodel.plan.planning import load_plan
-from tests.fuzz.readers import plan_text
+from tests.fuzz.readers import make_plan_text
 
 
 def test_names_do_not_lead_out(tmp_path):
@@ -134,7 +134,7 @@ def test_tables(project):
     [("layout", "file:/etc/passwd"), ("topology", "file:../outside.csv"), ("operation", "summa:partition=link.csv")],
 )
 def test_plans(project, change):
-    plan = json.loads(plan_text())
+    plan = json.loads(make_plan_text())
     batch = next(batch for batch in plan["batches"] if batch["points"])
     batch["points"][0][change[0]] = change[1]
     (project / "plan.json").write_text(json.dumps(plan))

@@ -1,6 +1,6 @@
-"""`python -m tests.fuzz`: hostile inputs for everything that reads files of strangers, for so many seconds.
+"""`python -m tests.fuzz`: give hostile inputs to every reader of files from unknown sources, for a number of seconds.
 
-What fails is kept in build/fuzz, and the last line is the command that repeats it.
+Inputs that fail are kept in build/fuzz. The last line of the output has the command that repeats them.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import traceback
 from pathlib import Path
 from shlex import quote
 
-from tests.fuzz.session import OutOfTime, failures, fuzz, replay
+from tests.fuzz.session import OutOfTime, fuzz, list_failures, replay
 from tests.fuzz.targets import TARGETS
 
 
@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--target", action="append", choices=list(TARGETS), help="only this one; repeated")
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="only these inputs of build/fuzz, again")
     requested = parser.parse_args()
-    return again(requested.replay) if requested.replay else session(requested)
+    return replay_inputs(requested.replay) if requested.replay else session(requested)
 
 
 def session(requested: argparse.Namespace) -> int:
@@ -31,21 +31,23 @@ def session(requested: argparse.Namespace) -> int:
     failed = 0
     began, end = time.time(), time.monotonic() + requested.seconds
     print(f"seed {seed}", flush=True)
-    for left, name in zip(range(len(names), 0, -1), names, strict=True):
+    for targets_left, name in zip(range(len(names), 0, -1), names, strict=True):
         try:
-            tried = fuzz(name, max(end - time.monotonic(), 0) / left, seed)
-            print(f"{name}: {tried} inputs", flush=True)
+            inputs = fuzz(name, max(end - time.monotonic(), 0) / targets_left, seed)
+            print(f"{name}: {inputs} inputs", flush=True)
         except (Exception, OutOfTime):
             traceback.print_exc()
             failed += 1
             print(f"FAILED {name}", flush=True)
-    kept = [str(path) for path in failures(began)]
-    repeat = ["again: python -m tests.fuzz --replay " + " ".join(map(quote, kept))] if kept else []
+    failed_inputs = [str(path) for path in list_failures(began)]
+    repeat = (
+        ["to repeat: python -m tests.fuzz --replay " + " ".join(map(quote, failed_inputs))] if failed_inputs else []
+    )
     print(f"{len(names) - failed} of {len(names)} targets clean, seed {seed}", *repeat, sep="; ")
     return bool(failed)
 
 
-def again(paths: list[Path]) -> int:
+def replay_inputs(paths: list[Path]) -> int:
     failed = 0
     for path in paths:
         print(f"{path}: {path.read_text().rstrip()[:2000]}", flush=True)
@@ -54,7 +56,7 @@ def again(paths: list[Path]) -> int:
         except (Exception, OutOfTime):
             traceback.print_exc()
             failed += 1
-    print(f"{len(paths) - failed} of {len(paths)} inputs end well")
+    print(f"{len(paths) - failed} of {len(paths)} inputs ended in a value or in a UserError")
     return bool(failed)
 
 

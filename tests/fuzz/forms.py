@@ -1,4 +1,4 @@
-"""Good samples and patterns of everything that is fuzzed, and experiments put together from parts, good and bad."""
+"""Valid samples and patterns of all fuzzed formats, and experiments assembled from valid and invalid parts."""
 
 import yaml
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ matrix:
   - axes: {operation: bcast, algorithm: [linear, binomial], ranks: [2, 4], bytes: [1, 1KiB]}
 """
 MATRIX = """
-title: all that a matrix can say
+title: all keys of a matrix
 platform: tree-256
 families: [hockney, loggp]
 probes: auto
@@ -174,6 +174,6 @@ def experiments() -> st.SearchStrategy[str]:
 
 
 def sets() -> list[bytes]:
-    """A fitted parameter set of every family, as a file."""
+    """Return a fitted parameter set of every model, as the content of a file."""
     fitted = [fitted_set(name) for name in list_family_names()]
     return [format_parameters(parameters).encode() for parameters in fitted]

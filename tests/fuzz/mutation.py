@@ -1,4 +1,4 @@
-"""Hostile inputs: good samples with edits that parsers of text tend to trip over, and the pieces of such edits."""
+"""Hostile inputs: valid samples with edits that often break parsers, and the pieces of such edits."""
 
 from collections.abc import Sequence
 
@@ -19,12 +19,12 @@ TOKENS = (
     "to", "factor", "step", "file:", "kary:2^24",
 )  # fmt: skip
 PIECES = st.one_of(st.sampled_from(NUMBERS), st.sampled_from(TOKENS), st.text(max_size=8))
-MANY = st.sampled_from((2, 3, 70, 3000))
+REPETITIONS = st.sampled_from((2, 3, 70, 3000))
 
 
 @st.composite
 def edited(draw, samples: Sequence[bytes]) -> bytes:
-    """One of some samples after a few edits: a span goes, comes again, changes places or becomes something else."""
+    """Draw one of the samples and edit it: spans are removed, repeated, moved or replaced."""
     content = draw(st.sampled_from(samples))
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(content)))
@@ -33,13 +33,13 @@ def edited(draw, samples: Sequence[bytes]) -> bytes:
         match draw(st.sampled_from(("piece", "word", "word", "word", "bytes", "again", "cut", "line", "move"))):
             case "piece":
                 span = draw(PIECES).encode("utf-8", "surrogatepass")
-            case "word":  # what stands between two separators becomes another word
-                start, stop = word_at(content, start)
+            case "word":  # replace the text between two separators
+                start, stop = find_word(content, start)
                 span = draw(PIECES).encode("utf-8", "surrogatepass")
             case "bytes":
                 span = draw(st.binary(max_size=4))
             case "again":
-                span = span[:50] * draw(MANY)
+                span = span[:50] * draw(REPETITIONS)
             case "cut":
                 span, stop = b"", draw(st.sampled_from((stop, len(content))))
             case "line":
@@ -53,20 +53,20 @@ def edited(draw, samples: Sequence[bytes]) -> bytes:
     return content
 
 
-def word_at(text: bytes, place: int) -> tuple[int, int]:
-    """The word around a place, as far as the next separators."""
+def find_word(text: bytes, position: int) -> tuple[int, int]:
+    """Return start and end of the word at a position, between separators."""
     ends = b" \t\n\r,:;=\"'[]{}()<>+@^"
-    start = place
+    start = position
     while start > 0 and text[start - 1] not in ends:
         start -= 1
-    stop = place
+    stop = position
     while stop < len(text) and text[stop] not in ends:
         stop += 1
     return start, stop
 
 
 def written(*forms: str) -> st.SearchStrategy[str]:
-    """Texts after the pattern of some forms, each % of which becomes a number or another piece."""
+    """Draw a text from one of the forms; each % becomes a number or another piece."""
 
     def fill(form: str) -> st.SearchStrategy[str]:
         parts = form.split("%")

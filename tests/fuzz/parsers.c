@@ -1,5 +1,5 @@
-/* parsers.c: the native readers of text, fed what nobody checked before: `parsers cases FILE`, and so schedule and
- * partition. Ends with 0 (read) or 2 (refused in one line); sanitizers end it otherwise. */
+/* parsers.c: give a file to a native reader: `parsers cases FILE`, `parsers schedule FILE` or `parsers partition FILE`. Exit
+ * code: 0 (read) or 2 (refused in one line); sanitizers end it with another code. */
 #include "kernels.h"
 #include "schedule.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const Column columns[] = {
-    {"n", "1", "how many", COUNT}, {"bytes", "B", "size", BYTES}, {"delay", "s", "a delay", NUMBER}, {"how", "", "a word", WORD}};
+    {"n", "1", "a number of messages", COUNT}, {"bytes", "B", "size", BYTES}, {"delay", "s", "a delay", NUMBER}, {"how", "", "a word", WORD}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-"""What is done with what strangers hand us. Every reader is a function of an input and of a folder that may be written
-to; it returns, or raises a UserError."""
+"""Functions that read fuzzed inputs. Each takes an input and a folder for its files; it returns or raises a
+UserError."""
 
 import json
 from collections.abc import Callable
@@ -38,7 +38,7 @@ Run = Callable[[object, Path], object]
 
 
 def of_file(name: str, read: Callable[[Path], object]) -> Run:
-    """Reads the input as a file."""
+    """Return a function that writes the input to a file and reads it."""
 
     def run(content: bytes | str, folder: Path) -> object:
         path = folder / name
@@ -54,13 +54,13 @@ def samples(pattern: str) -> list[bytes]:
     return contents
 
 
-def planned(path: Path) -> Plan:
-    """As `commodel plan` does, beside platforms that are in order."""
+def plan_experiment(path: Path) -> Plan:
+    """Plan an experiment as `commodel plan` does, with valid platforms."""
     load_experiment(path)
     return make_plan(str(path), ROOT)
 
 
-def placed(path: Path) -> None:
+def plan_on_platform(path: Path) -> None:
     platform = load_platform(path)
     setting = make_setting(platform)
     make_point(setting, {"operation": "bcast", "algorithm": "binomial", "ranks": 4, "bytes": 8})
@@ -72,18 +72,18 @@ def placed(path: Path) -> None:
     make_plan(str(path.parent / "experiment.yaml"), path.parent)
 
 
-def with_network(content: bytes, folder: Path) -> None:
+def read_platform(content: bytes, folder: Path) -> None:
     (folder / "net.xml").write_bytes(samples("params/platforms/*.xml")[0])
-    of_file("machine.yaml", placed)(content, folder)
+    of_file("machine.yaml", plan_on_platform)(content, folder)
 
 
-def network(content: bytes, folder: Path) -> None:
+def read_network(content: bytes, folder: Path) -> None:
     (folder / "net.xml").write_bytes(content)
     (folder / "machine.yaml").write_text(forms.SIMULATED)
     load_platform(folder / "machine.yaml")
 
 
-def tau_lop(content: bytes, folder: Path) -> None:
+def read_taulop_tables(content: bytes, folder: Path) -> None:
     (folder / "IB.txt").write_text(forms.CHANNEL)
     for name in ("SHM.txt", "gamma.txt"):
         (folder / name).write_bytes(content)
@@ -91,44 +91,44 @@ def tau_lop(content: bytes, folder: Path) -> None:
         (folder / name).unlink()
 
 
-def predicted(path: Path) -> None:
-    """A parameter set that can be read predictions, or says why not."""
+def predict_with_set(path: Path) -> None:
+    """Read a parameter set and predict four points with it."""
     parameters = read_set(path)
-    some = [
+    points = [
         make_point(Setting.unlimited(), {"operation": "bcast", "algorithm": "binomial", "ranks": 5, "bytes": size})
         for size in (0, 1, 100_000)
     ]
-    some.append(make_point(Setting.unlimited(), {"operation": "reduce", "topology": "groups:2,3", "bytes": 64}))
-    predict(parameters, some)
+    points.append(make_point(Setting.unlimited(), {"operation": "reduce", "topology": "groups:2,3", "bytes": 64}))
+    predict(parameters, points)
 
 
-def balanced(path: Path) -> None:
-    """Speeds that can be read balance a matrix, however steep they are."""
+def partition_by_speeds(path: Path) -> None:
+    """Read speeds and partition a matrix by them."""
     speeds = read_speeds(path)
     for kernel in speeds.kernels:
         for form in SPEED_FORMS:
             curves = speeds.curves(kernel, [*speeds.kernels[kernel].kinds], form)
             for share in (partition_geometric, partition_constant):
-                either(lambda share=share, curves=curves: arrange_in_columns(share(curves, 256), 16))
+                allow_refusal(lambda share=share, curves=curves: arrange_in_columns(share(curves, 256), 16))
 
 
-def workbook(content: bytes, folder: Path) -> None:
-    """A workbook whose cells say what the lines say, numbers as such; and the lines themselves."""
+def read_partitions(content: bytes, folder: Path) -> None:
+    """Read the lines as a partition three times: as cells of a workbook, as a workbook file, as a CSV file."""
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Partition")
     for line in content.decode("utf-8", "replace").splitlines():
-        either(sheet.append, [_cell(text) for text in line.split(",")])
+        allow_refusal(sheet.append, [_make_cell(text) for text in line.split(",")])
     book.save(folder / "p.xlsx")
     for read in (
         lambda: read_partition_input(folder / "p.xlsx"),
         lambda: of_file("q.xlsx", read_partition_input)(content, folder),
     ):
-        either(read)
+        allow_refusal(read)
     of_file("p.csv", read_partition_input)(content, folder)
 
 
-def _cell(text: str) -> object:
-    """A number, or what openpyxl takes as text."""
+def _make_cell(text: str) -> object:
+    """Return a number, or the text without characters that openpyxl refuses."""
     with suppress(ValueError):
         if len(text) < 20:
             return float(text)
@@ -136,77 +136,77 @@ def _cell(text: str) -> object:
 
 
 @lru_cache
-def plan_text() -> bytes:
+def make_plan_text() -> bytes:
     plan = make_plan(str(ROOT / "params" / "experiments" / "demo.yaml"), ROOT).as_json()
     for batch in plan["batches"]:
         batch["points"], batch["cases"] = batch["points"][:2], batch["cases"][:2]
     return json.dumps(plan, indent=1).encode()
 
 
-def plan_file(path: Path) -> None:
+def read_plan(path: Path) -> None:
     plan = load_plan(path)
     for batch in plan.batches:
         _ = batch.ids, batch.minutes
     collect_samples(plan, path.parent / "raw", unfinished=True)
 
 
-def signed(line: bytes) -> bytes:
-    """A row that lacks its checksum gets it: else whatever is odd in it would be refused for that alone."""
+def add_checksum(line: bytes) -> bytes:
+    """Add the checksum if a row lacks it, so that the row is not refused for this reason alone."""
     try:
         return line + compute_checksum(line[:-1].decode()).encode() if line.endswith(b",") else line
     except UnicodeDecodeError:
         return line
 
 
-def raw_file(content: bytes, folder: Path) -> None:
-    (folder / "plan.json").write_bytes(plan_text())
+def read_raw_samples(content: bytes, folder: Path) -> None:
+    (folder / "plan.json").write_bytes(make_plan_text())
     plan = load_plan(folder / "plan.json")
     batch = plan.batches[0]
-    place = folder / "raw" / batch.name
-    place.mkdir(parents=True, exist_ok=True)
+    batch_folder = folder / "raw" / batch.name
+    batch_folder.mkdir(parents=True, exist_ok=True)
     lines = content.replace(b"CASE", batch.ids[0].encode()).split(b"\n")
-    (place / f"{batch.ids[0]}.csv").write_bytes(b"\n".join(map(signed, lines)))
+    (batch_folder / f"{batch.ids[0]}.csv").write_bytes(b"\n".join(map(add_checksum, lines)))
     observations, _ = collect_samples(plan, folder / "raw", unfinished=True)
     summarize_raw(observations)
 
 
-def quantity(text: str, folder: Path) -> None:
+def parse_quantity(text: str, folder: Path) -> None:
     parsers = (units.parse_bytes, units.parse_seconds, units.parse_fraction, units.parse_number, units.parse_count)
     for parse in parsers:
-        either(parse, text)
-    either(quantities.expand_axis, text)
-    either(lambda: quantities.expand_axis(text, units.parse_count))
+        allow_refusal(parse, text)
+    allow_refusal(quantities.expand_axis, text)
+    allow_refusal(lambda: quantities.expand_axis(text, units.parse_count))
 
 
-def either(function: Callable, *arguments: object) -> object:
-    """A mistake in one is no reason not to try the next."""
+def allow_refusal(function: Callable, *arguments: object) -> object:
+    """Call a function and return its value; None if it raises a UserError."""
     try:
         return function(*arguments)
     except UserError:
         return None
 
 
-def expression(text: str, folder: Path) -> None:
+def evaluate_expression(text: str, folder: Path) -> None:
     condition = expressions.parse_expression(text, AXES)
     for ranks in (0, 2, 3.5):
-        either(condition, dict.fromkeys(AXES, "binomial") | {"ranks": ranks, "bytes": 1 << 50, "nodes": None})
+        allow_refusal(condition, dict.fromkeys(AXES, "binomial") | {"ranks": ranks, "bytes": 1 << 50, "nodes": None})
 
 
-def spec_of_tree(spec: str, folder: Path) -> None:
+def parse_tree_spec(spec: str, folder: Path) -> None:
     make_tree.__wrapped__(spec)
 
 
-def spec_of_layout(spec: str, folder: Path) -> None:
+def parse_layout_spec(spec: str, folder: Path) -> None:
     for ranks in (2, 12, 1 << 16):
-        either(complete_layout, Setting("p", 64, 64, types=(("fat", 8), ("thin", 56))), spec, ranks)
-        either(complete_layout, Setting.unlimited(), spec, ranks)
+        allow_refusal(complete_layout, Setting("p", 64, 64, types=(("fat", 8), ("thin", 56))), spec, ranks)
+        allow_refusal(complete_layout, Setting.unlimited(), spec, ranks)
 
 
-def options(given: tuple, folder: Path) -> None:
+def expand_options(given: tuple, folder: Path) -> None:
     operation, algorithm, topology, ranks, sizes, layout = given
-    either(list_points, operation, algorithm, topology, ranks, sizes, layout)
-    either(list_workloads, (operation,), None, ranks, sizes)
+    allow_refusal(list_points, operation, algorithm, topology, ranks, sizes, layout)
+    allow_refusal(list_workloads, (operation,), None, ranks, sizes)
 
 
-def hosts(path: Path) -> None:
+def read_hosts(path: Path) -> None:
     mrnet.name_hosts(make_tree("flat:3"), path)

@@ -1,7 +1,7 @@
-"""Runs targets for a while: many inputs from a seed, each within limits of processor time and memory.
+"""Run targets for some time: many inputs from a seed, each with limits of processor time and memory.
 
-The oracle: an input ends in a value or in a UserError of one line. Anything else is a failure: its input is kept in
-build/fuzz, also where it never fails again, or ends this process.
+An input must end in a value or in a UserError of one line. Otherwise it is kept in build/fuzz, even if it fails only
+once or kills this process.
 """
 
 import ast
@@ -21,28 +21,28 @@ from commodel.errors import UserError
 from commodel.platforms.tools import ROOT
 from tests.fuzz.targets import TARGETS, Target
 
-KEPT = ROOT / "build" / "fuzz"  # inputs that failed: TARGET-SEED-ERROR.txt
-ROUND = 20  # inputs between two looks at the clock
+FAILED_INPUTS = ROOT / "build" / "fuzz"  # inputs that failed: TARGET-SEED-ERROR.txt
+ROUND = 20  # inputs between two checks of the time
 CPU = 30  # seconds of processor time that one input may take, on a slow machine
-MEMORY = 3 << 30  # bytes of address space beside what is there already
+MEMORY = 3 << 30  # bytes of address space in addition to those in use
 
 
 class OutOfTime(BaseException):
-    """No Exception, so that nothing under test can take it for one of its own."""
+    """The limit of processor time. Not an Exception, so that tested code does not catch it."""
 
 
 def fuzz(name: str, seconds: float, number: int) -> int:
-    """Tries a target until the time is over; how many inputs that were. Raises what an input must not raise."""
-    tried, until = 0, time.monotonic() + seconds
+    """Run a target for this time and return the number of inputs. Raise any error but UserError."""
+    inputs, until = 0, time.monotonic() + seconds
     while True:
-        tried += one_round(TARGETS[name], number, KEPT / f"{name.replace(' ', '-')}-{number}")
+        inputs += run_round(TARGETS[name], number, FAILED_INPUTS / f"{name.replace(' ', '-')}-{number}")
         number += 1
         if time.monotonic() > until:
-            return tried
+            return inputs
 
 
-def one_round(target: Target, number: int, kept: Path) -> int:
-    tried = 0
+def run_round(target: Target, number: int, kept: Path) -> int:
+    inputs = 0
     kept.parent.mkdir(parents=True, exist_ok=True)
 
     @seed(number)
@@ -54,69 +54,69 @@ def one_round(target: Target, number: int, kept: Path) -> int:
         suppress_health_check=list(HealthCheck),
     )
     @given(target.inputs)
-    def attempt(given_input) -> None:
-        nonlocal tried
-        tried += 1
-        with keeping(given_input, kept):
-            attempt_one(target, given_input)
+    def run_drawn(given_input) -> None:
+        nonlocal inputs
+        inputs += 1
+        with keep_if_failed(given_input, kept):
+            run_input(target, given_input)
 
-    attempt()
-    return tried
+    run_drawn()
+    return inputs
 
 
 @contextmanager
-def keeping(given_input: object, kept: Path) -> Iterator[None]:
-    """The input is in a file while it is tried. It stays there if it fails, one of each kind of failure, the smallest
-    last; and if this process is killed."""
-    trying = kept.with_name(f"{kept.name}.txt")
-    trying.write_text(f"{given_input!a}\n")
+def keep_if_failed(given_input: object, kept: Path) -> Iterator[None]:
+    """Store the input in a file while it runs. The file remains if the input fails or kills this process. For each kind
+    of error, the last and smallest input remains."""
+    file = kept.with_name(f"{kept.name}.txt")
+    file.write_text(f"{given_input!a}\n")
     try:
         yield
     except BaseException as error:
-        trying.replace(kept.with_name(f"{kept.name}-{type(error).__name__}.txt"))
+        file.replace(kept.with_name(f"{kept.name}-{type(error).__name__}.txt"))
         raise
-    trying.unlink()
+    file.unlink()
 
 
-def failures(since: float) -> list[Path]:
-    """The inputs that have failed, or ended what tried them, since then."""
-    return sorted(path for path in KEPT.glob("*.txt") if path.stat().st_mtime >= since)
+def list_failures(since: float) -> list[Path]:
+    """Return the files of inputs that have failed or killed the process since this time."""
+    return sorted(path for path in FAILED_INPUTS.glob("*.txt") if path.stat().st_mtime >= since)
 
 
 def replay(path: Path) -> None:
-    """Tries a kept input again. Raises what it must not raise."""
+    """Run a kept input again. Raise any error but UserError."""
     names = {name.replace(" ", "-"): name for name in TARGETS}
     stem = max((stem for stem in names if re.match(rf"{re.escape(stem)}-[0-9]", path.name)), key=len)
-    attempt_one(TARGETS[names[stem]], ast.literal_eval(path.read_text()))
+    run_input(TARGETS[names[stem]], ast.literal_eval(path.read_text()))
 
 
-def attempt_one(target: Target, given_input: object) -> None:
+def run_input(target: Target, given_input: object) -> None:
     with tempfile.TemporaryDirectory() as folder, limits():
-        ends_well(target.run, given_input, Path(folder))
+        check_outcome(target.run, given_input, Path(folder))
 
 
-def ends_well(run: Callable, given_input: object, folder: Path) -> None:
+def check_outcome(run: Callable, given_input: object, folder: Path) -> None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, of numbers that become infinite
+            warnings.simplefilter("ignore", RuntimeWarning)  # numpy warns if a number overflows
             run(given_input, folder)
     except UserError as error:
         text = error.format_message()
-        assert text.isprintable(), f"not one plain line: {text!r}"
-        assert len(text) < 2000, f"an endless message: {text!r}"
+        assert text.isprintable(), f"more than one printable line: {text!r}"
+        assert len(text) < 2000, f"a message of 2000 characters or more: {text!r}"
 
 
 @contextmanager
 def limits() -> Iterator[None]:
-    """No more processor time and memory than that for what is inside."""
+    """Limit processor time and memory of the block."""
 
-    def over(*_) -> None:
+    def stop(*_) -> None:
         raise OutOfTime(f"more than {CPU} s of processor time")
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, before[1]))
-    handler = signal.signal(signal.SIGVTALRM, over)
+    handler = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, CPU)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What strangers hand us, by name: how it is made up, and what is done with it (`readers.py`)."""
+"""The fuzzed formats by name: how inputs are generated, and the function that reads them (`readers.py`)."""
 
 from dataclasses import dataclass
 
@@ -27,11 +27,11 @@ class Target:
     run: Run
 
 
-def imported(name: str) -> Target:
+def make_import_target(name: str) -> Target:
     entry = discover("interchange", "FORMAT")[name]
     sample = SAMPLES[name]
-    given = StatedProperties(**sample.given)
-    return Target(edited([sample.text.encode()]), of_file("input", lambda path: read_times(entry, [path], given)))
+    stated = StatedProperties(**sample.given)
+    return Target(edited([sample.text.encode()]), of_file("input", lambda path: read_times(entry, [path], stated)))
 
 
 ROWS = b"""CASE,1,0,1e-05,1e-07,1,samples,12,
@@ -45,17 +45,18 @@ TARGETS: dict[str, Target] = {
         of_file("a.yaml", yamltext.read_yaml),
     ),
     "experiment": Target(
-        edited([*samples("params/experiments/*.yaml"), forms.MATRIX.encode()]), of_file("e.yaml", readers.planned)
+        edited([*samples("params/experiments/*.yaml"), forms.MATRIX.encode()]),
+        of_file("e.yaml", readers.plan_experiment),
     ),
-    "experiment forms": Target(forms.experiments(), of_file("e.yaml", readers.planned)),
-    "platform": Target(edited([*samples("params/platforms/*.yaml"), *forms.PLATFORMS]), readers.with_network),
-    "network": Target(edited(samples("params/platforms/*.xml")), readers.network),
-    **{f"import {name}": imported(name) for name in SAMPLES},
+    "experiment forms": Target(forms.experiments(), of_file("e.yaml", readers.plan_experiment)),
+    "platform": Target(edited([*samples("params/platforms/*.yaml"), *forms.PLATFORMS]), readers.read_platform),
+    "network": Target(edited(samples("params/platforms/*.xml")), readers.read_network),
+    **{f"import {name}": make_import_target(name) for name in SAMPLES},
     "import netgauge": Target(edited([forms.NETGAUGE]), of_file("input", netgauge.read_parameters)),
-    "import taulop": Target(edited([forms.CHANNEL.encode(), forms.GAMMA]), readers.tau_lop),
-    "topology": Target(written(*forms.TOPOLOGIES), readers.spec_of_tree),
+    "import taulop": Target(edited([forms.CHANNEL.encode(), forms.GAMMA]), readers.read_taulop_tables),
+    "topology": Target(written(*forms.TOPOLOGIES), readers.parse_tree_spec),
     "topology file": Target(edited(forms.TREES), of_file("t.top", lambda path: make_tree.__wrapped__(f"file:{path}"))),
-    "layout": Target(written(*forms.LAYOUTS), readers.spec_of_layout),
+    "layout": Target(written(*forms.LAYOUTS), readers.parse_layout_spec),
     "rank file": Target(
         edited(forms.RANKS),
         of_file("r.txt", lambda path: complete_layout.__wrapped__(Setting.unlimited(), f"file:{path}", 4)),
@@ -64,15 +65,15 @@ TARGETS: dict[str, Target] = {
         edited(samples("params/layouts/fermi/M[1-4].csv")),
         of_file("p.csv", lambda path: complete_layout.__wrapped__(Setting("p", 64, 12), f"processes:{path}", 7)),
     ),
-    "hosts": Target(edited([b"a\nb\nc # d\nd\n"]), of_file("h.txt", readers.hosts)),
+    "hosts": Target(edited([b"a\nb\nc # d\nd\n"]), of_file("h.txt", readers.read_hosts)),
     "parameters": Target(
         st.deferred(lambda: edited([*samples("params/published/*/*.yaml"), *forms.sets()])),
-        of_file("p.yaml", readers.predicted),
+        of_file("p.yaml", readers.predict_with_set),
     ),
-    "speeds": Target(edited(samples("params/speeds/*.yaml")), of_file("s.yaml", readers.balanced)),
-    "partition": Target(edited(samples("params/partitions/*.csv")), readers.workbook),
-    "plan": Target(st.deferred(lambda: edited([readers.plan_text()])), of_file("plan.json", readers.plan_file)),
-    "raw": Target(edited([RAW]), readers.raw_file),
+    "speeds": Target(edited(samples("params/speeds/*.yaml")), of_file("s.yaml", readers.partition_by_speeds)),
+    "partition": Target(edited(samples("params/partitions/*.csv")), readers.read_partitions),
+    "plan": Target(st.deferred(lambda: edited([readers.make_plan_text()])), of_file("plan.json", readers.read_plan)),
+    "raw": Target(edited([RAW]), readers.read_raw_samples),
     "goal": Target(edited(forms.GOALS), of_file("a.goal", lambda path: make_schedule(goal.read_tasks(path)))),
     "goal binary": Target(edited([BINARY]), of_file("a.bin", lambda path: make_schedule(goal_binary.read_tasks(path)))),
     "points": Target(edited([forms.POINTS]), of_file("p.csv", read_points)),
@@ -81,13 +82,13 @@ TARGETS: dict[str, Target] = {
     ),
     "received folder": Target(st.deferred(received_folders), received_folder),
     "native cases": Target(edited([forms.CASES]), of_file("c.csv", lambda path: native.read("cases", path))),
-    "overlay packets": Target(st.integers(0, 1 << 48), lambda seed, _: overlay.feed(seed)),
+    "overlay packets": Target(st.integers(0, 1 << 48), lambda seed, _: overlay.run_mutator(seed)),
     "native partition": Target(
         edited([forms.PARTITION]), of_file("p.csv", lambda path: native.read("partition", path))
     ),
     "native schedule": Target(edited([forms.PLAY]), of_file("s.play", lambda path: native.read("schedule", path))),
-    "units": Target(written(*forms.QUANTITIES), readers.quantity),
-    "expression": Target(written(*forms.EXPRESSIONS), readers.expression),
+    "units": Target(written(*forms.QUANTITIES), readers.parse_quantity),
+    "expression": Target(written(*forms.EXPRESSIONS), readers.evaluate_expression),
     "options": Target(
         st.tuples(
             st.sampled_from(("bcast", "alltoall", "reduce", "barrier")),
@@ -97,6 +98,6 @@ TARGETS: dict[str, Target] = {
             st.one_of(st.none(), written("%", "%KiB,%", "%:%:*%", "%:%:+%")),
             st.one_of(st.none(), written(*forms.LAYOUTS)),
         ),
-        readers.options,
+        readers.expand_options,
     ),
 }

@@ -1,4 +1,4 @@
-"""A slice of `make fuzz` from one seed: a round of inputs of every target at least."""
+"""`make fuzz` for two seconds, from one seed: at least one round of inputs for every target."""
 
 import ast
 import os
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from commodel.platforms.tools import ROOT
 from tests.fuzz import overlay, session
-from tests.fuzz.session import failures, fuzz, replay
+from tests.fuzz.session import fuzz, list_failures, replay
 from tests.fuzz.targets import TARGETS, Target
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "2"))
@@ -19,8 +19,8 @@ SEED = int(os.environ.get("FUZZ_SEED", "1"))
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_hostile_input_ends_in_a_value_or_in_one_line(name, monkeypatch, request):
-    if name == "overlay packets":  # by the program that the network's own tests use
+def test_hostile_input_ends_in_a_value_or_in_an_error_of_one_line(name, monkeypatch, request):
+    if name == "overlay packets":  # use the program of the tests of the network
         program = request.getfixturevalue("checked_programs") / "hostile"
         monkeypatch.setattr(overlay, "program", lambda: program)
     assert fuzz(name, SECONDS / len(TARGETS), SEED) > 0
@@ -31,33 +31,33 @@ def fails(given_input, folder):
         raise KeyError(given_input)
 
 
-def test_a_failing_input_is_kept_and_can_be_tried_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "KEPT", tmp_path / "kept")
+def test_a_failing_input_is_kept_and_can_be_replayed(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "FAILED_INPUTS", tmp_path / "kept")
     monkeypatch.setitem(TARGETS, "made up", Target(st.text(), fails))
     with pytest.raises(KeyError):
         fuzz("made up", 0, 7)
-    (kept,) = failures(0.0)
+    (kept,) = list_failures(0.0)
     assert kept.name == "made-up-7-KeyError.txt"
-    assert kept.read_text() == "'000'\n"  # the smallest
+    assert kept.read_text() == "'000'\n"  # the smallest input that fails
     with pytest.raises(KeyError):
         replay(kept)
     assert not list(kept.parent.glob("*-7.txt"))
 
 
-def test_a_failure_that_never_comes_again_is_kept(tmp_path, monkeypatch):
-    seen = []
+def test_an_input_that_fails_only_once_is_kept(tmp_path, monkeypatch):
+    inputs = []
 
     def fails_once(given_input, folder):
-        seen.append(given_input)
-        if len(seen) == 5:
+        inputs.append(given_input)
+        if len(inputs) == 5:
             raise ZeroDivisionError
 
-    monkeypatch.setattr(session, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(session, "FAILED_INPUTS", tmp_path / "kept")
     monkeypatch.setitem(TARGETS, "made up", Target(st.binary(max_size=9), fails_once))
     with pytest.raises(Exception, match=r".*"):
         fuzz("made up", 0, 3)
-    (kept,) = failures(0.0)
-    assert ast.literal_eval(kept.read_text()) == seen[4]
+    (kept,) = list_failures(0.0)
+    assert ast.literal_eval(kept.read_text()) == inputs[4]
 
 
 KILLED = """
@@ -65,7 +65,7 @@ import os, signal
 from tests.fuzz import session
 from tests.fuzz.targets import TARGETS, Target
 from hypothesis import strategies as st
-session.KEPT = session.Path("kept").absolute()
+session.FAILED_INPUTS = session.Path("kept").absolute()
 TARGETS["deadly"] = Target(st.just(b"x"), lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 session.fuzz("deadly", 0, 5)
 """

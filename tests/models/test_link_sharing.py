@@ -82,7 +82,7 @@ def traffics(draw):
 
 @settings(max_examples=100)
 @given(traffics())
-def test_all_on_a_line_get_shares_by_their_weights_at_every_moment(traffic):
+def test_messages_on_a_link_share_it_by_their_weights_at_all_times(traffic):
     pattern, rendezvous, waits, uses, costs, opposite = traffic
     program, wanted = Program.of(pattern, rendezvous, uses, False, waits, opposite), simulate(*traffic)
     if wanted is None:
@@ -93,9 +93,9 @@ def test_all_on_a_line_get_shares_by_their_weights_at_every_moment(traffic):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_many_on_few_lines_get_equal_shares_too(seed):
-    """Of one size, of few and of many, so that they leave lines in the order in which they joined, or in another; every
-    third time those from one rank to another go one after the other."""
+def test_many_messages_on_few_links_are_shared_as_in_the_reference(seed):
+    """Messages have few sizes or many, so they leave links in the order of arrival or in another. If the seed is a
+    multiple of 3, messages between two ranks are transferred one at a time."""
     rng, one_at_a_time = np.random.default_rng(seed), seed % 3 == 0
     ranks, several = int(rng.integers(2, 6)), int(rng.integers(40, 100))
     src = rng.integers(0, ranks, several)
@@ -115,9 +115,9 @@ def test_many_on_few_lines_get_equal_shares_too(seed):
     np.testing.assert_allclose(ends, wanted, atol=1e-6)
 
 
-def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not():
-    """A part takes 5 + 4: p − 1 links, and behind the first part the others, 5 each. Where all parts that the first
-    rank has sent share its link, all come late."""
+def test_segments_sent_one_at_a_time_form_a_pipeline_and_concurrent_ones_do_not():
+    """A segment takes 5 + 4 on each of p − 1 links; each later segment adds 5. If all segments of the first rank share
+    its link, all arrive late."""
     ranks, parts, o_s, o_r, L, lasts = 8, 40, 1.0, 1.0, 2.0, 5.0
     part, src = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
     pattern, rendezvous = Schedule.of(ranks, part + src, src, src + 1, 8), np.zeros(len(part), dtype=bool)
@@ -129,7 +129,7 @@ def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not():
 
 
 def test_a_rendezvous_sender_waits_for_delivery_or_only_for_its_send():
-    """Sent at 1, it lasts 3 for both, and 2 more on the wire; the receiver takes it at once, or after 7 s of work."""
+    """Sent at 1, the transfer takes 3, plus 2 of latency. The receive is posted at once, or after 7 s of work."""
     pattern = make_rank_local_schedule(
         2, [0], [1], 8, 0, 0, 1, 1, work=Work.compute(0, np.array([1]), np.array([0.0, 7.0]))
     )
@@ -143,15 +143,15 @@ def test_a_rendezvous_sender_waits_for_delivery_or_only_for_its_send():
     ("name", "value"),
     [("STRUCTURE_VERSION", native_library.STRUCTURE_VERSION + 1), ("LIBRARY_FILE", "/nowhere/libreplay.so")],
 )
-def test_without_a_library_of_these_sources_one_line_states_how_to_build_it(monkeypatch, name, value):
+def test_an_outdated_or_missing_replay_library_is_an_error_with_the_build_command(monkeypatch, name, value):
     monkeypatch.setattr(native_library, name, value)
     with pytest.raises(UserError, match="not compiled here; call commodel build replay"):
         native_library.load_library.__wrapped__()
 
 
 def chains(seed):
-    """Two chains of ranks in opposite directions that pass on parts, some of them half as long, over ports that lead
-    out of each rank and into it; what they cost, and which lines lead opposite ways."""
+    """Return two chains of ranks in opposite directions that forward segments, some of half the length, over the
+    outgoing and incoming ports of each rank; with their costs and the pairs of opposite links."""
     rng = np.random.default_rng(seed)
     ranks, parts = int(rng.integers(3, 6)), int(rng.integers(MAX_QUEUE + 1, 2 * MAX_QUEUE))
     part, hop = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
@@ -170,15 +170,15 @@ def chains(seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_message_in_a_bundle_goes_as_fast_as_the_slowest_of_its_lines_lets_it(seed):
+def test_the_slowest_link_of_a_bundle_limits_its_messages(seed):
     pattern, rendezvous, _, uses, costs, opposite = traffic = chains(seed)
     bundles = Bundles.of_queues(pattern, rendezvous, *uses, opposite)
     ends = replay_in_time(Program.of(pattern, rendezvous, uses, opposite=opposite, bundles=bundles), costs)
     np.testing.assert_allclose(ends, simulate(*traffic, bundled=bundles is not None), rtol=1e-9)
 
 
-def test_queues_are_followed_in_bundles_and_nothing_else_is():
-    """Down a chain, and not around a ring, where each rank sends on what has come; nor where too many bundles meet."""
+def test_only_long_queues_are_replayed_in_bundles():
+    """A chain has queues. A ring has none, since a rank forwards what it received. Too many bundles are not used."""
     for operation, choice, size, queues in (
         ("bcast", f"chain:{1 << 10}B", (MAX_QUEUE + 1) << 10, True),
         ("bcast", f"chain:{1 << 10}B", MAX_QUEUE << 10, False),
@@ -201,7 +201,7 @@ def join_schedules(one, other):
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=12), st.floats(0, 50))
-def test_messages_that_begin_together_get_equal_shares(sizes, begin):
+def test_messages_that_begin_at_once_get_equal_shares(sizes, begin):
     sizes = np.array(sizes, dtype=float)
     ends = BusyPeriods(1).share_lines(np.zeros(len(sizes), dtype=int), np.full(len(sizes), begin), sizes)
     np.testing.assert_allclose(ends[sizes > 0], fluid([begin] * len(sizes), sizes)[sizes > 0])
@@ -218,8 +218,8 @@ def test_a_line_is_busy_while_there_is_work_and_no_message_is_faster_than_unshar
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=2, max_size=8), st.integers(1, 7))
-def test_what_earlier_steps_left_on_a_line_is_done_first(messages, cut):
-    """Step after step, in the order of time, a line is free when it would be in one step."""
+def test_messages_of_earlier_steps_keep_a_link_busy(messages, cut):
+    """If steps are in the order of time, a link is free at the same time as if they were one step."""
     start, last = np.array(sorted(messages), dtype=float).T
     line, cut = BusyPeriods(1), min(cut, len(start) - 1)
     ends = [
@@ -231,7 +231,7 @@ def test_what_earlier_steps_left_on_a_line_is_done_first(messages, cut):
 
 
 @pytest.mark.parametrize("flows", [1, 2, 4])
-def test_messages_between_two_leaves_share_the_narrower_line(flows):
+def test_messages_between_two_leaves_share_the_slower_link(flows):
     size = 1_000_000
     unshared = O_S + O_R + L["beyond"]
     out = model(**{"c_out.leaf.a": C_OUT}).cost(make_flows(flows, size))[0]
@@ -242,7 +242,7 @@ def test_messages_between_two_leaves_share_the_narrower_line(flows):
 
 @pytest.mark.parametrize("links", [1, 2, 4])
 def test_a_destination_may_select_one_of_several_links(links):
-    """From nodes 0 to 3, on one leaf, to every fourth node of others: of four links, or of two, all take the same."""
+    """Nodes 0 to 3 of one leaf send to every fourth node of others: all select the same of two or of four links."""
     size, values = 1_000_000, model(**{"c_out.leaf.a": G["beyond"] / 4})
     known = replace(values.values, settings={**values.values.settings, "links": {"leaf": links}})
     one, several = (Schedule.of(24, 0, np.arange(4), target, size) for target in ([4, 9, 14, 19], [4, 8, 12, 16]))
@@ -251,14 +251,14 @@ def test_a_destination_may_select_one_of_several_links(links):
     assert shared == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"] * links)
 
 
-def test_groups_that_nothing_joins_do_not_disturb_each_other():
+def test_groups_without_a_common_link_have_no_contention():
     one, predicted, joining = make_flows(4, 10**6), model(**{"c_out.leaf.a": C_OUT}), model(**{"c_all.leaf.a": C_OUT})
     both = join_schedules(one, make_flows(4, 10**6, 8, 12))
     assert predicted.cost(both) == pytest.approx(predicted.cost(one))
     assert joining.cost(both)[0] > 1.9 * joining.cost(one)[0]
 
 
-def test_both_ways_of_a_half_duplex_line_share_it():
+def test_both_directions_share_a_half_duplex_link():
     there = make_flows(4, 10**6)
     both = join_schedules(there, make_flows(4, 10**6, 4, 0))
     full = model(**{"c_out.leaf.a": C_OUT})
@@ -270,7 +270,7 @@ def test_both_ways_of_a_half_duplex_line_share_it():
 
 @pytest.mark.parametrize(("operation", "choice", "near"), [("allreduce", "ring", 1e-6), ("alltoall", "pairwise", 0.13)])
 def test_rounds_replayed_one_by_one_take_about_as_long_as_expanded_ones(operation, choice, near, monkeypatch):
-    """Exactly so where no message of a round meets one of the next."""
+    """The times are equal if no message of a round shares a link with one of the next."""
     monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
     rounds = build.build_schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
     assert isinstance(rounds, CompactSchedule)
@@ -281,7 +281,7 @@ def test_rounds_replayed_one_by_one_take_about_as_long_as_expanded_ones(operatio
 
 
 def test_a_ring_of_thousands_without_contention_is_neither_expanded_nor_replayed():
-    """In the steady state a round takes as long as the way around the ring does on average, or the slowest message."""
+    """In the steady state a round takes the mean time of a message around the ring, or that of the slowest message."""
     ranks = 8192
     levels = Hierarchy.written({"leaf": 16}, ranks)
     predicted = model(**{"c_out.leaf.a": C_OUT})
@@ -303,8 +303,8 @@ def test_a_class_without_values_has_no_prediction():
 
 
 @pytest.mark.parametrize("copies", [True, False])
-def test_copies_and_reductions_take_what_each_takes(copies):
-    """Of a set without copies, as older ones are, a copy takes as long as a reduction."""
+def test_copies_and_reductions_have_their_own_times_per_byte(copies):
+    """In older sets, without a time of copies, a copy takes as long as a reduction."""
     values = model(**{"gamma.64": 64e-10, "gamma.6400": 6400e-10}).values
     if copies:
         numbers = dict(values.numbers) | {f"copy.{size}": np.array([[size * 6e-11]]) for size in (64, 6400)}
@@ -319,8 +319,8 @@ def test_copies_and_reductions_take_what_each_takes(copies):
 
 
 @pytest.mark.parametrize("size", [512, 30_000, 1 << 20])
-def test_messages_within_a_node_share_what_their_size_leaves(size):
-    """Its own between two samples, the last one's beyond them."""
+def test_the_capacity_within_a_node_depends_on_the_message_size(size):
+    """It is interpolated between two samples and constant beyond them."""
     pattern = Schedule.of(4, 0, range(4), [1, 2, 3, 0], size).place(np.zeros(4, dtype=int))
 
     def finish(**inside):
@@ -334,15 +334,15 @@ def test_messages_within_a_node_share_what_their_size_leaves(size):
     assert finish(**several) == pytest.approx(one_way("node", size, 4 * by_size))
 
 
-def test_lines_that_lead_opposite_ways_share_what_comes_back():
-    """Between two leaves: three messages against one each get what the fuller of the two lines leaves each."""
+def test_acknowledgements_share_the_opposite_link():
+    """Three messages meet one in the opposite direction: all get their share of the busier of the two links."""
     size, both = 1_000_000, join_schedules(make_flows(3, 10**6), make_flows(1, 10**6, 4, 0))
     for line in ("c_out.leaf.a", "c_pair.leaf.a"):
-        free, held = (shares.predict(both, model(**{line: C_OUT}, **back).values) for back in ({}, {"back": 0.05}))
+        free, delayed = (shares.predict(both, model(**{line: C_OUT}, **back).values) for back in ({}, {"back": 0.05}))
         last = O_S + L["beyond"] + O_R + size * 3.05 * C_OUT
         assert free[0, 0] == pytest.approx(O_S + L["beyond"] + O_R + size * G["beyond"])
         # Messages reach the line into their leaf after their latency, so lines are not busy at exactly the same time.
-        np.testing.assert_allclose(held[0, [0, 4, 5, 6]], last, atol=L["beyond"])
+        np.testing.assert_allclose(delayed[0, [0, 4, 5, 6]], last, atol=L["beyond"])
 
 
 PATTERNS = [("alltoall", "pairwise"), ("allgather", "ring"), ("allreduce", "ring"), ("reduce-scatter", "pairwise")]
@@ -362,7 +362,7 @@ def rounds(operation, algorithm, ranks, layout, size, more=0):
 
 @st.composite
 def draw_network(draw):
-    """A network, what its lines hold, and rounds on it."""
+    """Draw a network with link capacities, and rounds on it."""
     ranks, layout = draw(st.sampled_from([12, 16, 24, 36])), draw(st.sampled_from(["block:1", "block:2", "cyclic:2"]))
     leaf, inner = draw(st.integers(2, 6)), draw(st.integers(1, 3))
     nodes = int(place_ranks(layout, ranks).max()) + 1
@@ -382,7 +382,7 @@ def draw_network(draw):
 
 
 @given(draw_network())
-def test_few_ranks_cost_what_all_cost(case):
+def test_representative_ranks_take_as_long_as_all_ranks(case):
     predicted, levels, schedule = case
     assume(find_representatives(schedule, levels, predicted.values.settings.get("links", {}), MAX_MESSAGES) is not None)
     finish = predicted.entry.predict(schedule, predicted.values)
@@ -392,7 +392,7 @@ def test_few_ranks_cost_what_all_cost(case):
     )
 
 
-def test_ranks_that_differ_are_all_replayed():
+def test_ranks_that_are_not_symmetric_have_no_representatives():
     """Leaves of 5 of 48 nodes, blocks that differ by a byte, and more messages than wanted."""
     exchange = rounds("alltoall", "pairwise", 48, "block:1", 8)
     even, odd = (Hierarchy.written({"leaf": leaf}, 48) for leaf in (4, 5))
@@ -401,11 +401,11 @@ def test_ranks_that_differ_are_all_replayed():
     assert find_representatives(exchange, even, {}, 4 * 47 - 1) is None
     assert (
         find_representatives(exchange, even, {"leaf": 5}, MAX_MESSAGES) is None
-    )  # the destination tells which of five links is taken
+    )  # the destination selects one of five links
     assert find_representatives(exchange, even, {"leaf": 4}, MAX_MESSAGES) is not None
 
 
-def test_nodes_that_the_levels_do_not_know_are_refused():
+def test_nodes_beyond_those_of_the_levels_are_refused():
     with pytest.raises(UserError, match="the levels have 24 nodes, found node 47"):
         find_representatives(
             rounds("alltoall", "pairwise", 48, "block:1", 8), Hierarchy.written({"leaf": 4}, 24), {}, MAX_MESSAGES
@@ -413,7 +413,7 @@ def test_nodes_that_the_levels_do_not_know_are_refused():
 
 
 def test_a_pairwise_exchange_of_thousands_is_predicted_from_the_ranks_of_one_leaf():
-    """16,384 ranks, 268 million messages: what all wait for is the way out of their leaf."""
+    """16,384 ranks, 268 million messages. The links out of the leaves are the bottleneck."""
     ranks, size, out = 16384, 65536, 6e-10
     predicted = model(**{"c_out.leaf.a": out})
     values = replace(predicted.values, settings={"levels": Hierarchy.written({"leaf": 16}, ranks).settings})
@@ -443,24 +443,24 @@ def make_predicting_model(leaf, nodes, **numbers):
 @pytest.mark.parametrize("layout", ["block:1", "cyclic:2"])
 @pytest.mark.parametrize("numbers", [{}, {"S": 5000.0}, {"S": 100.0, "c_pair.leaf.a": 2e-9}, {"back": 0.05}])
 @pytest.mark.parametrize("at_once", [1, 100])
-def test_pieces_cost_what_all_rounds_cost_to_the_bit(monkeypatch, operation, choice, layout, numbers, at_once):
-    """38 ranks on 38 or 19 nodes, in leaves of 5, so that all differ; and blocks do."""
+def test_pieces_of_rounds_take_exactly_as_long_as_all_rounds(monkeypatch, operation, choice, layout, numbers, at_once):
+    """38 ranks on 38 or 19 nodes, in leaves of 5, with unequal blocks: no two ranks are symmetric."""
     ranks = 38
     values, levels = make_predicting_model(5, ranks, **numbers)
     schedule = rounds(operation, choice, ranks, layout, 4096, more=3)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", at_once)
-    said = []
-    with listen_with(said.append):
+    reports = []
+    with listen_with(reports.append):
         some = link_sharing.predict_in_pieces(schedule, values.values, levels)
-    assert said[0] == "draw 1 of 1"
-    assert said[-1].startswith("draw 1 of 1, piece ")
-    assert said[-1].endswith(f" of {len(said) - 1}")
+    assert reports[0] == "draw 1 of 1"
+    assert reports[-1].startswith("draw 1 of 1, piece ")
+    assert reports[-1].endswith(f" of {len(reports) - 1}")
     assert "whole" not in schedule.__dict__
     np.testing.assert_array_equal(some, link_sharing.predict_in_time_order(schedule.whole, values.values, levels))
 
 
-def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
-    """Round by round, short messages that are sent at once seem to hold each other up half as long as they do."""
+def test_long_exchanges_are_replayed_in_pieces_up_to_a_limit(monkeypatch):
+    """Beyond the limit, rounds are replayed one by one; then eager messages delay each other only half as long."""
     values, levels = make_predicting_model(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
     exact = link_sharing.predict_in_time_order(schedule.whole, values.values, levels).max()
@@ -488,7 +488,7 @@ def test_an_error_of_a_piece_is_raised():
 
 
 def test_pairs_of_nodes_may_have_latencies_of_their_own():
-    """Each message of a ring takes what its own pair has more, in a round and in the order of time."""
+    """Each message takes the additional latency of its pair, alone and in a ring."""
     flat, nodes = model(), 16
     extra = np.triu(np.arange(nodes * nodes, dtype=float).reshape(nodes, nodes) * 1e-6, 1)
     settings = {**flat.values.settings, "pair_latency": extra[np.triu_indices(nodes, 1)].tolist()}
@@ -515,7 +515,7 @@ def test_messages_between_two_nodes_share_a_link_at_any_distance(far):
 
 
 def test_shares_by_latency_are_smaller_for_distant_messages():
-    """The near message has four fifths of the port until it is through, the distant one all of it afterwards."""
+    """The near message has four fifths of the port until it ends, the distant one all of it afterwards."""
     size, port = 10**6, 2e-9
     schedule = Schedule.of(3, 0, [0, 0], [1, 2], size).place(np.array([0, 1, 9]))
     equal = model(**{"c_out.node.a": port, "o_s": 0.0})
@@ -529,7 +529,7 @@ def test_shares_by_latency_are_smaller_for_distant_messages():
 
 
 @pytest.mark.parametrize("entry", ["path", "latency"])
-def test_a_message_shares_a_line_once_it_has_reached_it(entry):
+def test_a_message_shares_a_link_from_its_arrival_at_it(entry):
     """A port is busy for 3 us with a message. A near and a distant one from one sender share its port, unless they
     begin to use it after their latency. Those to one receiver arrive one after the other in any case."""
     size, port = 1000, 3e-9

@@ -1,4 +1,4 @@
-"""Shares: what a fit finds in probes of machines that are known; local work by its size."""
+"""Model shares: fits to probes of synthetic machines with known parameters; local work by its size."""
 
 from dataclasses import replace
 from functools import cache
@@ -26,7 +26,7 @@ from tests.patterns.catalogue import point
 
 @pytest.mark.parametrize("destination", [True, False])
 def test_a_fit_finds_that_destinations_select_links(destination):
-    """A leaf with two links up, each as fast as a message alone is."""
+    """A leaf with two uplinks, each with the bandwidth of a single message."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -40,8 +40,8 @@ def test_a_fit_finds_that_destinations_select_links(destination):
     assert fitted.settings.get("links") == ({"leaf": 2} if destination else None)
 
 
-def test_what_a_line_holds_of_short_messages_is_seen_where_it_is_less():
-    """Below 2 KiB three times as long a byte, as where each needs a packet of its own."""
+def test_a_link_capacity_that_is_lower_for_short_messages_is_fitted_by_size():
+    """Messages below 2 KiB take three times as long per byte, as if each filled a packet of its own."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -52,14 +52,14 @@ def test_what_a_line_holds_of_short_messages_is_seen_where_it_is_less():
 
     machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
     fitted = shares.fit(observed(machine, "shares"))
-    known = {name: draws[0] for name, draws in fitted.values.items() if name.startswith("c_out.leaf")}
-    assert known["c_out.leaf.1920"] == pytest.approx(3 * C_OUT, rel=0.02)
-    assert known["c_out.leaf.2048"] == pytest.approx(C_OUT, rel=0.02)
-    assert len(known) < 6
+    capacities = {name: draws[0] for name, draws in fitted.values.items() if name.startswith("c_out.leaf")}
+    assert capacities["c_out.leaf.1920"] == pytest.approx(3 * C_OUT, rel=0.02)
+    assert capacities["c_out.leaf.2048"] == pytest.approx(C_OUT, rel=0.02)
+    assert len(capacities) < 6
 
 
-def test_a_fit_finds_the_largest_eager_message_and_that_messages_go_in_turn():
-    """Limits are powers of two, or less by a header: what waits here is longer than 16 KiB less 100 B."""
+def test_a_fit_finds_the_largest_eager_message_and_messages_sent_one_at_a_time():
+    """Eager limits are powers of two, minus a header. Here messages above 16 KiB - 100 B use rendezvous."""
     late = FIRST_RECEIVED_BYTES * G["leaf"]
 
     def capacity(case):
@@ -72,7 +72,7 @@ def test_a_fit_finds_the_largest_eager_message_and_that_messages_go_in_turn():
     assert fitted.settings["order"] == "turn"
 
 
-def test_a_fit_finds_that_messages_to_one_rank_share_their_line():
+def test_a_fit_finds_that_messages_to_one_rank_share_its_link():
     def capacity(case):
         if case["how"] != "order":
             return truth("shares").times["capacity"](case)
@@ -87,9 +87,9 @@ def test_a_fit_finds_that_messages_to_one_rank_share_their_line():
 
 
 @pytest.mark.parametrize("limit", [0, 1500, None])
-def test_a_fit_finds_which_messages_leave_before_their_receivers_take_them(limit):
-    """On a ring a message of a slow link otherwise waits for the one before it: each round takes as long as that link.
-    Messages of up to `limit` bytes leave when they are sent; None: all."""
+def test_a_fit_finds_the_largest_message_that_is_sent_before_its_receive_is_posted(limit):
+    """Messages of up to `limit` bytes are transferred when they are sent; None: all. On a ring, a longer message waits
+    for the one before it, so each round takes as long as the slowest link."""
 
     def capacity(case):
         waits = limit is not None and case["how"] == "start" and case["bytes"] > limit
@@ -107,8 +107,8 @@ def test_a_fit_finds_which_messages_leave_before_their_receivers_take_them(limit
         assert rounds == pytest.approx(23, rel=0.15) if early is not None and size > early else rounds < 13
 
 
-def test_a_fit_finds_how_overheads_grow_and_what_is_left_for_the_network():
-    """Of what leaves at once, up to 1024 B: a copy at either end, hidden neither from the sender nor on the wire."""
+def test_a_fit_separates_growing_overheads_from_the_time_on_the_network():
+    """Eager messages, up to 1024 B, are copied at either end; no copy overlaps with the sender or the transfer."""
     plain, most = truth("shares").times, 1024
 
     def more(case):
@@ -136,31 +136,31 @@ def test_a_fit_finds_how_overheads_grow_and_what_is_left_for_the_network():
         assert shares.predict(near, values)[0, 1] == pytest.approx(one_way("node", size), rel=0.02)
 
 
-@pytest.mark.parametrize("held", [True, False])
-def test_a_fit_finds_that_what_comes_back_for_a_message_is_held_up(held):
-    """A message goes against `flows` others: with what comes back for it among these it is no faster than they are. As
-    many both ways take a twentieth longer."""
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_fit_finds_that_acknowledgements_share_the_link_of_opposite_messages(shared):
+    """One message meets `flows` opposite ones. If its acknowledgements share their link, it is as slow as they are.
+    Equal numbers of messages in both directions take 5 % longer."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
-        if case["how"] == "against" and held:
+        if case["how"] == "against" and shared:
             return one_way("leaf", case["bytes"], (case["flows"] + 0.05) * C_PORT)
         return plain(case) * (1.05 if case["ways"] == 2 else 1)
 
     fitted = shares.fit(
         observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares")
     )
-    assert ("back" in fitted.values) == held
-    if held:
+    assert ("back" in fitted.values) == shared
+    if shared:
         assert fitted.values["back"][0] == pytest.approx(0.05, rel=0.01)
     against = make_pattern({"how": "against", "procs": 4, "flows": 2, "bytes": 10**6})
     values = Values({name: draws[:1, None] for name, draws in fitted.values.items()}, fitted.forms, fitted.settings)
-    lasts = one_way("leaf", 10**6, 2.05 * C_PORT if held else 3 * C_LEAF)
+    lasts = one_way("leaf", 10**6, 2.05 * C_PORT if shared else 3 * C_LEAF)
     assert shares.predict(against, values)[0, 3] == pytest.approx(lasts, rel=0.02)
 
 
-def test_a_fit_finds_a_line_that_carries_both_ways_at_once():
-    """For the port of a node, not of a leaf; some messages that probe limits are longer."""
+def test_a_fit_finds_half_duplex_ports():
+    """Ports of nodes are half duplex, links of leaves are not."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -181,7 +181,7 @@ def beyond_cache(near, far):
 
 
 def copied(case):
-    """Into a new buffer ten times as long."""
+    """Return the time of a copy; into a new buffer it takes ten times as long."""
     return beyond_cache(2e-11, 6e-11)(case) * (10 if case["path"] == "anew" else 1)
 
 
@@ -197,13 +197,13 @@ def evidence(name, longest=64 * MIB):
 
 @cache
 def parameters(name, longest=64 * MIB):
-    with pytest.MonkeyPatch.context() as patch:  # no interval of a value is looked at
+    with pytest.MonkeyPatch.context() as patch:  # the tests do not use the intervals
         patch.setattr(samples, "DEFAULT_DRAWS", 20)
         return fit_set(find_family(name), evidence(name, longest))
 
 
-def alone(kind, size):
-    """What a rank takes for work on so many bytes."""
+def work_seconds(kind, size):
+    """Return the predicted time of local work on this many bytes."""
     work = getattr(Work, kind)([0], [1], [size])
     with_work, without = (Schedule.of(2, 0, [0], [1], [8], work=work) for work in (work, None))
     model = Model.of_set(parameters("shares"))
@@ -213,41 +213,41 @@ def alone(kind, size):
 @pytest.mark.parametrize("size", [4096, 65536, CACHE, 16 * MIB, 48 * MIB, 64 * MIB])
 def test_shares_predicts_work_by_its_size(size):
     case = {"bytes": size, "path": "ctc"}
-    assert alone("reduce", size) == pytest.approx(beyond_cache(1e-10, 4e-10)(case))
-    assert alone("copy", size) == pytest.approx(copied(case))
+    assert work_seconds("reduce", size) == pytest.approx(beyond_cache(1e-10, 4e-10)(case))
+    assert work_seconds("copy", size) == pytest.approx(copied(case))
 
 
-def test_new_buffers_are_measured_and_are_in_no_prediction():
-    known = parameters("shares")
-    assert known.values[f"anew.{64 * MIB}"].value == pytest.approx(copied({"bytes": 64 * MIB, "path": "anew"}))
-    dearer = {
-        key: np.array([[value.value * (9 if key.startswith("anew") else 1)]]) for key, value in known.values.items()
+def test_copies_into_new_buffers_are_fitted_but_not_predicted():
+    fitted = parameters("shares")
+    assert fitted.values[f"anew.{64 * MIB}"].value == pytest.approx(copied({"bytes": 64 * MIB, "path": "anew"}))
+    slower = {
+        key: np.array([[value.value * (9 if key.startswith("anew") else 1)]]) for key, value in fitted.values.items()
     }
     pattern = Schedule.of(2, 0, [0], [1], [8], work=Work.copy([0], [1], [64 * MIB]))
     entry = find_family("shares")
     predictions = [
         Model.of(entry, values).cost(pattern)[0]
-        for values in (Values.of(known), Values(dearer, known.forms, known.settings))
+        for values in (Values.of(fitted), Values(slower, fitted.forms, fitted.settings))
     ]
     assert predictions[0] == predictions[1] > 0
 
 
-def test_a_copy_of_the_cluster_model_is_one_of_the_caches():
-    """Its three paths are of one size each; longer vectors are copied on one of them only."""
+def test_the_cluster_model_fits_copies_only_to_sizes_within_the_cache():
+    """Its three copy paths are probed at one size each; longer vectors are probed on one path only."""
     few, many = (find_family("cluster").fit(evidence("cluster", longest)).values for longest in (0, 64 * MIB))
     assert many["M_ctc.b"][0] == few["M_ctc.b"][0]
 
 
-def test_a_set_states_how_long_vectors_were_and_keeps_it(tmp_path):
-    known = parameters("shares")
-    assert known.vectors == {"reduce": 64 * MIB, "copy": 64 * MIB}
+def test_a_parameter_set_stores_the_longest_probed_vectors(tmp_path):
+    fitted = parameters("shares")
+    assert fitted.vectors == {"reduce": 64 * MIB, "copy": 64 * MIB}
     assert parameters("loggp").vectors == {"reduce": 64 * MIB}
-    write_parameters(tmp_path / "set.yaml", known)
-    assert read_set(tmp_path / "set.yaml").vectors == known.vectors
+    write_parameters(tmp_path / "set.yaml", fitted)
+    assert read_set(tmp_path / "set.yaml").vectors == fitted.vectors
 
 
 @pytest.mark.parametrize(
-    ("name", "longest", "said"),
+    ("name", "longest", "validity"),
     [
         ("shares", 64 * MIB, "valid"),
         ("shares", 0, "extrapolated: 96 KiB copied at once, measured up to 64 KiB"),
@@ -255,20 +255,20 @@ def test_a_set_states_how_long_vectors_were_and_keeps_it(tmp_path):
         ("loggp", 0, "extrapolated: 96 KiB copied at once, measured up to 64 KiB"),
     ],
 )
-def test_what_is_longer_than_what_was_measured_is_marked(name, longest, said):
-    """Of Bruck's messages each is half a vector, all of which it copies."""
-    (found,) = predict(parameters(name, longest), [point("alltoall", "bruck", ranks=8, bytes=8192)])
-    assert found.validity_text == said
+def test_vectors_longer_than_the_probed_ones_are_extrapolated(name, longest, validity):
+    """Bruck's algorithm copies whole vectors; each of its messages has half a vector."""
+    (prediction,) = predict(parameters(name, longest), [point("alltoall", "bruck", ranks=8, bytes=8192)])
+    assert prediction.validity_text == validity
 
 
-def test_its_interval_widens_as_that_of_a_longer_message():
-    known = replace(parameters("loggp", 0), left_out={"error": 0.2, "cases": 5}, draws={})
-    (found,) = predict(known, [point("alltoall", "bruck", ranks=8, bytes=8192)])
-    assert np.log(found.high / found.seconds) == pytest.approx(1.96 * np.log(1.2) * np.sqrt(np.log2(96 / 64)))
+def test_intervals_of_extrapolated_vectors_widen_like_those_of_longer_messages():
+    fitted = replace(parameters("loggp", 0), left_out={"error": 0.2, "cases": 5}, draws={})
+    (prediction,) = predict(fitted, [point("alltoall", "bruck", ranks=8, bytes=8192)])
+    assert np.log(prediction.high / prediction.seconds) == pytest.approx(1.96 * np.log(1.2) * np.sqrt(np.log2(96 / 64)))
 
 
 @pytest.mark.parametrize("hop", [0.0, 2e-6])
-def test_a_fit_finds_the_latency_of_each_pair_where_nodes_are_in_no_groups(hop):
+def test_a_fit_finds_the_latency_of_each_pair_if_nodes_form_no_groups(hop):
     """Nodes in a row: a message takes a hop longer for each node between."""
     seen = observed(truth("shares"), "shares")
     nodes, levels = truth("shares").site.nodes, Hierarchy.of(seen.levels)
@@ -293,8 +293,8 @@ def test_a_fit_finds_the_latency_of_each_pair_where_nodes_are_in_no_groups(hop):
 
 @pytest.mark.parametrize("way", ["equal", "latency"])
 def test_a_fit_finds_whether_distant_messages_get_smaller_shares_of_a_port(way):
-    """The near message leaves the port when the distant one, of a fifth of its weight or of the same, has had its
-    part."""
+    """The distant message has the same weight or a fifth of the near one's. The near message ends when the distant one
+    has used its share."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -327,7 +327,7 @@ def test_a_fit_finds_whether_messages_use_a_port_before_or_after_their_latency(e
     assert settings.get("sharing", "equal") == "equal"
 
 
-def test_messages_over_a_slower_link_do_not_show_shares_by_latency():
+def test_a_slower_link_is_not_mistaken_for_shares_by_latency():
     plain = truth("shares").times["capacity"]
     fast = replace(
         truth("shares"),
@@ -339,7 +339,7 @@ def test_messages_over_a_slower_link_do_not_show_shares_by_latency():
     assert shares.fit(observed(fast, "shares")).settings.get("sharing", "equal") == "equal"
 
 
-def test_a_port_is_as_fast_as_messages_to_distant_nodes_show_it():
+def test_the_capacity_of_a_port_is_fitted_to_messages_to_distant_nodes():
     """Near nodes are reached over fewer links than distant ones, as in a torus."""
     plain = truth("shares").times["capacity"]
 
@@ -356,7 +356,7 @@ def test_a_port_is_as_fast_as_messages_to_distant_nodes_show_it():
 
 
 @pytest.mark.parametrize("added", [0.0, 5e-4])
-def test_slow_ports_are_not_taken_for_slow_links_of_their_groups(added):
+def test_slow_ports_are_not_mistaken_for_slow_links_of_their_groups(added):
     """Nodes 12 to 23 have slower ports. Only the link of the last leaf is slower than its ports. Long messages may have
     more latency than short ones."""
     port, slow_link, machine = np.repeat([1.0, 2.0], 12) * G["beyond"], G["beyond"], truth("shares")
@@ -399,7 +399,7 @@ def test_slow_ports_are_not_taken_for_slow_links_of_their_groups(added):
 
 
 def test_a_network_without_levels_whose_protocol_changes_is_fitted():
-    """G is known by samples, and no probe has messages to distant nodes."""
+    """G is a table of samples, and no probe has messages to distant nodes."""
     machine = truth("shares")
 
     def round_trip(case):

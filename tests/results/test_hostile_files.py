@@ -18,7 +18,7 @@ def edit(change):
     """Return a function that makes a changed plan file: plans are made only when a test runs."""
 
     def content():
-        plan = json.loads(readers.plan_text())
+        plan = json.loads(readers.make_plan_text())
         change(plan)
         return json.dumps(plan).encode()
 
@@ -135,12 +135,12 @@ def test_a_gamma_table_without_a_column_of_its_header(tmp_path):
 
 
 def test_a_correct_plan_is_read(tmp_path):
-    (tmp_path / "plan.json").write_bytes(readers.plan_text())
+    (tmp_path / "plan.json").write_bytes(readers.make_plan_text())
     assert load_plan(tmp_path / "plan.json").points
 
 
 def test_a_correct_raw_file_is_read(tmp_path):
-    readers.raw_file(targets.RAW, tmp_path)
+    readers.read_raw_samples(targets.RAW, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What an experiment would have found on a machine that is known: a paper's figures must give it back."""
+"""Results of an experiment on a synthetic machine. The figures of a paper must reproduce its values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ def fitted(machine: Truth, name: str) -> ParameterSet:
 
 
 def cases(machine: Truth, names: Iterable[str]) -> list[dict]:
-    """Rows of a summary."""
+    """Return the rows of a summary, one for each case of the probes."""
     rows = []
     for name in names:
         for case in find_probe(name).cases(PLATFORM, machine.site, list(machine.sizes)):
@@ -47,11 +47,13 @@ def cases(machine: Truth, names: Iterable[str]) -> list[dict]:
 def evidence(
     points: Sequence[Mapping] = (), probed: Iterable[Mapping] = (), sets: Iterable[ParameterSet] = ()
 ) -> Evidence:
-    """Points are rows of a comparison, in which what is not said is blank."""
-    said = pd.DataFrame(points, columns=POINT)
-    said["point"] = ["/".join(map(str, row[:-3])) for row in said.itertuples(index=False)]  # all but family and times
+    """Return the evidence of a paper. `points` are rows of a comparison; omitted columns are blank."""
+    comparison = pd.DataFrame(points, columns=POINT)
+    comparison["point"] = [
+        "/".join(map(str, row[:-3])) for row in comparison.itertuples(index=False)
+    ]  # without model and times
     summary = pd.DataFrame(list(probed), columns=CASE)
-    return Evidence(said.assign(platform=PLATFORM), summary, tuple(sets), {PLATFORM: PlatformKind.SIMULATED})
+    return Evidence(comparison.assign(platform=PLATFORM), summary, tuple(sets), {PLATFORM: PlatformKind.SIMULATED})
 
 
 def figure(figures: Iterable[Figure], name: str) -> Figure:
@@ -63,17 +65,17 @@ def table(figure: Figure, title: str) -> Numbers:
 
 
 def rows(figure: Figure, title: str) -> dict:
-    """The rows of a table by what they are about."""
+    """Return the rows of a table by subject."""
     return {row.subject: row for row in table(figure, title).rows}
 
 
 def column(numbers: Numbers, name: str = "") -> dict:
-    """By what a row is about, the paper's numbers, or ours of that name."""
-    place = numbers.columns.index(name) if name else None
+    """Return one column of a table by subject: the paper's numbers, or our column of this name."""
+    index = numbers.columns.index(name) if name else None
     keys = (row.subject[0] if len(row.subject) == 1 else row.subject for row in numbers.rows)
-    return {key: row.paper if place is None else row.ours[place] for key, row in zip(keys, numbers.rows, strict=True)}
+    return {key: row.paper if index is None else row.ours[index] for key, row in zip(keys, numbers.rows, strict=True)}
 
 
 def micro(values: Mapping[object, float]) -> dict[object, float]:
-    """Seconds in microseconds, as papers print them."""
+    """Convert seconds to microseconds."""
     return {key: value * 1e6 for key, value in values.items()}

@@ -22,8 +22,8 @@ def latency(ranks, size=1500):
     return 1.556 * ranks + 16.684 + 0.0826 * size * max(1, ranks * size / (90 * (0.0796 * size + 3.027)))
 
 
-def known(*measured, sets=()):
-    """Of points (operation, choice, ranks, bytes, seconds)."""
+def make_evidence(*measured, sets=()):
+    """Return evidence with these points: (operation, choice, ranks, bytes, seconds)."""
     columns = ("operation", "alternative", "ranks", "bytes", "measured")
     points = [dict(zip(columns, row, strict=True)) | {"family": "cluster"} for row in measured]
     return evidence(points, sets=sets)
@@ -39,7 +39,8 @@ FITTED = replace(
 @cache
 def figures(measured, fit):
     return {
-        figure.name: figure for figure in find_paper("cluster").figures(known(*measured, sets=[FITTED] if fit else []))
+        figure.name: figure
+        for figure in find_paper("cluster").figures(make_evidence(*measured, sets=[FITTED] if fit else []))
     }
 
 
@@ -162,13 +163,13 @@ def test_extreme_parameter_values_stop_no_figure(name, value):
     for slope in ("g_s.b1", "g_r.b1"):
         values[slope] = replace(values[slope], value=0.0)
     times = [("gather", "linear", ranks, size, 0.0) for ranks in (4, 8, 16) for size in (1024, 1 << 20)]
-    assert len(find_paper("cluster").figures(known(*times, sets=[replace(FITTED, values=values)]))) == 5
+    assert len(find_paper("cluster").figures(make_evidence(*times, sets=[replace(FITTED, values=values)]))) == 5
 
 
 def test_missing_points_and_fits_give_nan_and_none():
-    assert isnan(known().times([1], operation="bcast")[0])
-    assert known(("bcast", "linear", 4, 8, nan)).points(operation="bcast").empty
-    assert known().fitted("cluster") is None
+    assert isnan(make_evidence().times([1], operation="bcast")[0])
+    assert make_evidence(("bcast", "linear", 4, 8, nan)).points(operation="bcast").empty
+    assert make_evidence().fitted("cluster") is None
 
 
 def test_three_fitted_models_are_compared_with_measurements():
@@ -179,10 +180,10 @@ def test_three_fitted_models_are_compared_with_measurements():
     settings = {"levels": {"leaf": [0, 1]}, "classes": ["beyond"]}
     forms = dict.fromkeys(("o_s", "o_r", "g"), "table")
     plogp = ParameterSet("plogp", PLATFORM, "", numbers_of, forms=forms, settings=settings)
-    known_figures = find_paper("cluster").figures(
-        known(("bcast", "binomial:1500", 8, 1500, 6e-4), sets=[FITTED, plogp])
+    figures = find_paper("cluster").figures(
+        make_evidence(("bcast", "binomial:1500", 8, 1500, 6e-4), sets=[FITTED, plogp])
     )
-    drawn = next(own for own in known_figures if own.name == "Figure 2")
+    drawn = next(figure for figure in figures if figure.name == "Figure 2")
     times = rows(drawn, "Three models fitted here, and simulated times")
     assert times[8, 1500].ours[0] == 6e-4
     assert times[8, 1500].ours[2:] == pytest.approx((3 * 1.8e-4, 3 * 1.8e-4))

@@ -1,4 +1,4 @@
-"""The MRNet paper: its formulas by hand, and figures from measurements that are known."""
+"""The MRNet paper: its formulas by hand, and figures from given measurements."""
 
 from math import isnan, nan
 
@@ -11,10 +11,10 @@ g, o, L = 10e-6, 4e-6, 20e-6
 
 
 def figures(rows=(), room=None):
-    known = evidence(rows)
+    made_evidence = evidence(rows)
     if room:
-        known.comparison[["processes", "processors"]] = room
-    return find_paper("mrnet").figures(known)
+        made_evidence.comparison[["processes", "processors"]] = room
+    return find_paper("mrnet").figures(made_evidence)
 
 
 def row(operation, topology, measured, waves=1, predicted=nan, bytes=8):

@@ -1,4 +1,4 @@
-"""The TAN paper: its printed numbers by hand, and a machine whose values are known."""
+"""The TAN paper: its printed numbers by hand, and a synthetic machine."""
 
 from dataclasses import replace
 from functools import cache
@@ -101,10 +101,10 @@ def test_latency_is_half_a_round_trip(rebuilt):
 def test_the_deviation_is_that_of_the_histogram():
     bins = [(1024, 90e-6, 110e-6, 3, False), (1024, 190e-6, 210e-6, 1, True), (64, 0.0, 1e-6, 9, False)]
     histogram = pd.DataFrame(bins, columns=["bytes", "low", "high", "count", "tail"]).assign(platform=PLATFORM)
-    known = replace(evidence(), distributions=histogram)
+    made_evidence = replace(evidence(), distributions=histogram)
     (row,) = (
         row
-        for row in figure(find_paper("tan").figures(known), "Figure 2").numbers[0].rows
+        for row in figure(find_paper("tan").figures(made_evidence), "Figure 2").numbers[0].rows
         if "deviation" in row.subject[0]
     )
     assert row.ours[0] == pytest.approx(np.std([100e-6] * 3 + [200e-6]))
@@ -154,9 +154,9 @@ def test_the_reason_of_errors_depends_on_the_platform_kind():
     rows, texts = [wave("flat:32", "tan", 1.0, 1.0)], []
     real = PlatformKind.REAL
     for kind, processes in ((PlatformKind.SIMULATED, None), (real, 1), (real, 256)):
-        known = evidence(rows)
-        known.comparison[["processes", "processors"]] = processes, 2
-        made = find_paper("tan").figures(replace(known, kinds=dict.fromkeys(known.kinds, kind)))
+        made_evidence = evidence(rows)
+        made_evidence.comparison[["processes", "processors"]] = processes, 2
+        made = find_paper("tan").figures(replace(made_evidence, kinds=dict.fromkeys(made_evidence.kinds, kind)))
         assert ("Figure 1" in [own.name for own in made]) == (kind is not real)
         assert all(own.reason.count(". ") == 0 and own.reason.endswith(".") for own in made)
         assert all("simulated" not in own.reason for own in made) or kind is not real

@@ -18,7 +18,7 @@ from commodel.records import PlatformKind, Point
 from tests.models.exact import estimates
 from tests.patterns.catalogue import point
 from tests.predictions.papers.evidence import PLATFORM, rows
-from tests.predictions.papers.evidence import evidence as known
+from tests.predictions.papers.evidence import evidence as make_evidence
 
 O_0, O_1, MEMORY, WIRE = 3.0, 40.0, 0.5e-3, 2e-3  # seconds, and seconds a byte
 KB = 8192
@@ -36,7 +36,7 @@ def fitted(**settings) -> ParameterSet:
 
 def figures(*sets, measured=()):
     columns = ("operation", "alternative", "layout", "bytes", "measured")
-    seen = known([dict(zip(columns, row, strict=True)) for row in measured], sets=sets)
+    seen = make_evidence([dict(zip(columns, row, strict=True)) for row in measured], sets=sets)
     return {figure.name: figure for figure in find_paper("taulop").figures(seen)}
 
 
