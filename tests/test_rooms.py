@@ -1,4 +1,4 @@
-"""The house: few rooms, each with one subject, and imports between them that only go down."""
+"""The packages (rooms): each has one subject, and imports between them only go down."""
 
 import re
 

@@ -33,7 +33,7 @@ def folder(tmp_path):
 
 
 def test_every_table_of_times_can_be_imported():
-    known = {name for name, entry in discover("interchange", "FORMAT").items() if entry.times}
+    known = {name for name, entry in discover("interchange", "FORMAT").items() if entry.read_times}
     assert set(import_.TIME_FORMATS) == known
     assert set(import_.import_.list_commands(None)) == known | {"goal", "netgauge", "taulop"}
 

@@ -11,12 +11,12 @@ from commodel.compare.recalibration import (
     BASIS_SAME_POINTS,
     COLUMNS,
     MIN_POINTS_OF_FACTORS,
-    Witness,
-    list_campaign_witnesses,
-    list_message_witnesses,
+    CalibrationPoint,
+    list_campaign_points,
+    list_single_messages,
     measure_drift,
     recalibrate_sets,
-    select_witnesses,
+    select_calibration_points,
     summarize_samples,
 )
 from commodel.hierarchy import Hierarchy
@@ -49,29 +49,30 @@ def seconds(parameters, points):
     return [prediction.seconds for prediction in predict(parameters, points)]
 
 
-def make_witnesses(machine, points=CAMPAIGN, off=0.2):
-    """Of a campaign on that machine, whose times are off any prediction by up to a factor of their own."""
-    own = np.exp(off * np.sin(np.arange(len(points)) * 7.0))
+def make_calibration_points(machine, points=CAMPAIGN, off=0.2):
+    """Return points of a campaign on a machine; the time of each differs from its prediction by a factor."""
+    factors = np.exp(off * np.sin(np.arange(len(points)) * 7.0))
     return [
-        Witness(entry, time * more) for entry, time, more in zip(points, seconds(machine, points), own, strict=True)
+        CalibrationPoint(entry, time * factor)
+        for entry, time, factor in zip(points, seconds(machine, points), factors, strict=True)
     ]
 
 
-def measure_in_job(witnesses, machine, job):
-    """The same points in the job: each off its prediction by the same factor as in the campaign."""
-    points = [entry.point for entry in witnesses]
+def measure_in_job(candidates, machine, job):
+    """Return the times of the points in a job. The residual of each is the same as in the campaign."""
+    points = [entry.point for entry in candidates]
     ratios = np.array(seconds(job, points)) / seconds(machine, points)
     return [
         summarize_samples(entry, [{"seconds": entry.seconds * ratio, "valid": True}] * 6)
-        for entry, ratio in zip(witnesses, ratios, strict=True)
+        for entry, ratio in zip(candidates, ratios, strict=True)
     ]
 
 
 @pytest.mark.parametrize("count", [4, 6])
 @pytest.mark.parametrize(("latency", "per_byte"), [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (0.7, 3.0)])
-def test_a_campaign_s_predictions_are_moved_to_a_job_of_known_factors(latency, per_byte, count):
-    witnesses, job = make_witnesses(LOGGP), moved(LOGGP, latency, per_byte)
-    used, kept = select_witnesses(witnesses, [LOGGP], FLAT, count, 8)
+def test_factors_of_a_job_are_estimated_from_points_of_the_campaign(latency, per_byte, count):
+    candidates, job = make_calibration_points(LOGGP), moved(LOGGP, latency, per_byte)
+    used, kept = select_calibration_points(candidates, [LOGGP], FLAT, count, 8)
     assert (len(used), len(kept), len(set(used) & set(kept))) == (count, 8, 0)
     ((done,), none) = recalibrate_sets(
         [LOGGP], measure_in_job(used, LOGGP, job), measure_in_job(kept, LOGGP, job), "job", {}
@@ -81,53 +82,53 @@ def test_a_campaign_s_predictions_are_moved_to_a_job_of_known_factors(latency, p
     assert done.factors.per_byte.value == pytest.approx(per_byte, rel=1e-6)
     assert done.factors.latency.low <= latency <= done.factors.latency.high
     assert done.checked == 8
-    still_off = np.mean(
+    campaign_error = np.mean(
         np.exp(
             np.abs(
                 np.log(
-                    [entry.witness.seconds for entry in measure_in_job(kept, LOGGP, LOGGP)]
+                    [entry.calibration_point.seconds for entry in measure_in_job(kept, LOGGP, LOGGP)]
                     / np.array(seconds(LOGGP, [entry.point for entry in kept]))
                 )
             )
         )
     )
-    assert done.after == pytest.approx(still_off)  # what it was off in the campaign
+    assert done.after == pytest.approx(campaign_error)  # the error in the campaign
     if (latency, per_byte) != (1.0, 1.0):
         assert done.after < done.before
 
 
-def test_of_every_distance_there_is_a_short_and_a_long_point():
-    used, _ = select_witnesses(make_witnesses(LOGGP, off=0.0), [LOGGP], FLAT, 4, 4)
+def test_a_short_and_a_long_message_is_selected_at_every_distance():
+    used, _ = select_calibration_points(make_calibration_points(LOGGP, off=0.0), [LOGGP], FLAT, 4, 4)
     within = [entry.point for entry in used if entry.point.layout == "block:2"]
     between = [entry.point for entry in used if entry.point.layout == "block:1"]
     for near in (within, between):
         assert sorted(entry.bytes for entry in near) == [8, 1 << 20]
-        assert all(entry.ranks == 2 for entry in near)  # the quickest that tell as much
+        assert all(entry.ranks == 2 for entry in near)  # the fastest of equally informative points
 
 
-def test_points_with_local_work_show_less():
+def test_points_with_local_work_are_not_selected():
     worked = replace(LOGGP, values={**LOGGP.values, "gamma": LOGGP.values["G"]})
-    used, _ = select_witnesses(make_witnesses(worked), [worked], FLAT, TAKEN, 8)
+    used, _ = select_calibration_points(make_calibration_points(worked), [worked], FLAT, TAKEN, 8)
     assert "reduce" not in {entry.point.operation for entry in used}
 
 
-def test_families_that_see_no_size_have_one_factor_and_what_has_none_is_marked():
-    witnesses, job = make_witnesses(LOGGP, off=0.0), moved(LOGGP, 2.0, 2.0)
-    used, kept = select_witnesses(witnesses, [LOGP, LOGGP], FLAT, TAKEN, 8)
-    done, complaints = recalibrate_sets(
+def test_models_without_message_size_have_one_factor_and_models_without_a_factor_a_reason():
+    candidates, job = make_calibration_points(LOGGP, off=0.0), moved(LOGGP, 2.0, 2.0)
+    used, kept = select_calibration_points(candidates, [LOGP, LOGGP], FLAT, TAKEN, 8)
+    done, reasons = recalibrate_sets(
         [LOGGP, LOGP, PMNF], measure_in_job(used, LOGGP, job), measure_in_job(kept, LOGGP, job), "job", {}
     )
-    paces = {entry.moved.family: entry.factors for entry in done}
-    assert list(complaints) == ["pmnf"]
-    assert not paces["logp"].per_byte.known
-    assert paces["logp"].latency.value == pytest.approx(2.0, rel=0.05)
+    factors = {entry.parameters.family: entry.factors for entry in done}
+    assert list(reasons) == ["pmnf"]
+    assert not factors["logp"].per_byte.known
+    assert factors["logp"].latency.value == pytest.approx(2.0, rel=0.05)
     assert [entry.after for entry in done] == sorted(entry.after for entry in done)
 
 
-def test_without_a_campaign_what_predictions_are_off_widens_the_interval():
-    """Messages against predictions: a family that is always off by a fifth does not take that for another job."""
+def test_without_a_campaign_the_error_of_the_model_widens_the_interval():
+    """Single messages are compared with predictions. A constant error of 20 % does not count as another setting."""
     site = Setting("p", 16, 4, levels=(("leaf", (0,) * 8 + (1,) * 8),))
-    messages, _ = list_message_witnesses(site)
+    messages, _ = list_single_messages(site)
     layouts = [entry.point.layout for entry in messages]
     messages = messages[:TAKEN]
     assert len(set(layouts)) == 3
@@ -154,9 +155,9 @@ def test_without_a_campaign_what_predictions_are_off_widens_the_interval():
         assert done.checked == 0
 
 
-def test_two_points_show_two_factors_only_where_errors_are_known():
+def test_two_points_without_known_errors_have_one_common_factor():
     used = measure_in_job(
-        select_witnesses(make_witnesses(LOGGP), [LOGGP], FLAT, MIN_POINTS_OF_FACTORS, 8)[0],
+        select_calibration_points(make_calibration_points(LOGGP), [LOGGP], FLAT, MIN_POINTS_OF_FACTORS, 8)[0],
         LOGGP,
         moved(LOGGP, 2.0, 2.0),
     )
@@ -165,7 +166,7 @@ def test_two_points_show_two_factors_only_where_errors_are_known():
     assert done.factors.latency.low <= 2.0 <= done.factors.latency.high
 
 
-def test_witnesses_are_points_that_were_measured_and_are_quick():
+def test_calibration_points_are_measured_and_fast():
     points = [replace(entry, platform="p") for entry in CAMPAIGN[:6]]
     points.append(Point("p", "bcast", "library", "", "block:1", 2, 8))
     rows = [
@@ -176,10 +177,10 @@ def test_witnesses_are_points_that_were_measured_and_are_quick():
     rows[0] |= {"measured": np.nan}
     rows[1] |= {"measured": 5.0}
     rows[2] |= {"waves": 10}
-    witnesses = list_campaign_witnesses(points, pd.DataFrame(rows), 1)
-    assert [entry.point for entry in witnesses] == [entry for entry in points[3:6] if entry.nodes <= 1]
-    assert witnesses[0].noise == pytest.approx(np.log(1.1 / 0.9) / 2 / 1.96)
-    assert summarize_samples(witnesses[0], [{"seconds": 1e-3, "valid": False}]) is None
+    candidates = list_campaign_points(points, pd.DataFrame(rows), 1)
+    assert [entry.point for entry in candidates] == [entry for entry in points[3:6] if entry.nodes <= 1]
+    assert candidates[0].noise == pytest.approx(np.log(1.1 / 0.9) / 2 / 1.96)
+    assert summarize_samples(candidates[0], [{"seconds": 1e-3, "valid": False}]) is None
 
 
 FITTED = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), platform="p")
@@ -195,13 +196,13 @@ PLAN = planned(*BATCH, families=("hockney", "loggp"))
 
 
 def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
-    """The second batch is of a job with these factors."""
+    """Return the comparison of two batches; the second was measured in a job with these factors."""
     slow = moved(FITTED, latency, per_byte)
     rows = []
     for batch, truth in zip(BATCH, (FITTED, slow), strict=True):
         for entry in predict(truth, batch.points):
-            for known in (FITTED, WRONG):
-                (prediction,) = predict(known, [entry.point])
+            for parameters in (FITTED, WRONG):
+                (prediction,) = predict(parameters, [entry.point])
                 measured = entry.seconds * np.exp(noise * np.sin(len(rows) // 2 * 5.0))
                 mu = max(prediction.seconds / measured, measured / prediction.seconds)
                 rows.append(
@@ -209,7 +210,7 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
                         "operation": "bcast",
                         "point": entry.point.id,
                         "platform": "p",
-                        "family": known.family,
+                        "family": parameters.family,
                         "batch": batch.name,
                         "mu": mu,
                     }
@@ -224,7 +225,7 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
     return pd.DataFrame(rows).assign(**({"simulated": False} | more))
 
 
-def test_batches_are_distinguished_against_the_predictions_of_the_nearest_family():
+def test_batches_are_compared_with_the_predictions_of_the_best_model():
     rows = measure_drift(PLAN, comparison(2.0, 3.0), [FITTED, WRONG], {}).set_index("allocation")
     assert set(rows["family"]) == {"hockney"}
     assert set(rows["against"]) == {BASIS_PREDICTIONS}
@@ -233,10 +234,10 @@ def test_batches_are_distinguished_against_the_predictions_of_the_nearest_family
         assert row["latency_low"] <= latency <= row["latency_high"]
         assert row["per_byte_low"] <= per_byte <= row["per_byte_high"]
         assert row["latency_value"] == pytest.approx(latency, rel=0.05)
-    assert not describe_settings(rows.reset_index())  # what a family is off may look the same
+    assert not describe_settings(rows.reset_index())  # errors of the model may look the same
 
 
-def test_where_people_show_settings_apart_these_are_the_jobs():
+def test_named_settings_count_as_allocations():
     rows = comparison(2.0)
     labelled = rows.assign(setting=np.where(rows["batch"] == "small", "", "friday"))
     assert set(measure_drift(PLAN, labelled, [FITTED, WRONG], {})["allocation"]) == {"(none)", "friday"}
@@ -245,17 +246,17 @@ def test_where_people_show_settings_apart_these_are_the_jobs():
 
 
 def test_batches_of_a_simulated_platform_are_one_job():
-    alike = measure_drift(PLAN, comparison(2.0, simulated=True), [FITTED, WRONG], {})
-    assert alike.empty
-    assert list(alike) == COLUMNS
-    assert list_settings(alike) == []
+    drift = measure_drift(PLAN, comparison(2.0, simulated=True), [FITTED, WRONG], {})
+    assert drift.empty
+    assert list(drift) == COLUMNS
+    assert list_settings(drift) == []
 
 
 def calibration(latency, after=1.05):
-    """By two families, of which one is nearer afterwards."""
+    """Return a calibration by two models, of which one has a smaller error afterwards."""
     factor = RecordedFactor(latency, latency / 1.05, latency * 1.05, True)
-    untold = RecordedFactor(1.0, 1.0, 1.0, False)
-    near = RecordedFactors(factor, untold, False, 6, 0.01, 1.4, after, 6)
+    unknown = RecordedFactor(1.0, 1.0, 1.0, False)
+    near = RecordedFactors(factor, unknown, False, 6, 0.01, 1.4, after, 6)
     far = replace(near, latency=replace(factor, value=9.0), after=2.0)
     return Calibration("rails=2", "p", "q", False, "2026-11-23", (), {"far": far, "near": near})
 

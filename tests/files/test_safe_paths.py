@@ -9,7 +9,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.files.safe_paths import SafePath, check_inside
 from commodel.fits.measured_tables import read_points
-from commodel.interchange import StatedProperties, csv, read_times
+from commodel.interchange import StatedProperties, csv, read_all_times
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.config import load_experiment
 from commodel.plan.planning import load_plan
@@ -121,12 +121,12 @@ def test_tables(project):
     with pytest.raises(UserError, match=f"^{table}:2: operation: .*leads out"):
         read_points(table)
     with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
-        read_times(csv.FORMAT, [table], StatedProperties())
+        read_all_times(csv.FORMAT, [table], StatedProperties())
     table.write_text("operation,algorithm,ranks,layout,bytes,seconds\nbcast,linear,2,file:/etc/passwd,8,1us\n")
     with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
         read_points(table)
     with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
-        read_times(csv.FORMAT, [table], StatedProperties())
+        read_all_times(csv.FORMAT, [table], StatedProperties())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from commodel.files import yaml as yamltext
 from commodel.fits.measured_tables import read_points
-from commodel.interchange import StatedProperties, netgauge, read_times, rules
+from commodel.interchange import StatedProperties, netgauge, read_all_times, rules
 from commodel.patterns.build import complete_layout
 from commodel.patterns.pattern_files import goal, goal_binary
 from commodel.patterns.pattern_files.tasks import make_schedule
@@ -31,7 +31,7 @@ def make_import_target(name: str) -> Target:
     entry = discover("interchange", "FORMAT")[name]
     sample = SAMPLES[name]
     stated = StatedProperties(**sample.given)
-    return Target(edited([sample.text.encode()]), of_file("input", lambda path: read_times(entry, [path], stated)))
+    return Target(edited([sample.text.encode()]), of_file("input", lambda path: read_all_times(entry, [path], stated)))
 
 
 ROWS = b"""CASE,1,0,1e-05,1e-07,1,samples,12,

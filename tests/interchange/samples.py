@@ -193,7 +193,7 @@ SAMPLES = {
             ("barrier", "library", "block:1", 4, 0, 2e-6, "mean of the slowest rank"),
         ],
         {"layout": "block:1"},
-        {"Allreduce of 0 bytes": 1, "Allreduce that IMB gave up": 1, "Multi-Bcast": 1, "PingPing": 1},
+        {"Allreduce of 0 bytes": 1, "Allreduce that IMB aborted": 1, "Multi-Bcast": 1, "PingPing": 1},
     ),
     "reprompi": Sample(
         REPROMPI,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.fits.measured_tables import read_points
-from commodel.interchange import MPI_NAMES, StatedProperties, normalize_operation, read_times
+from commodel.interchange import OPERATIONS, StatedProperties, normalize_operation, read_all_times
 from commodel.interchange.mrnet import name_hosts
 from commodel.patterns.operations import list_operations
 from commodel.patterns.trees.files import format_mrnet
@@ -31,10 +31,10 @@ FORMATS = discover("interchange", "FORMAT")
 def read(name, folder, text, **given):
     path = folder / "file.txt"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_times(FORMATS[name], [path], StatedProperties(**given))
+    return read_all_times(FORMATS[name], [path], StatedProperties(**given))
 
 
-READ = sorted(name for name, entry in FORMATS.items() if entry.times)
+READ = sorted(name for name, entry in FORMATS.items() if entry.read_times)
 WRITTEN = {"goal", "mrnet", "extrap", "simgrid", "rules", "selection"}
 
 
@@ -48,7 +48,7 @@ def test_every_format_is_read_or_written():
     assert sorted(SAMPLES) == READ
     for name, entry in FORMATS.items():
         assert entry.title
-        assert bool(entry.times or entry.parameters) != (name in WRITTEN)
+        assert bool(entry.read_times or entry.read_parameters) != (name in WRITTEN)
 
 
 @pytest.mark.parametrize("name", READ)
@@ -179,7 +179,7 @@ def test_columns_of_a_table_are_named_rightly(column, complaint, tmp_path):
     ],
 )
 def test_names_of_operations(name, means):
-    assert MPI_NAMES[normalize_operation(name)] == means
+    assert OPERATIONS[normalize_operation(name)] == means
 
 
 @pytest.mark.parametrize("name", READ)
@@ -195,7 +195,7 @@ def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="found more than"):
         read(name, tmp_path, SAMPLES[name].text, **SAMPLES[name].given)
     with pytest.raises(UserError, match="nowhere"):
-        read_times(FORMATS[name], [tmp_path / "nowhere"], StatedProperties(**SAMPLES[name].given))
+        read_all_times(FORMATS[name], [tmp_path / "nowhere"], StatedProperties(**SAMPLES[name].given))
 
 
 @pytest.mark.parametrize("name", READ)
@@ -258,7 +258,7 @@ def test_parameters_of_netgauge_are_microseconds(tmp_path):
     path.write_text(
         "1 10 10.0 20.0 40.0 5.0 1.5 1.0 -nan -nan -nan\n2049 10 10.0 20.0 40.0 5.0 3.2 3.2 2.1 0.0005 0.6\n"
     )
-    values = FORMATS["netgauge"].parameters(path).values
+    values = FORMATS["netgauge"].read_parameters(path).values
     seconds = {"L": 2.5e-6, "o_s": 1.5e-6, "o_r": 1e-6, "g": 2.1e-6}
     wanted = {name: (pytest.approx(value), "s") for name, value in seconds.items()}
     wanted["G"] = (pytest.approx(0.5e-9), "s/B")

@@ -6,7 +6,7 @@ What PICO calls algorithms: our name where messages are the same, and which of t
 import pytest
 
 from commodel.errors import UserError
-from commodel.interchange import StatedProperties, pico, read_times
+from commodel.interchange import StatedProperties, pico, read_all_times
 from commodel.interchange.pico import find_equal_to_default, translate_algorithm
 from tests.cli.running import output
 from tests.interchange.samples import CUDA, HEAD, RUN, alloc, line, packed, samples
@@ -189,7 +189,7 @@ def test_metadata_are_requested(run, tmp_path):
     assert left[f"test 0 of {RUN}, which is not in elsewhere.csv"] == 5
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="found no time of a known operation and algorithm; is it a file of PICO"):
-        read_times(pico.FORMAT, [tmp_path / "empty"], StatedProperties())
+        read_all_times(pico.FORMAT, [tmp_path / "empty"], StatedProperties())
 
 
 def test_nothing_in_a_folder_is_reached_by_a_link(run, tmp_path):

@@ -161,7 +161,7 @@ def test_a_table_by_hand():
     assert text == (
         f"2 # collectives; {NO_ASSUMPTIONS.text}\n"
         "7 # bcast\n2 # communicator sizes\n2 # ranks and more\n1 # message sizes\n0 0 0 0 # library\n"
-        "4 # ranks and more\n5 # message sizes\n0 0 0 0 # below the table: Open MPI decides\n"
+        "4 # ranks and more\n5 # message sizes\n0 0 0 0 # smaller than all sizes of the table: Open MPI decides\n"
         "8 6 0 0 # binomial-near\n"
         "2048 0 0 0 # binomial: only ompi_coll_base_bcast_intra_knomial, if "
         "coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can express, so Open MPI decides itself\n"

@@ -17,7 +17,7 @@ import pandas as pd
 from commodel.advice.evidence import find_only_platform, find_platform_evidence, read_evidence
 from commodel.compare import recalibration as calibrating
 from commodel.compare.comparison_intervals import read_residuals
-from commodel.compare.recalibration import Calibrated, Witness, WitnessTime
+from commodel.compare.recalibration import CalibrationPoint, CalibrationTime, RecalibratedSet
 from commodel.errors import UserError
 from commodel.files.cache import use_archived_inputs
 from commodel.files.parameter_sets import write_parameters
@@ -69,7 +69,7 @@ class RecalibrationRequest:
     setting: str
     nodes: int
     count: int
-    check_count: int
+    held_out_count: int
 
     @classmethod
     def of(
@@ -78,7 +78,7 @@ class RecalibrationRequest:
         platform: str | None,
         setting: str | None,
         count: int,
-        check_count: int,
+        held_out_count: int,
         nodes: int | None,
     ) -> RecalibrationRequest:
         if not (platform or source.platform):
@@ -101,7 +101,7 @@ class RecalibrationRequest:
             setting_name or f"{read_clock():%Y-%m-%d %H.%M}",
             node_count,
             count,
-            check_count,
+            held_out_count,
         )
 
 
@@ -143,46 +143,46 @@ def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, 
     return folder
 
 
-def measure_witnesses(
+def measure_calibration_points(
     source: RecalibrationSource, requested: RecalibrationRequest, progress: Callable[[str], None]
-) -> tuple[list[WitnessTime], list[WitnessTime]]:
-    """Return the times of the informative points and of the check points in this allocation."""
+) -> tuple[list[CalibrationTime], list[CalibrationTime]]:
+    """Return the times of the informative points and of the held-out points in this allocation."""
     archived_files = use_archived_inputs(source.results, source.plan.files) if source.plan else nullcontext()
     with archived_files, TemporaryDirectory(prefix="commodel-") as folder:
-        informative, check_points = _choose_witnesses(source, requested)
-        witnesses = [*informative, *check_points]
+        informative, held_out_points = _choose_calibration_points(source, requested)
+        candidates = [*informative, *held_out_points]
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        on_site = [replace(entry.point, platform=requested.site.name) for entry in witnesses]
+        on_site = [replace(entry.point, platform=requested.site.name) for entry in candidates]
         settings = replace(QUICK_MEASURE, sync=source.plan.measure.sync) if source.plan else QUICK_MEASURE
         samples = measure_now("calibration", on_site, requested.site.name, settings, raw, progress)
-    times = list(map(calibrating.summarize_samples, witnesses, samples))
-    used, check_times = (list(filter(None, part)) for part in (times[: len(informative)], times[len(informative) :]))
+    times = list(map(calibrating.summarize_samples, candidates, samples))
+    used, held_out_times = (list(filter(None, part)) for part in (times[: len(informative)], times[len(informative) :]))
     if len(used) < calibrating.MIN_POINTS_OF_FACTORS:
         raise UserError(
             f"only {len(used)} of {len(informative)} points could be measured, "
             f"wanted {calibrating.MIN_POINTS_OF_FACTORS}"
         )
-    return used, check_times
+    return used, held_out_times
 
 
-def _choose_witnesses(
+def _choose_calibration_points(
     source: RecalibrationSource, requested: RecalibrationRequest
-) -> tuple[list[Witness], list[Witness]]:
+) -> tuple[list[CalibrationPoint], list[CalibrationPoint]]:
     if source.plan:
         points = [point for point in source.plan.points if point.platform == source.platform]
-        campaign_witnesses = calibrating.list_campaign_witnesses(points, source.comparison, requested.nodes)
-        if len(campaign_witnesses) >= calibrating.MIN_POINTS_OF_FACTORS:
+        campaign_points = calibrating.list_campaign_points(points, source.comparison, requested.nodes)
+        if len(campaign_points) >= calibrating.MIN_POINTS_OF_FACTORS:
             order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
             ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
-            return calibrating.select_witnesses(
-                campaign_witnesses, ranked, requested.levels, requested.count, requested.check_count
+            return calibrating.select_calibration_points(
+                campaign_points, ranked, requested.levels, requested.count, requested.held_out_count
             )
-    messages, check_points = calibrating.list_message_witnesses(replace(requested.site, nodes=requested.nodes))
-    return messages[: requested.count], check_points[: requested.check_count]
+    messages, held_out_points = calibrating.list_single_messages(replace(requested.site, nodes=requested.nodes))
+    return messages[: requested.count], held_out_points[: requested.held_out_count]
 
 
-def record_factors(entry: Calibrated) -> RecordedFactors:
+def record_factors(entry: RecalibratedSet) -> RecordedFactors:
     fitted = entry.factors
     factors = (
         RecordedFactor(factor.value, factor.low, factor.high, factor.known)
@@ -195,17 +195,17 @@ def record_factors(entry: Calibrated) -> RecordedFactors:
 def write_recalibration(
     source: RecalibrationSource,
     requested: RecalibrationRequest,
-    used: Sequence[WitnessTime],
-    check_times: Sequence[WitnessTime],
-    calibrations: Sequence[Calibrated],
+    used: Sequence[CalibrationTime],
+    held_out_times: Sequence[CalibrationTime],
+    calibrations: Sequence[RecalibratedSet],
     folder: AnyPath,
 ) -> None:
     """Write the scaled sets. The measurements are written last, so a folder without them is incomplete."""
     for entry in calibrations:
-        moved = entry.moved
-        recalibrated = replace(moved, platform=requested.site.name, simulated=moved.simulated or requested.simulated)
-        write_parameters(folder / f"{moved.family}.yaml", recalibrated)
-    points = [_record_point(entry, True) for entry in used] + [_record_point(entry, False) for entry in check_times]
+        scaled = entry.parameters
+        recalibrated = replace(scaled, platform=requested.site.name, simulated=scaled.simulated or requested.simulated)
+        write_parameters(folder / f"{scaled.family}.yaml", recalibrated)
+    points = [_record_point(entry, True) for entry in used] + [_record_point(entry, False) for entry in held_out_times]
     calibration = Calibration(
         requested.setting,
         source.platform or requested.site.name,
@@ -213,12 +213,12 @@ def write_recalibration(
         requested.simulated,
         read_clock().isoformat(timespec="seconds"),
         tuple(points),
-        {entry.moved.family: record_factors(entry) for entry in calibrations},
+        {entry.parameters.family: record_factors(entry) for entry in calibrations},
     )
     write_calibration(folder, calibration)
 
 
-def _record_point(entry: WitnessTime, used: bool) -> RecordedPoint:
-    point, elsewhere = entry.witness.point, entry.witness.seconds
+def _record_point(entry: CalibrationTime, used: bool) -> RecordedPoint:
+    point, campaign_seconds = entry.calibration_point.point, entry.calibration_point.seconds
     fields = (point.operation, point.alternative, point.layout, point.ranks, point.bytes)
-    return RecordedPoint(*fields, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)
+    return RecordedPoint(*fields, entry.seconds, campaign_seconds if isfinite(campaign_seconds) else None, used)

@@ -15,7 +15,7 @@ from commodel.errors import UserError
 from commodel.units import format_seconds
 
 if TYPE_CHECKING:
-    from commodel.compare.recalibration import Calibrated
+    from commodel.compare.recalibration import RecalibratedSet
 
 
 @click.command(
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
         help="Measure N points for the factors.",
     ),
     click.option(
-        "--aside",
-        "check_count",
+        "--held-out",
+        "--aside",  # the former name
+        "held_out_count",
         type=click.IntRange(0, 100),
         default=6,
         show_default=True,
@@ -60,11 +61,11 @@ if TYPE_CHECKING:
     quiet_option,
     style_option,
 )
-def calibrate(platform, experiment, params, setting, count, check_count, nodes, out, quiet, style) -> None:
+def calibrate(platform, experiment, params, setting, count, held_out_count, nodes, out, quiet, style) -> None:
     from commodel.api.calibration import (
         RecalibrationRequest,
         choose_folder,
-        measure_witnesses,
+        measure_calibration_points,
         read_source,
         write_recalibration,
     )
@@ -73,35 +74,35 @@ def calibrate(platform, experiment, params, setting, count, check_count, nodes, 
     source = read_source(Path("results"), platform, experiment, params)
     if source.results:
         click.echo(f"predictions: {source.results.folder}, platform {source.platform}", err=True)
-    request = RecalibrationRequest.of(source, platform, setting, count, check_count, nodes)
+    request = RecalibrationRequest.of(source, platform, setting, count, held_out_count, nodes)
     folder = choose_folder(source, request, out)
-    fit_times, check_times = measure_witnesses(source, request, make_progress_printer(quiet))
-    calibrations, complaints = recalibrate(source.sets, fit_times, check_times, request.setting, source.errors)
-    for complaint in complaints.values():
-        click.echo(f"commodel: left out: {complaint}", err=True)
+    fit_times, held_out_times = measure_calibration_points(source, request, make_progress_printer(quiet))
+    calibrations, reasons = recalibrate(source.sets, fit_times, held_out_times, request.setting, source.errors)
+    for reason in reasons.values():
+        click.echo(f"commodel: left out: {reason}", err=True)
     if not calibrations:
         raise UserError("no parameter set could be recalibrated to this allocation")
     if style == "table":
-        seconds = sum(entry.seconds for entry in (*fit_times, *check_times))
+        seconds = sum(entry.seconds for entry in (*fit_times, *held_out_times))
         best = min(calibrations, key=lambda entry: entry.after if entry.after == entry.after else inf)
         errors = f" (mean error μ {best.before:.3g} before, {best.after:.3g} after)" if best.checked else ""
-        points = f"factors from {len(fit_times)} points, errors at {len(check_times)} held-out points"
+        points = f"factors from {len(fit_times)} points, errors at {len(held_out_times)} held-out points"
         notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
-        answer = f"{len(calibrations)} models are adapted to this allocation; best: {best.moved.family}{errors}."
+        answer = f"{len(calibrations)} models are adapted to this allocation; best: {best.parameters.family}{errors}."
         print_answer(answer, format_table([_make_factor_row(entry, style) for entry in calibrations]), notes)
     else:
         print_rows([_make_factor_row(entry, style) for entry in calibrations], style)
-    write_recalibration(source, request, fit_times, check_times, calibrations, folder)
+    write_recalibration(source, request, fit_times, held_out_times, calibrations, folder)
     click.echo(f"sets: {folder}", err=True)
 
 
-def _make_factor_row(entry: Calibrated, style: str) -> dict[str, object]:
+def _make_factor_row(entry: RecalibratedSet, style: str) -> dict[str, object]:
     if style == "table":
         tied = entry.factors.together
         per_byte = "as latency: statistically tied" if tied else entry.factors.per_byte.text
         errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
         factors = {"latency factor": entry.factors.latency.text, "time per byte factor": per_byte}
-        return {"model": entry.moved.family, **factors, **errors}
+        return {"model": entry.parameters.family, **factors, **errors}
     from commodel.api.calibration import record_factors
 
     record = record_factors(entry)
@@ -111,4 +112,4 @@ def _make_factor_row(entry: Calibrated, style: str) -> dict[str, object]:
         for end in ("value", "low", "high")
     }
     columns = {name: getattr(record, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
-    return {"family": entry.moved.family, **factor_columns, **columns}
+    return {"family": entry.parameters.family, **factor_columns, **columns}

@@ -87,11 +87,11 @@ def _make_time_command(entry: Format) -> click.Command:
     @make_option_group("Output", TABLE_OPTION)
     def command(files, out: Path, ranks: str | None, **properties) -> None:
         from commodel.files.atomic import write_text
-        from commodel.interchange import StatedProperties, describe_left_out, read_times
+        from commodel.interchange import StatedProperties, describe_left_out, read_all_times
 
         options = StatedProperties(**properties, ranks=parse_count(ranks, 2) if ranks else 0)
         with show_waiting("reading"):
-            imported = read_times(entry, files, options)
+            imported = read_all_times(entry, files, options)
         write_text(out, format_csv([asdict(time) for time in imported.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
         kinds = dict.fromkeys(time.statistic for time in imported.times)

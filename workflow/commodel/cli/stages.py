@@ -1,4 +1,4 @@
-"""commodel build, measure, collect and compare: stages of the workflow that take no more than a call."""
+"""commodel build, measure, collect and compare: stages of the workflow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Toolchain(click.Choice[str]):
-    """A choice of toolchains, which accepts the old name of one for a release."""
+    """A choice of toolchains that accepts an old name for one release."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value == "prices":  # until 0.2
@@ -60,7 +60,7 @@ def build(toolchain: str) -> None:
     click.option(
         "--in", "plan_file", metavar="PLAN", type=PATH, help="Plan of an experiment, or its folder results/NAME."
     ),
-    click.option("--batch", help="Batch to measure, or how its name begins; a stopped one continues."),
+    click.option("--batch", help="Batch to measure, or the start of its name; a stopped batch is resumed."),
     click.option("--setting", help="Name of this allocation.  [default: $COMMODEL_SETTING, else the platform's]"),
 )
 @make_option_group(
@@ -73,9 +73,16 @@ def build(toolchain: str) -> None:
         "--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side of a gemm block."
     ),
     click.option("--sizes", default="16:4096", show_default=True, help="Range of areas, in blocks or cells."),
-    click.option("--within", default="5%", show_default=True, help="Largest deviation from straight lines."),
     click.option(
-        "--most", "max_sizes", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sizes of each kind."
+        "--within", default="5%", show_default=True, help="Largest deviation of the speed from straight lines."
+    ),
+    click.option(
+        "--most",
+        "max_sizes",
+        type=click.IntRange(1, 1000),
+        default=20,
+        show_default=True,
+        help="Measure at most N sizes of a kind.",
     ),
     click.option(
         "--seconds", type=click.FloatRange(0.01, 3600), default=0.5, show_default=True, help="Time for each size."
@@ -140,19 +147,18 @@ def _read_plan(path: Path) -> tuple[Plan, Path]:
 )
 @make_option_group(
     "Output",
-    out_option("Table to write, others beside it.  [default: observations.csv there]"),
+    out_option("Table to write; other tables go to its folder.  [default: observations.csv of PLAN]"),
 )
 def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
-    from commodel.results.collection import collect_samples as gather
-    from commodel.results.collection import summarize_raw
+    from commodel.results.collection import collect_samples, summarize_raw
     from commodel.results.latency_distributions import tabulate_distributions
 
     plan, results = _read_plan(plan_file)
     with show_waiting("collecting the samples"):
-        observations, missing = gather(plan, Results.of(results).all_raw, unfinished)
+        observations, missing = collect_samples(plan, Results.of(results).all_raw, unfinished)
         out = SafePath.of_argument(out or results / "observations.csv", results)
         write_table(out.with_name("unmeasured.csv"), missing)
         write_table(out.with_name("summary.csv"), summarize_raw(observations))
@@ -169,7 +175,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
 )
 @make_option_group(
     "Output",
-    out_option("Table to write.  [default: comparison.csv there]"),
+    out_option("Table to write.  [default: comparison.csv of the results]"),
     click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to validated/PLATFORM."),
 )
 def compare(folder: Path, out: Path | None, sets: bool) -> None:
@@ -195,8 +201,8 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.families]
         unmeasured = read_unmeasured(results.table("unmeasured"))
         with use_archived_inputs(results, plan.files):
-            room = {batch.name: count_processors(results.programs(batch.name)) for batch in plan.batches}
-            compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, room)
+            processors = {batch.name: count_processors(results.programs(batch.name)) for batch in plan.batches}
+            compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, processors)
         write_table(SafePath.of_argument(out or folder / "comparison.csv", folder), compared)
         for platform in plan.platforms if sets else ():
             for path in results.sets(platform):

@@ -14,10 +14,10 @@ from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 MAX_MU_GOOD, MAX_MU_FAIR = 1.10, 1.35  # highest mean μ of a model with this grade
 MIN_SHARE_OF_POINTS = 0.8  # a model is ranked if it predicts this share of the points of the most complete model
-# Predictions are equal if they differ by less than this share at every point: one model under two names.
+# Models are equal if their predictions differ by less than this share at every point.
 EQUALITY_TOLERANCE = 1e-3
 MIN_POINTS = 3  # to distinguish models
-MIN_POINTS_OF_SIGN_TEST = 6  # a model that is worse at each of six points is so by chance with probability 1/64
+MIN_POINTS_OF_SIGN_TEST = 6  # points; by chance, a model is worse at all six with probability 1/64
 FAN_IN_CLASSES = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
 SIZE_CLASSES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))
 CLASS_COLUMNS = ["platform", "operation", "fan_in", "size_class"]
@@ -27,11 +27,11 @@ def rank_models(part: pd.DataFrame) -> pd.DataFrame:
     """Return held-out points and mean μ of the models that predict most of the points, the lowest mean μ first. Of
     equal models the shortest name comes first, because an extension has a longer name than its base."""
     counted = (part["held_out"] & part["mu"].notna()).to_numpy(bool)
-    owner, families = pd.factorize(part["family"].to_numpy(object)[counted], sort=True)
-    points = np.bincount(owner, minlength=len(families))
-    mu_mean = np.bincount(owner, part["mu"].to_numpy()[counted], len(families)) / points
+    model_of_row, families = pd.factorize(part["family"].to_numpy(object)[counted], sort=True)
+    points = np.bincount(model_of_row, minlength=len(families))
+    mu_mean = np.bincount(model_of_row, part["mu"].to_numpy()[counted], len(families)) / points
     ranked = np.flatnonzero(points >= MIN_SHARE_OF_POINTS * points.max(initial=0))
-    order = sorted(ranked, key=lambda row: (mu_mean[row].round(9), *name_order(families[row])))
+    order = sorted(ranked, key=lambda row: (mu_mean[row].round(9), *make_name_key(families[row])))
     return pd.DataFrame({"family": families[order], "points": points[order], "mu_mean": mu_mean[order]})
 
 
@@ -52,18 +52,18 @@ def sort_by_error(rows: pd.DataFrame, group_columns: tuple[str, ...] = ()) -> pd
     return keyed.sort_values(order, kind="stable").drop(columns=["rounded", "length"]).reset_index(drop=True)
 
 
-def name_order(family: str) -> tuple[int, str]:
+def make_name_key(family: str) -> tuple[int, str]:
     """Return the sort key by which shorter names come first."""
     return len(family), family
 
 
 def pivot_by_model(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
-    """Return the models that have a value, and a column as a matrix of points × models; NaN where a value lacks."""
+    """Return the models that have a value, and a column as a matrix of points × models; NaN without a value."""
     predicted = part[column].notna().to_numpy(bool)
-    columns, families = pd.factorize(part["family"].to_numpy(object)[predicted], sort=True)
-    places, points = pd.factorize(part["point"].to_numpy(object)[predicted])
+    model_of_row, families = pd.factorize(part["family"].to_numpy(object)[predicted], sort=True)
+    point_of_row, points = pd.factorize(part["point"].to_numpy(object)[predicted])
     matrix = np.full((len(points), len(families)), math.nan)
-    matrix[places, columns] = part[column].to_numpy()[predicted]
+    matrix[point_of_row, model_of_row] = part[column].to_numpy()[predicted]
     return families.tolist(), matrix
 
 
@@ -75,25 +75,27 @@ def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
     of_family = predictions[:, [families.index(family)]]
     equal = np.abs(predictions - of_family) <= EQUALITY_TOLERANCE * of_family
     equal |= np.isnan(predictions) & np.isnan(of_family)
-    equal_names = (name for name, same in zip(families, equal.all(axis=0), strict=True) if same and name != family)
-    return sorted(equal_names, key=name_order)
+    equal_names = (
+        name for name, is_equal in zip(families, equal.all(axis=0), strict=True) if is_equal and name != family
+    )
+    return sorted(equal_names, key=make_name_key)
 
 
 def drop_equal_models(part: pd.DataFrame, limit: int) -> list[str]:
     """Return at most `limit` models of `rank_models`, none with the same predictions as an earlier one."""
-    distinct, same = [], set()
+    distinct, repeated = [], set()
     for family in rank_models(part)["family"]:
         if len(distinct) == limit:
             break
-        if family not in same:
+        if family not in repeated:
             distinct.append(family)
-            same |= set(find_equal_models(part, family))
+            repeated |= set(find_equal_models(part, family))
     return distinct
 
 
 def find_best_model(part: pd.DataFrame) -> pd.Series | None:
-    """Return the row of `summarize` of the first model of `rank_models`; None if no comparison is possible, or if every
-    model predicts 0 somewhere."""
+    """Return the row of `summarize_errors` of the first model of `rank_models`; None if no comparison is possible, or
+    if every model predicts 0 somewhere."""
     first = _find_first_finite(rank_models(part))
     if first is None:
         return None
@@ -114,7 +116,7 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
     with fewer points, if its best point is worse than the best model's worst. A prediction of 0 is never tied. Models
     with equal predictions count as one.
     """
-    from scipy.special import stdtrit  # here, because it takes longer to load than a comparison to make
+    from scipy.special import stdtrit  # imported here, because loading it takes longer than a comparison
 
     families, errors = pivot_by_model(part, "mu")
     errors = np.log(errors)
@@ -123,18 +125,22 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
     negligible = math.log1p(NEGLIGIBLE_DIFFERENCE)
     tied = []
     for family in sorted(rivals):
-        theirs = errors[:, families.index(family)]
-        both = ~np.isnan(theirs) & ~np.isnan(of_best)
+        of_rival = errors[:, families.index(family)]
+        both = ~np.isnan(of_rival) & ~np.isnan(of_best)
         count = int(both.sum())
         if count < MIN_POINTS or count <= MIN_SHARE_OF_POINTS * best["points"]:
             continue
-        theirs, first = theirs[both], of_best[both]
-        gap = theirs - first
-        noise = stdtrit(count - 1, 0.975) * gap.std(ddof=1) / math.sqrt(count) if theirs.max() < math.inf else 0.0
-        always_worse = theirs.min() > first.max() + negligible or (
-            count >= MIN_POINTS_OF_SIGN_TEST and gap.min() > negligible
+        rival_errors, best_errors = of_rival[both], of_best[both]
+        differences = rival_errors - best_errors
+        noise = (
+            stdtrit(count - 1, 0.975) * differences.std(ddof=1) / math.sqrt(count)
+            if rival_errors.max() < math.inf
+            else 0.0
         )
-        if not always_worse and gap.mean() <= max(noise, negligible):
+        always_worse = rival_errors.min() > best_errors.max() + negligible or (
+            count >= MIN_POINTS_OF_SIGN_TEST and differences.min() > negligible
+        )
+        if not always_worse and differences.mean() <= max(noise, negligible):
             tied.append(family)
     return tied
 
@@ -170,13 +176,13 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
 
 def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with the fan-in class and the size class of each point, and the order of the classes."""
-    fans = [_find_class_index(FAN_IN_CLASSES, value) for value in frame["fan_in"]]
+    fan_ins = [_find_class_index(FAN_IN_CLASSES, value) for value in frame["fan_in"]]
     sizes = [_find_class_index(SIZE_CLASSES, value) for value in frame["bytes"]]
     return frame.assign(
         operation=find_base_operations(frame),
-        fan_order=fans,
+        fan_order=fan_ins,
         size_order=sizes,
-        fan_in=[FAN_IN_CLASSES[index][1] for index in fans],
+        fan_in=[FAN_IN_CLASSES[index][1] for index in fan_ins],
         size_class=[SIZE_CLASSES[index][1] for index in sizes],
     )
 

@@ -2,12 +2,12 @@
 
 A few points measured in a new allocation give a latency factor and a bandwidth factor for predictions fitted elsewhere.
 The module selects the points that determine the factors best, fits them, and compares residuals before and after at
-points that were kept aside. A point that the campaign measured too is compared with its time there, so that a constant
+held-out points. A point that the campaign measured too is compared with its time there, so that a constant
 residual of the model cancels. Without a campaign, single messages are compared with their predictions.
 
-Drift is the spread of such factors between allocations: from recalibrations of a campaign and from its own batches, by
-the model with the smallest residuals. Batches have no points in common, and residuals that grow with ranks or nodes
-look like drift. Batches are therefore grouped by setting, else by allocation of a real machine.
+Drift is the spread of such factors between allocations. It is estimated from recalibrations of a campaign and from its
+own batches, by the model with the smallest residuals. Batches have no points in common, so residuals that grow with
+ranks or nodes look like drift. Batches are therefore grouped by setting; without settings, by allocation.
 """
 
 from __future__ import annotations
@@ -40,20 +40,22 @@ from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE, compute_media
 MIN_POINTS_OF_FACTORS = 2  # points; fewer do not determine two factors
 SINGLE_MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
 MESSAGE_SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most informative first
-CHECK_PATTERNS = (("bcast", "binomial"), ("allgather", "ring"))  # check points without a campaign
-MAX_CHECK_RANKS, CHECK_SIZES = 8, (1 << 10, 1 << 16)  # ranks and bytes of check points
-MAX_CANDIDATE_POINTS = 400  # points of a campaign from which witnesses are selected
-MAX_WITNESS_SECONDS = 0.1  # seconds: slower points are not measured again
-MIN_RELATIVE_SHARE = 0.9  # of the largest share of latency, or of time per byte; points above it count as equally good
+HELD_OUT_PATTERNS = (("bcast", "binomial"), ("allgather", "ring"))  # held-out points without a campaign
+MAX_HELD_OUT_RANKS, HELD_OUT_SIZES = 8, (1 << 10, 1 << 16)  # ranks and bytes of held-out points
+MAX_CANDIDATE_POINTS = 400  # points of a campaign among which calibration points are selected
+MAX_MEASURED_SECONDS = 0.1  # seconds: slower points are not measured again
+MIN_RELATIVE_SHARE = (
+    0.9  # of the largest share of latency, or of time per byte; points above it are equally informative
+)
 MAX_UNSCALED_SHARE = 0.02  # share of a prediction that no factor scales: points with more are less informative
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
-    """A point to measure again, and its time in the campaign with the standard deviation of its logarithm."""
+class CalibrationPoint:
+    """A point to measure in the new allocation; `noise` is the standard deviation of the logarithm of `seconds`."""
 
     point: Point
-    seconds: float = nan
+    seconds: float = nan  # in the campaign
     noise: float = 0.0
 
     @property
@@ -63,45 +65,45 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class WitnessTime:
-    """The time of a witness in the new allocation, in seconds, and the noise of its logarithm."""
+class CalibrationTime:
+    """The time of a point in the new allocation, in seconds, and the standard deviation of its logarithm."""
 
-    witness: Witness
+    calibration_point: CalibrationPoint
     seconds: float
     noise: float
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrated:
-    """A model with the factors of the new allocation. `before` and `after` are its mean μ at the check points, without
-    and with the factors; `checked` is their number."""
+class RecalibratedSet:
+    """A parameter set recalibrated to the new allocation, and its factors. `before` and `after` are its mean μ at the
+    held-out points without and with the factors; `checked` is the number of these points."""
 
-    moved: ParameterSet
+    parameters: ParameterSet
     factors: RecalibrationFactors
     before: float
     after: float
     checked: int
 
 
-def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
+def list_campaign_points(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[CalibrationPoint]:
     """Return the points of a campaign that can be measured again on this number of nodes."""
     rows = comparison[
-        comparison["held_out"] & comparison["measured"].between(0, MAX_WITNESS_SECONDS, inclusive="neither")
+        comparison["held_out"] & comparison["measured"].between(0, MAX_MEASURED_SECONDS, inclusive="neither")
     ]
     rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
-    witnesses = [
-        Witness(
+    candidates = [
+        CalibrationPoint(
             point, rows.at[point.id, "measured"], _compute_noise(*rows.loc[point.id, ["measured_low", "measured_high"]])
         )
         for point in points
         if point.predictable and point.nodes <= nodes and point.id in rows.index
     ]
-    return witnesses[:: max(-(-len(witnesses) // MAX_CANDIDATE_POINTS), 1)]
+    return candidates[:: max(-(-len(candidates) // MAX_CANDIDATE_POINTS), 1)]
 
 
-def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
+def list_single_messages(site: Setting) -> tuple[list[CalibrationPoint], list[CalibrationPoint]]:
     """Return single messages, a short and a long one at every distance of the platform, then more; and collectives as
-    check points."""
+    held-out points."""
     layouts = [f"scatter:{name}" for name, groups in reversed(site.levels) if len(set(groups)) > 1]
     layouts += ["block:1"] if site.nodes > 1 else []
     layouts += ["block:2"] if site.cores > 1 else []
@@ -113,40 +115,46 @@ def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]
         for layout in layouts
         for size in pair
     ]
-    ranks = min(MAX_CHECK_RANKS, site.nodes if site.nodes > 1 else site.cores)
-    patterns = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in CHECK_PATTERNS]
-    check_points = [{**pattern, "bytes": size} for pattern in patterns for size in CHECK_SIZES]
+    ranks = min(MAX_HELD_OUT_RANKS, site.nodes if site.nodes > 1 else site.cores)
+    patterns = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in HELD_OUT_PATTERNS]
+    held_out_points = [{**pattern, "bytes": size} for pattern in patterns for size in HELD_OUT_SIZES]
     return tuple(
-        [Witness(make_point(site, entry)) for entry in combinations] for combinations in (messages, check_points)
+        [CalibrationPoint(make_point(site, entry)) for entry in combinations]
+        for combinations in (messages, held_out_points)
     )
 
 
-def select_witnesses(
-    witnesses: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, check_count: int
-) -> tuple[list[Witness], list[Witness]]:
-    """Return the points from which factors are fitted, and the check points, spread over operations and sizes. Points
-    are selected by the predictions of the first set with a latency and a time per byte. Some check points remain even
-    if there are few points."""
-    count = min(count, max(len(witnesses) - check_count, MIN_POINTS_OF_FACTORS, len(witnesses) // 2))
+def select_calibration_points(
+    candidates: Sequence[CalibrationPoint],
+    sets: Sequence[ParameterSet],
+    levels: Hierarchy,
+    count: int,
+    held_out_count: int,
+) -> tuple[list[CalibrationPoint], list[CalibrationPoint]]:
+    """Return the points from which factors are fitted, and the held-out points, spread over operations and sizes.
+
+    Points are selected by the predictions of the first set with a latency and a time per byte. If there are few points,
+    some are still held out."""
+    count = min(count, max(len(candidates) - held_out_count, MIN_POINTS_OF_FACTORS, len(candidates) // 2))
     parameters = next((entry for entry in sets if entry.values and has_latency_and_bandwidth(entry)), None)
     if parameters is None:
-        raise UserError("found no family with a latency and a time per byte, wanted one to choose points by")
-    used = select_informative(witnesses, parameters, levels, count)
+        raise UserError("found no family with a latency and a time per byte, wanted one by which points are selected")
+    used = select_informative(candidates, parameters, levels, count)
     order = attrgetter("point.operation", "point.bytes", "point.id")
-    remaining = sorted(set(witnesses) - set(used), key=order)
-    return used, [remaining[index] for index in select_evenly(len(remaining), check_count)]
+    remaining = sorted(set(candidates) - set(used), key=order)
+    return used, [remaining[index] for index in select_evenly(len(remaining), held_out_count)]
 
 
 def select_informative(
-    witnesses: Sequence[Witness], parameters: ParameterSet, levels: Hierarchy, count: int
-) -> list[Witness]:
+    candidates: Sequence[CalibrationPoint], parameters: ParameterSet, levels: Hierarchy, count: int
+) -> list[CalibrationPoint]:
     """Return the points that determine the factors best: for every distance class, one whose predicted time is mostly
     latency and one whose predicted time is mostly time per byte. Of equally good points the fastest is selected. This
     repeats until there are `count` points."""
-    shares = Effect(parameters, [entry.point for entry in witnesses]).slopes(np.zeros(2))
+    shares = Effect(parameters, [entry.point for entry in candidates]).slopes(np.zeros(2))
     is_scaled = shares.sum(axis=1) > 1 - MAX_UNSCALED_SHARE
-    remaining = list(np.flatnonzero(is_scaled) if np.count_nonzero(is_scaled) >= count else range(len(witnesses)))
-    distance = [max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks))) for entry in witnesses]
+    remaining = list(np.flatnonzero(is_scaled) if np.count_nonzero(is_scaled) >= count else range(len(candidates)))
+    distance = [max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks))) for entry in candidates]
     selected: list[int] = []
     while remaining and len(selected) < count:
         for distance_class, factor in product(sorted(set(distance)), (0, 1)):
@@ -156,18 +164,20 @@ def select_informative(
                 nearly_largest = [
                     number for number in in_class if shares[number, factor] >= MIN_RELATIVE_SHARE * largest_share
                 ]
-                selected.append(min(nearly_largest, key=lambda number: witnesses[number].seconds))
+                selected.append(min(nearly_largest, key=lambda number: candidates[number].seconds))
                 remaining.remove(selected[-1])
-    return [witnesses[number] for number in selected]
+    return [candidates[number] for number in selected]
 
 
-def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]]) -> WitnessTime | None:
-    """Return the median and noise of a witness; None if no sample is valid."""
+def summarize_samples(
+    calibration_point: CalibrationPoint, samples: Sequence[Mapping[str, object]]
+) -> CalibrationTime | None:
+    """Return the median of the samples and its noise; None if no sample is valid."""
     valid = np.array([sample["seconds"] for sample in samples if sample["valid"]], dtype=float)
     if not len(valid):
         return None
     middle, low, high = compute_median_interval(valid)
-    return WitnessTime(witness, middle, _compute_noise(low, high)) if middle > 0 else None
+    return CalibrationTime(calibration_point, middle, _compute_noise(low, high)) if middle > 0 else None
 
 
 def _compute_noise(low: float, high: float) -> float:
@@ -177,81 +187,87 @@ def _compute_noise(low: float, high: float) -> float:
 
 def recalibrate_set(
     parameters: ParameterSet,
-    used: Sequence[WitnessTime],
-    check_times: Sequence[WitnessTime],
+    used: Sequence[CalibrationTime],
+    held_out_times: Sequence[CalibrationTime],
     setting: str,
     errors: Mapping[str, Errors],
-) -> Calibrated:
-    """Return a set scaled to the new setting by the points `used`, with its error at the points of `check_times`.
+) -> RecalibratedSet:
+    """Return a set scaled to the new setting by the points `used`, with its error at the points of `held_out_times`.
     `errors` are the residuals of its predictions elsewhere."""
     predicted = _pair_with_predictions(parameters, used)
     logs = [
-        np.log(entry.seconds / (entry.witness.seconds if entry.witness.known else row.seconds))
+        np.log(entry.seconds / (entry.calibration_point.seconds if entry.calibration_point.known else row.seconds))
         for entry, row in predicted
     ]
-    noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in predicted]
-    separate_factors = len(predicted) > MIN_POINTS_OF_FACTORS and all(entry.witness.known for entry, _ in predicted)
+    noise = [np.hypot(entry.noise, entry.calibration_point.noise) for entry, _ in predicted]
+    separate_factors = len(predicted) > MIN_POINTS_OF_FACTORS and all(
+        entry.calibration_point.known for entry, _ in predicted
+    )
     model_error = 0.0 if separate_factors else _compute_model_error(errors, [prediction for _, prediction in predicted])
     factors = estimate_factors(
-        parameters, [entry.witness.point for entry, _ in predicted], np.array(logs), np.array(noise), model_error
+        parameters,
+        [entry.calibration_point.point for entry, _ in predicted],
+        np.array(logs),
+        np.array(noise),
+        model_error,
     )
-    moved = scale_set(replace(parameters, errors=errors), factors, setting, f"{setting} by {len(predicted)} points")
+    scaled = scale_set(replace(parameters, errors=errors), factors, setting, f"{setting} by {len(predicted)} points")
     before, after = (
         [
             max(row.seconds / entry.seconds, entry.seconds / row.seconds)
-            for entry, row in _pair_with_predictions(set_used, check_times)
+            for entry, row in _pair_with_predictions(set_used, held_out_times)
         ]
-        for set_used in (parameters, moved)
+        for set_used in (parameters, scaled)
     )
     means = (float(np.mean(ratios)) if ratios else nan for ratios in (before, after))
-    return Calibrated(moved, factors, *means, len(after))
+    return RecalibratedSet(scaled, factors, *means, len(after))
 
 
 def _pair_with_predictions(
-    parameters: ParameterSet, times: Sequence[WitnessTime]
-) -> list[tuple[WitnessTime, Prediction]]:
+    parameters: ParameterSet, times: Sequence[CalibrationTime]
+) -> list[tuple[CalibrationTime, Prediction]]:
     """Return the measured times with their predictions, without points whose prediction has no weight."""
-    predictions = predict(parameters, [entry.witness.point for entry in times], strict=False, draws=0)
+    predictions = predict(parameters, [entry.calibration_point.point for entry in times], strict=False, draws=0)
     times_with_predictions = zip(times, predictions, strict=True)
     return [(entry, row) for entry, row in times_with_predictions if row.seconds > 0 and row.validity.has_weight]
 
 
 def _compute_model_error(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> float:
-    """Return the standard deviation of the residuals of these predictions. Smaller differences do not show that the
-    settings differ."""
-    halves = []
+    """Return the standard deviation of the residuals of these predictions. A smaller difference between settings is not
+    significant."""
+    half_widths = []
     for prediction in predictions:
         interval = find_residual_interval(errors, PointSeries.of(prediction.point))
         deviations = np.log(prediction.single_message_ratio) + np.array([interval.low[0], interval.high[0]])
-        halves += [float(np.abs(deviations).max())] if interval.bases[0].of_residuals else []
-    return float(np.median(halves)) / NORMAL_QUANTILE if halves else 0.0
+        half_widths += [float(np.abs(deviations).max())] if interval.bases[0].of_residuals else []
+    return float(np.median(half_widths)) / NORMAL_QUANTILE if half_widths else 0.0
 
 
 def recalibrate_sets(
     sets: Sequence[ParameterSet],
-    used: Sequence[WitnessTime],
-    check_times: Sequence[WitnessTime],
+    used: Sequence[CalibrationTime],
+    held_out_times: Sequence[CalibrationTime],
     setting: str,
     errors: Mapping[str, Mapping[str, Errors]],
-) -> tuple[list[Calibrated], dict[str, str]]:
+) -> tuple[list[RecalibratedSet], dict[str, str]]:
     """Return every set that can be scaled, the one with the smallest error afterwards first; and the reason for each
-    model that cannot."""
-    calibrated, complaints = [], {}
+    model that cannot be scaled."""
+    calibrated, reasons = [], {}
     for parameters in sets:
         try:
             if not parameters.values:
                 raise UserError(f"family {parameters.family} has no values")
             calibrated.append(
                 recalibrate_set(
-                    parameters, used, check_times, setting, errors.get(parameters.family, parameters.errors)
+                    parameters, used, held_out_times, setting, errors.get(parameters.family, parameters.errors)
                 )
             )
         except UserError as error:
-            complaints[parameters.family] = error.message
-    return sorted(calibrated, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
+            reasons[parameters.family] = error.message
+    return sorted(calibrated, key=lambda entry: entry.after if entry.checked else float("inf")), reasons
 
 
-BASIS_SAME_POINTS, BASIS_PREDICTIONS = "same points", "prices"  # the basis of factors
+BASIS_SAME_POINTS, BASIS_PREDICTIONS = "same points", "predictions"  # the times with which new times are compared
 FACTOR_FIELDS = ("value", "low", "high")
 COLUMNS = [
     *("platform", "simulated", "allocation", "date", "against", "family"),

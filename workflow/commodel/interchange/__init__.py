@@ -1,11 +1,11 @@
-"""Formats of files of other tools, one module each. The `FORMAT` of a module reads measured times or a parameter set,
-or names a format that is only written.
+"""Formats of files of other tools, one module each. The `FORMAT` of a module has a reader of measured times or of a
+parameter set, or names a format that is only written.
 
 This module has the shared parts of readers: measured times (`MeasuredTime`, `ImportedTimes`), limits, and the parsing
-of numbers from unknown sources. Times are of collectives by their names in commodel. Half a round trip of two ranks
-counts as a linear broadcast over the two, which is one message. The library default has the algorithm `library`: its
-times can be reported, not predicted. Modules about patterns are imported inside functions, since shell completion
-imports every format for its title and has to be fast.
+of numbers from unknown sources. A measured time is that of a collective operation of commodel. Half a round trip of two
+ranks is stored as a linear broadcast over two ranks, which is one message. The library default has the algorithm
+`library`: its times can be reported, not predicted. Modules about patterns are imported inside functions, since shell
+completion imports every format for its title and has to be fast.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
 MAX_FILE_BYTES = 256 * MIB
-MAX_LISTED_NAMES = 12  # operations and algorithms left out, in a message
+MAX_LISTED_NAMES = 12  # at most, of operations and algorithms that are left out, in a message
 SINGLE_MESSAGE = ("bcast", "linear", 2)  # operation, algorithm and ranks by which one message is stored
-SLOWEST_RANK_MEAN = "mean of the slowest rank"  # a statistic; of those in outputs, the nearest to a collective's time
-MPI_NAMES = {  # by the tools' names in lower case, without separators
+SLOWEST_RANK_MEAN = (
+    "mean of the slowest rank"  # the statistic of a tool's output that is nearest to the time of the collective
+)
+OPERATIONS = {  # by the tools' names in lower case, without separators
     "bcast": "bcast",
     "broadcast": "bcast",
     "scatter": "scatter",
@@ -59,7 +61,7 @@ class MeasuredTime:
     bytes: int
     seconds: float
     statistic: str
-    setting: str  # named circumstances of the measurement, as in `commodel calibrate`
+    setting: str  # the name of the circumstances of the measurement: docs/calibrate.md
     source: str
 
 
@@ -82,7 +84,7 @@ class ImportedTimes:
 
     times: list[MeasuredTime] = field(default_factory=list)
     left_out: Counter = field(default_factory=Counter)
-    remarks: list[str] = field(default_factory=list)  # a line each
+    remarks: list[str] = field(default_factory=list)  # for the user, one line each
 
     def add_collective(
         self,
@@ -101,7 +103,7 @@ class ImportedTimes:
         """
         from commodel.patterns.operations import find_base_name, has_size, list_operations
 
-        operation = MPI_NAMES.get(normalize_operation(name), name if find_base_name(name) in list_operations() else "")
+        operation = OPERATIONS.get(normalize_operation(name), name if find_base_name(name) in list_operations() else "")
         if operation and has_size(operation) and not size and algorithm_name in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
             return
@@ -136,7 +138,7 @@ class ImportedTimes:
         if not 2 <= ranks <= MAX_COUNT:
             raise source_row.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
         layout = source_row.stated.layout or source_row.layout
-        if reason := _find_refusal("layout", layout) or _find_refusal("operation", operation):
+        if reason := _explain_refusal("layout", layout) or _explain_refusal("operation", operation):
             raise source_row.error(reason)
         self.times.append(
             MeasuredTime(
@@ -153,7 +155,7 @@ class SourceRow:
     line: int  # 0: the row is from the file `tool_name` in an archive
     stated: StatedProperties
     layout: str = ""
-    tool_name: str = ""  # the tool's name of the algorithm, if several of its algorithms are one of commodel's
+    tool_name: str = ""  # the tool's name of the algorithm, if commodel has one algorithm for several of the tool's
     setting: str = ""
 
     @property
@@ -186,21 +188,20 @@ class SourceRow:
 
 @dataclass(frozen=True)
 class Format:
-    """A format: `times` is the reader of measured collectives, `parameters` that of a parameter set; a format with
-    neither is only written."""
+    """A format, with the reader of measured times or of a parameter set. A format without a reader is only written."""
 
     name: str
     title: str
-    times: Callable[[Path, StatedProperties], ImportedTimes] | None = None
-    parameters: Callable[..., ParameterSet] | None = None
+    read_times: Callable[[Path, StatedProperties], ImportedTimes] | None = None
+    read_parameters: Callable[..., ParameterSet] | None = None
     extra_options: tuple[str, ...] = ()  # fields of `StatedProperties` used besides algorithm, layout and ranks
 
 
-def read_times(entry: Format, files: Iterable[Path], stated: StatedProperties) -> ImportedTimes:
+def read_all_times(entry: Format, files: Iterable[Path], stated: StatedProperties) -> ImportedTimes:
     """Return all times of some files; a file without any time is refused, since it may have another format."""
     joined = ImportedTimes()
     for file in files:
-        imported = entry.times(file, stated)
+        imported = entry.read_times(file, stated)
         if not imported.times:
             explanation = (
                 f", only {describe_left_out(imported)}" if imported.left_out else f"; is it a file of {entry.title}?"
@@ -238,7 +239,7 @@ def normalize_operation(name: str) -> str:
 
 
 @lru_cache
-def _find_refusal(kind: str, spec: str) -> str:
+def _explain_refusal(kind: str, spec: str) -> str:
     """Return why a layout or an operation from a file is refused; empty if it is not."""
     from commodel.patterns.layouts import Defaults, complete_spec
 

@@ -1,10 +1,10 @@
-"""GOAL, the language of schedules that LogGOPSim simulates: `format_goal` writes a Schedule so that its simulated time
-is that of LogGP.
+"""GOAL, the language of schedules that LogGOPSim simulates: `format_goal` writes a Schedule whose simulated time is
+that of LogGP.
 
-`patterns/dependencies` finds which operation requires which. An empty message is written as one byte, which takes the
-same time under LogGP; the simulator reads 0 bytes as 2^64. No line starts with a blank, since txt2bin accepts none.
-`commodel export goal --help` lists the differences between the simulator and LogGP. `patterns/pattern_files` reads
-GOAL.
+`patterns/dependencies` finds the dependencies between operations. An empty message is written as one byte, which takes
+the same time under LogGP; the simulator reads 0 bytes as 2^64. No line starts with a blank, since the simulator's
+txt2bin would reject it. `commodel export goal --help` lists the differences between the simulator and LogGP.
+`patterns/pattern_files` reads GOAL.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from commodel.patterns.dependencies import CALC, NO_WORK, RECEIVE, Dependency, O
 from commodel.patterns.schedule import Schedule
 
 UNITS = {"ns": 1e9, "ps": 1e12}
-MAX_ARGUMENT = 2**31 - 1  # of the simulator
+MAX_ARGUMENT = 2**31 - 1  # largest argument of the simulator
 
 
 def format_goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", arguments: str = "") -> str:
@@ -44,7 +44,7 @@ def has_untimed_work(schedule: Schedule, gamma: float | None) -> bool:
 
 
 def convert_parameters(parameters: ParameterSet, unit: str = "ns") -> tuple[float | None, str]:
-    """Return γ of a LogGP or LogGOPS set, and LogGOPSim's arguments for its other values."""
+    """Return γ of a LogGP or LogGOPS set, and its other values as arguments of LogGOPSim."""
     if parameters.family not in ("loggp", "loggops"):
         raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or loggops")
     values = parameters.numbers
@@ -70,7 +70,7 @@ def _format_arguments(values: Mapping[str, float], unit: str) -> str:
 
 
 def _format_rank(schedule: Schedule, durations: np.ndarray, items: Sequence[Operation | Dependency]) -> Iterator[str]:
-    """Yield the lines of one rank, whose labels count from l1."""
+    """Yield the lines of one rank; its operations have the labels l1, l2, …."""
     number = 0
     for item in items:
         if isinstance(item, Dependency):
@@ -86,8 +86,8 @@ def _format_rank(schedule: Schedule, durations: np.ndarray, items: Sequence[Oper
 def _format_message(schedule: Schedule, row: int, receives: bool) -> str:
     """Return a send or a receive with its tag.
 
-    If the schedule has `ends`, the two ends of messages may be posted in different orders, so each message has its own
-    tag.
+    If the schedule has `nonblocking`, sender and receiver may post messages in different orders, so each message has
+    its own tag.
     """
     call = f"recv {{}}b from {schedule.src[row]}" if receives else f"send {{}}b to {schedule.dst[row]}"
     tag = schedule.step[row] if schedule.nonblocking is None else row

@@ -1,11 +1,11 @@
 """Text output of the Intel MPI Benchmarks (`read_file`): a block for each benchmark and number of processes, in
 microseconds.
 
-The time of a row is t_max, the mean over the repetitions of the slowest rank, since an operation has ended when the
-last rank has. PingPong prints half a round trip. As in commodel, a size is that of a block for gather, allgather,
-scatter and alltoall, and of the whole vector for reductions. The size of Reduce_scatter is the vector up to version
-2019, and in IMB-MPI1 of src_c, whose version is still 2018. From 2019 Update 1 on it is one block, as always for
-Reduce_scatter_block.
+The time of a row is t_max: the mean time over the repetitions, on the slowest rank. An operation ends when the last
+rank has finished. PingPong prints half a round trip. As in commodel, a size is that of a block for gather, allgather,
+scatter and alltoall, and of the whole vector for reductions. The size of Reduce_scatter is that of the vector in
+versions up to 2019, and in the IMB-MPI1 of the source folder src_c, which prints version 2018. From 2019 Update 1 on it
+is that of one block, as in all versions for Reduce_scatter_block.
 """
 
 import re
@@ -32,7 +32,7 @@ Version = tuple[int, int] | None
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
-    """Return the times of a file; benchmarks without the time of one operation are counted as left out."""
+    """Return the times of a file; other benchmarks are counted as left out."""
     imported, name, ranks, columns = ImportedTimes(), "", 0, []
     version: Version = None
     for source_row, line in read_source_rows(path, stated):
@@ -40,7 +40,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
             version = int(match[1]), int(match[3] or match[2] or 0)
         elif match := NAME.match(line):
             name, ranks, columns = match[1], 0, []
-            if name.startswith("Multi-"):  # groups of ranks at once: no time of an operation alone
+            if name.startswith("Multi-"):  # several groups of ranks run the operation at once
                 imported.left_out[name] += 1
                 name = ""
         elif match := PROCESSES.match(line):
@@ -48,11 +48,11 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         elif HEADER.match(line):
             columns = line.split()
         elif line.lstrip().startswith("#") or not line.strip():
-            columns = columns if line.lstrip().startswith("#-") else []  # a block ends at its first other line
+            columns = columns if line.lstrip().startswith("#-") else []  # a block ends at the first line that is no row
         elif columns and name:
             cells = line.split()
             if ABORT_MARKS & set(cells):
-                imported.left_out[f"{name} that IMB gave up"] += 1
+                imported.left_out[f"{name} that IMB aborted"] += 1
                 continue
             if len(cells) >= len(columns) or cells[0].isdigit():
                 row = source_row.split(columns, cells[: len(columns)])

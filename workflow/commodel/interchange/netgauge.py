@@ -68,4 +68,4 @@ def _read_rows(path: Path) -> Iterator[dict[str, float]]:
         yield row
 
 
-FORMAT = Format("netgauge", "Netgauge", parameters=read_parameters)
+FORMAT = Format("netgauge", "Netgauge", read_parameters=read_parameters)

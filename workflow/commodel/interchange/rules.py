@@ -1,14 +1,14 @@
 """Open MPI's rules file (coll_tuned_dynamic_rules_filename) from a table of algorithms by operation, ranks and size
 (`format_rules`).
 
-The numbers of collectives and algorithms are those of Open MPI 4.1 and 5.0. A rule holds from its communicator size,
-and within that from its message size, up to the next one. The first communicator size also holds for all smaller ones.
-An additional first entry therefore leaves those to Open MPI, which is algorithm 0. The message size of gather,
+The numbers of collectives and algorithms are those of Open MPI 4.1 and 5.0. A rule applies from its communicator size
+and message size up to the next ones. The first communicator size also applies to all smaller communicators. An
+additional first entry therefore leaves these to Open MPI (algorithm 0). The message size of gather,
 allgather, scatter and alltoall is that of the whole result. An algorithm that Open MPI lacks, or that no rule can
-select, becomes 0 too, with a comment.
+select, also becomes 0, with a comment.
 
-Every rank looks up a rule by itself, and runs the algorithm that it finds. `LOOKUP_QUANTITIES` has the quantity by
-which it does so. If this quantity can differ between the ranks of a correct program, all sizes get one algorithm.
+Every rank looks up a rule by itself, and runs the algorithm that it finds. `LOOKUP_QUANTITIES` has the quantity that
+it looks up. If this quantity can differ between the ranks of a correct program, all sizes get one algorithm.
 `Assumptions` has further assumptions about the programs that will use the file. Without them, the file names only
 algorithms that are right for every correct program. `commodel tune` tests this on the library itself.
 """
@@ -47,10 +47,10 @@ COLLECTIVE_NUMBERS = {
     "scatter": 15,
 }
 WHOLE_RESULT_COLLECTIVES = ("allgather", "alltoall", "gather", "scatter")
-# By operation: what a rank multiplies to look its rule up (Open MPI 4.1, 5.0 and main alike), and whether that number
-# can differ between the ranks of a correct call. The root of an in-place gather passes no send count; only the root of
-# a scatter needs one. MPI ignores the send count of an in-place allgather or alltoall, too, but on all ranks at once,
-# and Open MPI's own choice looks the same number up.
+# By operation: the size by which a rank looks up its rule (the same in Open MPI 4.1, 5.0 and main), and whether this
+# size can differ between the ranks of a correct call. The root of an in-place gather passes no send count; only the
+# root of a scatter needs one. MPI also ignores the send count of an in-place allgather or alltoall, but on all ranks,
+# and Open MPI's default selection uses the same size.
 LOOKUP_QUANTITIES = {
     "allgather": ("own send count × size of its datatype × ranks", False),
     "allreduce": ("count × size of the datatype", False),
@@ -75,7 +75,9 @@ class Assumptions:
 
     commutative: bool = False  # every reduction's operation commutes
     same_types: bool = False  # all ranks describe a message by the same count and datatype
-    same_counts: bool = False  # all ranks pass a call's counts, needed or not, as our own benchmark does
+    same_counts: bool = (
+        False  # all ranks pass the counts, even if MPI ignores them, as the player's library benchmark does
+    )
 
     @property
     def text(self) -> str:
@@ -86,7 +88,7 @@ class Assumptions:
 
 
 NO_ASSUMPTIONS = Assumptions()
-BENCHMARK_ASSUMPTIONS = Assumptions(True, True, True)  # of the program `library`
+BENCHMARK_ASSUMPTIONS = Assumptions(True, True, True)  # of player/library.c, which times the library's collectives
 
 
 @dataclass(frozen=True)
@@ -162,13 +164,13 @@ def format_rules(choices: Iterable[Choice], assumptions: Assumptions = NO_ASSUMP
     if unknown := [operation for operation in table if operation not in COLLECTIVE_NUMBERS]:
         raise UserError(f"Open MPI's rules have no operation '{unknown[0]}'")
     platforms = ", ".join(sorted({choice.platform for choice in choices} - {""}))
-    advised = make_printable(f", advice for {platforms}") if platforms else ""
-    lines = [f"{len(table)} # collectives{advised}; {assumptions.text}"]
+    platform_comment = make_printable(f", advice for {platforms}") if platforms else ""
+    lines = [f"{len(table)} # collectives{platform_comment}; {assumptions.text}"]
     for name in sorted(table, key=COLLECTIVE_NUMBERS.get):
-        below = {} if min(table[name]) <= MIN_RANKS else {MIN_RANKS: {0: LIBRARY}}
-        of_ranks = below | table[name]
-        lines += [f"{COLLECTIVE_NUMBERS[name]} # {name}", f"{len(of_ranks)} # communicator sizes"]
-        for ranks, sizes in of_ranks.items():
+        smaller_communicators = {} if min(table[name]) <= MIN_RANKS else {MIN_RANKS: {0: LIBRARY}}
+        sizes_by_ranks = smaller_communicators | table[name]
+        lines += [f"{COLLECTIVE_NUMBERS[name]} # {name}", f"{len(sizes_by_ranks)} # communicator sizes"]
+        for ranks, sizes in sizes_by_ranks.items():
             rows = _group_rows_by_size(name, sizes, assumptions)
             lines += [f"{ranks} # ranks and more", f"{len(rows)} # message sizes"]
             for size, (rule, comment) in rows.items():
@@ -177,28 +179,28 @@ def format_rules(choices: Iterable[Choice], assumptions: Assumptions = NO_ASSUMP
 
 
 def _group_rows_by_size(name: str, sizes: Mapping[int, str], assumptions: Assumptions) -> dict[int, tuple[Rule, str]]:
-    """Return the rules of a communicator size with their comments, by least message size; the first is for 0 bytes and
-    more."""
+    """Return the rules of a communicator size with their comments, by the message size from which they apply; the first
+    applies from 0 bytes on."""
     if name in SIZE_INDEPENDENT_OPERATIONS and not assumptions.same_counts:
         specs = list(dict.fromkeys(sizes.values()))
         if len(specs) > 1:
             reason = f"{len(specs)} algorithms by size, but ranks may look up different sizes, so Open MPI decides"
             return {0: (Rule(), make_printable(f"{', '.join(specs)}: {reason}"))}
         sizes = {0: specs[0]}
-    rows = {} if 0 in sizes else {0: (Rule(), "below the table: Open MPI decides")}
-    last = None
+    rows = {} if 0 in sizes else {0: (Rule(), "smaller than all sizes of the table: Open MPI decides")}
+    previous_spec = None
     for size, spec in sizes.items():
-        if spec == last:
+        if spec == previous_spec:
             continue
-        last, rule = spec, find_rule(name, spec)
-        missing = (
+        previous_spec, rule = spec, find_rule(name, spec)
+        reason = (
             f": {_describe_nearest_function(name, spec)}, so Open MPI decides itself"
             if rule == Rule() and spec != LIBRARY
             else ""
         )
-        if not missing and (risk := find_risk(name, spec, assumptions)):
-            rule, missing = Rule(), f": {risk}, so Open MPI decides itself"
-        rows[size] = (rule, make_printable(f"{spec}{missing}"))
+        if not reason and (risk := find_risk(name, spec, assumptions)):
+            rule, reason = Rule(), f": {risk}, so Open MPI decides itself"
+        rows[size] = (rule, make_printable(f"{spec}{reason}"))
     return rows
 
 
@@ -210,7 +212,7 @@ def find_risk(name: str, spec: str, assumptions: Assumptions = NO_ASSUMPTIONS) -
             continue
         if not routine.keeps_order and not assumptions.commutative:
             return REORDERS_OPERANDS
-        if routine.cuts_by_own_count(rule.segment) and not assumptions.same_types:
+        if routine.segments_by_own_count(rule.segment) and not assumptions.same_types:
             return FAILS_WITH_MIXED_DATATYPES
     return ""
 
@@ -245,7 +247,7 @@ def find_rule(name: str, spec: str) -> Rule:
     if parameter is None:
         return Rule()
     value = parameter.read(argument)
-    if not parameter.is_size:  # rules have no radix of a tree: it has its default unless it is set for the whole run
+    if not parameter.is_size:  # a rule cannot set the radix of a tree, so only its default can be selected
         return Rule(numbers[0]) if value == parameter.default else Rule()
     return Rule(numbers[-1], 0, value) if value < UNSEGMENTED else Rule(numbers[0])
 

@@ -90,4 +90,4 @@ def _read_rows(path: Path) -> list[tuple[int, list[float]]]:
     return rows
 
 
-FORMAT = Format("taulop", "the τ–Lop tools", parameters=read_tables)
+FORMAT = Format("taulop", "the τ–Lop tools", read_parameters=read_tables)

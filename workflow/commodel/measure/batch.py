@@ -31,7 +31,7 @@ from commodel.measure.process import (
     run_launcher,
 )
 from commodel.measure.program_starts import Start, StartContext, add_image_command, list_starts, prepare_start
-from commodel.measure.provenance import collect_provenance, describe_places
+from commodel.measure.provenance import collect_provenance, describe_nodes
 from commodel.plan.config import load_named_platform
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
@@ -319,7 +319,7 @@ def _record_start(context: StartContext, batch: Batch, attempt: OwnAttempt, miss
     if missing or not attempt.follows_done_attempt:
         attempt.write()
     if missing or not path.exists():
-        write_json(path, collect_provenance(context.plan, batch, describe_places(context), setting))
+        write_json(path, collect_provenance(context.plan, batch, describe_nodes(context), setting))
 
 
 def _get_case_limit(context: StartContext) -> float:

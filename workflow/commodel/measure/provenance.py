@@ -1,7 +1,7 @@
 """Provenance of a batch (`collect_provenance`): hosts, placement of ranks, versions, switches, and caches of
 processors.
 
-A reader needs it to trust or repeat the measurements. The native programs record MPI, compiler, hosts and clock
+With it, the measurements can be assessed and repeated. The native programs record MPI, compiler, hosts and clock
 themselves."""
 
 import datetime
@@ -27,9 +27,9 @@ GOVERNOR_FILE = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 def collect_provenance(
-    plan: Plan, batch: Batch, places: Mapping[str, object] | None = None, setting: str = ""
+    plan: Plan, batch: Batch, node_entries: Mapping[str, object] | None = None, setting: str = ""
 ) -> dict[str, object]:
-    """Return the provenance of a batch. `places` are the entries of `describe_places`."""
+    """Return the provenance of a batch. `node_entries` come from `describe_nodes`."""
     platform_entry = plan.platforms[batch.platform]
     commit, dirty = find_revision()
     return {
@@ -53,12 +53,12 @@ def collect_provenance(
         "container": describe_image(image) if (image := load_named_platform(batch.platform).image) else {},
         "cpu": _read_cpu_name(),
         "cores": os.cpu_count(),
-        # Other launchers measure on other machines.
+        # Other launchers measure on other machines than this one.
         **({"at_work": measure_busy_processors()} if platform_entry.launcher == "local" else {}),
         "governor": read_text_or_empty(GOVERNOR_FILE) or "unknown",
         "kernel": platform.release(),
         "machine": platform.node(),
-        **(places or {}),
+        **(node_entries or {}),
         "slurm_job": os.environ.get("SLURM_JOB_ID", ""),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
@@ -74,20 +74,23 @@ def _read_cpu_name() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def describe_places(context: StartContext) -> dict[str, object]:
+def describe_nodes(context: StartContext) -> dict[str, object]:
     """Return the names and levels of nodes and processors.
 
-    `nodes` are the names of the plan's nodes, in its order. `levels` has a group number for each node, `processors` for
-    each processor of the driver's machine. `levels_from` is the launcher, if its site reports the levels.
+    `nodes` are the names of the nodes, in the order of the plan. `levels` has a group number for each node,
+    `processors` for each processor of the machine that runs commodel. `levels_from` is the launcher, if it reports the
+    levels (Slurm).
     """
     entries: dict[str, object] = {"nodes": list(context.names)} if context.names else {}
     if not context.launcher.simulated and (processors := cores.find_processor_levels().settings):
         entries["processors"] = processors
     platform, launcher = context.platform, context.launcher
-    from_site = not platform.levels and launcher.levels and context.names
+    launcher_has_levels = not platform.levels and launcher.levels and context.names
     try:
-        levels = (launcher.levels(context.starter, context.names) if from_site else platform.hierarchy).settings
+        levels = (
+            launcher.levels(context.starter, context.names) if launcher_has_levels else platform.hierarchy
+        ).settings
     except UserError as error:
         return entries | {"levels_unknown": error.message}
-    source = {"levels_from": platform.launcher} if from_site else {}
+    source = {"levels_from": platform.launcher} if launcher_has_levels else {}
     return entries | ({"levels": levels, **source} if levels else {})

@@ -24,7 +24,7 @@ from commodel.errors import UserError
 
 OK, FAILED, TIMEOUT, CLOSED, LOST = 0, -1, -2, -3, -4
 BUILD_FOLDER = Path(__file__).resolve().parents[3] / "build" / "overlay"
-FOLDER_VARIABLE = "COMMODEL_OVERLAY"  # environment: where the library and overlay-node are instead
+FOLDER_VARIABLE = "COMMODEL_OVERLAY"  # environment variable: another folder of the library and of overlay-node
 MAX_VALUES = 64
 
 
@@ -37,7 +37,7 @@ class OverlayError(UserError):
 
 
 class OverlayTimeoutError(OverlayError):
-    """A time limit that passed before anything arrived."""
+    """The time limit passed before a packet arrived."""
 
 
 class Options(Structure):
@@ -104,8 +104,8 @@ class Value(Structure):
     _fields_ = [("content", _Content), ("count", c_uint32)]
 
 
-OPAQUE_POINTER = c_void_p  # of opaque structures
-FUNCTIONS = {  # types of results and arguments
+OPAQUE_POINTER = c_void_p  # to a structure whose fields are private to the library
+FUNCTIONS = {  # by name without `overlay_`: the type of the result, then those of the arguments
     "error": (c_char_p,),
     "start": (OPAQUE_POINTER, POINTER(Options)),
     "await": (c_int, OPAQUE_POINTER, c_double),

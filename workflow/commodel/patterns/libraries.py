@@ -137,7 +137,7 @@ class Routine:
     differs: str = ""
     keeps_order: bool = True  # combines operands in the order of the ranks
 
-    def cuts_by_own_count(self, segment: int) -> bool:
+    def segments_by_own_count(self, segment: int) -> bool:
         """Return whether ranks with different datatypes for one message cut it into different segments."""
         name = self.function.removeprefix("ompi_coll_base_")
         return name in CUTTING_ALWAYS or (segment > 0 and name in CUTTING_BY_SEGMENT)

@@ -1,8 +1,8 @@
 """Rectangles that tile a square of N×N units, one for each rank: x to the right, y downwards, in whole units
 (`Rectangles`).
 
-A rank without work has 0×0. A file is a CSV `rank,x,y,width,height` with a line for each rank in any order. An optional
-column `speed` has the units per second that each rank computes.
+A rank without work has a rectangle of 0×0. A file is a CSV `rank,x,y,width,height` with a line for each rank in any
+order. An optional column `speed` has the units per second that each rank computes.
 """
 
 import csv
@@ -112,8 +112,11 @@ def find_tiling_error(tiling: Rectangles) -> tuple[str, int] | None:
     """
     x, y, right, bottom, side = tiling.x, tiling.y, tiling.right, tiling.bottom, tiling.side
     outside = (right > side) | (bottom > side) | (np.minimum(x, y) < 0)
-    flat = (tiling.width > 0) != (tiling.height > 0)
-    for wrong, mistake in ((outside, f"is not within {side}×{side}"), (flat, "has no area, wanted 0×0 without work")):
+    has_no_area = (tiling.width > 0) != (tiling.height > 0)
+    for wrong, mistake in (
+        (outside, f"is not within {side}×{side}"),
+        (has_no_area, "has no area, wanted 0×0 without work"),
+    ):
         if wrong.any():
             rank = int(wrong.argmax())
             return f"rank {rank} {mistake}: {_describe(tiling, rank)}", rank
@@ -139,7 +142,7 @@ def find_tiling_error(tiling: Rectangles) -> tuple[str, int] | None:
 
 @dataclass(frozen=True, eq=False)
 class SharedSides:
-    """The common sides of rectangles as messages, in the order of senders and their receivers. Corners do not count."""
+    """The common sides of rectangles as messages, sorted by sender and receiver. Common corners do not count."""
 
     src: np.ndarray
     dst: np.ndarray
@@ -149,12 +152,13 @@ class SharedSides:
 
 
 def find_neighbours(tiling: Rectangles) -> SharedSides:
+    """Return the common sides of all pairs of neighbours, once in each direction."""
     sides = []
-    for start_side, end_side, lines, low, high in (
+    for start_side, end_side, edges, low, high in (
         (0, 1, (tiling.right, tiling.x), tiling.y, tiling.bottom),
         (2, 3, (tiling.bottom, tiling.y), tiling.x, tiling.right),
     ):
-        before, after, first, length = _find_touching_pairs(tiling, *lines, low, high)
+        before, after, first, length = _find_touching_pairs(tiling, *edges, low, high)
         sides.append((before, after, np.full(len(before), end_side), first - low[before], length))
         sides.append((after, before, np.full(len(before), start_side), first - low[after], length))
     columns = [np.concatenate(column) for column in zip(*sides, strict=True)]
@@ -165,10 +169,10 @@ def find_neighbours(tiling: Rectangles) -> SharedSides:
 def _find_touching_pairs(
     tiling: Rectangles, end: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Return pairs of which one ends on the line where the other begins, and begin and length of the shared part.
+    """Return pairs of rectangles that touch at a line, and start and length of their common side.
 
-    Every line is cut at each beginning of a rectangle. Between two cuts, one rectangle ends on the line and one begins
-    on it.
+    The first of a pair ends at the line, the second begins there. Every line is cut where a rectangle begins along it,
+    so between two cuts exactly one rectangle ends at the line and one begins there.
     """
     working = np.flatnonzero(tiling.area)
     ending = working[end[working] < tiling.side]
@@ -217,7 +221,7 @@ def _read(path: AnyPath) -> Rectangles:
     *table, speed = (np.array(column) for column in zip(*(row for _, row in rows), strict=True))
     side = int(max((table[0] + table[2]).max(), (table[1] + table[3]).max()))
     if side > MAX_SIDE:
-        raise UserError(f"found a square of {side}×{side}, wanted at most {MAX_SIDE} a side", file=path)
+        raise UserError(f"found a square of {side}×{side}, wanted a side of at most {MAX_SIDE}", file=path)
     tiling = Rectangles(*table, side, None if np.isnan(speed).any() else speed)
     if mistake := find_tiling_error(tiling):
         raise UserError(mistake[0], file=path, line=rows[mistake[1]][0])

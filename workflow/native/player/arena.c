@@ -1,17 +1,17 @@
-/* arena.c: allocation of messages in one buffer: concurrent messages have disjoint slots, others share memory. Each slot
- * begins at a multiple of 64 bytes. */
+/* arena.c: allocation of messages in one buffer. Messages in flight at the same time have disjoint slots, others reuse
+ * memory. Each slot begins at a multiple of 64 bytes. */
 #include "schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-  size_t from, to;
-  int until;
+  size_t begin, end; /* bytes */
+  int last_step;     /* in which the message is in flight */
 } Slot;
 
 struct Arena {
-  Slot *slots; /* in use, in order */
+  Slot *slots; /* in use, in order of their addresses */
   size_t count, capacity;
   size_t next; /* slot at which the search of this step continues */
   size_t bytes;
@@ -27,10 +27,10 @@ Arena *open_arena(void)
 
 static void release_slots(Arena *arena, int step)
 {
-  size_t kept = 0;
+  size_t remaining = 0;
   for (size_t i = 0; i < arena->count; i++)
-    if (arena->slots[i].until >= step) arena->slots[kept++] = arena->slots[i];
-  arena->count = kept;
+    if (arena->slots[i].last_step >= step) arena->slots[remaining++] = arena->slots[i];
+  arena->count = remaining;
   arena->next = 0;
   arena->step = step;
 }
@@ -45,21 +45,21 @@ static void ensure_capacity(Arena *arena)
   arena->slots = larger;
 }
 
-size_t allocate_in_arena(Arena *arena, size_t bytes, int step, int until)
+size_t allocate_in_arena(Arena *arena, size_t bytes, int step, int last_step)
 {
   if (step != arena->step) release_slots(arena, step);
-  size_t length = (bytes + 63) / 64 * 64, at = arena->next, from;
-  for (;; at++) {
-    from = at == 0 ? 0 : arena->slots[at - 1].to;
-    if (at == arena->count || arena->slots[at].from - from >= length) break;
+  size_t length = (bytes + 63) / 64 * 64, slot = arena->next, begin;
+  for (;; slot++) {
+    begin = slot == 0 ? 0 : arena->slots[slot - 1].end;
+    if (slot == arena->count || arena->slots[slot].begin - begin >= length) break;
   }
   ensure_capacity(arena);
-  memmove(&arena->slots[at + 1], &arena->slots[at], (arena->count - at) * sizeof *arena->slots);
-  arena->slots[at] = (Slot){from, from + length, until};
+  memmove(&arena->slots[slot + 1], &arena->slots[slot], (arena->count - slot) * sizeof *arena->slots);
+  arena->slots[slot] = (Slot){begin, begin + length, last_step};
   arena->count++;
-  arena->next = at + 1;
-  if (from + length > arena->bytes) arena->bytes = from + length;
-  return from;
+  arena->next = slot + 1;
+  if (begin + length > arena->bytes) arena->bytes = begin + length;
+  return begin;
 }
 
 size_t close_arena(Arena *arena)

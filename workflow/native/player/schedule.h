@@ -58,8 +58,8 @@ Step *group_steps(Op *ops, int count, int *waits, int *steps);
 /* ---- arena.c: allocation of messages in one buffer ---- */
 typedef struct Arena Arena;
 Arena *open_arena(void);
-/* Offset of a message that is in flight from `step` to `until`; steps must not decrease. */
-size_t allocate_in_arena(Arena *arena, size_t bytes, int step, int until);
+/* Offset of a message that is in flight from `step` to `last_step`; `step` must not decrease from call to call. */
+size_t allocate_in_arena(Arena *arena, size_t bytes, int step, int last_step);
 size_t close_arena(Arena *arena); /* size of the buffer */
 
 /* ---- payload.c: contents of messages in the checked pass ---- */

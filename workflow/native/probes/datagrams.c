@@ -1,4 +1,4 @@
-/* datagrams.c: the sockets of flood. Ranks on rank 0's host reach it over the loopback interface, the others by its
+/* datagrams.c: the UDP sockets of the probe flood. Ranks on rank 0's host reach it over the loopback interface, the others by its
  * host name. */
 #include "datagrams.h"
 
@@ -41,8 +41,8 @@ static int open_receiver(bool is_local, in_port_t *port)
   if (getsockname(fd, (struct sockaddr *)&address, &length) != 0) DIE("UDP socket has no port: %s", strerror(errno));
   if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) DIE("cannot set O_NONBLOCK of a UDP socket: %s", strerror(errno));
 #ifdef SO_TIMESTAMPNS
-  int wanted = 1; /* if refused, arrivals have no times */
-  (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &wanted, sizeof wanted);
+  int enabled = 1; /* if the system refuses, arrivals have no times */
+  (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &enabled, sizeof enabled);
 #endif
   *port = address.sin_port;
   return fd;
@@ -50,8 +50,8 @@ static int open_receiver(bool is_local, in_port_t *port)
 
 static Address find_host(const char *host)
 {
-  struct addrinfo wanted = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *entry;
-  int code = getaddrinfo(host, NULL, &wanted, &entry);
+  struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *entry;
+  int code = getaddrinfo(host, NULL, &hints, &entry);
   if (code != 0) DIE("no IPv4 address of rank 0's host %s: %s", host, gai_strerror(code));
   Address address;
   memcpy(&address, entry->ai_addr, sizeof address);
@@ -74,11 +74,11 @@ static int open_sender(const char *host, bool is_local, in_port_t port)
 
 int open_datagrams(int rank)
 {
-  char own[NAME_BYTES] = "", host[NAME_BYTES];
-  if (gethostname(own, sizeof own - 1) != 0) DIE("this host has no name: %s", strerror(errno));
-  memcpy(host, own, sizeof host);
+  char own_host[NAME_BYTES] = "", host[NAME_BYTES];
+  if (gethostname(own_host, sizeof own_host - 1) != 0) DIE("this host has no name: %s", strerror(errno));
+  memcpy(host, own_host, sizeof host);
   MPI_TRY(MPI_Bcast(host, sizeof host, MPI_CHAR, 0, MPI_COMM_WORLD));
-  int is_local = strcmp(host, own) == 0, all_local, fd = -1;
+  int is_local = strcmp(host, own_host) == 0, all_local, fd = -1;
   MPI_TRY(MPI_Allreduce(&is_local, &all_local, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
   in_port_t port = 0;
   if (rank == 0) fd = open_receiver(all_local, &port);
@@ -86,7 +86,7 @@ int open_datagrams(int rank)
   return rank == 0 ? fd : open_sender(host, is_local, port);
 }
 
-/* Out of buffers, or an error of an earlier packet: the packet counts as lost. */
+/* If the system has no buffers, or reports an error of an earlier packet, the packet counts as lost. */
 static bool is_loss(int code)
 {
   return code == ENOBUFS || code == ENOMEM || code == EINTR || code == ECONNREFUSED || code == EHOSTUNREACH ||
@@ -97,7 +97,7 @@ void send_datagrams(int fd, char *buffer, size_t bytes, int packets, uint64_t sa
 {
   memcpy(buffer, &sample, sizeof sample);
   for (int i = 0; i < packets; i++) {
-    if (bytes >= DATAGRAM_NUMBERED) memcpy(buffer + sizeof sample, (int[]){sender, i}, 2 * sizeof(int));
+    if (bytes >= DATAGRAM_MIN_NUMBERED) memcpy(buffer + sizeof sample, (int[]){sender, i}, 2 * sizeof(int));
     if (send(fd, buffer, bytes, 0) >= 0 || is_loss(errno)) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return; /* this host cannot send: the rest is lost as well */
     DIE("cannot send a datagram of %zu bytes: %s", bytes, strerror(errno));
@@ -117,9 +117,9 @@ static double arrival_time(struct msghdr *message)
 #ifdef SO_TIMESTAMPNS
   for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SO_TIMESTAMPNS) continue;
-    struct timespec at;
-    memcpy(&at, CMSG_DATA(part), sizeof at);
-    return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
+    struct timespec time;
+    memcpy(&time, CMSG_DATA(part), sizeof time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
   }
 #endif
   return -1;
@@ -128,8 +128,8 @@ static double arrival_time(struct msghdr *message)
 bool receive_numbered(int fd, char *buffer, size_t bytes, uint64_t sample, int senders, Arrival *arrival)
 {
   char control[256];
-  struct iovec into = {.iov_base = buffer, .iov_len = bytes};
-  struct msghdr message = {.msg_iov = &into, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+  struct iovec data = {.iov_base = buffer, .iov_len = bytes};
+  struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
   ssize_t received = recvmsg(fd, &message, 0);
   if (received < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
     DIE("cannot receive datagrams: %s", strerror(errno));
@@ -161,7 +161,7 @@ static int64_t count_socket_drops(int fd)
 
 #endif
 
-/* All sockets of this host together: the two lines "Udp:" have names, then numbers. */
+/* Datagrams dropped by all sockets of this host. Of the two lines "Udp:", the first has names, the second numbers. */
 static int64_t count_host_drops(void)
 {
   char names[1024], numbers[1024];
@@ -189,14 +189,14 @@ int receive_buffer_bytes(int fd)
 {
   int bytes;
   socklen_t length = sizeof bytes;
-  if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length) != 0) DIE("UDP socket has no size: %s", strerror(errno));
+  if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length) != 0) DIE("UDP socket has no receive buffer size: %s", strerror(errno));
   return bytes;
 }
 
 bool await_datagram(int fd, int milliseconds)
 {
-  struct pollfd wanted = {.fd = fd, .events = POLLIN};
-  int ready = poll(&wanted, 1, milliseconds);
+  struct pollfd events = {.fd = fd, .events = POLLIN};
+  int ready = poll(&events, 1, milliseconds);
   if (ready < 0 && errno != EINTR) DIE("cannot wait for datagrams: %s", strerror(errno));
   return ready > 0;
 }

@@ -60,7 +60,7 @@ static void check(const Case *c, int ranks)
   if (packets->count < 1) case_error(c, "packets", packets->text, "a whole number from 1");
   if (bytes->count < DATAGRAM_MIN || bytes->count > DATAGRAM_MAX)
     case_error(c, "bytes", bytes->text, "8 to 65507 bytes, the sizes of one datagram with the number of its sample");
-  if (strcmp(what, "held") == 0 && bytes->count < DATAGRAM_NUMBERED)
+  if (strcmp(what, "held") == 0 && bytes->count < DATAGRAM_MIN_NUMBERED)
     case_error(c, "bytes", bytes->text, "at least 16 bytes, for the number of a sample, its sender and an index");
   require_ranks(c, "senders", senders->count + 1, ranks);
   if (senders->count * packets->count > INT_MAX)

@@ -3,14 +3,16 @@
  * T = w + g h + l with no local work w: the slope over h is g, and h = 0 is the barrier alone. Message i of rank r goes
  * to rank r + 1 + i mod (procs-1), so that no rank sends to itself and load is even whatever h is. The barrier is by
  * dissemination, ceil(log2 procs) rounds in which rank r signals rank r + 2^k and is signalled by r - 2^k: MPI_Barrier may cost
- * nothing under a simulator. Until the last rank has left it:
+ * nothing under a simulator. A sample ends when the last rank has left the
+ * barrier. Its time is:
  *
  *   T = max(h o_s, o_s + L) + h o_r + ceil(log2 procs) (L + o_s + o_r)
  *
  * for short messages under LogGP with o_s = o_r >= g, without the first two terms for h = 0.
  *
- * The player takes the same time in simulation. Between two ranks in shared memory it takes 0.96 times as long on average
- * over 13 cases, and 0.95 (0.80 to 0.98) for the barrier alone: it has no MPI_Sendrecv and no second communicator.
+ * A superstep that the player executes takes the same time in simulation. Between two ranks in shared memory, the
+ * player's takes 0.96 times as long as this probe's on average over 13 cases, and 0.95 times (0.80 to 0.98) for the
+ * barrier alone, because the player uses neither MPI_Sendrecv nor a second communicator.
  *
  *   mpiexec -n 8 hrelation --cases cases.csv --out samples        cases.csv: id,procs,h,bytes
  */

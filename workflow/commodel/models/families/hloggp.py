@@ -1,9 +1,9 @@
 """HLogGP: LogGP with separate values for every type of processor and every pair of types.
 
-    T_ij(m) = o_s,i + L_ij + (m−1)·G_ij + o_r,j, the next message g_ij + (m−1)·G_ij later
+    T_ij(m) = o_s,i + L_ij + (m−1)·G_ij + o_r,j; the next message starts g_ij + (m−1)·G_ij later
 
-Overheads are vectors over node types, L, g and G matrices over pairs of types; measuring every pair of nodes would take
-the square of their number. L is half a round trip minus both overheads.
+Overheads are vectors over node types; L, g and G are matrices over pairs of types, not of nodes, so that few pairs have
+to be measured. L is half a round trip minus both overheads.
 """
 
 from collections.abc import Mapping
@@ -27,12 +27,12 @@ def fit(observed: Observed) -> Fitted:
     overhead = choose_overheads(trips)
     for kind, (o_s, o_r) in overhead.items():
         values |= {make_key("o_s", kind): o_s, make_key("o_r", kind): o_r}
-    for pair, pair_seen in trips.items():
-        between, evidence = pair_network(pair, pair_seen, overhead)
-        values |= {make_key(name, pair): getattr(between, name) for name in ("L", "g", "G")}
-        notes |= {make_key(name, pair): note for name, note in between.notes.items()}
-        unidentified |= {make_key(name, pair): note for name, note in between.unidentified.items()}
-        curves.append(evidence)
+    for pair, round_trips in trips.items():
+        network, curve = fit_pair_network(pair, round_trips, overhead)
+        values |= {make_key(name, pair): getattr(network, name) for name in ("L", "g", "G")}
+        notes |= {make_key(name, pair): note for name, note in network.notes.items()}
+        unidentified |= {make_key(name, pair): note for name, note in network.unidentified.items()}
+        curves.append(curve)
     values["gamma"] = fit_local_work(observed)
     size = next(iter(trips.values())).size
     return Fitted(values, (size[0], size[-1]), {}, notes, unidentified, tuple(curves), observed.placement)
@@ -41,8 +41,7 @@ def fit(observed: Observed) -> Fitted:
 def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     """Return o_s and o_r of every node type.
 
-    They are from pairs of two nodes of the type if there are any, else from pairs within a node. In a pair, the first
-    type sends. The receive overhead of a type comes from its own pairs.
+    They come from pairs of two nodes of the type if there are any, otherwise from pairs within a node.
     """
     overhead = {}
     for pair in sorted(trips, key=lambda pair: (pair.within, pair.one != pair.two)):
@@ -51,14 +50,15 @@ def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     return overhead
 
 
-def pair_network(pair: Pair, trips: RoundTrips, overhead: Overheads) -> tuple[Network, Curve]:
-    """Return L, g and G of a pair, given the overheads of its processors, and the curve."""
+def fit_pair_network(pair: Pair, trips: RoundTrips, overhead: Overheads) -> tuple[Network, Curve]:
+    """Fit L, g and G of a pair of node types, given the overheads; also return the curve of measured and fitted
+    times."""
     sender, receiver = pair.types
     o_s, o_r = overhead[sender][0], overhead[receiver][1]
-    in_network = fit_network(trips, max(o_s[0], o_r[0]), trips.one_way - (o_s + o_r)[:, None])
-    fitted = o_s[0] + in_network.L[0] + in_network.G[0] * trips.body + o_r[0]
+    network = fit_network(trips, max(o_s[0], o_r[0]), trips.one_way - (o_s + o_r)[:, None])
+    fitted = o_s[0] + network.L[0] + network.G[0] * trips.body + o_r[0]
     title = f"half a round trip, {pair}"
-    return in_network, make_curve(title, trips.size, trips.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
+    return network, make_curve(title, trips.size, trips.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
 
 
 def find_costs(schedule: Schedule, values: Values) -> Costs:
@@ -71,7 +71,7 @@ FAMILY = Family(
     name="hloggp",
     title="HLogGP",
     citation="J. L. Bosque, L. Pastor, A parallel computational model for heterogeneous clusters, IEEE TPDS 17, 2006",
-    equation="T_ij(m) = o_s,i + L_ij + (m−1)·G_ij + o_r,j; next message g_ij + (m−1)·G_ij later",
+    equation="T_ij(m) = o_s,i + L_ij + (m−1)·G_ij + o_r,j; the next message starts g_ij + (m−1)·G_ij later",
     parameters=(
         Parameter("L", "s", "latency of the network between two nodes, without overheads", per="pair"),
         Parameter("o_s", "s", "time the sender's processor is busy with a message", per="type"),

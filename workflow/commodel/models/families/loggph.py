@@ -11,7 +11,7 @@ import numpy as np
 from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.evaluation.values import select_by_channel
 from commodel.models.families import GAMMA, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
-from commodel.models.families.hloggp import pair_network
+from commodel.models.families.hloggp import fit_pair_network
 from commodel.models.families.loggp import compute_costs
 from commodel.models.fitting.round_trips import collect_pair_trips
 from commodel.models.keys import make_key
@@ -27,7 +27,7 @@ def fit(observed: Observed) -> Fitted:
             if pair.within != within:
                 continue
             o_s, o_r = trip.short_overheads
-            in_network, evidence = pair_network(pair, trip, dict.fromkeys(pair.types, (o_s, o_r)))
+            in_network, evidence = fit_pair_network(pair, trip, dict.fromkeys(pair.types, (o_s, o_r)))
             fits.append({"o_s": o_s, "o_r": o_r, "L": in_network.L, "g": in_network.g, "G": in_network.G})
             notes |= {make_key(name, channel): note for name, note in in_network.notes.items()}
             unidentified |= {make_key(name, channel): note for name, note in in_network.unidentified.items()}

@@ -41,21 +41,24 @@ from commodel.patterns.schedule import Schedule
 
 MTU_BYTES = 1500  # bytes
 MAX_CHAIN_HEIGHT = 32
-MAX_SENDERS = 8  # senders to one rank, in streams and floods
+MAX_SENDERS = 8  # senders to one rank, in the probes `stream` and `flood`
 MAX_FAN_RANKS = 129
-ROUND_PARTNERS = 64  # as many as the LoP paper's cluster had
+ROUND_PARTNERS = 64  # ranks, as on the cluster of the LoP paper
 ROUND_WAYS = ("isend", "list", "put")
 STREAM_LENGTHS = (4, 12)  # messages of each sender
-FRAME_BYTES = 1472  # plus headers one Ethernet frame
+FRAME_BYTES = 1472  # with headers, one Ethernet frame
 DATAGRAM_COUNTS = (64, 256, 1024, 4096)
 SUPERSTEP_MESSAGES, MAX_SUPERSTEP_RANKS = (0, 1, 2, 4, 8), 64
-REUSED_BUFFER, NEW_BUFFER = "ctc", "anew"  # paths of copies: into the same buffer every time, into a new one
+REUSED_BUFFER, NEW_BUFFER = (
+    "ctc",
+    "anew",
+)  # paths of copies: always into the same buffer (cache to cache), or each into a new one
 MMAP_BYTES = 32 << 20  # bytes: glibc returns larger buffers to the system when freed
-OVERLAPPING_MESSAGES = 16  # messages
+OVERLAPPING_MESSAGES = 16
 
 
 def list_combinations(placement: CasePlacement, **settings: object) -> ProbePlan:
-    """Return a case for every combination of the settings that are lists, the last one changing fastest."""
+    """Return a case for every combination of the settings that are lists, the last setting varies fastest."""
     columns = [values if isinstance(values, list | tuple | range) else [values] for values in settings.values()]
     return [(placement, dict(zip(settings, values, strict=True))) for values in product(*columns)]
 
@@ -103,7 +106,7 @@ def choose_tree_packet(sizes: list[int]) -> int:
 
 
 def plan_chain(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed in turn over the nodes, so that
+    """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed cyclically over the nodes, so
     every hop crosses the network."""
     placement = place_cyclically(site, min(site.ranks, MAX_CHAIN_HEIGHT + 1))
     return list_combinations(placement, height=range(1, placement.ranks), bytes=choose_tree_packet(sizes))
@@ -129,8 +132,8 @@ def plan_wave(site: Site, sizes: list[int]) -> ProbePlan:
     the last reply."""
     placement = place_one_per_node(site, MAX_FAN_RANKS)
     packet = choose_tree_packet(sizes)
-    there_and_back = {"direction": "round", "how": "isend", "bytes": packet, "answer": packet}
-    return list_combinations(placement, n=list_counts(placement.ranks - 1), **there_and_back)
+    round_trip = {"direction": "round", "how": "isend", "bytes": packet, "answer": packet}
+    return list_combinations(placement, n=list_counts(placement.ranks - 1), **round_trip)
 
 
 def plan_round(site: Site, sizes: list[int]) -> ProbePlan:
@@ -147,20 +150,20 @@ def plan_post(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield a message from one rank to one or two others with empty answers, from which LMO separates a processor's
-    part from the network's."""
+    """Yield a message from one rank to one or two others with empty answers, from which LMO separates the times of
+    processors from those of the network."""
     for first, nodes in site.members().items():
-        far = [
+        in_other_classes = [
             CasePlacement(3, "block:1", distant_nodes, str(Pair(first, first)))
             for distant_nodes in find_nodes_in_other_classes(site, 2)
         ]
-        for placement in (*place_triplets(site, first, nodes), *far):
+        for placement in (*place_triplets(site, first, nodes), *in_other_classes):
             lengths = sorted({0, *sizes})
             yield from list_combinations(placement, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
 
 
 def place_triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
-    """Return places of three ranks whose root is on a node of the type: on three nodes if possible, else on one."""
+    """Return placements of three ranks whose root is on a node of the type: on three nodes if possible, else on one."""
     if len(nodes) >= 3:
         return [CasePlacement(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
     if site.cores >= 3:
@@ -194,8 +197,8 @@ def make_overlay_fan(case: Settings) -> OnOverlay | None:
 
 
 def plan_ring(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield τ concurrent transfers on each channel: on one node, and over two nodes in turn so that every message
-    crosses the network."""
+    """Yield τ concurrent transfers on each channel: on one node, and cyclically over two nodes, so that every
+    message crosses the network."""
     counts, pair = list_counts(site.cores), str(Pair(site.find_type(0), site.find_type(0)))
     rings = [placement for count in counts if count > 1 for placement in place_on_one_node(site, count)]
     rings += [placement for count in counts for placement in place_on_node_pairs(site, count)]
@@ -215,7 +218,7 @@ def make_ring(case: Settings) -> Schedule:
 
 
 def plan_pairs(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield messages between several pairs, of one packet at most, as in the cluster model."""
+    """Yield round trips between several pairs at once, of at most one packet, as in the cluster model."""
     for pairs in list_counts(min(site.ranks, 64) // 2):
         yield from list_combinations(place_spread(site, 2 * pairs), pairs=pairs, bytes=list_packet_sizes(sizes))
 
@@ -249,7 +252,9 @@ def plan_deal(site: Site, sizes: list[int]) -> ProbePlan:
     """
     placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
     receivers = placement.ranks - 1
-    lengths = [length * MAX_SENDERS // receivers for length in STREAM_LENGTHS]  # fewer receivers get more each
+    lengths = [
+        length * MAX_SENDERS // receivers for length in STREAM_LENGTHS
+    ]  # with fewer receivers, each gets more messages
     return list_combinations(placement, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
 
 
@@ -260,17 +265,17 @@ def make_deal(case: Settings) -> Schedule:
 
 
 def plan_overlap(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield a fixed computation that incoming messages slow down, the same without messages (control), and the calls
-    that receive them."""
+    """Yield a computation during which messages arrive, the same computation without messages, and the calls that
+    receive the messages."""
     for size in list_packet_sizes(sizes):
         for kind, messages in (("control", 0), ("control", OVERLAPPING_MESSAGES), ("user", OVERLAPPING_MESSAGES)):
             yield place_spread(site, 2), {"what": kind, "messages": messages, "bytes": size}
 
 
 def plan_flood(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield UDP floods to one rank, whose losses and times of arrival show the network's buffer.
+    """Yield UDP floods to one rank, from whose losses and times of arrival the buffer of the network is estimated.
 
-    A datagram that the receiver's own socket drops has passed the network and is counted separately.
+    A datagram that the receiver's socket drops has passed the network, so it is counted separately.
     """
     placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
     floods = [(kind, packets) for kind in ("through", "arrived", "held") for packets in DATAGRAM_COUNTS] + [("room", 1)]
@@ -290,8 +295,8 @@ def make_hrelation(case: Settings) -> Schedule | None:
     procs, h = case["procs"], case["h"]
     if not h:
         return None
-    rank, turn = np.repeat(np.arange(procs), h), np.tile(np.arange(h), procs)
-    return Schedule.of(procs, 0, rank, (rank + 1 + turn % (procs - 1)) % procs, case["bytes"])
+    rank, message = np.repeat(np.arange(procs), h), np.tile(np.arange(h), procs)
+    return Schedule.of(procs, 0, rank, (rank + 1 + message % (procs - 1)) % procs, case["bytes"])
 
 
 def plan_work(site: Site, sizes: list[int]) -> ProbePlan:
@@ -328,7 +333,7 @@ PROBE_LIST = (
     ),
     Probe(
         "prtt",
-        "round trip of a burst, with delays: LogGP value by value",
+        "round trip of a burst, with delays: each parameter of LogGP",
         PRTT_COLUMNS,
         plan_prtt,
         classes=EVERYWHERE,
@@ -393,7 +398,7 @@ PROBE_LIST = (
         program=PLAYER,
         pattern=make_deal,
     ),
-    Probe("overlap", "time of a processor to receive", ("what", "messages", "bytes"), plan_overlap),
+    Probe("overlap", "processor time of receiving", ("what", "messages", "bytes"), plan_overlap),
     Probe("flood", "datagrams at full speed to one rank, counted", ("what", "senders", "packets", "bytes"), plan_flood),
     Probe(
         "hrelation", "supersteps of h messages a rank", ("procs", "h", "bytes"), plan_hrelation, pattern=make_hrelation

@@ -30,33 +30,33 @@ def binary(ranks: int, bytes: int, segment: int) -> Schedule:
 
 
 def binomial(ranks: int, bytes: int, segment: int | None) -> Schedule:
-    """Return the binomial tree, farthest rank first, as in MPICH and Open MPI's k-nomial tree of radix 2: the root
-    sends to P/2, then P/4, …."""
-    return _send_segments_in_turn(make_knomial_tree(ranks), ranks, bytes, segment)
+    """Return the broadcast down a binomial tree, farthest rank first: the root sends to P/2, then P/4, …. MPICH does
+    so, and Open MPI's k-nomial tree of radix 2."""
+    return _send_segments_down(make_knomial_tree(ranks), ranks, bytes, segment)
 
 
 def binomial_near(ranks: int, bytes: int, segment: int | None) -> Schedule:
-    """Return the binomial tree, nearest rank first, as in Open MPI: in round s every rank below 2^s sends to the rank
-    2^s further on."""
-    return _send_segments_in_turn(make_near_first_tree(ranks), ranks, bytes, segment)
+    """Return the broadcast down a binomial tree, nearest rank first, as in Open MPI: in round s every rank below 2^s
+    sends to the rank 2^s further on."""
+    return _send_segments_down(make_near_first_tree(ranks), ranks, bytes, segment)
 
 
-def _send_segments_in_turn(edges: Edges, ranks: int, bytes: int, segment: int | None) -> Schedule:
-    """Return the segments one after the other, each down the whole tree."""
-    down = broadcast_unsplit(edges, bytes)
-    return join_stages(ranks, cut_phase(down, bytes, segment, stride=down.steps))
+def _send_segments_down(edges: Edges, ranks: int, bytes: int, segment: int | None) -> Schedule:
+    """Return the broadcast of segments one after the other, each down the whole tree."""
+    phase = broadcast_unsplit(edges, bytes)
+    return join_stages(ranks, cut_phase(phase, bytes, segment, stride=phase.steps))
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Return the broadcast in segments along a chain of ranks. Open MPI calls it pipeline; its chain has several such
-    chains."""
+    """Return the broadcast in segments along a chain of ranks. Open MPI calls it pipeline; its algorithm `chain` uses
+    several chains at once."""
     hop = np.arange(ranks - 1)
     return join_stages(ranks, cut_phase(make_phase(hop, hop, hop + 1, bytes), bytes, segment))
 
 
 def knomial(ranks: int, bytes: int, radix: int) -> Schedule:
-    """Return the k-nomial tree, farthest rank first: in a round every rank that has the message sends it to K − 1
-    others."""
+    """Return the broadcast down a k-nomial tree, farthest rank first: in a round every rank that has the message sends
+    it to K − 1 others."""
     return join_stages(ranks, broadcast_unsplit(make_knomial_tree(ranks, radix), bytes))
 
 
@@ -81,19 +81,19 @@ def scatter_allgather_ring(ranks: int, bytes: int) -> Schedule:
 
 
 def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Return the broadcast of one half of the message down each side of a binary tree, in segments.
+    """Return the broadcast of one half of the message down each subtree of the root of a binary tree, in segments.
 
-    Then ranks of the two sides exchange halves in pairs; a rank without a partner gets its other half from the root. As
-    in Open MPI, a message whose half is shorter than a segment uses the chain instead.
+    Then ranks of the two subtrees exchange halves in pairs; a rank without a partner gets its other half from the root.
+    As in Open MPI, a message whose half is shorter than a segment uses the chain instead.
     """
-    _, middle, end = (int(address) for address in split_evenly(bytes, 2))
+    _, middle, end = (int(offset) for offset in split_evenly(bytes, 2))
     if end - middle < (segment if segment < UNSEGMENTED else 1):
         return chain(ranks, bytes, segment)
     edges = make_binary_tree(ranks)
-    to_left = edges.dst % 2 == 1  # all below rank 1
+    in_left_subtree = edges.dst % 2 == 1  # rank 1 and its descendants
     down = tuple(
-        cut_phase(broadcast_unsplit(edges.select(side), size), size, segment, start=start)
-        for side, start, size in ((to_left, 0, middle), (~to_left, middle, end - middle))
+        cut_phase(broadcast_unsplit(edges.select(subtree), size), size, segment, start=start)
+        for subtree, start, size in ((in_left_subtree, 0, middle), (~in_left_subtree, middle, end - middle))
     )
     first = np.arange(1, ranks, 2)
     partner = np.where(first + 1 < ranks, first + 1, 0)
@@ -127,7 +127,7 @@ ALGORITHM = (
     Algorithm(
         "bcast",
         "split-binary",
-        "a half down each side of a binary tree, then halves exchanged",
+        "one half down each subtree of a binary tree, then halves are exchanged",
         split_binary,
         SEGMENT_OR_DEFAULT,
     ),

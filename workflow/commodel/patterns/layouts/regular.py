@@ -1,4 +1,4 @@
-"""Layouts that are equal on all platforms: in blocks, round robin, at random; or a list of the node of every rank."""
+"""Layouts that do not depend on the platform: blocks, round robin, random, or a list of nodes."""
 
 import re
 
@@ -7,15 +7,15 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.patterns.arguments import SEED, Argument, Kind, count_argument
 from commodel.patterns.layouts import Defaults, Layout
-from commodel.units import MAX_COUNT
+from commodel.units import MAX_COUNT, show_value
 
 RUN = re.compile(r"([0-9]{1,8})(?:x([1-9][0-9]{0,7}))?")
 Q = count_argument("Q", Kind.PER_NODE)
-Runs = list[tuple[int, int]]  # nodes, each with its number of consecutive ranks
+Runs = list[tuple[int, int]]  # (node, number of consecutive ranks on it), in the order of ranks
 
 
 def _complete_spec(arguments: str, defaults: Defaults) -> str:
-    """Return the ranks per node Q, by default those of the platform."""
+    """Return the argument Q, ranks per node; if it is missing, the platform's default."""
     return arguments or str(defaults.per_node)
 
 
@@ -33,7 +33,7 @@ def _place_random(ranks: int, per_node: int, seed: int) -> np.ndarray:
 def _read_runs(text: str) -> Runs:
     matches = [RUN.fullmatch(part.strip()) for part in text.split(",")]
     if not all(matches):
-        raise UserError("a node is a number")
+        raise UserError(f"found {show_value(text)}, wanted node numbers such as 0x4,2,1x3")
     runs = [(int(match[1]), int(match[2] or 1)) for match in matches]
     if _count_ranks(runs) > MAX_COUNT:
         raise UserError(f"wanted at most {MAX_COUNT} ranks")
@@ -45,7 +45,7 @@ def _count_ranks(runs: Runs) -> int:
 
 
 def _place_runs(ranks: int, runs: Runs) -> np.ndarray:
-    """Return the nodes of a list: 0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the rest on node 1."""
+    """Return the node of every rank: 0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the rest on node 1."""
     if (placed_count := _count_ranks(runs)) != ranks:
         raise UserError(f"found {ranks} ranks, but 'nodes' places {placed_count}")
     nodes, counts = zip(*runs, strict=True)

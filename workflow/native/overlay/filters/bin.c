@@ -1,11 +1,13 @@
-/* bin.c: back-ends in classes of equal checksums, so that a tool asks one of each for what all of it have.
+/* bin.c: groups back-ends into classes of equal checksums. A tool then queries one back-end of each class, since all
+ * have the same data.
  *
- * Back-ends send "%uld", a checksum; what comes out is "%auld %aud %aud %aud": the checksum of each class, its
+ * Back-ends send "%uld", a checksum. The output is "%auld %aud %aud %aud": the checksum of each class, its
  * representative (its lowest back-end), its size, and the back-ends of all classes one class after the other. Classes
  * are in the order of their representatives.
  */
 #include "../filter.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,41 +18,43 @@ typedef struct {
   uint32_t backend, representative;
 } Member;
 
-static int by_checksum(const void *one, const void *other)
+static int compare_checksums(const void *one, const void *other)
 {
   const Member *a = one, *b = other;
   if (a->checksum != b->checksum) return a->checksum < b->checksum ? -1 : 1;
   return (a->backend > b->backend) - (a->backend < b->backend);
 }
 
-static int by_representative(const void *one, const void *other)
+static int compare_representatives(const void *one, const void *other)
 {
   const Member *a = one, *b = other;
   if (a->representative != b->representative) return a->representative < b->representative ? -1 : 1;
   return (a->backend > b->backend) - (a->backend < b->backend);
 }
 
-/* Appends the members in a packet to the known ones; -1: the packet is of another kind. */
-static long members_of(OverlayPacket *packet, Member *members, long room)
+/* Writes the members in a packet to `members`, at most `capacity`; NULL: only counts them. Returns their number, or -1 if
+ * the packet has another format. */
+static long read_members(OverlayPacket *packet, Member *members, long capacity)
 {
   uint64_t checksum;
   const uint64_t *checksums;
   const uint32_t *representatives, *sizes, *backends;
-  uint32_t classes, same, too, all, at = 0;
+  uint32_t classes, representative_count, size_count, backend_count, position = 0;
   if (strcmp(overlay_format(packet), "%uld") == 0) {
-    if (members && room > 0 && overlay_unpack(packet, "%uld", &checksum) == OVERLAY_OK)
+    if (members && capacity > 0 && overlay_unpack(packet, "%uld", &checksum) == OVERLAY_OK)
       *members = (Member){.checksum = checksum, .backend = (uint32_t)overlay_source(packet)};
     return 1;
   }
-  if (overlay_unpack(packet, classes_format, &checksums, &classes, &representatives, &same, &sizes, &too, &backends,
-                     &all) != OVERLAY_OK)
+  if (overlay_unpack(packet, classes_format, &checksums, &classes, &representatives, &representative_count, &sizes,
+                     &size_count, &backends, &backend_count) != OVERLAY_OK)
     return overlay_fail("filter bin: found a packet '%s', wanted a checksum, '%%uld'", overlay_format(packet));
-  for (uint32_t i = 0; classes == same && classes == too && i < classes; at += sizes[i++]) {
-    if (sizes[i] > all - at) return overlay_fail("filter bin: found classes of more back-ends than there are");
-    for (uint32_t m = 0; members && m < sizes[i] && (long)(at + m) < room; m++)
-      members[at + m] = (Member){.checksum = checksums[i], .backend = backends[at + m]};
+  bool equal_lengths = classes == representative_count && classes == size_count;
+  for (uint32_t i = 0; equal_lengths && i < classes; position += sizes[i++]) {
+    if (sizes[i] > backend_count - position) return overlay_fail("filter bin: found classes of more back-ends than there are");
+    for (uint32_t m = 0; members && m < sizes[i] && (long)(position + m) < capacity; m++)
+      members[position + m] = (Member){.checksum = checksums[i], .backend = backends[position + m]};
   }
-  return at == all ? (long)all : overlay_fail("filter bin: found classes of fewer back-ends than there are");
+  return position == backend_count ? (long)backend_count : overlay_fail("filter bin: found classes of fewer back-ends than there are");
 }
 
 static int emit_classes(OverlayWave *wave, const Member *members, uint32_t count)
@@ -76,21 +80,21 @@ static int emit_classes(OverlayWave *wave, const Member *members, uint32_t count
 
 int filter_bin(OverlayWave *wave)
 {
-  long total = 0, used = 0;
+  long total = 0, written = 0;
   for (int p = 0; p < wave->count; p++) {
-    long members = members_of(wave->in[p], NULL, 0);
-    if (members < 0) return OVERLAY_FAILED;
-    total += members;
+    long count = read_members(wave->in[p], NULL, 0);
+    if (count < 0) return OVERLAY_FAILED;
+    total += count;
   }
   Member *members = calloc((size_t)total + 1, sizeof *members);
   if (!members) return overlay_fail("no memory for a wave");
-  for (int p = 0; p < wave->count; p++) used += members_of(wave->in[p], members + used, total - used);
-  qsort(members, (size_t)total, sizeof *members, by_checksum);
+  for (int p = 0; p < wave->count; p++) written += read_members(wave->in[p], members + written, total - written);
+  qsort(members, (size_t)total, sizeof *members, compare_checksums);
   for (long i = 0; i < total; i++) {
     bool first = i == 0 || members[i].checksum != members[i - 1].checksum;
     members[i].representative = first ? members[i].backend : members[i - 1].representative;
   }
-  qsort(members, (size_t)total, sizeof *members, by_representative);
+  qsort(members, (size_t)total, sizeof *members, compare_representatives);
   int code = emit_classes(wave, members, (uint32_t)total);
   free(members);
   return code;
