@@ -148,7 +148,7 @@ def test_rectangles_that_are_no_columns_have_none():
         (HEAD + "0,0,0,2,2\n1,1,1,1,1\n", 3, "rank 0 and rank 1 overlap at x=1, y=1: 2×2 at x=0, y=0 and 1×1 at x=1"),
         (HEAD + "0,0,0,2,1\n1,0,1,1,1\n", 3, "found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled"),
         (HEAD + "0,0,0,2,2\n1,0,0,2,0\n", 3, "rank 1 has no area, wanted 0×0 without work: 2×0 at x=0, y=0"),
-        (HEAD + "0,0,0,9999999,9999999\n", None, "found a square of 9999999×9999999, wanted at most 1048576 a side"),
+        (HEAD + "0,0,0,9999999,9999999\n", None, "found a square of 9999999×9999999, wanted a side of at most 1048576"),
         (HEAD + "0,0,0,1,1\n1,99999999,99999999,0,0\n", None, "found a square of 99999999"),
         (HEAD + "0,0,0,2,2,5\n", 2, "found more cells than the 5 columns"),
         ("rank,x,y,width,height,sped\n0,0,0,2,2,5\n", 2, "found the column 'sped', wanted rank,x,y,width,height,speed"),
