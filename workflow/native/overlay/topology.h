@@ -29,6 +29,6 @@ void topology_free(Topology *tree);
 int topology_is_leaf(const Topology *tree, int node);
 int topology_children(const Topology *tree, int node, int *children); /* counts them; lists them unless NULL */
 int topology_leaf_node(const Topology *tree, int leaf);
-void topology_host(const char *name, char host[static TOPOLOGY_MAX_NAME + 1]); /* what stands before the last colon */
+void topology_host(const char *name, char host[static TOPOLOGY_MAX_NAME + 1]); /* the part before the last colon */
 
 #endif

@@ -51,7 +51,7 @@ static int begin(Play *play, int64_t number, double time)
         int64_t pair = play->parts->program->pair[number];
         if (play->head[pair] < 0) {
             play->head[pair] = play->tail[pair] = number;
-        } else if (play->head[pair] != number) { /* wait for its turn */
+        } else if (play->head[pair] != number) { /* it waits until the earlier ones have arrived */
             play->next[play->tail[pair]] = number;
             play->tail[pair] = number;
             return 0;
@@ -65,9 +65,9 @@ static int begin(Play *play, int64_t number, double time)
     return join_lines(play, number, time);
 }
 
-enum { LEFT = -1 }; /* line of a use that is over */
+enum { LEFT = -1 }; /* in place of a line that a message has left */
 
-/* A message that reaches lines after part of its latency has only the rest before it after these lines. */
+/* Removes a message from a line. The latency before the line is over; only the rest of it follows the last line. */
 static int leave_line(Play *play, int64_t number, int64_t line, double time)
 {
     Message *message = message_of(play, number);

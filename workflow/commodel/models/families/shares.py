@@ -302,7 +302,7 @@ FAMILY = Family(
     setting_meanings={
         "order": "Whether a rank's messages to another share their lines, or go one after the other",
         "sharing": "Whether messages on a line get equal shares, or shares in inverse proportion to their latency",
-        "entry": "Whether a message has the part of its latency before a line that is before it on its path, or all",
+        "entry": "Whether messages reach a line after the latency of the path to it, or after their whole latency",
     },
     limits=describe_limits,
     ignores="which of several links between two groups a message takes",

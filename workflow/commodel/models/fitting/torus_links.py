@@ -1,8 +1,8 @@
 """Links of a torus, from the latencies of pairs of nodes and from concurrent messages (probes `nodepairs`, `capacity`).
 
 `find_torus_of_pairs` returns the torus whose hops explain the latencies. `fit_torus` gives model `shares` its links in
-place of the ports of nodes. Over several hops, messages have several times the latency of the probed pair. The times of
-messages from one node to several distant ones (cases `out`) therefore separate latency and time per byte at each size.
+place of the ports of nodes. Messages over several hops have several times the latency of the probed pair. Messages
+between one node and several distant ones therefore separate latency and time per byte at each size.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from commodel.torus import Torus, find_torus
 
 PORT_CAPACITIES = {kind: make_key(f"c_{kind}", NODE) for kind in ("out", "pair", "all")}
 PORT_CASES = "out", "in", "pair", "all"  # cases of nodes and their ports
-NO_PREFERENCE = 1e-6  # added to squared errors, so that a factor without effect remains
+FACTOR_PENALTY = 1e-6  # of a squared error for each step of a factor, so that one without effect stays at 1
 LINK_RATIO_BOUNDS = 0.1, 1.15  # bounds of a link's time per byte over that of a single message
 FACTOR_GRIDS = (1.3, 11), (1.06, 9), (1.015, 7)  # step and points of the factors on latency that are tried in turn
 
@@ -111,7 +111,7 @@ def _replace_ports(observed: Observed, partial: PartialFit, torus: Torus, entry:
 
 
 def _fit_ratio(observed: Observed, links: TorusLinks, predict: Predict) -> TorusLinks:
-    """Return links as fast as concurrent messages of the largest size show."""
+    """Return the links with the ratio that concurrent messages of the largest size have."""
     patterns, ratios = list(list_patterns(observed, "out", ways=1)), []
     largest = max((size for size, *_ in patterns), default=0)
     estimates = [replace(links, ratio=ratio).fit.estimate() for ratio in (0.5, 1.0)]
@@ -139,7 +139,7 @@ def _separate_latency(observed: Observed, links: TorusLinks, predict: Predict) -
     for step, points in FACTOR_GRIDS:
         powers = np.arange(-(points // 2), points // 2 + 1)[:, None]
         tried = np.where(np.isin(np.arange(len(factors)), probed), factors * step**powers, factors)
-        values, errors = links.scale_estimate(tried), np.broadcast_to(NO_PREFERENCE * powers**2, tried.shape).copy()
+        values, errors = links.scale_estimate(tried), np.broadcast_to(FACTOR_PENALTY * powers**2, tried.shape).copy()
         for at, measured, schedule in patterns:
             errors[:, at] += np.log(schedule.cost(predict(schedule, values)) / measured) ** 2
         factors = tried[errors.argmin(axis=0), np.arange(len(factors))]
