@@ -25,6 +25,7 @@ from commodel.models.evaluation.repeated_rounds import Rotation, find_orbits
 from commodel.models.evaluation.time_order import find_sort_order, number_distinct
 from commodel.models.evaluation.values import Classes, Values
 from commodel.models.keys import make_key, parse_key
+from commodel.models.probes.node_pairs import SMALL_BYTES
 from commodel.patterns.schedule import Schedule, Step
 from commodel.torus import Torus
 
@@ -33,7 +34,6 @@ PAIR_LATENCY = "pair_latency"  # setting: seconds above the latency of the class
 SHARINGS = EQUAL_SHARING, SHARING_BY_LATENCY = "equal", "latency"  # values of the setting `sharing`
 ENTRIES = ENTRY_ON_PATH, ENTRY_AFTER_LATENCY = "path", "latency"  # values of the setting `entry`
 MIN_LATENCY = 1e-9  # seconds
-SMALL_BYTES = 8  # the message by which latencies of pairs were measured
 TORUS = "torus"  # setting: nodes of each dimension of a torus, whose links are lines
 LINK_FACTORS = "link_factors"  # setting: by level, the time per byte of each group's link relative to c_out
 
