@@ -24,7 +24,7 @@ from commodel.records import LIBRARY, PlacedWorkload
 def test_a_gain_by_hand():
     """Ratios 2 and 8: mean of the logarithms is that of 4, and t at one degree of freedom 12.706 of their error."""
     gained = compute_gain([1.0, 1.0], [2.0, 8.0])
-    assert gained.times == pytest.approx(4)
+    assert gained.ratio == pytest.approx(4)
     assert gained.high == pytest.approx(4 * np.exp(12.706 * np.log(2)), rel=1e-3)
     assert gained.low == pytest.approx(16 / gained.high)
     assert not gained.is_faster
@@ -33,7 +33,7 @@ def test_a_gain_by_hand():
 def test_effects_on_both_starts_of_a_pair_cancel():
     """The network becomes ten times slower between pairs."""
     gained = compute_gain([1, 3, 10], [2, 6, 20])
-    assert (gained.low, gained.times, gained.high) == pytest.approx((2, 2, 2))
+    assert (gained.low, gained.ratio, gained.high) == pytest.approx((2, 2, 2))
     assert gained.is_faster
     assert compute_gain([2, 6, 20], [1, 3, 10]).is_slower
 
@@ -102,7 +102,7 @@ def test_the_mean_of_all_cases_by_hand():
 
 def test_one_slow_start_widens_the_mean_of_many_cases_as_that_of_one():
     noisy = compute_gain([1, 1, 4], [1, 1, 1])
-    assert average_gains([noisy] * 50) == pytest.approx((noisy.times, noisy.low, noisy.high))
+    assert average_gains([noisy] * 50) == pytest.approx((noisy.ratio, noisy.low, noisy.high))
     assert noisy.low < 1 < noisy.high
 
 
@@ -115,7 +115,7 @@ def test_intervals_are_widened_until_those_of_controls_contain_1():
     """One case of twenty may miss 1 by chance, the next may not."""
     controls = [make_gain(0.9, 1.1)] * 18
     by_chance = compute_control([*controls, make_gain(0.9, 1.1), make_gain(1.5, 1.6)])
-    assert (by_chance.cases, by_chance.excluding_one, by_chance.log_margin) == (20, 1, 0.0)
+    assert (by_chance.workloads, by_chance.excluding_one, by_chance.log_margin) == (20, 1, 0.0)
     changed = compute_control([*controls, make_gain(0.8, 0.9), make_gain(1.5, 1.6)])
     assert (changed.excluding_one, np.exp(changed.log_margin)) == (2, pytest.approx(1 / 0.9))
     assert make_gain(1.05, 1.2).widen(changed.log_margin).low == pytest.approx(1.05 * 0.9)

@@ -57,9 +57,9 @@ def test_the_fastest_algorithms_are_found_and_validated(tmp_path):
         default = DEFAULTS[row.workload.operation]
         algorithm = default if row.algorithm == LIBRARY else row.algorithm
         times = [cost(row.workload.operation, name, row.size) for name in (default, algorithm)]
-        assert row.gain.times == pytest.approx(times[0] / times[1])
+        assert row.gain.ratio == pytest.approx(times[0] / times[1])
     stay = select_for_validation(screening)
-    assert all(stay[row.workload] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in screening.rows)
+    assert all(stay[row.workload] == (row.algorithm if row.gain.ratio > 1 else LIBRARY) for row in screening.rows)
 
 
 def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path):
@@ -259,7 +259,7 @@ def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
     choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
     place = replace(machine(tmp_path), ignores_default_rules=True)
     screening = measure_gains(place, "screening", choices, 3, lambda text: None)
-    assert screening.rows[0].gain.times > 1
+    assert screening.rows[0].gain.ratio > 1
     assert [row.is_slower for row in screening.rows] == [False, False, True]
     well = measure_gains(machine(tmp_path / "well"), "screening", choices, 3, lambda text: None)
     assert select_for_validation(well)[alltoall[0]] == "linear"
@@ -282,20 +282,22 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
         )
         for speedup in (1.0, 1.2)
     )
-    assert (quiet.control.cases, quiet.control.excluding_one, quiet.control.log_margin) == (4, 0, 0)
-    assert (faster.control.cases, faster.control.excluding_one) == (4, 4)
+    assert (quiet.control.workloads, quiet.control.excluding_one, quiet.control.log_margin) == (4, 0, 0)
+    assert (faster.control.workloads, faster.control.excluding_one) == (4, 4)
     assert faster.control.log_margin == pytest.approx(log(1.2), rel=2e-3)
     rows = {row.workload: row for row in faster.rows}
-    assert rows[CASES[0]].gain.times == pytest.approx(1.2)
-    real = {row.workload: row.gain.times for row in quiet.rows}[CASES[2]]
+    assert rows[CASES[0]].gain.ratio == pytest.approx(1.2)
+    real = {row.workload: row.gain.ratio for row in quiet.rows}[CASES[2]]
     assert rows[CASES[2]].gain.low == pytest.approx(real, rel=1e-3)
     for stay in (select_for_validation(faster), confirm_rules(faster, quiet)):
         assert [case for case, name in stay.items() if name != LIBRARY] == [CASES[2]]
     assert tune._describe_control("screening", quiet) == [
-        "In the screening, times of 0 of 4 cases without a rule changed, no more than by chance."
+        "In the screening, times of 0 of 4 workloads without a rule changed, no more than by chance."
     ]
     sentence = tune._describe_control("screening", faster)[0]
-    assert "In the screening, times of 4 of 4 cases without a rule changed: the machine's speed changed." in sentence
+    assert (
+        "In the screening, times of 4 of 4 workloads without a rule changed: the machine's speed changed." in sentence
+    )
     assert "All intervals are widened by 20 %" in sentence
 
 
@@ -304,7 +306,7 @@ def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_pat
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[2]: "scatter-allgather"}
     place = replace(machine(tmp_path), device={"bcast": 1.04})
     screening = measure_gains(place, "screening", choices, 3, lambda text: None, changes_defaults=True)
-    assert (screening.control.cases, screening.control.excluding_one) == (3, 0)
+    assert (screening.control.workloads, screening.control.excluding_one) == (3, 0)
     assert select_for_validation(screening)[CASES[2]] == "scatter-allgather"
     noisy = [
         compute_gain([2, 1, 4], [1, 1, 1]),
@@ -356,4 +358,4 @@ def test_a_rule_stays_if_it_is_faster_in_both_stages_and_over_all_pairs():
     validation = stage_of([0.21, 0.2, 0.25], [-0.01, 0.0, -0.02], [0.6, -0.3, 0.1])
     assert [case for case, name in confirm_rules(validation, screening).items() if name != LIBRARY] == [CASES[0]]
     gain = compute_gain([1.0] * 3, [exp(log) for log in (0.21, 0.2, 0.25)])
-    assert validation.rows[0].gain.times == pytest.approx(gain.times)
+    assert validation.rows[0].gain.ratio == pytest.approx(gain.ratio)

@@ -33,10 +33,10 @@ def decide(
     evidence: Evidence,
     layouts: Sequence[str],
     only: Callable[[Workload], Sequence[str]],
-    one_for_all_sizes: Collection[str] = (),
+    size_independent_operations: Collection[str] = (),
 ) -> pd.DataFrame:
     """Return a row for each workload: the first alternative of the advice, those tied with it, and the evidence for
-    both. `only` returns the alternatives to consider, none for all. The operations of `one_for_all_sizes` get, for each
+    both. `only` returns the alternatives to consider, none for all. The `size_independent_operations` get, for each
     number of ranks, the alternative that is fastest on average over all sizes."""
     rows, advised = [], {}
     platforms = {parameters.platform for parameters in evidence.sets} - {""}
@@ -47,7 +47,7 @@ def decide(
     for number, workload in enumerate(workloads, 1):
         with report_within(f"workload {number} of {len(workloads)}"):
             advised[workload] = advise(workload, evidence, layouts, only(workload), streams=False)
-    common = _find_common_choices(advised, one_for_all_sizes)
+    common = _find_common_choices(advised, size_independent_operations)
     adjusted = {
         workload: _put_first(advice, common.get(_operation_and_ranks(workload))) for workload, advice in advised.items()
     }

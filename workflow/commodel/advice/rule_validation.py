@@ -29,9 +29,9 @@ MIN_DOF, MAX_DOF = 0.1, 50.0  # degrees of freedom of the prior variance
 
 @dataclass(frozen=True)
 class Gain:
-    """The time without rules over the time with them, with its interval; 1 is no change."""
+    """The time without rules over the time with them (`ratio`), with its interval; 1 is no change."""
 
-    times: float
+    ratio: float
     low: float
     high: float
     with_rules: float  # seconds, the median over starts
@@ -45,7 +45,7 @@ class Gain:
     @property
     def is_slower(self) -> bool:
         """Whether the gain is below MIN_ALLOWED_GAIN, and the whole interval below 1."""
-        return self.times < MIN_ALLOWED_GAIN and self.high < 1
+        return self.ratio < MIN_ALLOWED_GAIN and self.high < 1
 
     def widen(self, log_margin: float) -> "Gain":
         return replace(self, low=self.low * exp(-log_margin), high=self.high * exp(log_margin))
@@ -55,8 +55,8 @@ class Gain:
 class Control:
     """The result of the control workloads, which rules do not change: their gains are effects of the machine."""
 
-    cases: int
-    excluding_one: int  # workloads whose intervals exclude 1
+    workloads: int  # number of control workloads
+    excluding_one: int  # those whose intervals exclude 1
     log_margin: float  # widening on both sides, as a logarithm, after which 95 % of the intervals contain 1
 
 
@@ -76,7 +76,7 @@ def compute_control(gains: Iterable[Gain]) -> Control:
 def compute_gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
     """Return the gain from the medians of consecutive starts: geometric mean and Student's interval. An effect that
     both starts of a pair share, such as a busy network, cancels."""
-    logs = tuple(log(default / ruled) for ruled, default in zip(with_rules, without, strict=True))
+    logs = tuple(log(seconds_without / seconds) for seconds, seconds_without in zip(with_rules, without, strict=True))
     medians = (sorted(seconds)[len(seconds) // 2] for seconds in (with_rules, without))
     return Gain(*_compute_interval(logs), *medians, logs)
 
@@ -149,7 +149,8 @@ def average_gains(gains: Iterable[Gain], log_margin: float = 0.0) -> tuple[float
 
 def choose_unmeasured_sizes(sizes: Sequence[int]) -> dict[int, int]:
     """Return for each measured size one that was not measured and has the same rule: the geometric mean of the size and
-    the next one, 1.5 times the largest; rounded to whole doubles if possible. A size of 0 stays 0."""
+    the next one, for the largest size 1.5 times itself. They are rounded to whole doubles if possible. A size of 0
+    stays 0."""
     ends = [*sizes[1:], int(2.25 * sizes[-1])]
     return {
         size: _round_to_whole_doubles(sqrt(size * end), size, end) if size else 0
@@ -198,8 +199,7 @@ class Stage:
     changes_defaults: bool = False  # whether a rule changes the library default at other sizes of its operation
 
     @property
-    def ruled(self) -> set[str]:
-        """Operations with rules."""
+    def operations_with_rules(self) -> set[str]:
         return {row.workload.operation for row in self.rows if row.algorithm != LIBRARY}
 
     def mean_gain(self, operation: str | None = None) -> tuple[float, float, float]:
@@ -223,21 +223,27 @@ def measure_gains(
         return Stage()
     timer = timer.with_seconds(SAMPLE_SECONDS)
     separate = {row.operation for row in list_rule_choices(choices.items())}
-    cases = {workload: workload._replace(bytes=size) for workload, size in _list_sizes(choices).items()}
+    timed_workloads = {
+        workload: workload._replace(bytes=size) for workload, size in _choose_timed_sizes(choices).items()
+    }
     times: dict[bool, list[Mapping[PlacedWorkload, float]]] = {True: [], False: []}
     seconds = 0.0
-    for number, ruled in enumerate(order_starts(pairs)):
-        progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
-        rules = list_rule_choices(choices.items()) if ruled else ()
-        timed = timer.time(f"{stage}-{number}", list(cases.values()), rules, separate)
-        times[ruled].append(timed.seconds)
+    for number, has_rules in enumerate(order_starts(pairs)):
+        progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if has_rules else 'without'} rules")
+        rules = list_rule_choices(choices.items()) if has_rules else ()
+        timed = timer.time(f"{stage}-{number}", list(timed_workloads.values()), rules, separate)
+        times[has_rules].append(timed.seconds)
         seconds += timed.took
     rows = []
-    for workload, case in cases.items():
-        pairs_of_case = zip(times[True], times[False], strict=True)
-        both = [(ruled[case], default[case]) for ruled, default in pairs_of_case if case in ruled and case in default]
-        if len(both) >= min(MIN_PAIRS, pairs):
-            rows.append(Row(workload, case.bytes, choices[workload], compute_gain(*zip(*both, strict=True))))
+    for workload, timed_workload in timed_workloads.items():
+        complete_pairs = [
+            (with_rules[timed_workload], without[timed_workload])
+            for with_rules, without in zip(times[True], times[False], strict=True)
+            if timed_workload in with_rules and timed_workload in without
+        ]
+        if len(complete_pairs) >= min(MIN_PAIRS, pairs):
+            gain = compute_gain(*zip(*complete_pairs, strict=True))
+            rows.append(Row(workload, timed_workload.bytes, choices[workload], gain))
     pooled = pool_variances([row.gain for row in rows])
     rows = [replace(row, gain=gained, is_slower=gained.is_slower) for row, gained in zip(rows, pooled, strict=True)]
     return _apply_control(Stage(rows, seconds, changes_defaults=changes_defaults))
@@ -249,21 +255,23 @@ def _apply_control(stage: Stage) -> Stage:
     control_rows = [
         row
         for row in stage.rows
-        if row.algorithm == LIBRARY and not (stage.changes_defaults and row.workload.operation in stage.ruled)
+        if row.algorithm == LIBRARY
+        and not (stage.changes_defaults and row.workload.operation in stage.operations_with_rules)
     ]
     controls = compute_control(row.gain for row in control_rows)
     rows = [replace(row, gain=row.gain.widen(controls.log_margin)) for row in stage.rows]
     return replace(stage, rows=rows, control=controls)
 
 
-def _list_sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
-    by_place: dict[tuple, list[int]] = {}
+def _choose_timed_sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
+    """Return the size at which the rule of each workload is timed."""
+    measured_sizes: dict[tuple, list[int]] = {}
     for workload in sorted(workloads):
-        by_place.setdefault(workload.without_size, []).append(workload.bytes)
+        measured_sizes.setdefault(workload.without_size, []).append(workload.bytes)
     return {
-        PlacedWorkload(*where, size): case
-        for where, sizes in by_place.items()
-        for size, case in choose_unmeasured_sizes(sizes).items()
+        PlacedWorkload(*without_size, size): timed_size
+        for without_size, sizes in measured_sizes.items()
+        for size, timed_size in choose_unmeasured_sizes(sizes).items()
     }
 
 
@@ -288,11 +296,11 @@ def drop_wrong_rules(
             return timer.find_failures(f"results-{operation}-{name.replace(':', '-')}", operation, sizes, rules, layout)
 
         failing_by_default = set(find_failures("default", [Choice(operation, count, 0, LIBRARY) for count in ranks]))
-        for spec in sorted(set(of_operation.values()) - {LIBRARY}):
-            forced = [Choice(operation, count, 0, spec) for count in sorted({2, 3, *ranks}) if count <= ranks[-1]]
-            for case, reason in find_failures(spec, forced).items():
+        for algorithm in sorted(set(of_operation.values()) - {LIBRARY}):
+            forced = [Choice(operation, count, 0, algorithm) for count in sorted({2, 3, *ranks}) if count <= ranks[-1]]
+            for case, reason in find_failures(algorithm, forced).items():
                 if case not in failing_by_default:
-                    wrong.setdefault((operation, spec), _describe_failure(case, reason))
+                    wrong.setdefault((operation, algorithm), _describe_failure(case, reason))
         choices = _drop_rules(choices, wrong)
         rules = list_rule_choices(
             (workload, name) for workload, name in choices.items() if workload.operation == operation
@@ -321,31 +329,34 @@ def select_for_screening(
 ) -> dict[PlacedWorkload, str]:
     """Return the choices for operations that have rules. If a rule changes the library default of its whole operation,
     some workloads of other operations are added as controls."""
-    ruled = {workload.operation for workload, algorithm in choices.items() if algorithm != LIBRARY}
+    with_rules = {workload.operation for workload, algorithm in choices.items() if algorithm != LIBRARY}
     without_rules = (
-        sorted(workload for workload in choices if workload.operation not in ruled) if changes_defaults else []
+        sorted(workload for workload in choices if workload.operation not in with_rules) if changes_defaults else []
     )
     controls = without_rules[:: -(-len(without_rules) // MAX_CONTROLS)] if without_rules else []
     return {
         workload: algorithm
         for workload, algorithm in choices.items()
-        if workload.operation in ruled or workload in controls
+        if workload.operation in with_rules or workload in controls
     }
 
 
-def select_for_validation(screening: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
+def select_for_validation(
+    screening: Stage, size_independent_operations: Collection[str] = ()
+) -> dict[PlacedWorkload, str]:
     """Return the choices to validate: rules whose gain in the screening exceeds MIN_GAIN_TO_VALIDATE by more than the
-    control's margin, the library default elsewhere."""
+    control's margin, the library default elsewhere. The rules of `size_independent_operations` name one algorithm for
+    all sizes."""
     faster = {
         row.workload
         for row in screening.rows
-        if log(row.gain.times) > screening.control.log_margin + log(MIN_GAIN_TO_VALIDATE)
+        if log(row.gain.ratio) > screening.control.log_margin + log(MIN_GAIN_TO_VALIDATE)
     }
-    return _keep_rules(screening, faster, one_for_all_sizes)
+    return _keep_rules(screening, faster, size_independent_operations)
 
 
 def confirm_rules(
-    validation: Stage, screening: Stage, one_for_all_sizes: Collection[str] = ()
+    validation: Stage, screening: Stage, size_independent_operations: Collection[str] = ()
 ) -> dict[PlacedWorkload, str]:
     """Return the rules that the validation confirms, the library default elsewhere. A rule stays if it was faster again
     by more than the control's margin, and if its interval over the pairs of both stages is above 1. If rules slow down
@@ -364,33 +375,33 @@ def confirm_rules(
         row.workload.operation for row in find_slowed_workloads(validation.rows) if row.workload in slowed_in_screening
     }
     faster = {
-        row.workload for row in validation.rows if log(row.gain.times) > validation.control.log_margin
+        row.workload for row in validation.rows if log(row.gain.ratio) > validation.control.log_margin
     } & confirmed
-    return _keep_rules(validation, faster, one_for_all_sizes, slowed_operations)
+    return _keep_rules(validation, faster, size_independent_operations, slowed_operations)
 
 
 def _keep_rules(
     stage: Stage,
     faster: Collection[PlacedWorkload],
-    one_for_all_sizes: Collection[str],
+    size_independent_operations: Collection[str],
     slowed_operations: Collection[str] = (),
 ) -> dict[PlacedWorkload, str]:
     """Return the rules that stay, the library default elsewhere. If rules change the library default of a whole
-    operation, the operation's mean gain has to be above 1, too. If all sizes need one algorithm, it stays if it is
-    faster at most of them and slows none."""
+    operation, the operation's mean gain has to be above 1, too. The algorithm of one of the
+    `size_independent_operations` stays if it is faster at most sizes and slows none."""
     excluded_operations = {
-        name for name in stage.ruled if stage.changes_defaults and stage.mean_gain(name)[0] <= 1
+        name for name in stage.operations_with_rules if stage.changes_defaults and stage.mean_gain(name)[0] <= 1
     } | set(slowed_operations)
     kept_rows = [
         row for row in stage.rows if row.workload in faster and row.workload.operation not in excluded_operations
     ]
     rows_for_all_sizes = [
-        row for row in stage.rows if row.workload.operation in one_for_all_sizes and row.algorithm != LIBRARY
+        row for row in stage.rows if row.workload.operation in size_independent_operations and row.algorithm != LIBRARY
     ]
-    for where in {row.workload.without_size for row in rows_for_all_sizes}:
-        rows = [row for row in rows_for_all_sizes if row.workload.without_size == where]
+    for without_size in {row.workload.without_size for row in rows_for_all_sizes}:
+        rows = [row for row in rows_for_all_sizes if row.workload.without_size == without_size]
         faster_rows = [row for row in rows if row in kept_rows]
-        kept_rows = [row for row in kept_rows if row.workload.without_size != where]
+        kept_rows = [row for row in kept_rows if row.workload.without_size != without_size]
         if 2 * len(faster_rows) > len(rows) and not any(row.is_slower for row in rows):
             kept_rows += rows
     return {row.workload: LIBRARY for row in stage.rows} | {row.workload: row.algorithm for row in kept_rows}

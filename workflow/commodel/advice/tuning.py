@@ -248,10 +248,10 @@ def list_rule_choices(choices: Iterable[tuple[PlacedWorkload, str]]) -> list[Cho
 
 
 def choose_algorithms(
-    search: Search, worth: float, one_for_all_sizes: Collection[str] = ()
+    search: Search, worth: float, size_independent_operations: Collection[str] = ()
 ) -> dict[PlacedWorkload, str]:
     """Return an algorithm for each workload: LIBRARY if none is expected to be `worth` times as fast, and for
-    operations whose rules the MPI library ignores. The operations of `one_for_all_sizes` get the algorithm that is
+    operations whose rules the MPI library ignores. The `size_independent_operations` get the algorithm that is
     fastest over all sizes of a number of ranks."""
     arms, seconds = search.arms.arms, np.exp(search.belief.mean)
     default_seconds = {
@@ -269,9 +269,11 @@ def choose_algorithms(
     }
     times: dict[tuple, dict[str, dict[PlacedWorkload, float]]] = {}
     for arm, of_arm in zip(arms, seconds, strict=True):
-        if arm.workload.operation in one_for_all_sizes and arm.algorithm not in DEFAULT_ARMS:
+        if arm.workload.operation in size_independent_operations and arm.algorithm not in DEFAULT_ARMS:
             times.setdefault(arm.workload.without_size, {}).setdefault(arm.algorithm, {})[arm.workload] = float(of_arm)
-    for all_sizes in {workload.without_size for workload in choices if workload.operation in one_for_all_sizes}:
+    for all_sizes in {
+        workload.without_size for workload in choices if workload.operation in size_independent_operations
+    }:
         workloads = [workload for workload in choices if workload.without_size == all_sizes]
         ratios = {
             name: exp(fmean(log(of_workload[workload] / default_seconds[workload]) for workload in workloads))

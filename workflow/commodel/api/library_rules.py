@@ -67,7 +67,7 @@ class Dialect:
     environment: Callable[[Path, Iterable[str]], Mapping[str, str]]  # of a file with rules for some operations
     changes_defaults: bool  # True if a rule also changes the library default at other sizes of the operation
     # Operations for which ranks of a correct program may look up different sizes.
-    one_for_all_sizes: tuple[str, ...] = ()
+    size_independent_operations: tuple[str, ...] = ()
     assumptions: Assumptions = NO_ASSUMPTIONS  # of the programs that will use the rules
 
     def can_name(self, operation: str, spec: str, ranks: int) -> bool:
@@ -127,7 +127,7 @@ OPEN_MPI_DIALECT = Dialect(
     rules.format_rules,
     _make_open_mpi_environment,
     changes_defaults=False,  # rule 0 is the default of `tuned`, unless another component has priority
-    one_for_all_sizes=rules.SIZE_INDEPENDENT_OPERATIONS,
+    size_independent_operations=rules.SIZE_INDEPENDENT_OPERATIONS,
 )
 MPICH_DIALECT = Dialect(
     MPICH,
@@ -208,7 +208,7 @@ def tune_library(
         _check_options(timer, workloads, loaded)
         arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, progress, dialect.changes_defaults)
         searched = search_choices(timer, arms, 60 * minutes, progress)
-        chosen = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE, dialect.one_for_all_sizes)
+        chosen = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE, dialect.size_independent_operations)
         choices, wrong = drop_wrong_rules(timer, chosen, progress)
         screening = measure_gains(
             timer,
@@ -219,10 +219,12 @@ def tune_library(
             dialect.changes_defaults,
         )
         choices_to_validate = dict.fromkeys(choices, LIBRARY) | select_for_validation(
-            screening, dialect.one_for_all_sizes
+            screening, dialect.size_independent_operations
         )
         validation = measure_gains(timer, "validation", choices_to_validate, pairs, progress, dialect.changes_defaults)
-        final = dict.fromkeys(choices, LIBRARY) | confirm_rules(validation, screening, dialect.one_for_all_sizes)
+        final = dict.fromkeys(choices, LIBRARY) | confirm_rules(
+            validation, screening, dialect.size_independent_operations
+        )
         dropped = {
             workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
         }
@@ -293,7 +295,7 @@ def make_gain_row(stage: str, row: Row) -> dict:
     gain, columns = row.gain, {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout}
     columns |= {"from_bytes": size, "bytes": row.size, "algorithm": row.algorithm}
     columns |= {"with_rules": gain.with_rules, "without": gain.without}
-    return columns | {"gain": gain.times, "gain_low": gain.low, "gain_high": gain.high}
+    return columns | {"gain": gain.ratio, "gain_low": gain.low, "gain_high": gain.high}
 
 
 def make_choice_lister(only: Sequence[str], assumptions: Assumptions) -> Callable[[Workload], list[str]]:

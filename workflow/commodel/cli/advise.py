@@ -156,7 +156,7 @@ def _advise_alternatives(
         _show_score(evidence, style)
         return
     evidence = replace_values(evidence, settings)
-    choices, one_for_all_sizes = lambda workload: only, ()
+    choices, size_independent_operations = lambda workload: only, ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES_SUFFIX):
         from commodel.api.library_rules import leave_out_unsafe, make_choice_lister
@@ -164,11 +164,11 @@ def _advise_alternatives(
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")
         layouts = layouts or ("block",)
-        choices, one_for_all_sizes = make_choice_lister(only, assumptions), SIZE_INDEPENDENT_OPERATIONS
+        choices, size_independent_operations = make_choice_lister(only, assumptions), SIZE_INDEPENDENT_OPERATIONS
         workloads = leave_out_unsafe(workloads, choices, make_progress_printer(False))
     if out or len(workloads) > 1:
         with show_waiting("advising", plain_lines=True):
-            decisions = decide(workloads, evidence, layouts, choices, one_for_all_sizes)
+            decisions = decide(workloads, evidence, layouts, choices, size_independent_operations)
         _write_decisions(decisions, out, style, assumptions, verbose)
         return
     with show_waiting("advising", plain_lines=True):

@@ -121,7 +121,7 @@ def _make_gain_row(row: Row) -> dict:
         "measured at": format_bytes(row.size),
         "without rules": gain.without,
         "with rules": gain.with_rules,
-        "gain [×]": f"{gain.times:.2f}",
+        "gain [×]": f"{gain.ratio:.2f}",
         "95 % interval": f"{gain.low:.2f} to {gain.high:.2f}",
     }
 
@@ -158,14 +158,14 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
     operations = dict.fromkeys(row.workload.operation for row in rows)
     overall = _format_gain(*validation.mean_gain())
     gains = ", ".join(f"{name} {_format_gain(*validation.mean_gain(name))}" for name in operations)
-    worst = min(rows, key=lambda row: row.gain.times)
-    interval = _format_gain(worst.gain.times, worst.gain.low, worst.gain.high)
+    worst = min(rows, key=lambda row: row.gain.ratio)
+    interval = _format_gain(worst.gain.ratio, worst.gain.low, worst.gain.high)
     return [
-        f"Geometric mean of the gains of all {len(rows)} cases, including those without a rule: {overall}; {gains}.",
+        f"Geometric mean of the gains of all {len(rows)} workloads, with and without a rule: {overall}; {gains}.",
         f"Rules: {timer.folder / timer.dialect.file}. In a Slurm script: source {timer.folder / ENVIRONMENT_FILE}",
         f"Smallest gain: {worst.workload.operation} of {format_bytes(worst.size)}, {interval}.",
         *(
-            f"{row.workload.operation} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×."
+            f"{row.workload.operation} of {format_bytes(row.size)} has no rule but got slower: {row.gain.ratio:.2f} ×."
             f" {SLOWED_WARNING}"
             for row in find_slowed_workloads(rows)
         ),
@@ -178,9 +178,9 @@ def _describe_control(name: str, stage: Stage) -> list[str]:
     controls = stage.control
     if not stage.rows:
         return []
-    if not controls.cases:
-        return [f"The {name} has no case without a rule, so a change of the machine's speed would go unnoticed."]
-    line = f"In the {name}, times of {controls.excluding_one} of {controls.cases} cases without a rule changed"
+    if not controls.workloads:
+        return [f"The {name} has no workload without a rule, so a change of the machine's speed would go unnoticed."]
+    line = f"In the {name}, times of {controls.excluding_one} of {controls.workloads} workloads without a rule changed"
     if not controls.log_margin:
         return [f"{line}, no more than by chance."]
     widened = f"All intervals are widened by {100 * expm1(controls.log_margin):.2g} %"
