@@ -207,7 +207,7 @@ schemas: $(READY)
 	.venv/bin/python -m commodel.plan.config workflow/schemas
 
 map:
-	.venv/bin/python -m tests.rooms
+	.venv/bin/python -m tests.packages
 
 pages: $(READY)
 	.venv/bin/python -m tests.doc_values

@@ -1,6 +1,6 @@
 """Fills constants and tables into the documentation: `make pages` rewrites the text from these marks to their ends:
 
-- `<!-- value: room.module.NAME -->`: a constant of the code,
+- `<!-- value: package.module.NAME -->`: a constant of the code,
 - `<!-- keys: experiment -->`: the keys of a kind of YAML file,
 - `<!-- glossary: SECTION -->`: terms.
 """

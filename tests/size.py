@@ -1,4 +1,4 @@
-"""Prints the size of the package, its native programs and the tests, by room: files and tokens.
+"""Prints the size of the package, its native programs and the tests, by folder: files and tokens.
 
 Python's tokens are those of `tokenize` without comments, line ends and indentation; a docstring is one. C's tokens are
 names, numbers, strings and signs outside of comments.
@@ -37,28 +37,28 @@ def count_c_tokens(text: str) -> int:
     return len(C_TOKEN.findall(C_COMMENT.sub(" ", text)))
 
 
-def measure_rooms(root: Path, patterns: tuple[str, ...], count) -> dict[str, tuple[int, int]]:
+def measure_folders(root: Path, patterns: tuple[str, ...], count) -> dict[str, tuple[int, int]]:
     """Return files and tokens of each folder directly below the root; what lies in the root itself is `.`."""
-    rooms: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    folders: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for path in sorted(found for pattern in patterns for found in root.rglob(pattern)):
         parts = path.relative_to(root).parts
-        room = rooms[parts[0] if len(parts) > 1 else "."]
-        room[0] += 1
-        room[1] += count(path.read_text(encoding="utf-8"))
-    return {name: (files, tokens) for name, (files, tokens) in rooms.items()}
+        folder = folders[parts[0] if len(parts) > 1 else "."]
+        folder[0] += 1
+        folder[1] += count(path.read_text(encoding="utf-8"))
+    return {name: (files, tokens) for name, (files, tokens) in folders.items()}
 
 
 def main() -> None:
     parts = {
-        "package": measure_rooms(PACKAGE, ("*.py",), count_python_tokens),
-        "native": measure_rooms(NATIVE, ("*.c", "*.h"), count_c_tokens),
-        "tests": measure_rooms(TESTS, ("*.py",), count_python_tokens),
+        "package": measure_folders(PACKAGE, ("*.py",), count_python_tokens),
+        "native": measure_folders(NATIVE, ("*.c", "*.h"), count_c_tokens),
+        "tests": measure_folders(TESTS, ("*.py",), count_python_tokens),
     }
-    for name, rooms in parts.items():
-        files, tokens = (sum(room[column] for room in rooms.values()) for column in (0, 1))
+    for name, folders in parts.items():
+        files, tokens = (sum(folder[column] for folder in folders.values()) for column in (0, 1))
         sys.stdout.write(f"{name:24}{files:6} files {tokens:9,} tokens\n")
-        for room, (files, tokens) in sorted(rooms.items(), key=lambda entry: -entry[1][1]):
-            sys.stdout.write(f"  {room:22}{files:6}       {tokens:9,}\n")
+        for folder, (files, tokens) in sorted(folders.items(), key=lambda entry: -entry[1][1]):
+            sys.stdout.write(f"  {folder:22}{files:6}       {tokens:9,}\n")
 
 
 if __name__ == "__main__":

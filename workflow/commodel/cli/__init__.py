@@ -1,5 +1,5 @@
 """The command line: verbs in a few modules, each imported only when it is called. A verb has options, one call, and the
-printing of its result; the rooms below do the work."""
+printing of its result; the other packages do the work."""
 
 import copy
 import importlib
