@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.fits.speed_sampling import compute_area, make_rectangle, sample_speeds
+from commodel.fits.speed_sampling import make_rectangle, round_to_rectangle, sample_speeds
 from commodel.models.speeds import Speed
 
 
@@ -60,7 +60,7 @@ def test_a_kind_is_measured_as_long_as_it_bends():
 @given(st.integers(1, 10**9))
 def test_a_rectangle_is_almost_a_square_of_almost_that_size(size):
     width, height = make_rectangle(size)
-    assert width * height == compute_area(size) <= size < width * (height + 1)
+    assert width * height == round_to_rectangle(size) <= size < width * (height + 1)
     assert width <= height <= width + 2
 
 

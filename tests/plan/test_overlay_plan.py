@@ -69,7 +69,7 @@ def test_what_an_overlay_does_has_one_spelling(written, operation, waves):
         ("file:x.csv", {}, "operation", "found 'file:x.csv', but an overlay network runs bcast"),
         ("reduce:filter=bin", {}, "operation", "filter: found 'bin', wanted sum, min"),
         ("reduce:filter=sum:compute=1ms", {}, "operation", "found compute and filter"),
-        ("reduce:compute=1ms", {}, "operation", "half a round trip would halve"),
+        ("reduce:compute=1ms", {}, "operation", "half a round trip with half of the computation"),
         ("reduce:compute=2min", {}, "operation", "wanted at most 1 s"),
         ("reduce:compute=5", {}, "operation", "wanted a unit with it"),
         ("reduce:period=1ms", {}, "operation", "which only mode=timed has"),

@@ -46,8 +46,8 @@ def make_empty_held_out() -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Parameter sets and measured points of a platform. `held_out` are rows of a comparison whose points no fit has
-    used."""
+    """Parameter sets and measured points of a platform. `setting` has the platform's name, nodes and cores. `held_out`
+    are rows of a comparison whose points no fit has used."""
 
     sets: Sequence[ParameterSet]
     setting: Setting
@@ -102,12 +102,12 @@ def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
 
 def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
     """Return how many times the ranks or the bytes of each point double, or halve, outside of the measured range."""
-    times = np.zeros(len(points))
+    doublings = np.zeros(len(points))
     for name in ("ranks", "bytes") if len(deciding) else ():
         values = np.array([max(getattr(point, name), 1) for point in points], dtype=float)
         low, high = max(deciding[name].min(), 1), max(deciding[name].max(), 1)
-        times += np.maximum(np.log2(values / high), 0) + np.maximum(np.log2(low / values), 0)
-    return times
+        doublings += np.maximum(np.log2(values / high), 0) + np.maximum(np.log2(low / values), 0)
+    return doublings
 
 
 def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, doublings: float) -> list[str]:
@@ -124,7 +124,7 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         )
     if doublings > MIN_REPORTED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
-        measured_range = f"{_find_span(*ranks)} ranks and {_find_span(*map(format_bytes, sizes))}"
+        measured_range = f"{_format_range(*ranks)} ranks and {_format_range(*map(format_bytes, sizes))}"
         notes.append(
             f"EXTRAPOLATED by {doublings:.1f} doublings: measured were {measured_range}; intervals are wider for that"
         )
@@ -155,7 +155,7 @@ def describe_manual_values(evidence: Evidence) -> str:
     return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
 
-INTERPOLATION_ERROR = 0.5  # times the difference of the two logarithms and both shares; 0 at measured points
+INTERPOLATION_ERROR = 0.5  # an interval's ends are widened by exp(0.5·share·(1 − share)·|ln(ratio of both times)|)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ def describe_library_default(default: LibraryDefault | None, seconds: float) -> 
     return [f"the MPI default takes {default.seconds / seconds:.2f} times as long ({default.source})"]
 
 
-def _find_span(low: object, high: object) -> str:
+def _format_range(low: object, high: object) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
@@ -239,11 +239,11 @@ def read_evidence(files: Sequence[Path], setting: Setting | None = None) -> Evid
 
 
 def combine_sets(sets: Sequence[ParameterSet], setting: Setting | None = None) -> Evidence:
-    """Return parameter sets as evidence without measured points. Without a setting, any number of nodes with one rank
-    each is assumed."""
-    doubles = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
-    if doubles:
-        raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")
+    """Return parameter sets as evidence without measured points. Without a platform's setting, any number of nodes with
+    one rank each is assumed."""
+    duplicates = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
+    if duplicates:
+        raise UserError(f"found two sets of family {min(duplicates)}; give one set a family, all of one platform")
     return Evidence(sets, setting or Setting.unlimited())
 
 

@@ -1,12 +1,13 @@
 """Selection of the sizes to measure for a functional performance model: few where speed is linear in the size, else
-more. A size is the area of a rectangle that is as square as possible."""
+more. A size is the area of a rectangle that is as square as possible. Processes of one kind are equally fast, such as
+`node/6`, on six cores of a node, or `fat/gpu`."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from math import isqrt, sqrt
 
 Sample = tuple[float, float, float]  # speed and the ends of its interval
-Measure = Callable[[Mapping[str, int]], Mapping[str, Sample]]  # measures some kinds of processes, each at one size
+Measure = Callable[[Mapping[str, int]], Mapping[str, Sample]]  # measures some kinds of processes, each at its size
 Rows = tuple[tuple[float, ...], ...]  # size, speed and its interval
 MIN_SIZE_RATIO = 1.25  # ratio of two neighbouring sizes above which their middle may be measured
 
@@ -48,7 +49,7 @@ class SizeSelection:
             self._add_interval(deviation, size, high)
 
     def _add_interval(self, deviation: float, low: int, high: int) -> None:
-        middle = compute_area(round(sqrt(low * high)))
+        middle = round_to_rectangle(round(sqrt(low * high)))
         if high > MIN_SIZE_RATIO * low and low < middle < high:
             heapq.heappush(self.intervals, (-deviation, low, high, middle))
 
@@ -59,7 +60,8 @@ def make_rectangle(size: int) -> tuple[int, int]:
     return width, size // width
 
 
-def compute_area(size: int) -> int:
+def round_to_rectangle(size: int) -> int:
+    """Return the largest size that a rectangle of `make_rectangle` can have, at most this one."""
     width, height = make_rectangle(size)
     return width * height
 
@@ -70,7 +72,8 @@ def sample_speeds(
     """Return the measured rows of each kind, at most `max_sizes`. Each round measures all kinds that have a next
     size."""
     selections = {
-        kind: SizeSelection(compute_area(smallest), compute_area(largest), tolerance, max_sizes) for kind in kinds
+        kind: SizeSelection(round_to_rectangle(smallest), round_to_rectangle(largest), tolerance, max_sizes)
+        for kind in kinds
     }
     while next_sizes := {
         kind: size for kind, selection in selections.items() if (size := selection.next()) is not None

@@ -107,7 +107,7 @@ INFORMATIVE_LINES = (
     re.compile(r"\berror\b|critical|fatal|unrecognized|unsupported", re.IGNORECASE),
 )
 PROGRESS_LINE = re.compile(r"case \d+/\d+ ")
-FRAME_LINE = re.compile(r"[-=]{20,}$")
+SEPARATOR_LINE = re.compile(r"[-=]{20,}$")
 UNINFORMATIVE_LINE = re.compile(
     r"Primary job +terminated normally|WARNING|=+ +(BAD|PID|EXIT CODE|CLEANING UP|YOU CAN IGNORE)|\[\S+\] OPAL ERROR"
 )
@@ -137,11 +137,11 @@ def describe_failure(log: AnyPath) -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the first sentence of each message as one line, with the text after a colon. Messages without information
-    are omitted."""
+    """Return the first sentence of each message as one line. If a line ends with a colon, the next line belongs to the
+    same message. Messages without information are omitted."""
     messages = [""]
     for line in map(str.strip, text.replace("\0", "").splitlines()):
-        if FRAME_LINE.match(line) or PROGRESS_LINE.match(line):
+        if SEPARATOR_LINE.match(line) or PROGRESS_LINE.match(line):
             messages.append("")
         elif not line:
             messages += [] if messages[-1].endswith(":") else [""]

@@ -22,9 +22,9 @@ from commodel.patterns.pattern_files import is_pattern_file
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 FEW_ELEMENTS = "with fewer elements than ranks it is linear"
-LINEAR = "linear if the operation does not commute, or with fewer elements than the largest power of two of the ranks"
-EVEN = "beyond a power of two the even ranks of the first pairs send whole vectors; shares are even"
-ODD = "beyond a power of two the odd ranks of the first pairs send whole vectors; shares are even"
+LINEAR = "linear if not commutative, or with fewer elements than the largest power of two up to the number of ranks"
+EVEN = "if the ranks are no power of two, the even ones of the first pairs send whole vectors; blocks have equal sizes"
+ODD = "if the ranks are no power of two, the odd ones of the first pairs send whole vectors; blocks have equal sizes"
 DEFAULTS = "reduces and broadcasts with the algorithms that Open MPI selects for each"
 RADIX_2 = "if coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can express"
 RADIX_4 = "K is coll_tuned_bcast_algorithm_knomial_radix, 4 unless set"
@@ -158,22 +158,24 @@ def find_routines(algorithm: str) -> tuple[Routine, ...]:
     return (*open_mpi, *mpich)
 
 
-WAVES = {
+DEFAULT_WAVES = {  # of aliases that only an overlay network has
     "overlay-reduce": 1,
     "overlay-broadcast": 1,
     "overlay-throughput": 50,
-}  # of operations with special names on an overlay network
+}
 
 
 def apply_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[str, object]:
     """Return a combination with its number of waves; refuse combinations that the substrate does not support.
 
+    A combination has one value for each key of the matrix, such as operation and algorithm.
+
     Without a substrate, as for predictions without a platform, all combinations are allowed.
     """
     name = combination["operation"]
-    spelling = name.partition(":")[0].strip()
-    if substrate == MPI and spelling in WAVES:
-        raise UserError(f"found '{spelling}', which only a platform with substrate: overlay has", key="operation")
+    base_name = name.partition(":")[0].strip()
+    if substrate == MPI and base_name in DEFAULT_WAVES:
+        raise UserError(f"found '{base_name}', which only a platform with substrate: overlay has", key="operation")
     if is_pattern_file(name):
         if substrate == OVERLAY:
             raise UserError(
@@ -187,7 +189,7 @@ def apply_substrate(substrate: str, combination: Mapping[str, object]) -> Mappin
             raise UserError(message, key="algorithm")
         if not combination.get("topology"):
             raise UserError(f"on an overlay network {name} needs a topology", key="operation")
-    waves = combination.get("waves", WAVES.get(spelling, 1))
+    waves = combination.get("waves", DEFAULT_WAVES.get(base_name, 1))
     if waves != 1 and (program := find_operation(name).program):
         raise UserError(f"found {waves}, wanted 1: the kernel {program} has no waves", key="waves")
     if substrate == OVERLAY:
@@ -225,7 +227,8 @@ def _check_waves(name: str, waves: int) -> None:
         raise UserError(f"found several waves, which {subject} does not have", key="waves")
     if waves == 1 and mode == "waves" and values.get("compute"):
         message = (
-            "found compute, which half a round trip would halve; wanted mode=synchronous or timed, or several waves"
+            "found compute with one wave, whose time is half a round trip with half of the computation; "
+            "wanted mode=synchronous or timed, or several waves"
         )
         raise UserError(message, key="operation")
 

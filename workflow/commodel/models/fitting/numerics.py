@@ -2,7 +2,7 @@
 linear systems, and nonlinear least squares (`minimize_rows`).
 
 They consist of additions, multiplications and divisions only. The last bit of numpy's and BLAS's results depends on the
-processor, and for a search with kinks one bit may decide where it ends.
+processor. If the minimized function has kinks, one bit may decide at which minimum a search ends.
 
 `minimize_rows` is damped Gauss-Newton (Levenberg-Marquardt) for many problems at once, one problem a row. All rows step
 together; converged rows are dropped.
@@ -115,13 +115,13 @@ def minimize_rows(
         if not len(active):
             break
         step = _gauss_newton_step(residuals, active, theta[active], residual[active], damping[active], difference_step)
-        tried = np.clip(theta[active] + np.clip(step, -max_change, max_change), *bounds)
-        trial = residuals(active, tried)
-        gain = (loss[active] - np.sum(trial**2, axis=-1)) / np.maximum(loss[active], MIN_DIVISOR)
+        trial_theta = np.clip(theta[active] + np.clip(step, -max_change, max_change), *bounds)
+        trial_residual = residuals(active, trial_theta)
+        gain = (loss[active] - np.sum(trial_residual**2, axis=-1)) / np.maximum(loss[active], MIN_DIVISOR)
         better = gain > 0
         improved = active[better]
-        theta[improved], residual[improved] = tried[better], trial[better]
-        loss[improved] = np.sum(trial[better] ** 2, axis=-1)
+        theta[improved], residual[improved] = trial_theta[better], trial_residual[better]
+        loss[improved] = np.sum(trial_residual[better] ** 2, axis=-1)
         damping[active] = np.maximum(damping[active] * np.where(better, 0.2, 4.0), MIN_DAMPING)
         active = active[np.where(better, gain > min_gain, damping[active] < MAX_DAMPING)]
     return theta, loss

@@ -27,7 +27,7 @@ class CaseSamples:
     settings: Mapping[str, object]
     seconds: Array
     passes: np.ndarray  # number of the pass of each sample
-    counts: np.ndarray | None = None  # of a probe that counts arrivals
+    counts: np.ndarray | None = None  # of messages or bytes that arrived, of a probe that counts them
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Observed:
 
     @property
     def placement(self) -> dict[str, object]:
-        """The settings of a set with values by node type or distance: the types and levels of all nodes."""
+        """The types and levels of all nodes: settings of parameter sets with values for each type or distance class."""
         levels = {name: list(column) for name, column in self.levels.items()}
         return ({"types": dict(self.types)} if self.types else {}) | ({"levels": levels} if levels else {})
 
@@ -97,19 +97,20 @@ class Observed:
             conditions = ", ".join(f"{name}={value}" for name, value in where.items())
             raise UserError(f"no measurements of probe '{probe}' with {conditions}")
         columns = {name: np.array([settings[number][name] for number in numbers]) for name in settings[0]}
-        return Cases(columns, self._all(probe, statistic)[numbers].T)
+        return Cases(columns, self._resample_cases(probe, statistic)[numbers].T)
 
     def without(self, probe: str, number: int, rows: int) -> "Observed":
         """Return the observations without one case of a probe, and with the first `rows` of the draws only."""
         cases = list(self.probes[probe])
         del cases[number]
-        other_probes = {
+        resampled = {
             (name, statistic): (np.delete(draws, number, axis=0) if name == probe else draws)[:, :rows]
             for (name, statistic), draws in self._resampled.items()
         }
-        return Observed({**self.probes, probe: cases}, self.seed, self.types, other_probes, self.levels)
+        return Observed({**self.probes, probe: cases}, self.seed, self.types, resampled, self.levels)
 
-    def _all(self, probe: str, statistic: str) -> Array:
+    def _resample_cases(self, probe: str, statistic: str) -> Array:
+        """Return estimate and draws of the statistic for all cases of a probe: (cases, 1 + draws)."""
         if (probe, statistic) not in self._resampled:
             rng, cases = np.random.default_rng([self.seed, sum(probe.encode())]), self.probes[probe]
             column, name = STATISTICS_OF_COUNTS.get(statistic, ("seconds", statistic))
@@ -143,7 +144,8 @@ class PartialFit:
     settings: dict[str, object]
 
     def add(self, values: Mapping[str, Array], forms: Mapping[str, str] | None = None) -> None:
-        """Add values of functions, in place of any earlier ones. Without forms, samples make tables."""
+        """Add values of functions, in place of any earlier ones. If no forms are given, a function with values at
+        sampled sizes gets the form TABLE."""
         tables = {parse_key(name).function: TABLE for name in values if parse_key(name).sample}
         new_forms = tables if forms is None else forms
         for name in [name for name in self.values if parse_key(name).function in new_forms]:
@@ -151,11 +153,13 @@ class PartialFit:
         self.values.update(values)
         self.forms.update(new_forms)
 
-    def estimate(self, **numbers: float) -> Values:
-        """Return the estimate without draws, with some numbers added."""
+    def estimate(self, **further_values: float) -> Values:
+        """Return the estimate without draws, and further values by name."""
         estimates = {name: draws[:1, None] for name, draws in self.values.items()}
         return Values(
-            estimates | {name: np.array([[number]]) for name, number in numbers.items()}, self.forms, self.settings
+            estimates | {name: np.array([[number]]) for name, number in further_values.items()},
+            self.forms,
+            self.settings,
         )
 
     @property

@@ -25,7 +25,7 @@ class ChartData:
 
     def __init__(self, book, first: int):
         self.book, self.first = book, first
-        self.columns: dict[tuple[str, Series, tuple[str, ...]], int] = {}  # by the chart's title
+        self.columns: dict[tuple[str, Series, tuple[str, ...]], int] = {}  # by chart title, series and names of x
 
     def insert(
         self, sheet, row: int, charts: list[Chart], width: int = CHART_WIDTH_PX, height: int = CHART_HEIGHT_PX
@@ -127,7 +127,7 @@ class ChartData:
 
 
 def count_rows(height: int = CHART_HEIGHT_PX) -> int:
-    """Return the number of rows below a line of charts."""
+    """Return the number of sheet rows that a line of charts covers."""
     return height // ROW_HEIGHT_PX + 1
 
 
@@ -163,7 +163,7 @@ def escape_reference(text: str) -> str:
     return text.replace("!", "! ") if re.match(r"^=?[^!]+!\$?[A-Z]+\$?\d+", text) else text
 
 
-PICTURE_SCALE = 0.5625  # shows a drawing, which has twice the pixels for slides, 360 pixels high
+PICTURE_SCALE = 0.5625  # shows a drawing 360 pixels high; it has twice as many pixels as specified, for slides
 MIN_LABEL_WIDTH, CELL_WIDTH = 12, 6.5  # characters: column of labels, columns of values
 
 
