@@ -1,7 +1,7 @@
 """Torus networks: nodes at the points of a grid whose rows are rings of links (`Torus`).
 
 A message passes the links of one dimension after the other, in each in the shorter direction (dimension-order routing).
-Node numbers count the points of the first dimension first. `find_torus` returns the torus that explains the latencies
+Node numbers increase along the first dimension first. `find_torus` returns the torus that explains the latencies
 of pairs of nodes, if there is one.
 
     >>> torus = Torus((4, 4))
