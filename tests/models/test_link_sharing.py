@@ -13,7 +13,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation import link_sharing, native_library, repeated_rounds
 from commodel.models.evaluation.repeated_rounds import find_representatives
-from commodel.models.evaluation.shared_lines import BusyPeriods
+from commodel.models.evaluation.shared_links import BusyPeriods
 from commodel.models.evaluation.time_order import MAX_QUEUE, Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family, shares
@@ -34,24 +34,24 @@ NO_WORK = np.zeros(0)
 
 
 def simulate(pattern, rendezvous, waits, uses, costs, opposite, bundled=False, one_at_a_time=False):
-    lines_passed, offsets = defaultdict(dict), defaultdict(dict)
+    links_passed, offsets = defaultdict(dict), defaultdict(dict)
     offset_of_use = np.zeros(len(costs.uses)) if costs.offsets is None else costs.offsets
     columns = *uses, costs.uses, offset_of_use
-    for number, line, seconds, offset in zip(*(column.tolist() for column in columns), strict=True):
-        if seconds:  # else the message does not wait for the line
-            lines_passed[number][line], offsets[number][line] = seconds, offset
-    opposites = {line: other for line, other in enumerate(opposite.tolist()) if other >= 0}
+    for number, link, seconds, offset in zip(*(column.tolist() for column in columns), strict=True):
+        if seconds:  # else the message does not wait for the link
+            links_passed[number][link], offsets[number][link] = seconds, offset
+    opposites = {link: other for link, other in enumerate(opposite.tolist()) if other >= 0}
     columns = (np.broadcast_to(column, pattern.src.shape) for column in (costs.send, costs.receive))
     columns = *columns, costs.wire, costs.unshared, costs.work
     weights = np.ones(len(pattern.src)) if costs.weights is None else costs.weights
     kinds = opposites, costs.opposite_share, bundled, one_at_a_time, weights
-    return reference_link_sharing.finish_times(pattern, rendezvous, waits, lines_passed, offsets, *kinds, *columns)
+    return reference_link_sharing.finish_times(pattern, rendezvous, waits, links_passed, offsets, *kinds, *columns)
 
 
 @st.composite
 def traffics(draw):
-    """Draw a schedule, its rendezvous messages and those that delay their senders, uses of three lines, costs, and
-    opposite lines."""
+    """Draw a schedule, its rendezvous messages and those that delay their senders, uses of three links, costs, and
+    opposite links."""
     try:
         pattern = built(*draw(programs()))
     except UserError:
@@ -61,23 +61,23 @@ def traffics(draw):
     def column(values):
         return np.array(draw(st.lists(values, min_size=several, max_size=several)))
 
-    lines = np.concatenate([column(st.integers(0, 3)), column(st.integers(0, 3))])  # 3: none
-    message, on = np.tile(np.arange(several), 2), lines < 3
-    on[several:] &= lines[several:] != lines[:several]
+    links = np.concatenate([column(st.integers(0, 3)), column(st.integers(0, 3))])  # 3: none
+    message, on = np.tile(np.arange(several), 2), links < 3
+    on[several:] &= links[several:] != links[:several]
     rendezvous, waits = column(st.booleans()), column(st.booleans())
     wire, unshared = column(TIMES).astype(float), column(TIMES).astype(float)
     uses = np.concatenate([column(TIMES), column(TIMES)]).astype(float)[on]
-    count = int(lines[on].max(initial=-1)) + 1
+    count = int(links[on].max(initial=-1)) + 1
     opposite = np.array(draw(st.sampled_from([[-1, -1, -1], [1, 0, -1], [-1, 2, 1], [0, 2, 1]])))[:count]
     costs = column(TIMES), column(TIMES), wire, unshared, uses, pattern.work_seconds(0.0)
     share = draw(st.sampled_from([0.05, 0.25]))
     opposite = np.where(opposite < count, opposite, -1)
     weights = column(st.sampled_from([1.0, 0.5, 0.3])) if draw(st.booleans()) else None
-    offsets = draw(st.none() | st.sampled_from([0.5, 1.0]))  # of the latency, before the second line
+    offsets = draw(st.none() | st.sampled_from([0.5, 1.0]))  # of the latency, before the second link
     if offsets:
         offsets = np.concatenate([np.zeros(several), offsets * wire])[on]
     costs = Traffic(*costs, share, weights, offsets)
-    return pattern, rendezvous, rendezvous & waits, (message[on], lines[on]), costs, opposite
+    return pattern, rendezvous, rendezvous & waits, (message[on], links[on]), costs, opposite
 
 
 @settings(max_examples=100)
@@ -104,11 +104,11 @@ def test_many_messages_on_few_links_are_shared_as_in_the_reference(seed):
     uses = np.divmod(np.flatnonzero(rng.random(5 * several) < 0.4), 5)
     sizes = rng.random(several) if seed % 2 or one_at_a_time else rng.integers(1, 4, several)
     rendezvous = rng.random(several) < rng.choice([0.0, 0.3])
-    unshared = sizes * (not one_at_a_time)  # what is waited for in turn are lines
+    unshared = sizes * (not one_at_a_time)  # messages that go one at a time wait for links
     weights = rng.choice([1.0, 0.4], several) if seed > 5 else None
     offsets = rng.random(len(uses[0])) * sizes[uses[0]] if seed > 8 else None  # a part of the latency
-    line_seconds = sizes[uses[0]] * (1 + uses[1] % 2)
-    costs = Traffic(sizes / 4, sizes / 4, sizes, unshared, line_seconds, NO_WORK, 0.05, weights, offsets)
+    link_seconds = sizes[uses[0]] * (1 + uses[1] % 2)
+    costs = Traffic(sizes / 4, sizes / 4, sizes, unshared, link_seconds, NO_WORK, 0.05, weights, offsets)
     opposite = np.array([1, 0, 3, 2, 4 - 5 * (seed % 2)]) if seed % 4 > 1 else np.full(5, -1)
     wanted = simulate(pattern, rendezvous, rendezvous, uses, costs, opposite, one_at_a_time=one_at_a_time)
     ends = replay_in_time(Program.of(pattern, rendezvous, uses, one_at_a_time, rendezvous, opposite), costs)
@@ -159,14 +159,14 @@ def chains(seed):
     src, dst = np.where(back, ranks - 1 - hop, hop), np.where(back, ranks - 2 - hop, hop + 1)
     bytes = np.where(rng.random(parts) < 0.3, 4, 8)[part]
     pattern = make_rank_local_schedule(ranks, src, dst, bytes, *[hop + part] * 4)
-    message, line = np.repeat(np.arange(len(part)), 2), np.stack([pattern.src, ranks + pattern.dst], axis=1).ravel()
+    message, link = np.repeat(np.arange(len(part)), 2), np.stack([pattern.src, ranks + pattern.dst], axis=1).ravel()
     opposite = (np.arange(2 * ranks) + ranks) % (2 * ranks)
     c, o = rng.integers(1, 5, 2 * ranks).astype(float), float(rng.integers(0, 4))
-    costs = c[line] * pattern.bytes[message]
+    costs = c[link] * pattern.bytes[message]
     rendezvous = rng.random(len(part)) < rng.choice([0.0, 0.1])
     weights = rng.choice([1.0, 0.4], (ranks, ranks))[pattern.src, pattern.dst] if seed % 2 else None
     traffic = Traffic(o, o, np.full(len(part), 3.0), 2.0 * pattern.bytes, costs, NO_WORK, 0.05, weights)
-    return pattern, rendezvous, rendezvous, (message, line), traffic, opposite
+    return pattern, rendezvous, rendezvous, (message, link), traffic, opposite
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -203,14 +203,14 @@ def join_schedules(one, other):
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=12), st.floats(0, 50))
 def test_messages_that_begin_at_once_get_equal_shares(sizes, begin):
     sizes = np.array(sizes, dtype=float)
-    ends = BusyPeriods(1).share_lines(np.zeros(len(sizes), dtype=int), np.full(len(sizes), begin), sizes)
+    ends = BusyPeriods(1).share_links(np.zeros(len(sizes), dtype=int), np.full(len(sizes), begin), sizes)
     np.testing.assert_allclose(ends[sizes > 0], fluid([begin] * len(sizes), sizes)[sizes > 0])
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=1, max_size=12))
-def test_a_line_is_busy_while_there_is_work_and_no_message_is_faster_than_unshared(messages):
+def test_a_link_is_busy_while_there_is_work_and_no_message_is_faster_than_unshared(messages):
     start, last = np.array(messages, dtype=float).T
-    ends = BusyPeriods(1).share_lines(np.zeros(len(start), dtype=int), start, last)
+    ends = BusyPeriods(1).share_links(np.zeros(len(start), dtype=int), start, last)
     exact = fluid(start, last)
     assert ends.max() == pytest.approx(exact.max())
     assert np.all(ends >= start + last - 1e-9)
@@ -221,12 +221,12 @@ def test_a_line_is_busy_while_there_is_work_and_no_message_is_faster_than_unshar
 def test_messages_of_earlier_steps_keep_a_link_busy(messages, cut):
     """If steps are in the order of time, a link is free at the same time as if they were one step."""
     start, last = np.array(sorted(messages), dtype=float).T
-    line, cut = BusyPeriods(1), min(cut, len(start) - 1)
+    link, cut = BusyPeriods(1), min(cut, len(start) - 1)
     ends = [
-        line.share_lines(np.zeros(len(part), dtype=int), start[part], last[part])
+        link.share_links(np.zeros(len(part), dtype=int), start[part], last[part])
         for part in (np.arange(cut), np.arange(cut, len(start)))
     ]
-    assert float(line.until[0]) == pytest.approx(fluid(start, last).max())
+    assert float(link.until[0]) == pytest.approx(fluid(start, last).max())
     assert np.concatenate(ends).max() <= fluid(start, last).max() + 1e-9
 
 
@@ -337,11 +337,11 @@ def test_the_capacity_within_a_node_depends_on_the_message_size(size):
 def test_acknowledgements_share_the_opposite_link():
     """Three messages meet one in the opposite direction: all get their share of the busier of the two links."""
     size, both = 1_000_000, join_schedules(make_flows(3, 10**6), make_flows(1, 10**6, 4, 0))
-    for line in ("c_out.leaf.a", "c_pair.leaf.a"):
-        free, delayed = (shares.predict(both, model(**{line: C_OUT}, **back).values) for back in ({}, {"back": 0.05}))
+    for link in ("c_out.leaf.a", "c_pair.leaf.a"):
+        free, delayed = (shares.predict(both, model(**{link: C_OUT}, **back).values) for back in ({}, {"back": 0.05}))
         last = O_S + L["beyond"] + O_R + size * 3.05 * C_OUT
         assert free[0, 0] == pytest.approx(O_S + L["beyond"] + O_R + size * G["beyond"])
-        # Messages reach the line into their leaf after their latency, so lines are not busy at exactly the same time.
+        # Messages reach the link into their leaf after their latency, so links are not busy at exactly the same time.
         np.testing.assert_allclose(delayed[0, [0, 4, 5, 6]], last, atol=L["beyond"])
 
 
@@ -583,7 +583,7 @@ def test_ranks_on_a_torus_do_not_represent_each_other():
 
 
 @pytest.mark.parametrize("bytes", [0, 8, 1000])
-def test_a_message_occupies_lines_for_its_header_too(bytes):
+def test_a_message_occupies_links_for_its_header_too(bytes):
     """Alone it takes as long as without, since its latency includes the header. Several from one port wait for those
     of the others."""
     header, port, receivers = 100, 2e-9, 8

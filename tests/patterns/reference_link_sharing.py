@@ -11,7 +11,7 @@ def finish_times(
     pattern,
     rendezvous,
     waits,
-    lines_passed,
+    links_passed,
     offsets,
     opposite,
     opposite_share,
@@ -26,16 +26,16 @@ def finish_times(
 ):
     """Return when each rank is done; None for a deadlock.
 
-    `lines_passed`: the lines of each message, and the seconds for which it needs each. `offsets`: the time
+    `links_passed`: the links of each message, and the seconds for which it needs each. `offsets`: the time
     from its begin until it reaches each. `waits`: which messages their
-    senders wait for. `opposite`: the opposite line of some lines, of which each message takes `opposite_share` of its
-    share. `bundled`: no line serves a message sooner than its other lines do. `one_at_a_time`: of the messages of a
+    senders wait for. `opposite`: the opposite link of some links, of which each message takes `opposite_share` of its
+    share. `bundled`: no link serves a message sooner than its other links do. `one_at_a_time`: of the messages of a
     pair of ranks, each begins when the one before it is delivered. `weights`: the share of each message relative to
     others.
     """
     messages = range(len(pattern.src))
     sent, receive_posted, begun, delivered, done = {}, {}, {}, {}, [0.0] * pattern.ranks
-    remaining = {message: dict(lines_passed[message]) for message in messages}
+    remaining = {message: dict(links_passed[message]) for message in messages}
     passed, early = [0.0] * len(messages), [0.0] * len(messages)  # duration without the offsets; latency already over
 
     def rank_program(rank):
@@ -87,41 +87,41 @@ def finish_times(
                     del start[message]
         in_flight = [message for message in begun if message not in delivered]
         reach_times = {
-            (message, line): begun[message] + offsets[message][line]
+            (message, link): begun[message] + offsets[message][link]
             for message in in_flight
-            for line in remaining[message]
+            for link in remaining[message]
         }
         reached = [place for place, time in reach_times.items() if time <= now + 1e-12]
         users = defaultdict(float)
-        for message, line in reached:
-            users[line] += weights[message]
-        weights_by_line = {line: sorted((own, users.get(opposite.get(line), 0.0))) for line, own in users.items()}
-        load = {line: larger + opposite_share * smaller for line, (smaller, larger) in weights_by_line.items()}
+        for message, link in reached:
+            users[link] += weights[message]
+        weights_by_link = {link: sorted((own, users.get(opposite.get(link), 0.0))) for link, own in users.items()}
+        load = {link: larger + opposite_share * smaller for link, (smaller, larger) in weights_by_link.items()}
         slowest = {
-            message: max(lines_passed[message][line] * load.get(line, 0.0) for line in remaining[message])
+            message: max(links_passed[message][link] * load.get(link, 0.0) for link in remaining[message])
             for message in in_flight
         }
         rate = {
-            (message, line): weights[message]
-            * (lines_passed[message][line] / slowest[message] if bundled else 1 / load[line])
-            for message, line in reached
+            (message, link): weights[message]
+            * (links_passed[message][link] / slowest[message] if bundled else 1 / load[link])
+            for message, link in reached
         }
-        seconds_left = [remaining[message][line] / rate[message, line] for message, line in rate]
+        seconds_left = [remaining[message][link] / rate[message, link] for message, link in rate]
         later = [time for place, time in reach_times.items() if place not in reached]
         next_time = min([*start.values(), *later, now + min(seconds_left, default=inf)], default=inf)
         if next_time == inf:
             return None if any(awaited is not None for awaited in awaited_by_rank.values()) else done
-        for message, line in rate:
-            remaining[message][line] -= (next_time - now) * rate[message, line]
+        for message, link in rate:
+            remaining[message][link] -= (next_time - now) * rate[message, link]
         now = next_time
         for message, time in start.items():
             if time <= now:
                 begun[message] = now
         for message in begun.keys() - delivered.keys():
-            for line, seconds in list(remaining[message].items()):
+            for link, seconds in list(remaining[message].items()):
                 if seconds <= 1e-9:
-                    del remaining[message][line]
-                    passed[message] = max(passed[message], now - begun[message] - offsets[message][line])
+                    del remaining[message][link]
+                    passed[message] = max(passed[message], now - begun[message] - offsets[message][link])
             if not remaining[message]:
                 own_end = begun[message] + max(passed[message], unshared[message])
                 delivered[message] = max(now, own_end)

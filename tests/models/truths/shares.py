@@ -89,7 +89,7 @@ def model(**numbers):
 
 
 def fluid(start, last):
-    """When each is through a line that all on it share, event by event."""
+    """When each is through a link that all messages on it share, event by event."""
     left, end, time = dict(enumerate(last)), np.zeros(len(start)), min(start)
     while left:
         here = [number for number in left if start[number] <= time]

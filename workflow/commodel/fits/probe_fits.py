@@ -28,7 +28,7 @@ from commodel.fits.validity_checks import (
 )
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
-from commodel.models.evaluation.shared_lines import LINK_FACTORS
+from commodel.models.evaluation.shared_links import LINK_FACTORS
 from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family, find_family, find_unit
 from commodel.models.fitting.channels import find_longest_vectors

@@ -15,7 +15,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.models.evaluation.shared_lines import LINK_FACTORS, PAIR_LATENCY
+from commodel.models.evaluation.shared_links import LINK_FACTORS, PAIR_LATENCY
 from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed

@@ -13,7 +13,7 @@
 
 typedef struct {
     EVENT_TIME time;
-    uint32_t order, number; /* order of insertion; number of a message, operation or line, depending on the heap */
+    uint32_t order, number; /* order of insertion; number of a message, operation or link, depending on the heap */
 } Event;
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* intime.c: simulates a schedule in the order of time by the rules of models/evaluation/time_order.py. Messages, ranks,
- * lines and steps of ranks are numbered. The entries of number i in a column are those from first[i] to first[i + 1]. */
+ * links and steps of ranks are numbered. The entries of number i in a column are those from first[i] to first[i + 1]. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,19 +27,19 @@ static int arrive(Play *play, int64_t number, double time)
     return sender_waits && --play->missing[src] == 0 ? advance_rank(play, src) : 0;
 }
 
-/* Adds a message to the lines that it has reached by `time`. For the next line, an event is scheduled. */
-static int join_lines(Play *play, int64_t number, double time)
+/* Adds a message to the links that it has reached by `time`. For the next link, an event is scheduled. */
+static int join_links(Play *play, int64_t number, double time)
 {
     Message *message = message_of(play, number);
     const Part *part = &play->parts[number >> play->shift];
     double weight = part->costs->weights ? part->costs->weights[message - part->messages] : 1.0;
-    int64_t at = message->uses + message->lines_joined, end = message[1].uses;
-    for (; at < end; at++, message->lines_joined++) {
+    int64_t at = message->uses + message->links_joined, end = message[1].uses;
+    for (; at < end; at++, message->links_joined++) {
         double reached = part->offsets ? message->time + part->offsets[at] : time;
         if (reached > time)
             return schedule_begin(play, reached, number);
         const Use *use = &part->uses[at];
-        if (join(&play->network, use->line, (User){use->seconds, weight, number}, time, &play->order))
+        if (join(&play->network, use->link, (User){use->seconds, weight, number}, time, &play->order))
             return -1;
     }
     return 0;
@@ -60,27 +60,27 @@ static int begin(Play *play, int64_t number, double time)
     Message *message = message_of(play, number);
     message->time = time;
     message->begin = BEGUN;
-    if (message->lines_left == 0)
+    if (message->links_left == 0)
         return arrive(play, number, time + message->unshared);
-    return join_lines(play, number, time);
+    return join_links(play, number, time);
 }
 
-enum { LEFT = -1 }; /* in place of a line that a message has left */
+enum { LEFT = -1 }; /* in place of a link that a message has left */
 
-/* Removes a message from a line. The latency before the line is over; only the rest of it follows the last line. */
-static int leave_line(Play *play, int64_t number, int64_t line, double time)
+/* Removes a message from a link. The latency before the link is over; only the rest of it follows the last link. */
+static int leave_link(Play *play, int64_t number, int64_t link, double time)
 {
     Message *message = message_of(play, number);
     const Part *part = &play->parts[number >> play->shift];
     if (part->offsets) {
         int64_t at = message->uses;
-        while (part->uses[at].line != line)
+        while (part->uses[at].link != link)
             at++;
         double sent = time - part->offsets[at] - message->time;
-        part->uses[at].line = LEFT; /* by symmetry, a message may pass a line twice */
+        part->uses[at].link = LEFT; /* by symmetry, a message may pass a link twice */
         message->unshared = sent > message->unshared ? sent : message->unshared;
     }
-    if (--message->lines_left)
+    if (--message->links_left)
         return 0;
     double unshared = message->time + message->unshared;
     if (part->offsets && unshared < time)
@@ -92,7 +92,7 @@ static int serve_next(Play *play)
 {
     const Event *first = &play->network.due.events[0];
     double time = first->time;
-    int64_t line = first->number, max_leaving = play->network.lines[line].count;
+    int64_t link = first->number, max_leaving = play->network.links[link].count;
     if (max_leaving > play->leaving_capacity) {
         int64_t *grown = realloc(play->leaving, 2 * (size_t)max_leaving * sizeof *grown);
         if (grown == NULL)
@@ -104,7 +104,7 @@ static int serve_next(Play *play)
     if (count < 0)
         return -1;
     for (int64_t at = 0; at < count; at++)
-        if (leave_line(play, play->leaving[at], line, time))
+        if (leave_link(play, play->leaving[at], link, time))
             return -1;
     return 0;
 }
@@ -119,7 +119,7 @@ static int run(Play *play)
         if (beginnings->count > 0 && (due->count == 0 || precedes(&beginnings->events[0], &due->events[0]))) {
             Event event = take_next_beginning(play);
             int has_begun = message_of(play, event.number)->begin == BEGUN;
-            if ((has_begun ? join_lines : begin)(play, event.number, event.time))
+            if ((has_begun ? join_links : begin)(play, event.number, event.time))
                 return -1;
         } else if (is_first_current(&play->network) && serve_next(play)) {
             return -1;
@@ -135,36 +135,36 @@ static int play_all(Play *play)
 {
     size_t ranks = (size_t)play->ranks + 1;
     const Program *program = play->parts->program;
-    size_t lines = (size_t)program->lines + 1, waiting = program->one_at_a_time ? (size_t)program->messages + 1 : 0;
+    size_t links = (size_t)program->links + 1, waiting = program->one_at_a_time ? (size_t)program->messages + 1 : 0;
     Network *network = &play->network;
     play->part = calloc(3 * ranks + 3 * waiting, sizeof *play->part);
     play->queue = calloc(2 * ranks, sizeof *play->queue);
     play->posted = calloc(ranks, 1);
     network->opposite_share = play->parts->costs->opposite_share;
-    network->lines = calloc(lines, sizeof *network->lines);
-    network->users = program->bundled_lines ? calloc((size_t)program->bundled_lines, sizeof *network->users) : NULL;
+    network->links = calloc(links, sizeof *network->links);
+    network->users = program->bundled_links ? calloc((size_t)program->bundled_links, sizeof *network->users) : NULL;
     int failed = -1;
-    if (play->part && play->queue && play->posted && network->lines && (network->users || !program->bundled_lines) &&
+    if (play->part && play->queue && play->posted && network->links && (network->users || !program->bundled_links) &&
         prepare_part(play, play->parts) == 0) {
         play->step = play->part + ranks, play->missing = play->step + ranks, play->queue_end = play->queue + ranks;
         if (waiting) {
             play->next = play->missing + ranks, play->head = play->next + waiting, play->tail = play->head + waiting;
             memset(play->next, -1, 2 * waiting * sizeof *play->next);
         }
-        network->lines_passed = program->bundles, network->contenders = program->contenders;
+        network->links_passed = program->bundles, network->contenders = program->contenders;
         network->opposite = program->opposite, network->seconds = play->parts->costs->bundles;
-        for (int64_t line = 0; line < program->lines; line++)
-            network->lines[line].opposite = program->bundled_lines ? -1 : program->opposite[line];
+        for (int64_t link = 0; link < program->links; link++)
+            network->links[link].opposite = program->bundled_links ? -1 : program->opposite[link];
         memcpy(play->step, program->steps, (size_t)play->ranks * sizeof *play->step);
         memset(play->done, 0, (size_t)play->ranks * sizeof *play->done);
         failed = run(play);
     }
-    for (size_t line = 0; network->lines && line < lines; line++)
-        free(network->lines[line].queue), free(network->lines[line].heap);
+    for (size_t link = 0; network->links && link < links; link++)
+        free(network->links[link].queue), free(network->links[link].heap);
     for (int64_t number = 0; number < play->count; number++)
         release_part(&play->parts[number]);
     free(play->part), free(play->queue), free(play->posted), free(play->leaving), free(play->arrivals);
-    free(network->lines), free(network->users), free(network->due.events), free(play->beginnings.events);
+    free(network->links), free(network->users), free(network->due.events), free(play->beginnings.events);
     return failed;
 }
 

@@ -1,5 +1,5 @@
 /* parts.h: programs of all ranks and their costs, as Python passes them, and messages as structures. A program may have
- * several parts, which each rank executes one after the other; each is a program of the same ranks and lines.
+ * several parts, which each rank executes one after the other; each is a program of the same ranks and links.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_PARTS_H
@@ -8,25 +8,25 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "lines.h"
+#include "links.h"
 
 typedef struct {
-    int64_t ranks, messages, lines, one_at_a_time;
+    int64_t ranks, messages, links, one_at_a_time;
     const int64_t *steps; /* first step of each rank, and the end */
     Runs send_posts, receive_posts, receive_waits, send_waits;
     const int64_t *src, *dst, *pair;
     const uint8_t *rendezvous;
-    Runs lines_passed; /* lines of each message */
-    const int64_t *opposite; /* of each line the one of the opposite direction, or -1 */
-    int64_t bundled_lines;   /* number of lines that bundles pass; 0: no bundles */
-    Runs bundles, contenders; /* of each bundle its lines, and the bundles with common lines */
+    Runs links_passed; /* links of each message */
+    const int64_t *opposite; /* of each link the one of the opposite direction, or -1 */
+    int64_t bundled_links;   /* number of links that bundles pass; 0: no bundles */
+    Runs bundles, contenders; /* of each bundle its links, and the bundles with common links */
 } Program;
 
 typedef struct {
-    const double *send, *receive, *wire, *unshared, *seconds, *work; /* seconds: of each line of each message */
-    const double *bundles; /* seconds of each line of each bundle */
-    const double *weights; /* of each message: its part of a shared line relative to others; NULL: equal */
-    const double *offsets; /* of each line of each message: time from its begin until it reaches the line; NULL: 0 */
+    const double *send, *receive, *wire, *unshared, *seconds, *work; /* seconds: of each link of each message */
+    const double *bundles; /* seconds of each link of each bundle */
+    const double *weights; /* of each message: its part of a shared link relative to others; NULL: equal */
+    const double *offsets; /* of each link of each message: time from its begin until it reaches the link; NULL: 0 */
     double opposite_share;
 } Costs;
 
@@ -39,12 +39,12 @@ typedef struct {
     double wire, receive, unshared;
     int64_t uses; /* index of its first use */
     int32_t src, dst;
-    uint16_t lines_left, lines_joined; /* number of lines that it has not left, and that it has reached */
+    uint16_t links_left, links_joined; /* number of links that it has not left, and that it has reached */
     uint8_t begin, queued, arrived, awaited_by; /* awaited_by: 1: its receiver waits, 2: its sender waits */
 } Message;
 
 typedef struct {
-    int64_t line;
+    int64_t link;
     double seconds;
 } Use;
 
@@ -74,7 +74,7 @@ static inline int copy_messages(Part *part)
     const Program *program = part->program;
     const Costs *costs = part->costs;
     part->messages = calloc((size_t)program->messages + 1, sizeof *part->messages);
-    size_t uses = (size_t)program->lines_passed.first[program->messages] + 1;
+    size_t uses = (size_t)program->links_passed.first[program->messages] + 1;
     part->uses = malloc(uses * sizeof *part->uses);
     part->offsets = costs->offsets ? malloc(uses * sizeof *part->offsets) : NULL;
     if (part->messages == NULL || part->uses == NULL || (costs->offsets && part->offsets == NULL))
@@ -88,16 +88,16 @@ static inline int copy_messages(Part *part)
         message->src = (int32_t)program->src[row];
         message->dst = (int32_t)program->dst[row];
         message->uses = used;
-        for (int64_t at = program->lines_passed.first[row]; at < program->lines_passed.first[row + 1]; at++)
+        for (int64_t at = program->links_passed.first[row]; at < program->links_passed.first[row + 1]; at++)
             if (costs->seconds[at] != 0.0) {
-                Use use = {program->lines_passed.rows[at], costs->seconds[at]};
+                Use use = {program->links_passed.rows[at], costs->seconds[at]};
                 if (costs->offsets)
                     insert_use(part, message->uses, used, use, costs->offsets[at]);
                 else
                     part->uses[used] = use;
                 used++;
             }
-        message->lines_left = (uint16_t)(used - message->uses);
+        message->links_left = (uint16_t)(used - message->uses);
     }
     part->messages[program->messages].uses = used;
     return 0;

@@ -34,7 +34,7 @@ typedef struct {
     int64_t *next, *head, *tail; /* of a pair of ranks whose messages do not overlap: the message in flight, and those that wait */
     uint8_t *posted;
     Network network;
-    Heap beginnings; /* messages by the time of their begin, or at which they reach a line; of a rank's queue only the first */
+    Heap beginnings; /* messages by the time of their begin, or at which they reach a link; of a rank's queue only the first */
     int64_t order;
 } Play;
 

@@ -1,4 +1,4 @@
-/* users.h: the messages on a line, with access to the one that leaves first. Messages that leave in the order of joining,
+/* users.h: the messages on a link, with access to the one that leaves first. Messages that leave in the order of joining,
  * as those of one size do, are in a queue, others in a heap. In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_USERS_H
@@ -19,11 +19,11 @@ typedef struct {
     double event_time;              /* time of its current event */
     uint32_t order, event_order; /* order of simultaneous events */
     int64_t count;             /* number of users */
-    int64_t opposite;          /* the line of the opposite direction; -1: none, or without return traffic */
+    int64_t opposite;          /* the link of the opposite direction; -1: none, or without return traffic */
     User *queue, *heap;        /* users that leave in the order of joining, and the others */
     int64_t first, last, capacity; /* of the queue */
     int64_t heap_count, heap_capacity;
-} Line;
+} Link;
 
 static inline int sooner(const User *one, const User *two)
 {
@@ -43,27 +43,27 @@ static inline int grow(User **users, int64_t *capacity)
 }
 
 /* Messages of one size leave in the order of joining, whatever the number of users. */
-static inline int enter(Line *line, User user)
+static inline int enter(Link *link, User user)
 {
-    line->count++;
-    line->weight += user.weight;
-    if (line->first == line->last)
-        line->first = line->last = 0;
-    if (line->last == 0 || !sooner(&user, &line->queue[line->last - 1])) {
-        if (line->last == line->capacity && line->first > line->capacity / 2) {
-            memmove(line->queue, line->queue + line->first, (size_t)(line->last - line->first) * sizeof user);
-            line->last -= line->first;
-            line->first = 0;
+    link->count++;
+    link->weight += user.weight;
+    if (link->first == link->last)
+        link->first = link->last = 0;
+    if (link->last == 0 || !sooner(&user, &link->queue[link->last - 1])) {
+        if (link->last == link->capacity && link->first > link->capacity / 2) {
+            memmove(link->queue, link->queue + link->first, (size_t)(link->last - link->first) * sizeof user);
+            link->last -= link->first;
+            link->first = 0;
         }
-        if (line->last == line->capacity && grow(&line->queue, &line->capacity))
+        if (link->last == link->capacity && grow(&link->queue, &link->capacity))
             return -1;
-        line->queue[line->last++] = user;
+        link->queue[link->last++] = user;
         return 0;
     }
-    if (line->heap_count == line->heap_capacity && grow(&line->heap, &line->heap_capacity))
+    if (link->heap_count == link->heap_capacity && grow(&link->heap, &link->heap_capacity))
         return -1;
-    User *heap = line->heap;
-    int64_t at = line->heap_count++;
+    User *heap = link->heap;
+    int64_t at = link->heap_count++;
     for (; at > 0 && sooner(&user, &heap[(at - 1) / 2]); at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
     heap[at] = user;
@@ -71,27 +71,27 @@ static inline int enter(Line *line, User user)
 }
 
 /* The user that leaves next. */
-static inline const User *next_user(const Line *line)
+static inline const User *next_user(const Link *link)
 {
-    if (line->heap_count == 0)
-        return &line->queue[line->first];
-    return line->first == line->last || sooner(line->heap, &line->queue[line->first]) ? line->heap
-                                                                                       : &line->queue[line->first];
+    if (link->heap_count == 0)
+        return &link->queue[link->first];
+    return link->first == link->last || sooner(link->heap, &link->queue[link->first]) ? link->heap
+                                                                                       : &link->queue[link->first];
 }
 
-static inline int64_t leave(Line *line)
+static inline int64_t leave(Link *link)
 {
-    const User *next = next_user(line);
+    const User *next = next_user(link);
     int64_t message = next->message;
-    line->weight = --line->count ? line->weight - next->weight : 0.0;
-    if (next != line->heap || line->heap_count == 0) {
-        line->first++;
+    link->weight = --link->count ? link->weight - next->weight : 0.0;
+    if (next != link->heap || link->heap_count == 0) {
+        link->first++;
         return message;
     }
-    User *heap = line->heap, last = heap[--line->heap_count];
+    User *heap = link->heap, last = heap[--link->heap_count];
     int64_t at = 0;
-    for (int64_t child; (child = 2 * at + 1) < line->heap_count; at = child) {
-        if (child + 1 < line->heap_count && sooner(&heap[child + 1], &heap[child]))
+    for (int64_t child; (child = 2 * at + 1) < link->heap_count; at = child) {
+        if (child + 1 < link->heap_count && sooner(&heap[child + 1], &heap[child]))
             child++;
         if (!sooner(&heap[child], &last))
             break;

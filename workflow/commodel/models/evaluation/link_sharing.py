@@ -18,10 +18,10 @@ from commodel.models.evaluation.repeated_rounds import (
     find_representatives,
 )
 from commodel.models.evaluation.replay import Costs, replay, replay_round_by_round
-from commodel.models.evaluation.shared_lines import (
-    Lines,
+from commodel.models.evaluation.shared_links import (
+    SharedLinks,
     Sharing,
-    count_line_bytes,
+    count_link_bytes,
     find_latency,
     find_offsets,
     find_weights,
@@ -33,7 +33,7 @@ from commodel.patterns.schedule import KINDS, MEMORY, Schedule
 from commodel.progress import report_step, report_within
 
 MAX_EXPANDED_MESSAGES = 1 << 20  # messages; repeated rounds with more are not expanded
-MAX_MESSAGES, MAX_LINES = 1 << 26, 1 << 20  # messages and lines of a schedule that is replayed in pieces
+MAX_MESSAGES, MAX_LINKS = 1 << 26, 1 << 20  # messages and links of a schedule that is replayed in pieces
 MAX_RING_MESSAGES = 1 << 23  # messages of rings replayed in pieces; longer ones have a small error round by round
 MAX_COSTS_AT_ONCE = 1 << 20  # draws × messages whose costs are computed at a time, which limits memory
 SHARED, ONE_AT_A_TIME = "shared", "turn"  # values of the setting `order`
@@ -44,16 +44,16 @@ def predict(schedule: Schedule, values: Values) -> Array:
     levels = get_levels(values)
     if not isinstance(schedule, CompactSchedule):
         return predict_in_time_order(schedule, values, levels)
-    lines, too_long = Lines(levels, values), schedule.messages > MAX_EXPANDED_MESSAGES
-    if too_long and _is_free_of_contention(schedule, lines, values):
-        return _predict_by_rounds(schedule, values, lines, contention_free=True)
-    if representatives := _find_representatives(schedule, lines):
+    links, too_long = SharedLinks(levels, values), schedule.messages > MAX_EXPANDED_MESSAGES
+    if too_long and _is_free_of_contention(schedule, links, values):
+        return _predict_by_rounds(schedule, values, links, contention_free=True)
+    if representatives := _find_representatives(schedule, links):
         pattern_replay = _TimeOrderReplay(representatives.sent, values, levels, representatives)
         return representatives.repeat_for_all(pattern_replay.predict(representatives.replayed))
-    if _fits_in_pieces(schedule, lines, values):
+    if _fits_in_pieces(schedule, links, values):
         return predict_in_pieces(schedule, values, levels)
     if too_long:
-        return _predict_by_rounds(schedule, values, lines, contention_free=False)
+        return _predict_by_rounds(schedule, values, links, contention_free=False)
     return predict_in_time_order(schedule.whole, values, levels)
 
 
@@ -61,23 +61,23 @@ def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
     """Return why a prediction round by round is inaccurate, or an empty text if it is predicted in the order of
     time."""
     levels = get_levels(values)
-    lines = Lines(levels, values)
+    links = SharedLinks(levels, values)
     if (
         schedule.messages <= MAX_EXPANDED_MESSAGES
-        or _is_free_of_contention(schedule, lines, values)
-        or _fits_in_pieces(schedule, lines, values)
-        or _find_representatives(schedule, lines)
+        or _is_free_of_contention(schedule, links, values)
+        or _fits_in_pieces(schedule, links, values)
+        or _find_representatives(schedule, links)
     ):
         return ""
     share = "an eighth too low" if _consists_of_rings(schedule) else "half of the time"
     return f"contention not modelled: predicted round by round, which may be {share}"
 
 
-def _find_representatives(schedule: CompactSchedule, lines: Lines) -> Representatives | None:
+def _find_representatives(schedule: CompactSchedule, links: SharedLinks) -> Representatives | None:
     """Return the representatives of all ranks, if nodes of equal placement are equal."""
-    if lines.has_pair_latency or lines.torus:
+    if links.has_pair_latency or links.torus:
         return None
-    return find_representatives(schedule, lines.levels, lines.links, MAX_EXPANDED_MESSAGES, lines.columns)
+    return find_representatives(schedule, links.levels, links.parallel_links, MAX_EXPANDED_MESSAGES, links.columns)
 
 
 def _consists_of_rings(schedule: CompactSchedule) -> bool:
@@ -85,14 +85,14 @@ def _consists_of_rings(schedule: CompactSchedule) -> bool:
     return all(isinstance(part, Rounds) and part.periodic and part.shift == 1 for part in schedule.parts)
 
 
-def _fits_in_pieces(schedule: CompactSchedule, lines: Lines, values: Values) -> bool:
+def _fits_in_pieces(schedule: CompactSchedule, links: SharedLinks, values: Values) -> bool:
     """Return whether the schedule can be replayed in pieces: no pair of ranks has ordered messages, and there are not
-    too many messages or lines."""
+    too many messages or links."""
     pairs_repeat = len(schedule.parts) > 1 or schedule.parts[0].periodic
     if schedule.messages <= PIECE_MESSAGES or (pairs_repeat and values.settings.get("order") == ONE_AT_A_TIME):
         return False
     limit = MAX_RING_MESSAGES if _consists_of_rings(schedule) else MAX_MESSAGES
-    return schedule.messages <= limit and lines.count(cut_into_pieces(schedule)[0].expand(schedule.node)) <= MAX_LINES
+    return schedule.messages <= limit and links.count(cut_into_pieces(schedule)[0].expand(schedule.node)) <= MAX_LINKS
 
 
 def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarchy) -> Array:
@@ -115,21 +115,21 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
     return np.stack(draws)
 
 
-def _predict_by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, contention_free: bool) -> Array:
+def _predict_by_rounds(schedule: CompactSchedule, values: Values, links: SharedLinks, contention_free: bool) -> Array:
     """Return the finish times by a replay round by round. `contention_free`: no two messages of a round share a
-    line."""
-    S, levels = values.numbers.get("S", np.inf), lines.levels
+    link."""
+    S, levels = values.numbers.get("S", np.inf), links.levels
 
     def is_rendezvous(part: Schedule) -> np.ndarray:
         return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
 
-    def find_shared_lines(part: Schedule) -> Sharing:
-        return lines.find_shared_lines(part, find_transfer_seconds(part, values, levels), is_rendezvous(part))
+    def find_shared_links(part: Schedule) -> Sharing:
+        return links.find_shared_links(part, find_transfer_seconds(part, values, levels), is_rendezvous(part))
 
     def find_costs(part: Schedule) -> Costs:
         rendezvous, latency = is_rendezvous(part), find_latency(part, values, Classes.of(part, levels))
         sending, receiving = copy_seconds_between_nodes(part.bytes, part.channel != MEMORY, values)
-        costs = Costs(values["o_s"] + sending, values["o_r"] + receiving, latency, shared=find_shared_lines)
+        costs = Costs(values["o_s"] + sending, values["o_r"] + receiving, latency, shared=find_shared_links)
         granted_at_once = np.zeros(1)
         if contention_free:  # a rendezvous sender waits for delivery, an eager one for the port
             granted_at_once = find_transfer_seconds(part, values, levels)
@@ -151,7 +151,7 @@ def find_transfer_seconds(schedule: Schedule, values: Values, levels: Hierarchy)
     """Return the seconds of each message's bytes without sharing."""
     classes = Classes.of(schedule, levels)
     byte_time = classes.column("G", schedule.bytes, values)
-    return byte_time * count_line_bytes(schedule.bytes, values, classes.distance > 0)
+    return byte_time * count_link_bytes(schedule.bytes, values, classes.distance > 0)
 
 
 def get_levels(values: Values) -> Hierarchy:
@@ -161,14 +161,14 @@ def get_levels(values: Values) -> Hierarchy:
     return values.cache["levels"]
 
 
-def _is_free_of_contention(schedule: CompactSchedule, lines: Lines, values: Values) -> bool:
-    """Return whether no two messages of a round share a line, and no line slows a message down, as in a ring in node
+def _is_free_of_contention(schedule: CompactSchedule, links: SharedLinks, values: Values) -> bool:
+    """Return whether no two messages of a round share a link, and no link slows a message down, as in a ring in node
     order."""
     if "back" in values or not _consists_of_rings(schedule):
         return False
     for part in schedule.parts:
         first_round = part.round(0, schedule.node)
-        if lines.is_contended(first_round, find_transfer_seconds(first_round, values, lines.levels)):
+        if links.is_contended(first_round, find_transfer_seconds(first_round, values, links.levels)):
             return False
     return True
 
@@ -197,7 +197,7 @@ class _TimeOrderReplay:
     ) -> None:
         """`part`: the schedule is a piece of a longer one."""
         self.values, self.classes = values, Classes.of(schedule, levels)
-        self.passed_lines = Lines(levels, values).find_passed_lines(
+        self.passed_links = SharedLinks(levels, values).find_passed_links(
             schedule, self.classes, representatives and representatives.rotation, part
         )
         self.pair, self.is_whole = representatives and representatives.pair, not (representatives or part)
@@ -221,14 +221,14 @@ class _TimeOrderReplay:
         send, receive = (np.broadcast_to(column, (*values.draw_shape, len(schedule.src))) for column in ends)
         wire = find_latency(schedule, values, self.classes)
         weights = find_weights(schedule, values, self.classes)
-        offsets = find_offsets(self.passed_lines, np.broadcast_to(wire, send.shape), values)
+        offsets = find_offsets(self.passed_links, np.broadcast_to(wire, send.shape), values)
         byte_time = self.classes.column("G", schedule.bytes, values)
         columns = (
             send,
             receive,
             wire,
-            byte_time * count_line_bytes(schedule.bytes, values, self.classes.distance > 0),
-            self.passed_lines.find_line_seconds(schedule.bytes, values),
+            byte_time * count_link_bytes(schedule.bytes, values, self.classes.distance > 0),
+            self.passed_links.find_link_seconds(schedule.bytes, values),
         )
         work = np.broadcast_to(compute_work_seconds(schedule, values), (*values.draw_shape, len(schedule.work.step)))
         for draw in range(values.draw_shape[0]):
@@ -237,8 +237,8 @@ class _TimeOrderReplay:
             rendezvous = sender_waits | (schedule.bytes > E[draw]) | (E[draw] == 0)
             if (key := sender_waits.tobytes() + rendezvous.tobytes()) not in self.programs:
                 one_at_a_time = values.settings.get("order") == ONE_AT_A_TIME
-                uses = self.passed_lines.message, self.passed_lines.line
-                opposite = self.passed_lines.opposite
+                uses = self.passed_links.message, self.passed_links.link
+                opposite = self.passed_links.opposite
                 queues = self.is_whole and not one_at_a_time  # in rounds, and with ordered messages, no messages queue
                 bundles = Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None
                 self.programs[key] = Program.of(

@@ -48,7 +48,7 @@ from commodel.models.evaluation.native_library import (
     make_pointer_fields,
 )
 from commodel.models.evaluation.repeated_rounds import Batch, State, find_representative_ranks, place_rounds
-from commodel.models.evaluation.shared_lines import Sharing
+from commodel.models.evaluation.shared_links import Sharing
 from commodel.models.evaluation.values import Values, list_distance_classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import CompactSchedule, Rounds
@@ -103,7 +103,7 @@ class Costs:
     gap_in: Array | float = 0.0
     request: Array | None = None  # travel time of a rendezvous request; NaN for an eager message. None: all are eager
     grant: Array | None = None  # from the arrival of the request until the data may leave
-    shared: Callable[[Schedule], Sharing] | None = None  # the lines that messages share, before `wire`
+    shared: Callable[[Schedule], Sharing] | None = None  # the links that messages share, before `wire`
 
 
 def replay(

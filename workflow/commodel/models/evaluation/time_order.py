@@ -1,14 +1,14 @@
 """Replay in the order of time with link sharing (`replay_in_time`, `replay_parts`): operations of all ranks as columns
 for the C library `native/replay`, which simulates them event by event.
 
-All messages on a line at a time get equal shares of it, or shares in proportion to their `weights`. A message leaves
-when every one of its lines has served it, and no sooner than without sharing. Steps, posts and waits are those of
+All messages on a link at a time get equal shares of it, or shares in proportion to their `weights`. A message leaves
+when every one of its links has served it, and no sooner than without sharing. Steps, posts and waits are those of
 `replay`. If a message causes traffic in the opposite direction, such as acknowledgements, this takes `opposite_share`
-of the message's share of the opposite line. On both lines, all messages get the same: the smaller of the shares that
-the two lines allow.
+of the message's share of the opposite link. On both links, all messages get the same: the smaller of the shares that
+the two links allow.
 
-Example: two messages of 3 s, the second 1 s later. They share the line from 2 s on. The first leaves at 6 s; the second
-then has the line to itself and leaves at 7 s.
+Example: two messages of 3 s, the second 1 s later. They share the link from 2 s on. The first leaves at 6 s; the second
+then has the link to itself and leaves at 7 s.
 
     >>> from commodel.patterns.schedule import Schedule
     >>> program = Program.of(Schedule.of(3, 0, [0, 0], [1, 2], 8), np.zeros(2, dtype=bool), (np.arange(2), np.zeros(2)))
@@ -16,9 +16,9 @@ then has the line to itself and leaves at 7 s.
     array([2., 6., 7.])
 
 In a pipeline, such as a chain of ranks that pass on segments, a hundred messages of one rank to another may queue on
-one line. Messages of equal size and lines form a bundle. All of a bundle progress at the rate of its slowest line, and
-other lines do not serve them sooner meanwhile. The simulation of bundles takes as long as that of lines. It would take
-longer for single messages with lines of their own, for which the result is nearly the same.
+one link. Messages of equal size and links form a bundle. All of a bundle progress at the rate of its slowest link, and
+other links do not serve them sooner meanwhile. The simulation of bundles takes as long as that of links. It would take
+longer for single messages with links of their own, for which the result is nearly the same.
 """
 
 import ctypes
@@ -89,10 +89,10 @@ class Program:
     receive_waits: GroupedRows  # messages for which their receivers wait
     send_waits: GroupedRows  # messages for which their senders wait
     rendezvous: np.ndarray  # whether each message waits for its receiver
-    lines_passed: GroupedRows  # the lines of each message, or its bundle
+    links_passed: GroupedRows  # the links of each message, or its bundle
     use_order: np.ndarray | slice  # index of each of these in `uses`
-    opposite: np.ndarray  # of each line the one of the opposite direction, or −1
-    bundles: "Bundles | None"  # bundles of messages, simulated in place of lines
+    opposite: np.ndarray  # of each link the one of the opposite direction, or −1
+    bundles: "Bundles | None"  # bundles of messages, simulated in place of links
     one_at_a_time: bool  # whether messages of a pair of ranks are sent one after the other, and some pair has several
     pair: np.ndarray  # if one at a time: the number of each message's pair of ranks
 
@@ -111,7 +111,7 @@ class Program:
         """Return the program of a schedule.
 
         `rendezvous`: which messages wait for their receivers. `waits`: for which of these the senders wait until
-        delivery (None: for all). `uses`: messages, and the number of a line that each passes. `opposite`: of each line
+        delivery (None: for all). `uses`: messages, and the number of a link that each passes. `opposite`: of each link
         the one of the opposite direction, if the two slow each other down (None: none do). `pair`: of every message a
         number for its ranks, if the ranks of the schedule represent others. `bundles`: messages that are simulated
         together.
@@ -125,11 +125,11 @@ class Program:
         keys = [rank[rows] * span + step[rows] for rank, step, rows in operations] + [work.rank * span + work.step]
         steps, numbers = number_distinct(keys, schedule.ranks * span)
         runs = [GroupedRows.of(rows, group, len(steps)) for (*_, rows), group in zip(operations, numbers, strict=False)]
-        message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
+        message, link = uses[0], np.asarray(uses[1], dtype=np.int64)
         use_order = find_sort_order(message)
-        lines_passed = GroupedRows.of(line, message, len(all_rows)) if bundles is None else bundles.lines_passed
+        links_passed = GroupedRows.of(link, message, len(all_rows)) if bundles is None else bundles.links_passed
         bounds = np.searchsorted(steps, np.arange(schedule.ranks + 1) * span)
-        opposite = np.full(int(line.max(initial=-1)) + 1, -1) if opposite is None else opposite
+        opposite = np.full(int(link.max(initial=-1)) + 1, -1) if opposite is None else opposite
         pair_numbers = all_rows[:0]
         if one_at_a_time:
             number = _number_rank_pairs(schedule) if pair is None else pair
@@ -141,7 +141,7 @@ class Program:
             numbers[-1],
             *runs,
             rendezvous,
-            lines_passed,
+            links_passed,
             use_order,
             opposite,
             bundles,
@@ -150,9 +150,9 @@ class Program:
         )
 
     @property
-    def lines(self) -> int:
-        """The number of lines, or of bundles."""
-        return len(self.opposite) if self.bundles is None else len(self.bundles.lines.first) - 1
+    def links(self) -> int:
+        """The number of links, or of bundles."""
+        return len(self.opposite) if self.bundles is None else len(self.bundles.links.first) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,39 +162,39 @@ class Traffic:
     send: Array | float  # of each message, or of all
     receive: Array | float
     wire: Array
-    unshared: Array  # time of a message with all lines to itself
-    uses: Array  # time of each line for each of its messages
+    unshared: Array  # time of a message with all links to itself
+    uses: Array  # time of each link for each of its messages
     work: Array
-    opposite_share: float = 0.0  # share of the opposite line that a message takes
-    weights: np.ndarray | None = None  # of each message: its part of a shared line relative to others; None: equal
-    offsets: Array | None = None  # from a message's begin until it reaches each of its lines; None: 0
+    opposite_share: float = 0.0  # share of the opposite link that a message takes
+    weights: np.ndarray | None = None  # of each message: its part of a shared link relative to others; None: equal
+    offsets: Array | None = None  # from a message's begin until it reaches each of its links; None: 0
 
 
 MAX_QUEUE = 8  # concurrent messages of one rank to another; longer queues are simulated in bundles
-MAX_CONTENDERS = 16  # pairs of bundles on a common line, per message; with more pairs, lines are simulated
+MAX_CONTENDERS = 16  # pairs of bundles on a common link, per message; with more pairs, links are simulated
 
 
 @dataclass(frozen=True, eq=False)
 class Bundles:
-    """Messages of equal size that pass the same lines."""
+    """Messages of equal size that pass the same links."""
 
-    bundle: np.ndarray  # of each message; −1: the message passes no line
-    lines: GroupedRows  # of each bundle
+    bundle: np.ndarray  # of each message; −1: the message passes no link
+    links: GroupedRows  # of each bundle
     use_order: np.ndarray  # index of each of these in `uses`
-    contenders: GroupedRows  # of each bundle: other bundles on one of its lines, or on an opposite line
-    opposite: np.ndarray  # of each line, or −1
+    contenders: GroupedRows  # of each bundle: other bundles on one of its links, or on an opposite link
+    opposite: np.ndarray  # of each link, or −1
 
     @property
-    def lines_passed(self) -> GroupedRows:
+    def links_passed(self) -> GroupedRows:
         """The bundle of each message."""
-        with_lines = np.flatnonzero(self.bundle >= 0)
-        return GroupedRows.of(self.bundle[with_lines], with_lines, len(self.bundle))
+        with_links = np.flatnonzero(self.bundle >= 0)
+        return GroupedRows.of(self.bundle[with_links], with_links, len(self.bundle))
 
     @classmethod
     def of_queues(
-        cls, schedule: Schedule, rendezvous: np.ndarray, message: np.ndarray, line: np.ndarray, opposite: np.ndarray
+        cls, schedule: Schedule, rendezvous: np.ndarray, message: np.ndarray, link: np.ndarray, opposite: np.ndarray
     ) -> "Bundles | None":
-        """Return the bundles of a schedule; None if no queue of messages is long, or if too many bundles share lines.
+        """Return the bundles of a schedule; None if no queue of messages is long, or if too many bundles share links.
 
         `message` is sorted.
         """
@@ -202,22 +202,22 @@ class Bundles:
             return None
         all_rows = np.arange(len(schedule.src))
         first = np.searchsorted(message, np.arange(len(all_rows) + 1))
-        sizes, passes_line = np.unique(schedule.bytes), first[1:] > first[:-1]
+        sizes, passes_link = np.unique(schedule.bytes), first[1:] > first[:-1]
         size = np.searchsorted(sizes, schedule.bytes)
-        key = 2 * (_number_rank_pairs(schedule) * len(sizes) + size) + passes_line
+        key = 2 * (_number_rank_pairs(schedule) * len(sizes) + size) + passes_link
         keys, (kind,) = number_distinct([key], 2 * schedule.ranks**2 * len(sizes))
         first_message = np.empty(len(keys), dtype=int)  # of each kind
         first_message[kind[::-1]] = all_rows[::-1]
-        has_lines = keys % 2 > 0
-        bundle_of_kind, chosen = np.where(has_lines, np.cumsum(has_lines) - 1, -1), first_message[has_lines]
+        has_links = keys % 2 > 0
+        bundle_of_kind, chosen = np.where(has_links, np.cumsum(has_links) - 1, -1), first_message[has_links]
         use_order = np.concatenate([np.arange(first[message], first[message + 1]) for message in chosen])
         counts = first[chosen + 1] - first[chosen]
         bundle = np.repeat(np.arange(len(chosen)), counts)
-        contenders = _find_contenders(bundle, line[use_order], opposite, MAX_CONTENDERS * len(all_rows))
+        contenders = _find_contenders(bundle, link[use_order], opposite, MAX_CONTENDERS * len(all_rows))
         if contenders is None:
             return None
         bounds = np.concatenate([[0], np.cumsum(counts)])
-        return cls(bundle_of_kind[kind], GroupedRows(line[use_order], bounds), use_order, contenders, opposite)
+        return cls(bundle_of_kind[kind], GroupedRows(link[use_order], bounds), use_order, contenders, opposite)
 
 
 def find_longest_queue(schedule: Schedule, rendezvous: np.ndarray) -> int:
@@ -235,16 +235,16 @@ def _number_rank_pairs(schedule: Schedule) -> np.ndarray:
     return schedule.src * schedule.ranks + schedule.dst
 
 
-def _find_contenders(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray, limit: int) -> GroupedRows | None:
-    """Return the bundles that share a line with each bundle, or None if there are more than `limit` pairs."""
-    bundles_on = GroupedRows.of(bundle, line, len(opposite))
-    opposite_line = opposite[line]
-    pairs = [(bundle, line), (bundle[opposite_line >= 0], opposite_line[opposite_line >= 0])]
-    bundles_of_rows, line_of_rows = (np.concatenate([pair[number] for pair in pairs]) for number in (0, 1))
-    counts = (bundles_on.first[1:] - bundles_on.first[:-1])[line_of_rows]
+def _find_contenders(bundle: np.ndarray, link: np.ndarray, opposite: np.ndarray, limit: int) -> GroupedRows | None:
+    """Return the bundles that share a link with each bundle, or None if there are more than `limit` pairs."""
+    bundles_on = GroupedRows.of(bundle, link, len(opposite))
+    opposite_link = opposite[link]
+    pairs = [(bundle, link), (bundle[opposite_link >= 0], opposite_link[opposite_link >= 0])]
+    bundles_of_rows, link_of_rows = (np.concatenate([pair[number] for pair in pairs]) for number in (0, 1))
+    counts = (bundles_on.first[1:] - bundles_on.first[:-1])[link_of_rows]
     if counts.sum() > limit:
         return None
-    starts = np.repeat(bundles_on.first[line_of_rows] - np.cumsum(counts) + counts, counts)
+    starts = np.repeat(bundles_on.first[link_of_rows] - np.cumsum(counts) + counts, counts)
     contenders = bundles_on.rows[starts + np.arange(counts.sum())]
     bundle_count = int(bundle.max()) + 1
     bundles_of_rows, contenders = np.divmod(
@@ -256,13 +256,13 @@ def _find_contenders(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray,
 
 class _NativeProgram(Structure):
     _fields_ = [
-        *make_int64_fields("ranks", "messages", "lines", "one_at_a_time"),
+        *make_int64_fields("ranks", "messages", "links", "one_at_a_time"),
         *make_pointer_fields("steps"),
         *((name, NativeRuns) for name in ("send_posts", "receive_posts", "receive_waits", "send_waits")),
         *make_pointer_fields("src", "dst", "pair", "rendezvous"),
-        ("lines_passed", NativeRuns),
+        ("links_passed", NativeRuns),
         *make_pointer_fields("opposite"),
-        *make_int64_fields("bundled_lines"),
+        *make_int64_fields("bundled_links"),
         *((name, NativeRuns) for name in ("bundles", "contenders")),
     ]
 
@@ -278,7 +278,7 @@ _Feed = CFUNCTYPE(c_int, c_int64, c_int64, POINTER(POINTER(_NativeProgram)), POI
 
 
 def replay_in_time(program: Program, costs: Traffic) -> Array:
-    """Return when each rank is done. Complexity: messages × lines of each × log of the messages in flight."""
+    """Return when each rank is done. Complexity: messages × links of each × log of the messages in flight."""
     columns, finish = _Columns(program, costs), np.zeros(program.schedule.ranks)
     code = load_library().commodel_in_time(
         ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(finish.ctypes.data)
@@ -289,7 +289,7 @@ def replay_in_time(program: Program, costs: Traffic) -> Array:
 def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max_messages: int, ranks: int) -> Array:
     """Return when each rank is done, of a program in `count` parts.
 
-    Each part has the same ranks and lines and at most `max_messages` messages. `part` is called when the first rank
+    Each part has the same ranks and links and at most `max_messages` messages. `part` is called when the first rank
     reaches it.
     """
     loaded: dict[int, _Columns] = {}
@@ -323,7 +323,7 @@ class _Columns:
         at = self._arrays.at
         runs = {
             name: getattr(program, name)
-            for name in ("send_posts", "receive_posts", "receive_waits", "send_waits", "lines_passed")
+            for name in ("send_posts", "receive_posts", "receive_waits", "send_waits", "links_passed")
         }
         seconds = {"wire": costs.wire, "unshared": costs.unshared}
         seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
@@ -333,10 +333,10 @@ class _Columns:
             seconds["seconds"] = costs.uses[program.use_order]
         else:
             seconds["seconds"], seconds["bundles"] = (
-                np.ones(len(program.lines_passed.rows)),
+                np.ones(len(program.links_passed.rows)),
                 costs.uses[bundles.use_order],
             )
-            runs |= {"bundles": bundles.lines, "contenders": bundles.contenders}
+            runs |= {"bundles": bundles.links, "contenders": bundles.contenders}
         if costs.weights is not None:
             seconds["weights"] = costs.weights
         if costs.offsets is not None and bundles is None:
@@ -344,7 +344,7 @@ class _Columns:
         self.program = _NativeProgram(
             ranks=schedule.ranks,
             messages=len(schedule.src),
-            lines=program.lines,
+            links=program.links,
             one_at_a_time=program.one_at_a_time,
             steps=at(program.steps),
             src=at(schedule.src),
@@ -352,7 +352,7 @@ class _Columns:
             pair=at(program.pair) if program.one_at_a_time else None,
             rendezvous=at(program.rendezvous, np.uint8),
             opposite=at(program.opposite),
-            bundled_lines=0 if bundles is None else len(bundles.opposite),
+            bundled_links=0 if bundles is None else len(bundles.opposite),
             **{name: self._arrays.runs(grouped.rows, grouped.first) for name, grouped in runs.items()},
         )
         self.costs = _NativeCosts(

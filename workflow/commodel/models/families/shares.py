@@ -5,23 +5,23 @@
 d is the distance class of the two nodes (see `hierarchy`): `node`, the levels of the network, `beyond`. L_d and G_d
 change where the protocol does; if no straight lines fit, G_d is a table.
 
-Shared lines. A message shares the port of its nodes in either direction, the links out of and into every group that it
+Shared links. A message shares the port of its nodes in either direction, the links out of and into every group that it
 leaves and enters, the link between the two largest of these groups, and one that all groups there share. In a torus it
-shares each link that it passes, dimension after dimension. A line takes c
-seconds per byte, or c(m) if it depends on the size, as with caches. A line that no probe was slowed down by has no c.
-All messages on a line get equal shares (see `sharing`), and a message is as late as its latest line. What one line
-keeps back, another does not give to others, unlike max-min shares. Messages are concurrent by the clock, whatever their
+shares each link that it passes, dimension after dimension. A link takes c seconds per byte, or c(m) if it depends on
+the size, as with caches. A link that slowed down no probe has no c. All messages on a link get equal shares (see
+`sharing`), and a message is as late as its latest link. Capacity that a message cannot use because another of its links
+is slower is not given to other messages, unlike max-min shares. Messages are concurrent by the clock, whatever their
 steps.
 
 Details, each fitted from a probe:
 
-- Of more than 8 segments in a row, each progresses as fast as the slowest of its lines at any moment.
-- `order`: a rank's messages to another share their lines, or go one after the other.
-- `sharing`: with `latency`, shares of a line are in inverse proportion to the latency between the two nodes.
+- Of more than 8 segments in a row, each progresses as fast as the slowest of its links at any moment.
+- `order`: a rank's messages to another share their links, or go one after the other.
+- `sharing`: with `latency`, shares of a link are in inverse proportion to the latency between the two nodes.
 - `c_pair.node`: all messages between the same two nodes share a link, at any distance.
-- H: on lines between nodes, a message occupies H bytes more than its own. This limits streams of short messages.
-- `against`: acknowledgements are slowed down by messages in their direction. Then all messages on a line and on the
-  opposite line progress as the fuller of the two allows, and `back` of a share is added.
+- H: on links between nodes, a message occupies H bytes more than its own. This limits streams of short messages.
+- `against`: acknowledgements are slowed down by messages in their direction. Then all messages on a link and on the
+  opposite link progress as the fuller of the two allows, and `back` of a share is added.
 - S: above S bytes, a message leaves when its receiver is ready, and its sender waits for delivery (rendezvous).
 - E: above E bytes, a message waits for its receiver, but its sender does not (probe `start`).
 - O_s(m), O_r(m): between nodes, overheads of eager messages grow with the size, since they are copied.
@@ -45,7 +45,7 @@ from commodel.models.evaluation.link_sharing import (
     get_levels,
     predict,
 )
-from commodel.models.evaluation.shared_lines import (
+from commodel.models.evaluation.shared_links import (
     ENTRIES,
     LINK_FACTORS,
     PAIR_LATENCY,
@@ -238,7 +238,7 @@ FAMILY = Family(
     name="shares",
     title="Shares",
     citation="this project's own, not published; fair shares as in D. Bertsekas, R. Gallager, Data Networks, 1992",
-    equation="T(m) = o_s + L_d(m) + m·max(G_d(m), n·c) + o_r for n messages at a time over the narrowest line",
+    equation="T(m) = o_s + L_d(m) + m·max(G_d(m), n·c) + o_r for n messages at a time over the narrowest link",
     parameters=(
         Parameter("o_s", "s", "time the sender's processor is busy with a message"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message"),
@@ -246,7 +246,7 @@ FAMILY = Family(
         Parameter("G", "s/B", "time per byte of a message alone, by distance class", "m", per="class"),
         Parameter("O_s", "s", "increase of o_s for a copied message of m bytes", "m", optional=True),
         Parameter("O_r", "s", "increase of o_r for a copied message of m bytes", "m", optional=True),
-        Parameter("H", "B", "header: bytes of a line that a message occupies besides its own; none: 0", optional=True),
+        Parameter("H", "B", "header: bytes of a link that a message occupies besides its own; none: 0", optional=True),
         Parameter("S", "B", "largest message whose sender does not wait for its receiver", optional=True),
         Parameter("E", "B", "largest message that leaves before its receiver is ready; 0: none does", optional=True),
         Parameter(
@@ -276,7 +276,7 @@ FAMILY = Family(
         Parameter(
             "back",
             "1",
-            "share of the line of the opposite direction that a message takes; none: 0",
+            "share of the link of the opposite direction that a message takes; none: 0",
             optional=True,
             recalibrated=False,
         ),
@@ -300,9 +300,9 @@ FAMILY = Family(
     by_message=True,
     settings=SETTINGS,
     setting_meanings={
-        "order": "Whether a rank's messages to another share their lines, or go one after the other",
-        "sharing": "Whether messages on a line get equal shares, or shares in inverse proportion to their latency",
-        "entry": "Whether messages reach a line after the latency of the path to it, or after their whole latency",
+        "order": "Whether a rank's messages to another share their links, or go one after the other",
+        "sharing": "Whether messages on a link get equal shares, or shares in inverse proportion to their latency",
+        "entry": "Whether messages reach a link after the latency of the path to it, or after their whole latency",
     },
     limits=describe_limits,
     ignores="which of several links between two groups a message takes",

@@ -20,7 +20,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import BEYOND, NODE, Hierarchy
 from commodel.models import Array
-from commodel.models.evaluation.shared_lines import ENTRIES, ENTRY_ON_PATH, EQUAL_SHARING, SHARINGS
+from commodel.models.evaluation.shared_links import ENTRIES, ENTRY_ON_PATH, EQUAL_SHARING, SHARINGS
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, CaseSamples, Observed
 from commodel.models.fitting.regression import COLLINEAR_SHARE, EQUAL_DEVIATIONS, fit_least_squares, fit_mean
@@ -41,7 +41,7 @@ MIN_PAIR_RATIO = 1.3  # ratio of these percentiles from which pairs differ
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
 LINK_CAPACITIES = "c_out", "c_pair", "c_all"  # capacities of links between nodes that messages share
 TRIED_HEADER_BYTES, SECANT_STEPS = 64.0, 2  # the second point of a secant search, and its steps
-MIN_HEADER_RATIO = 1.2  # spacing of a burst relative to overheads, from which lines cause it
+MIN_HEADER_RATIO = 1.2  # spacing of a burst relative to overheads, from which links cause it
 MAX_BURST_BYTES = 1024  # longer messages hardly show a header
 MIN_HEADER_BYTES, MAX_HEADER_BYTES = 4.0, 4096.0
 MIN_HALF_DUPLEX_SLOWDOWN = 1.5  # slowdown by opposite traffic, from which a link counts as half duplex
@@ -55,7 +55,7 @@ Predict = Callable[[Schedule, Values], Array]
 def fit_capacities(
     observed: Observed, trips: TripsByClass, send: Array, ports: np.ndarray
 ) -> tuple[dict[str, Array], list[str]]:
-    """Return the capacities in seconds per byte by name (by size if it matters), and the levels with half-duplex lines.
+    """Return the capacities in seconds per byte by name (by size if it matters), and the levels with half-duplex links.
 
     `send` is the time in seconds that a rank is busy with each message that it sends, `ports` are the factors of
     `fit_port_factors`.
@@ -245,7 +245,7 @@ def _find_reference_node(observed: Observed, level: str) -> int | None:
 
 
 def fit_header(observed: Observed, trips: RoundTrips, estimate: Callable[..., Values], predict: Predict) -> float:
-    """Return the bytes of a line that a message occupies besides its own; 0 if none are visible.
+    """Return the bytes of a link that a message occupies besides its own; 0 if none are visible.
 
     They come from a burst of the shortest messages whose spacing exceeds the overheads. `estimate` returns the values
     fitted so far, with some numbers added.
@@ -292,7 +292,7 @@ def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callabl
 
 
 def fit_opposite_share(observed: Observed, single: bool = False) -> Array | None:
-    """Return the share of the opposite line that a message uses, e.g. by acknowledgements, from the slowdown by traffic
+    """Return the share of the opposite link that a message uses, e.g. by acknowledgements, from the slowdown by traffic
     in both directions: of several messages, or of a `single` one. None if it was not measured."""
     if not observed.probes.get("capacity"):
         return None

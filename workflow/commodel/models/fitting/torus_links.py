@@ -11,7 +11,7 @@ import numpy as np
 
 from commodel.hierarchy import BEYOND, NODE
 from commodel.models import Array
-from commodel.models.evaluation.shared_lines import ENTRIES, TORUS
+from commodel.models.evaluation.shared_links import ENTRIES, TORUS
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.link_capacities import (
     MIN_RATIO,

@@ -1,15 +1,16 @@
-"""Shared lines: the links that messages cross, and fair shares of their capacity (`Lines`).
+"""Shared links: the links that messages cross, and fair shares of their capacity (`SharedLinks`).
 
-A line is a link of a network with levels, or several parallel links: the port of a node, the links out of a group or
-into it, those between two groups, or one line for all groups of a level. In a torus it is the link from a node to its
-neighbour. Their capacities are parameters such as `c_out.leaf`. The nodes of a message's ranks determine its lines.
+In a network with levels, a shared link is the port of a node, the uplinks or downlinks of a group, those between two
+groups, or those of all groups of a level. Parallel cables count as one link, unless the destination selects one of
+them. In a torus, a shared link joins a node to its neighbour. The capacities are parameters such as `c_out.leaf`. The
+nodes of a message's ranks determine its links.
 
-A line takes a time per byte, and concurrent messages get equal shares. A message over several lines is as slow as the
-slowest of them. If a line is still busy with messages of earlier steps, later messages wait, by the clock, whichever
-step they belong to (`BusyPeriods`). `Lines.find_shared_lines` serves a replay round by round, `Lines.find_passed_lines`
-one in the order of time.
+A link takes a time per byte, and concurrent messages get equal shares. A message over several links is as slow as the
+slowest of them. If a link is still busy with messages of earlier steps, later messages wait, by the clock, whichever
+step they belong to (`BusyPeriods`). A replay round by round uses `SharedLinks.find_shared_links`, and one in the order
+of time uses `SharedLinks.find_passed_links`.
 
-    >>> BusyPeriods(1).share_lines(np.array([0, 0]), np.array([0.0, 1.0]), np.array([3.0, 3.0]))  # 3 s each, one line
+    >>> BusyPeriods(1).share_links(np.array([0, 0]), np.array([0.0, 1.0]), np.array([3.0, 3.0]))  # 3 s each, one link
     array([6., 6.])
 """
 
@@ -34,7 +35,7 @@ PAIR_LATENCY = "pair_latency"  # setting: seconds above the latency of the class
 SHARINGS = EQUAL_SHARING, SHARING_BY_LATENCY = "equal", "latency"  # values of the setting `sharing`
 ENTRIES = ENTRY_ON_PATH, ENTRY_AFTER_LATENCY = "path", "latency"  # values of the setting `entry`
 MIN_LATENCY = 1e-9  # seconds
-TORUS = "torus"  # setting: nodes of each dimension of a torus, whose links are lines
+TORUS = "torus"  # setting: nodes of each dimension of a torus, whose links messages share
 LINK_FACTORS = "link_factors"  # setting: by level, the time per byte of each group's link relative to c_out
 
 
@@ -54,89 +55,89 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberedLines:
-    """Numbers of the lines that messages use, for one grouping of links."""
+class NumberedLinks:
+    """The number of the shared link that each message uses, for one grouping of links."""
 
-    line: np.ndarray  # of each message
+    link: np.ndarray  # of each message
     represented: np.ndarray  # number of messages that each given message represents
     count: int
-    opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction, if they are others
+    opposite: Callable[[np.ndarray], np.ndarray] | None  # the links of the opposite direction, if they are others
 
 
 @dataclass(frozen=True, eq=False)
-class LineGrouping:
+class LinkGrouping:
     """What identifies a link: the group at one end, that group and the parallel link that the destination selects, or
     the groups at both ends."""
 
     first: Groups
     second: Groups | None = None
-    half_duplex: bool = False  # both directions are one line
-    into: bool = False  # links into a group, whose lines are numbered after the lines out of groups
+    half_duplex: bool = False  # both directions are one link
+    into: bool = False  # links into a group, which are numbered after the links out of groups
 
-    def number_lines(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None = None) -> NumberedLines:
-        """Return the lines of messages between these nodes; with `rotation`, each symmetry orbit is one line.
+    def number_links(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None = None) -> NumberedLinks:
+        """Return the links of messages between these nodes; with `rotation`, each symmetry orbit is one link.
 
-        With full-duplex ports, the lines into groups are numbered after those out.
+        With full-duplex ports, the links into groups are numbered after those out.
         """
         rotations = 1 if rotation is None else rotation.rotations
         group, orbits = self.first.of_messages(nodes), find_orbits(self.first.by_node, rotation)
         joins_groups = self.second is not None and self.second.by_node is self.first.by_node  # two of one level
-        line, total, represented = orbits.number[group], self.first.count, rotations // orbits.length[group]
+        link, total, represented = orbits.number[group], self.first.count, rotations // orbits.length[group]
         if self.second is not None:
-            # A line is identified by the orbits of both groups and by how many rotations the second group is ahead of
+            # A link is identified by the orbits of both groups and by how many rotations the second group is ahead of
             # the first, modulo the greatest common divisor of the orbits' lengths.
             second, count = self.second.of_messages(nodes), self.second.count
             second_orbits = find_orbits(self.second.by_node, rotation)
             period = np.gcd(orbits.length[group], second_orbits.length[second])
             offset = (second_orbits.rotations[second] - orbits.rotations[group]) % period
-            line = (line * count + second_orbits.number[second]) * rotations + offset
+            link = (link * count + second_orbits.number[second]) * rotations + offset
             represented = rotations * period // (orbits.length[group] * second_orbits.length[second])
             total *= count * rotations
 
-        def find_opposite(line: np.ndarray) -> np.ndarray:
+        def find_opposite(link: np.ndarray) -> np.ndarray:
             if not joins_groups:
-                return (line + total) % (2 * total)
-            pair, offset = np.divmod(line, rotations)
+                return (link + total) % (2 * total)
+            pair, offset = np.divmod(link, rotations)
             first, second = np.divmod(pair, self.second.count)
             period = np.gcd(orbits.lengths[first], orbits.lengths[second])
             return (second * self.second.count + first) * rotations + -offset % period
 
         if self.half_duplex and joins_groups:
-            opposite = find_opposite(line)
-            represented = np.where(opposite == line, 2 * represented, represented)
-            line = np.minimum(line, opposite)
+            opposite = find_opposite(link)
+            represented = np.where(opposite == link, 2 * represented, represented)
+            link = np.minimum(link, opposite)
         if self.half_duplex:
-            return NumberedLines(line, represented, total, None)
+            return NumberedLinks(link, represented, total, None)
         if joins_groups:
-            return NumberedLines(line, represented, total, find_opposite)
-        return NumberedLines(line + total if self.into else line, represented, 2 * total, find_opposite)
+            return NumberedLinks(link, represented, total, find_opposite)
+        return NumberedLinks(link + total if self.into else link, represented, 2 * total, find_opposite)
 
 
 class BusyPeriods:
-    """The current busy period of each line, and the number of its messages."""
+    """The current busy period of each link, and the number of its messages."""
 
     def __init__(self, count: int) -> None:
         self.since, self.until, self.messages = (np.zeros(count) for _ in range(3))
 
-    def share_lines(self, number: np.ndarray, start: Array, duration: Array) -> Array:
-        """Return the times at which messages leave their lines.
+    def share_links(self, number: np.ndarray, start: Array, duration: Array) -> Array:
+        """Return the times at which messages leave their links.
 
-        `number` is the line of each message, `start` the time at which it begins, and `duration` the seconds that it
-        would occupy the line without other messages.
+        `number` is the link of each message, `start` the time at which it begins, and `duration` the seconds that it
+        would occupy the link without other messages.
         """
         if self.since.ndim < start.ndim:
             full = (*start.shape[:-1], len(self.since))
             self.since, self.until = np.zeros(full), np.zeros(full)
         users = np.bincount(number, minlength=self.since.shape[-1])
-        lines = np.flatnonzero(users)
-        counts, line_index = users[lines], (np.cumsum(users > 0) - 1)[number]
-        order = find_sort_order(line_index)
-        # A row for each line; column 0 is the rest of earlier messages.
-        row, column = line_index[order], 1 + np.arange(len(line_index)) - np.repeat(np.cumsum(counts) - counts, counts)
-        table = (*start.shape[:-1], len(lines), 1 + counts.max())
+        links = np.flatnonzero(users)
+        counts, link_index = users[links], (np.cumsum(users > 0) - 1)[number]
+        order = find_sort_order(link_index)
+        # A row for each link; column 0 is the rest of earlier messages.
+        row, column = link_index[order], 1 + np.arange(len(link_index)) - np.repeat(np.cumsum(counts) - counts, counts)
+        table = (*start.shape[:-1], len(links), 1 + counts.max())
         begins, durations = np.full(table, np.inf), np.zeros(table)
         begins[..., row, column], durations[..., row, column] = start[..., order], duration[..., order]
-        since, until, earlier = self.since[..., lines], self.until[..., lines], self.messages[lines]
+        since, until, earlier = self.since[..., links], self.until[..., links], self.messages[links]
         first_begin = begins.min(axis=-1)
         overlaps = (first_begin < until) & (first_begin + durations.sum(axis=-1) > since)
         remainder_begin = np.maximum(first_begin, since)
@@ -144,20 +145,20 @@ class BusyPeriods:
         durations[..., 0] = np.where(overlaps, until - remainder_begin, 0.0)
         ends, end = _share_fairly(begins, durations, earlier)
         later = overlaps | (first_begin >= until)
-        self.since[..., lines] = np.where(overlaps, np.minimum(first_begin, since), np.where(later, first_begin, since))
-        self.until[..., lines] = np.where(later, end, until)
-        self.messages[lines] = counts
+        self.since[..., links] = np.where(overlaps, np.minimum(first_begin, since), np.where(later, first_begin, since))
+        self.until[..., links] = np.where(later, end, until)
+        self.messages[links] = counts
         leave = np.empty_like(start)
         leave[..., order] = ends[..., row, column]
         return leave
 
 
 def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple[Array, Array]:
-    """Return the times at which the messages of each row leave the line that they share, and at which the line is free.
+    """Return the times at which the messages of each row leave the link that they share, and at which the link is free.
 
-    A message with begin ∞ does not exist. All messages on the line get equal shares. Of messages that begin together,
+    A message with begin ∞ does not exist. All messages on the link get equal shares. Of messages that begin together,
     each one leaves when every other message has been served as much as it, or completely. Column 0 of a row is the
-    remainder of `earlier` messages. No message lasts longer than the line is busy.
+    remainder of `earlier` messages. No message lasts longer than the link is busy.
     """
     if begins.shape[-1] == 2 and not durations[..., 0].any():
         ends = begins + durations
@@ -165,7 +166,7 @@ def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple
     order = np.argsort(begins, axis=-1, kind="stable")
     start, duration = (np.take_along_axis(column, order, axis=-1) for column in (begins, durations))
     work = np.cumsum(duration, axis=-1)
-    # First come, first served: the line is busy as long.
+    # First come, first served: the link is busy as long.
     end = work + np.maximum.accumulate(start - work + duration, axis=-1)
     idle = np.concatenate([start[..., 1:] > end[..., :-1], np.ones((*start.shape[:-1], 1), dtype=bool)], axis=-1)
     busy = np.empty_like(duration)
@@ -180,10 +181,10 @@ def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple
     return np.minimum(busy, begins + shares + waiting), np.where(np.isfinite(end), end, -np.inf).max(axis=-1)
 
 
-# Lines of a kind, seconds of every message on them, its lines (−1: none).
-LineUse = tuple[BusyPeriods, Array, np.ndarray]
-MIN_SLOWDOWN = 1.001  # time of a line relative to that of a single message, up to which the difference is rounding
-MAX_LINES = 1 << 20  # lines of one kind, above which their state is not kept between parts of a schedule
+# Busy periods of the links of a kind, seconds of every message on them, and its links (−1: none).
+LinkUse = tuple[BusyPeriods, Array, np.ndarray]
+MIN_SLOWDOWN = 1.001  # time of a link relative to that of a single message, up to which the difference is rounding
+MAX_LINKS = 1 << 20  # links of one kind, above which their state is not kept between parts of a schedule
 
 
 def read_pair_latency(values: Values) -> np.ndarray | None:
@@ -198,7 +199,7 @@ def read_pair_latency(values: Values) -> np.ndarray | None:
 
 def find_latency(schedule: Schedule, values: Values, classes: Classes, bytes: np.ndarray | None = None) -> Array:
     """Return the latency of every message, by its distance class, and by its pair of nodes if these differ; at its own
-    size or at another one. The time of a message's header is part of its time on lines (`count_line_bytes`)."""
+    size or at another one. The time of a message's header is part of its time on links (`count_link_bytes`)."""
     bytes = schedule.bytes if bytes is None else bytes
     latency = classes.column("L", bytes, values)
     if "H" in values:
@@ -216,13 +217,13 @@ def find_latency(schedule: Schedule, values: Values, classes: Classes, bytes: np
     return np.maximum(latency + np.where(in_matrix, extra * growth, 0.0), 0.0)
 
 
-def count_line_bytes(bytes: np.ndarray, values: Values, between: np.ndarray | bool = True) -> Array:
-    """Return the bytes that messages occupy on lines: their own, and `between` nodes a header."""
+def count_link_bytes(bytes: np.ndarray, values: Values, between: np.ndarray | bool = True) -> Array:
+    """Return the bytes that messages occupy on links: their own, and `between` nodes a header."""
     return bytes + np.where(between, values["H"], 0.0) if "H" in values else bytes
 
 
 def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequence[Array | None]:
-    """Return for each draw the weight of every message on a shared line: in inverse proportion to the latency of an
+    """Return for each draw the weight of every message on a shared link: in inverse proportion to the latency of an
     empty message between its nodes, as with TCP's congestion control; None: all are equal."""
     if values.settings.get("sharing") != SHARING_BY_LATENCY:
         return [None] * values.draw_shape[0]
@@ -232,69 +233,69 @@ def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequen
     )
 
 
-def find_offsets(passed: "PassedLines", latency: Array, values: Values) -> Array | None:
-    """Return the time from the begin of a message until it reaches each of its lines: its latency times the part of the
-    path before the line, or all of it if bytes follow a handshake. (draws, uses); None: no message has latency before
-    a line."""
+def find_offsets(passed: "PassedLinks", latency: Array, values: Values) -> Array | None:
+    """Return the time from the begin of a message until it reaches each of its links: its latency times the part of the
+    path before the link, or all of it if bytes follow a handshake. (draws, uses); None: no message has latency before
+    a link."""
     before = 1.0 if values.settings.get("entry") == ENTRY_AFTER_LATENCY else passed.path_before
     return latency[..., passed.message] * before if np.any(before) else None
 
 
-class Lines:
-    """All lines of a network. Their busy periods continue from one part of a schedule to the next."""
+class SharedLinks:
+    """All links of a network. Their busy periods continue from one part of a schedule to the next."""
 
     def __init__(self, levels: Hierarchy, values: Values) -> None:
         self.levels, self.values = levels, values
         self.half_duplex = values.settings.get("half_duplex", ())
-        self.links = values.settings.get("links", {})
+        self.parallel_links = values.settings.get("links", {})
         factors = values.settings.get(LINK_FACTORS, {})
         self.torus = Torus(tuple(values.settings[TORUS])) if TORUS in values.settings else None
         self.factors = {level: np.asarray(column, dtype=float) for level, column in factors.items()}
         self.busy: dict[str, BusyPeriods] = {}
 
-    def find_shared_lines(self, schedule: Schedule, unshared: Array, rendezvous: np.ndarray) -> "Sharing":
-        """Return the lines that the messages of a schedule share.
+    def find_shared_links(self, schedule: Schedule, unshared: Array, rendezvous: np.ndarray) -> "Sharing":
+        """Return the links that the messages of a schedule share.
 
         `unshared` is the time of each message without sharing, `rendezvous` whether it waits for its receiver.
         """
         uses, rows = [], len(schedule.src)
-        for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
-            name, count, lines = kind.name, kind.count, np.full((len(kind.line), rows), -1)
-            lines[:, kind.rows] = kind.line
-            if count > MAX_LINES:  # too many to keep: only those of this part
-                numbers, count = np.unique(lines, return_inverse=True)[1].reshape(lines.shape), lines.size
-                lines = np.where(lines < 0, -1, numbers)
+        for kind in self._list_link_sets(schedule, Classes.of(schedule, self.levels)):
+            name, count, links = kind.name, kind.count, np.full((len(kind.link), rows), -1)
+            links[:, kind.rows] = kind.link
+            if count > MAX_LINKS:  # too many to keep: only those of this part
+                numbers, count = np.unique(links, return_inverse=True)[1].reshape(links.shape), links.size
+                links = np.where(links < 0, -1, numbers)
                 self.busy.pop(name, None)
             duration = kind.find_slowest_seconds(schedule.bytes, self.values)
             all_durations = np.zeros((*duration.shape[:-1], rows))
             all_durations[..., kind.rows] = duration
-            uses.append((self.busy.setdefault(name, BusyPeriods(count)), all_durations, lines))
+            uses.append((self.busy.setdefault(name, BusyPeriods(count)), all_durations, links))
         return Sharing(unshared, rendezvous, uses)
 
     def is_contended(self, schedule: Schedule, unshared: Array) -> bool:
-        """Return whether two messages share a line, or a line is slower than a single message."""
+        """Return whether two messages share a link, or a link is slower than a single message."""
         passed: dict[str, list[np.ndarray]] = {}
-        for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
-            passed.setdefault(kind.space, []).append(kind.line.ravel())
+        for kind in self._list_link_sets(schedule, Classes.of(schedule, self.levels)):
+            passed.setdefault(kind.space, []).append(kind.link.ravel())
             duration = kind.find_slowest_seconds(schedule.bytes, self.values)
             if (duration > unshared[..., kind.rows] * MIN_SLOWDOWN).any():
                 return True
-        return any(len(np.unique(lines)) < len(lines) for lines in map(np.concatenate, passed.values()))
+        return any(len(np.unique(links)) < len(links) for links in map(np.concatenate, passed.values()))
 
-    def find_passed_lines(
+    def find_passed_links(
         self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None, part: bool = False
-    ) -> "PassedLines":
-        """Return the lines that messages pass.
+    ) -> "PassedLinks":
+        """Return the links that messages pass.
 
-        With `rotation`, each symmetry orbit of lines is one line. `part`: lines have the same numbers in all parts of
+        With `rotation`, each symmetry orbit of links is one link. `part`: links have the same numbers in all parts of
         the schedule.
         """
-        kinds = list(self._lines(schedule, classes, rotation))
+        kinds = list(self._list_link_sets(schedule, classes, rotation))
         firsts, total = _number_spaces(kinds)
-        rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
-        numbers = [firsts[kind.space] + line for kind in kinds for line in kind.line]
+        rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.link)])
+        numbers = [firsts[kind.space] + link for kind in kinds for link in kind.link]
         if not numbers:
-            return PassedLines(kinds, rows, rows, rows, rows, np.zeros(0))
+            return PassedLinks(kinds, rows, rows, rows, rows, np.zeros(0))
         passed, numbers = (np.arange(total), numbers) if part else number_distinct(numbers, total)
         opposite = np.full(len(passed), -1)
         for kind in kinds if "back" in self.values else ():
@@ -306,11 +307,11 @@ class Lines:
                 opposite[of_kind] = np.where(passed[index] == wanted, index, -1)
         order = find_sort_order(rows)
         before = [
-            np.broadcast_to(part, line.shape)
+            np.broadcast_to(part, link.shape)
             for kind in kinds
-            for line, part in zip(kind.line, kind.path_before, strict=True)
+            for link, part in zip(kind.link, kind.path_before, strict=True)
         ]
-        return PassedLines(
+        return PassedLinks(
             kinds, rows[order], np.concatenate(numbers)[order], order, opposite, np.concatenate(before)[order]
         )
 
@@ -325,38 +326,43 @@ class Lines:
         return [factor[groups[level]] for level, factor in self.factors.items()]
 
     def count(self, schedule: Schedule) -> int:
-        """Return how many line numbers a schedule needs."""
-        return _number_spaces(self._lines(schedule, Classes.of(schedule, self.levels)))[1]
+        """Return how many link numbers a schedule needs."""
+        return _number_spaces(self._list_link_sets(schedule, Classes.of(schedule, self.levels)))[1]
 
-    def _lines(self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None) -> Iterator["LineSet"]:
-        """Yield each kind of line that has a capacity, with the messages that pass it."""
+    def _list_link_sets(
+        self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None
+    ) -> Iterator["LinkSet"]:
+        """Yield each kind of link that has a capacity, with the messages that pass it."""
         src, dst, distance = schedule.node[schedule.src], schedule.node[schedule.dst], classes.distance
         nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
         groups = {NODE: np.arange(nodes), **self.levels.groups}
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
-            half_duplex, links = level in self.half_duplex, int(self.links.get(level, 1))
+            half_duplex, parallel = level in self.half_duplex, int(self.parallel_links.get(level, 1))
             split = not half_duplex and make_key("c_in", level) in self.values.functions
             source, target = Groups(group, SOURCE), Groups(group, TARGET)
-            link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
-            out, into = LineGrouping(source, link, half_duplex), LineGrouping(target, link, half_duplex, into=True)
+            selected = Groups(np.arange(nodes) % parallel, TARGET) if parallel > 1 else None
+            out, into = (
+                LinkGrouping(source, selected, half_duplex),
+                LinkGrouping(target, selected, half_duplex, into=True),
+            )
             leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
             # Two nodes have one path between them at any distance; two groups are joined at one distance only.
             between_pairs = leaving if level == NODE else crossing
-            for kind, classes_of_way, groupings, links_each in (
-                ("out", leaving, (out,) if split else (out, into), links),
-                ("in", leaving, (into,) if split else (), links),
-                ("pair", between_pairs, (LineGrouping(source, target, half_duplex),), 1),
-                ("all", crossing, (LineGrouping(Groups(around[number], SOURCE), half_duplex=True),), 1),
-                ("inside", range(number, number + 1), (LineGrouping(source, half_duplex=True),), 1),
+            for kind, classes_of_way, groupings, parallel_each in (
+                ("out", leaving, (out,) if split else (out, into), parallel),
+                ("in", leaving, (into,) if split else (), parallel),
+                ("pair", between_pairs, (LinkGrouping(source, target, half_duplex),), 1),
+                ("all", crossing, (LinkGrouping(Groups(around[number], SOURCE), half_duplex=True),), 1),
+                ("inside", range(number, number + 1), (LinkGrouping(source, half_duplex=True),), 1),
             ):
                 if groupings and (name := make_key(f"c_{kind}", level)) in self.values.functions:
                     space = make_key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
                     ends = src[rows], dst[rows]
-                    passed = [grouping.number_lines(ends, rotation) for grouping in groupings]
-                    line, scales = (
-                        np.stack([numbered.line for numbered in passed]),
+                    passed = [grouping.number_links(ends, rotation) for grouping in groupings]
+                    link, scales = (
+                        np.stack([numbered.link for numbered in passed]),
                         [numbered.represented for numbered in passed],
                     )
                     into = [float(grouping.first.end == TARGET) for grouping in groupings]
@@ -365,19 +371,19 @@ class Lines:
                         factors = [of_groups[grouping.first.of_messages(ends)] for grouping in groupings]
                         scales = [factor * count for factor, count in zip(factors, scales, strict=True)]
                     count, opposite = passed[0].count, passed[0].opposite
-                    yield LineSet(name, rows, line, count, links_each, scales, space, opposite, factors, into)
+                    yield LinkSet(name, rows, link, count, parallel_each, scales, space, opposite, factors, into)
         if self.torus and (name := make_key("c_hop", NODE)) in self.values.functions:
             between = np.flatnonzero((distance > 0) & (np.maximum(src, dst) < self.torus.nodes))
             hops, passed_hops = self.torus.count_hops(src[between], dst[between]), np.zeros(len(between))
             for rows, link in self.torus.list_links(src[between], dst[between]):
                 represented, before = [np.ones(len(rows))], [passed_hops[rows] / hops[rows]]
-                opposite, links = self.torus.find_opposite, self.torus.links
-                yield LineSet(name, between[rows], link[None], links, 1, represented, name, opposite, [], before)
+                count, opposite = self.torus.links, self.torus.find_opposite
+                yield LinkSet(name, between[rows], link[None], count, 1, represented, name, opposite, [], before)
                 passed_hops[rows] += 1
 
 
-def _number_spaces(kinds: Iterable["LineSet"]) -> tuple[dict[str, int], int]:
-    """Return the first number of each numbering space, and the number of all lines."""
+def _number_spaces(kinds: Iterable["LinkSet"]) -> tuple[dict[str, int], int]:
+    """Return the first number of each numbering space, and the number of all links."""
     firsts, total = {}, 0
     for kind in kinds:
         if kind.space not in firsts:
@@ -387,45 +393,45 @@ def _number_spaces(kinds: Iterable["LineSet"]) -> tuple[dict[str, int], int]:
 
 
 @dataclass(frozen=True, eq=False)
-class LineSet:
-    """The lines of one kind."""
+class LinkSet:
+    """The links of one kind."""
 
-    name: str  # parameter that is the capacity of the lines
+    name: str  # parameter that is the capacity of the links
     rows: np.ndarray  # messages that pass them
-    line: np.ndarray  # (lines per message, messages) that each of these messages passes
-    count: int  # upper bound of the line numbers
-    links: int  # parallel links, of which the destination selects one
-    scales: Sequence[np.ndarray]  # factors of the seconds on each of `line`: messages represented × factor of the line
+    link: np.ndarray  # (links per message, messages) that each of these messages passes
+    count: int  # upper bound of the link numbers
+    parallel: int  # parallel links, of which the destination selects one
+    scales: Sequence[np.ndarray]  # factors of the seconds on each of `link`: messages represented × factor of the link
     space: str  # numbering space, which two kinds may share
-    opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction
-    factors: Sequence[np.ndarray]  # how many times as slow as c each of `line` is; none: all are equal
-    path_before: Sequence[ArrayLike]  # part of a message's latency before each of `line`
+    opposite: Callable[[np.ndarray], np.ndarray] | None  # the links of the opposite direction
+    factors: Sequence[np.ndarray]  # how many times as slow as c each of `link` is; none: all are equal
+    path_before: Sequence[ArrayLike]  # part of a message's latency before each of `link`
 
     def find_seconds(self, bytes: np.ndarray, values: Values) -> Array:
-        """Return the seconds that each of these messages occupies a line without factors and other messages."""
+        """Return the seconds that each of these messages occupies a link without factors and other messages."""
         size = bytes[..., self.rows]
-        occupied = count_line_bytes(size, values, parse_key(self.name).parameter != "c_inside")
-        return self.links * (values.at_or_last(self.name, size) * occupied)
+        occupied = count_link_bytes(size, values, parse_key(self.name).parameter != "c_inside")
+        return self.parallel * (values.at_or_last(self.name, size) * occupied)
 
     def find_slowest_seconds(self, bytes: np.ndarray, values: Values) -> Array:
-        """Return the same on the slowest of a message's lines."""
+        """Return the same on the slowest of a message's links."""
         seconds = self.find_seconds(bytes, values)
         return seconds * np.max(self.factors, axis=0) if self.factors else seconds
 
 
 @dataclass(frozen=True, eq=False)
-class PassedLines:
-    """The lines that messages pass at any size: `message[i]` passes `line[i]`, in the order of messages."""
+class PassedLinks:
+    """The links that messages pass at any size: `message[i]` passes `link[i]`, in the order of messages."""
 
-    kinds: Sequence[LineSet]
+    kinds: Sequence[LinkSet]
     message: np.ndarray
-    line: np.ndarray
+    link: np.ndarray
     order: np.ndarray | slice
-    opposite: np.ndarray  # of each line the one of the opposite direction that it slows down, −1: none
-    path_before: np.ndarray  # of `line[i]`: the part of the latency of `message[i]` before it
+    opposite: np.ndarray  # of each link the one of the opposite direction that it slows down, −1: none
+    path_before: np.ndarray  # of `link[i]`: the part of the latency of `message[i]` before it
 
-    def find_line_seconds(self, bytes: np.ndarray, values: Values) -> Array:
-        """Return the seconds that each message occupies each of its lines without other messages: (draws, uses)."""
+    def find_link_seconds(self, bytes: np.ndarray, values: Values) -> Array:
+        """Return the seconds that each message occupies each of its links without other messages: (draws, uses)."""
         leading_shape = values.draw_shape
         columns = [np.zeros((*leading_shape, 0))]
         for kind in self.kinds:
@@ -437,11 +443,11 @@ class PassedLines:
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """The lines that the messages of a schedule share, as `replay` needs them."""
+    """The links that the messages of a schedule share, as `replay` needs them."""
 
     unshared: Array
     rendezvous: np.ndarray
-    uses: Sequence[LineUse]
+    uses: Sequence[LinkUse]
 
     def find_beginning(self, step: Step) -> np.ndarray:
         """Return the messages that begin in a step: eager ones when they are posted, rendezvous ones when the receive
@@ -451,15 +457,15 @@ class Sharing:
         return np.concatenate([sent[~self.rendezvous[sent]], matched[self.rendezvous[matched]]])
 
     def find_ends(self, rows: np.ndarray, start: Array) -> Array:
-        """Return when the messages `rows` leave their lines, from the times at which they begin."""
+        """Return when the messages `rows` leave their links, from the times at which they begin."""
         end = start + self.unshared[..., rows]
         for busy, seconds, columns in self.uses:
-            row, index = np.nonzero((lines := columns[:, rows]) >= 0)
+            row, index = np.nonzero((links := columns[:, rows]) >= 0)
             if not len(index):
                 continue
             duration = np.broadcast_to(seconds[..., rows], start.shape)[..., index]
-            ends = busy.share_lines(lines[row, index], start[..., index], duration)
-            for number in range(len(lines)):
+            ends = busy.share_links(links[row, index], start[..., index], duration)
+            for number in range(len(links)):
                 in_row = row == number
                 end[..., index[in_row]] = np.maximum(end[..., index[in_row]], ends[..., in_row])
         return end
