@@ -152,6 +152,7 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
     assert not [line for line in text.splitlines() if len(line) > MAX_WIDTH]
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert all(hasattr(option, "group_title") for option in options)
+    assert "What" not in {option.group_title for option in options}  # a title names the content
     for option in options:
         assert re.match(r"[A-Z].*(\.|\])$", option.help.replace("\n", " ")), (page, option.name)
         assert len(option.help.split()) <= 22, (page, option.name)

@@ -228,7 +228,7 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
 def test_batches_are_compared_with_the_predictions_of_the_best_model():
     rows = measure_drift(PLAN, comparison(2.0, 3.0), [FITTED, WRONG], {}).set_index("allocation")
     assert set(rows["family"]) == {"hockney"}
-    assert set(rows["against"]) == {BASIS_PREDICTIONS}
+    assert set(rows["compared_with"]) == {BASIS_PREDICTIONS}
     for job, latency, per_byte in (("small", 1.0, 1.0), ("large", 2.0, 3.0)):
         row = rows.loc[job]
         assert row["latency_low"] <= latency <= row["latency_high"]
@@ -264,7 +264,7 @@ def calibration(latency, after=1.05):
 def test_calibrations_have_the_model_with_the_smallest_error_afterwards():
     rows = measure_drift(PLAN, comparison().iloc[:0], [FITTED], {"a": calibration(1.5), "b": calibration(1.0)})
     assert set(rows["family"]) == {"near"}
-    assert set(rows["against"]) == {BASIS_SAME_POINTS}
+    assert set(rows["compared_with"]) == {BASIS_SAME_POINTS}
     assert rows["per_byte_value"].isna().all()
     (only,) = describe_settings(rows)
     assert only.platform == "p"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     ),
 )
 @make_option_group(
-    "What",
+    "Models and points",
     experiment_option,
     click.option("--params", type=PATH, multiple=True, help="Adapt these sets, or folders of sets, instead; repeated."),
     click.option(

@@ -86,7 +86,7 @@ def to_matrix(parts: tuple[Path, ...], out: Path) -> None:
     examples=("commodel export mrnet kary:4^2", "commodel export mrnet flat:3 --hosts hosts.txt -o tree.top"),
 )
 @click.argument("spec")
-@make_option_group("What", click.option("--hosts", type=PATH, help="Names of hosts, one a line, one for each node."))
+@make_option_group("Hosts", click.option("--hosts", type=PATH, help="Names of hosts, one a line, one for each node."))
 @OUT
 def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     """Write the tree SPEC as a topology of MRNet."""
@@ -129,7 +129,7 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
     ),
 )
 @click.argument("params", type=PATH)
-@make_option_group("What", click.option("--nodes", required=True, help="Number of nodes of the platform."))
+@make_option_group("Platform", click.option("--nodes", required=True, help="Number of nodes of the platform."))
 @make_option_group(
     "Output",
     out_option("Platform (YAML) to write; its XML goes beside it.", required=True),

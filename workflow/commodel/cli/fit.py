@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     ),
 )
 @make_option_group(
-    "What",
+    "Model and platform",
     click.option(
         "--family", "families", multiple=True, required=True, help="Model to fit; with --points repeated, or all."
     ),

@@ -83,7 +83,7 @@ def _make_time_command(entry: Format) -> click.Command:
         examples=[f"commodel import {entry.name} {arguments}" for arguments in EXAMPLES[entry.name]],
     )
     @click.argument("files", nargs=-1, required=True, type=PATH)
-    @make_option_group("What", *pattern_options)
+    @make_option_group("Times to read", *pattern_options)
     @make_option_group("Output", TABLE_OPTION)
     def command(files, out: Path, ranks: str | None, **properties) -> None:
         from commodel.files.atomic import write_text
@@ -114,7 +114,7 @@ def _make_time_command(entry: Format) -> click.Command:
 )
 @click.argument("folder", type=PATH)
 @make_option_group(
-    "What", click.option("--network", default="", help="Network, e.g. TCP.  [default: IB, else the first table]")
+    "Network", click.option("--network", default="", help="Network, e.g. TCP.  [default: IB, else the first table]")
 )
 @SET_OPTION
 def tau_lop(folder: Path, network: str, out: Path) -> None:
@@ -149,7 +149,7 @@ def net_gauge(file: Path, out: Path) -> None:
 )
 @FILE_ARGUMENT
 @make_option_group(
-    "What",
+    "Units",
     click.option(
         "--unit", type=click.Choice(["ns", "ps"]), help="Unit of calc in GOAL.  [default: of the file, or ns]"
     ),

@@ -132,7 +132,7 @@ def _make_prediction_row(row: dict) -> dict:
     ),
 )
 @make_option_group(
-    "What",
+    "Partition",
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), default="gemm", show_default=True, help="Kernel."),
     click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells."),
     click.option("--from", "source", type=PATH, help="Show this partition instead: .xlsx as edited, or .csv."),

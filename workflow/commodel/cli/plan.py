@@ -17,7 +17,7 @@ from commodel.errors import UserError
 )
 @click.argument("experiment", required=False)
 @make_option_group(
-    "What",
+    "Experiment",
     click.option("--only", metavar="PLATFORM", help="Plan only the points on this platform."),
     click.option("--from", "edited", type=PATH, help="Turn an edited workbook of --format xlsx into an experiment."),
     click.option("--no-survey", is_flag=True, help="Omit the survey that learns the levels of a network."),

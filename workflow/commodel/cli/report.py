@@ -15,7 +15,7 @@ from commodel.errors import UserError
     examples=("commodel report --in results/sample", "commodel report --verify reports/sample/sample.xlsx"),
 )
 @make_option_group(
-    "What",
+    "Results to read",
     click.option("--in", "folder", metavar="FOLDER", type=PATH, help="Results of an experiment, results/NAME."),
     click.option("--verify", "workbook", type=PATH, help="Check a workbook against its results instead."),
     click.option("--anonymous", is_flag=True, help="Write numbers instead of the names of machines."),

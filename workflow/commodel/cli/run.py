@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.argument("experiment")
 @make_option_group(
-    "What",
+    "Experiment",
     click.option("--only", metavar="PLATFORM", help="Run only the part on this platform."),
     click.option("--retry", is_flag=True, help="Measure failed cases again: crash, timeout, budget, late."),
     click.option("--no-survey", is_flag=True, help="Do not learn levels that the platform file does not name."),

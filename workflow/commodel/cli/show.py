@@ -63,7 +63,7 @@ def operations(name: str | None, style: str) -> None:
 @show.command(examples=("commodel show algorithms bcast", "commodel show algorithms allreduce --libraries"))
 @click.argument("operation", required=False)
 @make_option_group(
-    "What",
+    "MPI libraries",
     click.option("--libraries", is_flag=True, help="List functions of Open MPI and MPICH that send the same messages."),
 )
 @OUTPUT
@@ -280,7 +280,7 @@ def _list_critical_messages(
 )
 @click.argument("spec")
 @make_option_group(
-    "What",
+    "Ranks and platform",
     click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of ranks.  [default: those of a file]"),
     platform_option,
 )
@@ -353,7 +353,7 @@ def schedule(style: str, **pattern) -> None:
     arguments={"EXPERIMENT": "Name of results of an experiment with `probes: [auto, nodepairs]`."},
 )
 @click.argument("experiment")
-@make_option_group("What", click.option("--platform", help="Platform to show.  [default: all of the experiment]"))
+@make_option_group("Platform", click.option("--platform", help="Platform to show.  [default: all of the experiment]"))
 @make_option_group(
     "Output",
     click.option("--levels", is_flag=True, help="Print `levels` for the platform file, from Slurm or learned."),

@@ -139,7 +139,7 @@ def _read_plan(path: Path) -> tuple[Plan, Path]:
     examples=("commodel collect --in results/sample", "commodel collect --in results/sample --unfinished"),
 )
 @make_option_group(
-    "What",
+    "Results to read",
     click.option(
         "--in", "plan_file", metavar="PLAN", type=PATH, required=True, help="Plan of the experiment, or its folder."
     ),
@@ -171,7 +171,8 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     examples=("commodel compare --in results/sample", "commodel compare --in results/sample --sets"),
 )
 @make_option_group(
-    "What", click.option("--in", "folder", type=PATH, required=True, help="Results of an experiment, results/NAME.")
+    "Results to read",
+    click.option("--in", "folder", type=PATH, required=True, help="Results of an experiment, results/NAME."),
 )
 @make_option_group(
     "Output",

@@ -35,20 +35,18 @@ if TYPE_CHECKING:
     ),
 )
 @make_option_group(
-    "What",
+    "Workloads",
     click.option("--operation", "operations", multiple=True, help="Operation to tune; repeated.  [default: all]"),
     click.option("--ranks", required=True, help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
     click.option(
         "--bytes", "sizes", default="8:256KiB:*8", show_default=True, help="Message sizes: 1KiB, or 8:1MiB:*4."
     ),
     click.option("--layout", default="block", show_default=True, help="Layout of ranks on nodes."),
-    params_option,
-    experiment_option,
-    commutative_option,
-    same_types_option,
 )
+@make_option_group("Models", params_option, experiment_option)
+@make_option_group("Assumptions", commutative_option, same_types_option)
 @make_option_group(
-    "Where",
+    "Measurement",
     click.option("--platform", required=True, help="Platform to measure on."),
     click.option(
         "--minutes",

@@ -270,7 +270,7 @@ def recalibrate_sets(
 BASIS_SAME_POINTS, BASIS_PREDICTIONS = "same points", "predictions"  # the times with which new times are compared
 FACTOR_FIELDS = ("value", "low", "high")
 COLUMNS = [
-    *("platform", "simulated", "allocation", "date", "against", "family"),
+    *("platform", "simulated", "allocation", "date", "compared_with", "family"),
     *(f"{name}_{end}" for name in ("latency", "per_byte") for end in FACTOR_FIELDS),
     *("points", "before", "after", "checked"),
 ]
@@ -296,7 +296,7 @@ def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
                 "simulated": record.simulated,
                 "allocation": name,
                 "date": record.date,
-                "against": BASIS_SAME_POINTS,
+                "compared_with": BASIS_SAME_POINTS,
                 "family": family,
                 **_make_factor_columns(factors),
                 **{key: getattr(factors, key) for key in ("points", "before", "after", "checked")},
@@ -329,7 +329,7 @@ def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[Parame
                     "simulated": bool(rows_of_allocation["simulated"].iloc[0]),
                     "allocation": name,
                     "date": "",
-                    "against": BASIS_PREDICTIONS,
+                    "compared_with": BASIS_PREDICTIONS,
                     "family": best,
                     **_make_factor_columns(factors),
                     "points": len(rows_of_allocation),

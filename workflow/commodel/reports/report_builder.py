@@ -78,7 +78,7 @@ def build_report(
         del comparison  # frees the memory, if the caller has no reference
         simulated = set(frame.loc[frame["simulated"], "platform"])
         simulated |= {to_plain_value(parameters.platform) for parameters in parameter_sets if parameters.simulated}
-        drift = pd.DataFrame(columns=["against"]) if drift is None else drift
+        drift = pd.DataFrame(columns=["compared_with"]) if drift is None else drift
         if raw is None:
             raw = pd.DataFrame(columns=[column.key for column in select_columns("Raw", without=OPTIONAL_TIMES)])
         containers = overhead.select_containers(containers)
@@ -143,7 +143,7 @@ def build_report(
 
 
 MAX_NAME_LENGTH = 60  # letters of an experiment's name in a command
-UNUSUAL_SIZE = 3072  # bytes; an example of a size that a matrix does not have
+EXAMPLE_SIZE = 3072  # bytes; an example of a size that a matrix does not have
 LATENCY_QUESTION = "What if L doubles?"
 
 
@@ -177,7 +177,7 @@ def _make_workload_options(screen: FirstScreen) -> list[tuple[str, str]]:
 
 def _choose_size(measured: Sequence[int]) -> str:
     """Return a message size within the measured range that was not measured; the only measured one if there is one."""
-    sizes = [UNUSUAL_SIZE, max(measured) * 3 // 4, max(measured)]
+    sizes = [EXAMPLE_SIZE, max(measured) * 3 // 4, max(measured)]
     within = (size for size in sizes if min(measured) < size < max(measured) and size not in measured)
     return format_bytes(next(within, max(measured))).replace(" ", "")
 

@@ -169,8 +169,8 @@ def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -
 
 SETTINGS_NOTE = (
     "A latency factor scales all parameters in seconds, a bandwidth factor all parameters per byte. "
-    "Against the same points: times in the allocation over times in the campaign. Against predictions: the factors "
-    "include the model's own error on other ranks and nodes."
+    "Compared with the same points: times in the allocation over times in the campaign. Compared with predictions: the "
+    "factors include the model's own error on other ranks and nodes."
 )
 FACTORS = (("latency", "latency"), ("per_byte", "time per byte"))
 MAX_ALLOCATIONS = 3  # remarks on the first screen
@@ -179,7 +179,7 @@ MAX_ALLOCATIONS = 3  # remarks on the first screen
 def describe_settings(drift: pd.DataFrame) -> list[Remark]:
     """Return remarks on allocations that differ significantly at the same points, the largest difference first."""
     lines = []
-    for row in drift[drift["against"] == BASIS_SAME_POINTS].to_dict("records"):
+    for row in drift[drift["compared_with"] == BASIS_SAME_POINTS].to_dict("records"):
         parts = [
             (max(row[f"{key}_value"], 1 / row[f"{key}_value"]), _describe_factor(row, key, name))
             for key, name in FACTORS
