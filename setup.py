@@ -14,8 +14,8 @@ from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
 INSTALLED = Path("commodel", "clone")  # commodel.sources looks there
-BESIDE = ("Snakefile", "LICENSE", "params/**/*", "profiles/**/*", "workflow/Snakefile", "workflow/native/**/*")
-BESIDE += ("workflow/report/*", "workflow/rules/*", "workflow/schemas/*")
+PROJECT_FILES = ("Snakefile", "LICENSE", "params/**/*", "profiles/**/*", "workflow/Snakefile", "workflow/native/**/*")
+PROJECT_FILES += ("workflow/report/*", "workflow/rules/*", "workflow/schemas/*")
 REPLAY = Path("build", "replay")  # commodel.models.evaluation.native_library looks there
 LIBRARY = "libreplay.so"
 
@@ -25,7 +25,7 @@ class WithClone(build_py):
         super().run()
         if self.editable_mode:
             return
-        files = {path for pattern in BESIDE for path in HERE.glob(pattern) if path.is_file()}
+        files = {path for pattern in PROJECT_FILES for path in HERE.glob(pattern) if path.is_file()}
         for path in sorted(files):
             target = Path(self.build_lib) / INSTALLED / path.relative_to(HERE)
             self.mkpath(str(target.parent))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.advice.sequential_sampling import (
-    DEFAULT_BESIDE_RULES,
+    DEFAULT_WITH_RULES,
     Arm,
     Arms,
     Measured,
@@ -203,14 +203,14 @@ def test_workloads_that_are_left_alone_together_by_hand():
     arms = Arms.of(
         Arm(workload, way, seconds)
         for workload, row in workloads.items()
-        for way, seconds in zip((LIBRARY, "ring", DEFAULT_BESIDE_RULES), row, strict=True)
+        for way, seconds in zip((LIBRARY, "ring", DEFAULT_WITH_RULES), row, strict=True)
     )
     logs = np.log([arm.prediction for arm in arms.arms])
     assert arms.groups.tolist() == [0, 2]
     assert np.exp(arms.minimum_times(logs)) == pytest.approx([6, 4])
     assert [arms.arms[arm].algorithm for arm in arms.choose_fastest(logs)] == [
         "ring",
-        DEFAULT_BESIDE_RULES,
+        DEFAULT_WITH_RULES,
         LIBRARY,
         LIBRARY,
     ]

@@ -20,7 +20,7 @@ from commodel.advice.rule_validation import (
     select_for_screening,
     select_for_validation,
 )
-from commodel.advice.sequential_sampling import DEFAULT_BESIDE_RULES, Arm, Arms, compute_belief
+from commodel.advice.sequential_sampling import DEFAULT_WITH_RULES, Arm, Arms, compute_belief
 from commodel.advice.tuning import choose_algorithms, search_choices
 from commodel.api.library_rules import OPEN_MPI_DIALECT, find_dialect
 from commodel.cli import tune
@@ -66,7 +66,7 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
     """MPICH's device does an operation that has no rule: here 100 times as fast as any rule, which no start with rules
     for other sizes would show."""
     place = replace(machine(tmp_path), device={"alltoall": 100})
-    searched = search_choices(place, arms((LIBRARY, DEFAULT_BESIDE_RULES)), 1e9, lambda text: None)
+    searched = search_choices(place, arms((LIBRARY, DEFAULT_WITH_RULES)), 1e9, lambda text: None)
     assert {
         choice
         for case, choice in choose_algorithms(searched, MIN_GAIN_TO_VALIDATE).items()
@@ -80,7 +80,7 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
     belief = searched.belief
     for number, (seconds, _) in belief.medians().items():
         (operation, *_, size), algorithm = belief.arms.arms[number].workload, belief.arms.arms[number].algorithm
-        timed = DEFAULTS[operation] if algorithm in (LIBRARY, DEFAULT_BESIDE_RULES) else algorithm
+        timed = DEFAULTS[operation] if algorithm in (LIBRARY, DEFAULT_WITH_RULES) else algorithm
         faster = place.device.get(operation, 1) if algorithm == LIBRARY else 1
         assert seconds == pytest.approx(cost(operation, timed, size) / faster)
     assert {ruled for name, ruled in place.requested if name.startswith("round")} == {True, False}

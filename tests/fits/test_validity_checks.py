@@ -13,7 +13,7 @@ from commodel.fits.validity_checks import (
     check_contention,
     find_unequal_classes,
     find_unequal_types,
-    measure_unevenness,
+    measure_heterogeneity,
 )
 from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
@@ -278,7 +278,7 @@ def make_round_trips(probe, site, seconds, noise=0.0):
     return Observed({probe: cases}, 1, site.types, levels=site.levels.settings)
 
 
-def make_evenness_evidence(nodes, seconds, noise=0.0):
+def make_uniformity_evidence(nodes, seconds, noise=0.0):
     return make_round_trips("evenness", Site(nodes, 1, levels=Hierarchy.of({})), seconds, noise)
 
 
@@ -291,28 +291,30 @@ def test_groups_of_any_size_are_seen(nodes, group, noise):
     def seconds(one, two):
         return 1e-5 if one // group == two // group else 1.5e-5
 
-    assert measure_unevenness(make_evenness_evidence(nodes, seconds, noise)) == pytest.approx(1.5, rel=0.1)
+    assert measure_heterogeneity(make_uniformity_evidence(nodes, seconds, noise)) == pytest.approx(1.5, rel=0.1)
 
 
 def test_pairs_whose_latencies_are_known_are_compared_with_these():
     """On a ring, distant nodes take longer. A set with a latency for each pair predicts this."""
     ring, one, two = Torus((12,)), *np.triu_indices(12, 1)
-    evidence = make_evenness_evidence(12, lambda one, two: 2e-6 * ring.count_hops(np.array([one]), np.array([two]))[0])
-    assert measure_unevenness(evidence) > 2
+    evidence = make_uniformity_evidence(
+        12, lambda one, two: 2e-6 * ring.count_hops(np.array([one]), np.array([two]))[0]
+    )
+    assert measure_heterogeneity(evidence) > 2
     values = {"o_s": 0.0, "o_r": 0.0, "gamma.a": 0.0, "L.node.a": 0.0, "G.node.a": 0.0, "L.beyond.a": 0.0}
     values |= {"G.beyond.a": 0.0}
     estimates = {name: Estimate.exact(value, "s") for name, value in values.items()}
     forms = {name.removesuffix(".a"): "constant" for name in values if name.endswith(".a")}
     settings = {"pair_latency": (1e-6 * ring.count_hops(one, two)).tolist()}
     known = ParameterSet("shares", "p", "", estimates, forms=forms, settings=settings, bytes_range=(0.0, 1e6))
-    assert measure_unevenness(evidence, known) == 1
+    assert measure_heterogeneity(evidence, known) == 1
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("slow", [None, 5, 16])
 def test_neither_noise_nor_a_slow_node_is_a_distance(noise, slow):
-    evidence = make_evenness_evidence(32, lambda one, two: 3e-5 if slow in (one, two) else 1e-5, noise)
-    assert measure_unevenness(evidence) == 1
+    evidence = make_uniformity_evidence(32, lambda one, two: 3e-5 if slow in (one, two) else 1e-5, noise)
+    assert measure_heterogeneity(evidence) == 1
 
 
 def test_named_levels_and_few_nodes_are_not_looked_at():
@@ -410,9 +412,9 @@ def test_types_whose_round_trips_differ_are_known_by_how_much():
 
     evidence = make_typed_evidence(TYPES, slower)
     assert find_unequal_types(evidence) == {"fat.thin": 2.0, "thin.thin": 3.0}
-    assert measure_unevenness(evidence) == 1  # among nodes of the first type
+    assert measure_heterogeneity(evidence) == 1  # among nodes of the first type
     slow_first = make_typed_evidence(TYPES, lambda one, two: 1e-5 if one > 0 and two < 6 else 3e-5)
-    assert measure_unevenness(slow_first) == 1  # pairs of types are no distance
+    assert measure_heterogeneity(slow_first) == 1  # pairs of types are no distance
     assert not find_unequal_types(make_typed_evidence(TYPES, lambda one, two: 1e-5))
     faster = make_typed_evidence({"one": 1, "others": 7}, lambda one, two: 1e-5 if one == 0 else 0.5e-5)
     assert find_unequal_types(faster) == {"others.others": 2.0}  # the first two nodes are of both types

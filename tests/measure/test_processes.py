@@ -24,7 +24,7 @@ from commodel.plan.config import find_config_file, load_platform
 from commodel.plan.planning import make_setting
 from commodel.records import LIBRARY, Choice, Measure
 from commodel.results import raw_samples
-from commodel.results.raw_samples import GIVEN_UP
+from commodel.results.raw_samples import STOPPED_BY_FAILURES
 from tests.processes import alive, still_there
 from tests.waiting import until
 
@@ -116,7 +116,7 @@ class Failing(LibraryTimer):
     def _run(self, raw, batch, how, settings):
         raw.mkdir()
         for number, case in enumerate(batch.cases[1:]):
-            reason = "not done after 20 s" if number == 0 else f"{GIVEN_UP}: not done after 20 s"
+            reason = "not done after 20 s" if number == 0 else f"{STOPPED_BY_FAILURES}: not done after 20 s"
             raw_samples.write_marker(raw, case.id, raw_samples.TIMEOUT, reason, 1)
         return raw
 
@@ -128,6 +128,6 @@ def test_what_was_not_tried_excuses_no_rule(tmp_path, algorithm):
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
     place = Failing("local", loaded, make_setting(loaded), OPEN_MPI_DIALECT, measure, SafePath.at(tmp_path))
     failures = place.find_failures("results", "gather", [64], [Choice("gather", 2, 0, algorithm)], "block")
-    given_up = [why for why in failures.values() if why.startswith(GIVEN_UP)]
+    given_up = [why for why in failures.values() if why.startswith(STOPPED_BY_FAILURES)]
     assert len(failures) - len(given_up) == 1
     assert bool(given_up) == (algorithm != LIBRARY)

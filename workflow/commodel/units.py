@@ -28,7 +28,7 @@ TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 
 RATE_UNITS = {f"{unit}/s": scale for unit, scale in BYTE_UNITS.items()}
 RATE_UNITS |= {f"{p}bit/s": 1000**i / 8 for i, p in enumerate(("", "k", "M", "G", "T"))}
 
-MEANT_KILO = {"K", "k", "KB", "Kb", "kb"}  # as close to kB as to KiB, so both are suggested
+AMBIGUOUS_KILO = {"K", "k", "KB", "Kb", "kb"}  # as close to kB as to KiB, so both are suggested
 
 # Digits are bounded, since int() and 10**exponent take minutes for very long inputs.
 _QUANTITY = re.compile(
@@ -150,7 +150,7 @@ def _parse_quantity(value: object, units: Mapping[str, object], wanted: str) -> 
         raise UserError(f"found {show_value(value)}, wanted {wanted}, without a unit")
     if unit and unit not in units:
         meant = suggest_name(unit, units)
-        if unit in MEANT_KILO and "kB" in units:
+        if unit in AMBIGUOUS_KILO and "kB" in units:
             meant = "did you mean 'KiB', 1024 bytes, or 'kB', 1000 bytes?"
         raise UserError(f"found the unit '{make_printable(unit, 20)}' in {show_value(value)}; {meant}")
     if sign == "-" and Decimal(number):

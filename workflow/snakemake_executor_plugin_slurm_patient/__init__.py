@@ -19,7 +19,7 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
-from commodel.platforms.slurm import CONTROLLER_AWAY, OUTAGE_SECONDS, RETRY_INTERVAL, try_slurm
+from commodel.platforms.slurm import CONTROLLER_UNREACHABLE, OUTAGE_SECONDS, RETRY_INTERVAL, try_slurm
 
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 
@@ -42,7 +42,7 @@ class Executor(SlurmExecutor):
     def run_job(self, job: JobExecutorInterface) -> None:
         """Handed in when the controller answers; what else is wrong with Slurm is sbatch's to tell."""
         end = time.monotonic() + OUTAGE_SECONDS
-        while self._listed() is None and CONTROLLER_AWAY.search(self.complaint) and time.monotonic() < end:
+        while self._listed() is None and CONTROLLER_UNREACHABLE.search(self.complaint) and time.monotonic() < end:
             time.sleep(RETRY_INTERVAL)
         if nodes := job.resources.get("nodelist"):  # the extended executor has no resource for it
             job.resources.slurm_extra = f"{job.resources.get('slurm_extra', '')} --nodelist={quote(nodes)}".strip()

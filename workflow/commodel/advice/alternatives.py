@@ -24,7 +24,7 @@ from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.patterns.trees.topologies import make_tree
 from commodel.predictions.barrier_bounds import list_radices
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import ENDLESS, MIN_DRAWS, Stream, predicts_streams
+from commodel.predictions.predictions import INFINITE_WAVES, MIN_DRAWS, Stream, predicts_streams
 from commodel.predictions.validity import (
     Validity,
     ValidityKind,
@@ -203,7 +203,7 @@ class Assessment:
         period, stream_validity = np.nan, validity
         if stream and predicts_streams(model.entry):
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
-            (stream_validity,) = assess_validity(model.estimate, parameters, one_size, ENDLESS)
+            (stream_validity,) = assess_validity(model.estimate, parameters, one_size, INFINITE_WAVES)
         delivered_share = model.entry.delivered and model.entry.delivered(one_size, model.estimate.values)
         return cls(
             np.maximum(seconds, seconds[0] * 1e-6),

@@ -6,7 +6,7 @@
 
 - Alternatives: the library default without any rules is the alternative LIBRARY. In some MPI libraries a rule for one
   size of an operation changes the library default at all other sizes. That default is the alternative
-  DEFAULT_BESIDE_RULES, and either all workloads of the operation have rules, or none.
+  DEFAULT_WITH_RULES, and either all workloads of the operation have rules, or none.
 - Mean: the predictions, if there are any.
 - Covariance: errors of predictions are correlated over all alternatives of a workload, over one operation at similar
   sizes, and over one algorithm at similar sizes, numbers of ranks and segments. Predictions may also exaggerate or
@@ -15,8 +15,8 @@
   choice. The error of an algorithm at one size mostly holds at the next.
 - Noise: measurements of one alternative in several starts show the noise between starts. Measurements of one start show
   the error that they share. The noise of samples shows neither.
-- Scales: those of the errors of predictions and measurements are fitted: the most likely of a few values near the usual
-  ones.
+- Scales: those of the errors of predictions and measurements are fitted: the most likely of a few values near the
+  defaults.
 - Validation: each measurement is compared with its prediction from the other measurements (leave-one-out, in closed
   form). If these errors are larger than expected, all variances of the operation grow accordingly.
 
@@ -39,7 +39,7 @@ from commodel.predictions.residuals import compute_matern
 from commodel.records import LIBRARY, PlacedWorkload
 from commodel.stats import MIN_NOISE
 
-DEFAULT_BESIDE_RULES = "library beside rules"
+DEFAULT_WITH_RULES = "library default with rules"
 UNPREDICTED_DEVIATION = 3.0  # standard deviation of a logarithm: of an operation without predictions
 OPERATION_DEVIATION, SIZE_DEVIATION, DEFAULT_DEVIATION = (
     0.5,
@@ -49,7 +49,7 @@ OPERATION_DEVIATION, SIZE_DEVIATION, DEFAULT_DEVIATION = (
 SLOPE_DEVIATION = (
     0.3  # of the factor by which predictions exaggerate differences of alternatives, of an operation at a size
 )
-DEFAULTS_CORRELATION = 0.5  # correlation of the library default beside rules with that without rules
+DEFAULTS_CORRELATION = 0.5  # correlation of the library default with rules with that without rules
 BYTES_CORRELATION_DOUBLINGS, RANKS_CORRELATION_DOUBLINGS = 4.0, 3.0  # doublings over which errors are correlated
 
 
@@ -117,8 +117,8 @@ class Arms:
             + SIZE_DEVIATION**2 * same["workload"]
         )
         library = (
-            (self.is_library_default | self._is_default_beside_rules)[:, None]
-            & (self.is_library_default | self._is_default_beside_rules)
+            (self.is_library_default | self._is_default_with_rules)[:, None]
+            & (self.is_library_default | self._is_default_with_rules)
             & same["workload"]
         )
         of_default = np.where(np.eye(len(self.arms), dtype=bool), 1.0, DEFAULTS_CORRELATION) * library
@@ -179,13 +179,13 @@ class Arms:
         return np.array([arm.algorithm == LIBRARY for arm in self.arms])
 
     @cached_property
-    def _is_default_beside_rules(self) -> np.ndarray:
-        return np.array([arm.algorithm == DEFAULT_BESIDE_RULES for arm in self.arms])
+    def _is_default_with_rules(self) -> np.ndarray:
+        return np.array([arm.algorithm == DEFAULT_WITH_RULES for arm in self.arms])
 
     @cached_property
     def groups(self) -> np.ndarray:
         """The first of the workloads that are decided together; most workloads are decided separately."""
-        joint_operations = {self.arms[arm].workload.operation for arm in np.flatnonzero(self._is_default_beside_rules)}
+        joint_operations = {self.arms[arm].workload.operation for arm in np.flatnonzero(self._is_default_with_rules)}
         starts_group = [
             workload.operation not in joint_operations or previous is None or workload.operation != previous.operation
             for previous, workload in pairwise([None, *self.workloads])
@@ -240,7 +240,7 @@ def _compute_mean(logs: np.ndarray) -> float:
     return float(finite.mean()) if len(finite) else 0.0
 
 
-SCALE_PENALTY = 1.0  # factor of the squared logarithms by which scales differ from the usual ones
+SCALE_PENALTY = 1.0  # factor of the squared logarithms by which scales differ from the defaults
 SEARCH_SWEEPS = 2
 
 
@@ -276,7 +276,7 @@ class Scales:
         return float(np.sqrt(samples**2 + self.restart**2 + self.start**2))
 
 
-USUAL_SCALES = Scales()
+DEFAULT_SCALES = Scales()
 PREDICTION_SCALES = {"algorithm": (0.15, 0.4, 1.0, 2.0), "alternative": (0.03, 0.1, 0.3)}
 START_SCALES = {"restart": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
 
@@ -291,7 +291,7 @@ def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
     """Return the most likely scales by coordinate search: first over those of predictions, then over those of
     starts."""
     measured_arms, residuals = compute_residuals(arms, measured)
-    scales, likelihoods = USUAL_SCALES, {}
+    scales, likelihoods = DEFAULT_SCALES, {}
 
     def likelihood(scales: Scales) -> float:
         if scales not in likelihoods:
@@ -314,9 +314,10 @@ def _compute_likelihood(covariance: np.ndarray, residuals: np.ndarray) -> float:
 
 
 def _penalize_scales(scales: Scales) -> float:
-    """Return the penalty of scales that differ from the usual ones."""
+    """Return the penalty of scales that differ from the defaults."""
     return SCALE_PENALTY * sum(
-        np.log(getattr(scales, name) / getattr(USUAL_SCALES, name)) ** 2 for name in (*PREDICTION_SCALES, *START_SCALES)
+        np.log(getattr(scales, name) / getattr(DEFAULT_SCALES, name)) ** 2
+        for name in (*PREDICTION_SCALES, *START_SCALES)
     )
 
 
@@ -335,7 +336,7 @@ class Belief:
     mean: np.ndarray
     covariance: np.ndarray
     measured: Sequence[Measured] = ()
-    scales: Scales = USUAL_SCALES
+    scales: Scales = DEFAULT_SCALES
 
     @property
     def measured_arms(self) -> set[int]:
@@ -428,7 +429,7 @@ class Belief:
 def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     """Return the belief after these measurements."""
     if not measured:
-        return Belief(arms, arms.prior_mean, arms.prior(USUAL_SCALES.algorithm, USUAL_SCALES.alternative))
+        return Belief(arms, arms.prior_mean, arms.prior(DEFAULT_SCALES.algorithm, DEFAULT_SCALES.alternative))
     measured_arms, residuals = compute_residuals(arms, measured)
     scales = fit_scales(arms, measured)
     prior = arms.prior(scales.algorithm, scales.alternative)

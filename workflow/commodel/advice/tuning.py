@@ -16,7 +16,7 @@ from commodel.advice import Workload, advise
 from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence
 from commodel.advice.sequential_sampling import (
-    DEFAULT_BESIDE_RULES,
+    DEFAULT_WITH_RULES,
     SECONDS_PER_POINT,
     Arm,
     Arms,
@@ -36,7 +36,7 @@ SETTLED_REGRET = 0.05  # expected regret at which measuring ends
 MIN_DISTINCT_RATIO = 1.1  # of the times of two algorithms: above, they differ
 MIN_PREDICTED_RATIO = 1.5  # of the predictions of two algorithms: above, their times should differ
 CanName = Callable[[str, str, int], bool]  # whether a rule can name: operation, algorithm, ranks
-DEFAULT_ARMS = (LIBRARY, DEFAULT_BESIDE_RULES)  # no algorithm is named
+DEFAULT_ARMS = (LIBRARY, DEFAULT_WITH_RULES)  # no algorithm is named
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def list_rule_choices(choices: Iterable[tuple[PlacedWorkload, str]]) -> list[Cho
     """Return the rows of a rules file; none if all workloads keep the library default."""
     rows = [Choice(workload.operation, workload.ranks, workload.bytes, algorithm) for workload, algorithm in choices]
     ruled = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
-    named_rows = [replace(row, algorithm=LIBRARY) if row.algorithm == DEFAULT_BESIDE_RULES else row for row in rows]
+    named_rows = [replace(row, algorithm=LIBRARY) if row.algorithm == DEFAULT_WITH_RULES else row for row in rows]
     return [row for row in named_rows if (row.operation, row.ranks) in ruled]
 
 
@@ -256,7 +256,7 @@ def choose_algorithms(
     arms, seconds = search.arms.arms, np.exp(search.belief.mean)
     default_seconds = {
         arm.workload: seconds[index] for name in DEFAULT_ARMS for index, arm in enumerate(arms) if arm.algorithm == name
-    }  # the default beside rules, if any
+    }  # the default with rules for other sizes, if any
     chosen_arms = {arms[arm].workload: arm for arm in search.belief.choices()}
     ruled = {
         workload

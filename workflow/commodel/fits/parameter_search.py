@@ -41,7 +41,7 @@ MIN_GAIN_OF_DRAW, MIN_GAIN_OF_BEST = (
 MIN_SQUARED_RESIDUAL = 1e-10  # mean squared misfit of points that lie on the model: rounding errors
 MAX_STEPS_OF_BEST, MAX_STEPS_FROM_FAR, MAX_STEPS_FROM_NEAR, MAX_FIRST_STEPS = 120, 30, 10, 5  # of Gauss and Newton
 LARGE_TABLE_MESSAGES = 20_000  # messages of all points, above which fewer predictions are evaluated
-BEND_SD = 1.5  # standard deviations; for normal errors the estimate has 95 % of the efficiency of least squares
+HUBER_SD = 1.5  # standard deviations; for normal errors the estimate has 95 % of the efficiency of least squares
 MIN_BEND = 0.005  # of a logarithm; residuals from rounding and small effects outside of the model keep full weight
 PROFILE_OFFSETS = np.round(
     np.geomspace(0.02, MAX_LOG_VALUE, 16), 6
@@ -90,7 +90,7 @@ class SearchTask:
         """Return the task with the weights that follow from the misfits at these logarithms."""
         misfit = self.misfit(best[None])[0]
         free = len(misfit) / max(len(misfit) - len(self.names), 1)
-        bend = BEND_SD * max(MAD_TO_SIGMA * float(np.median(np.abs(misfit))) * np.sqrt(free), MIN_BEND)
+        bend = HUBER_SD * max(MAD_TO_SIGMA * float(np.median(np.abs(misfit))) * np.sqrt(free), MIN_BEND)
         return replace(self, weights=1 / np.sqrt(1 + np.square(misfit / bend)))
 
     def residuals(self, misfit: Array) -> Array:

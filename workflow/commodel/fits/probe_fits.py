@@ -23,8 +23,8 @@ from commodel.fits.validity_checks import (
     find_unequal_types,
     list_nodes,
     make_case_schedule,
+    measure_heterogeneity,
     measure_left_out_error,
-    measure_unevenness,
 )
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
@@ -269,8 +269,8 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     parameters = parameters.with_settings(heterogeneity_by_class=unequal) if unequal else parameters
     parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors)
     if not evidence.levels:
-        unevenness = measure_unevenness(evidence, parameters)
-        heterogeneity = {"heterogeneity": round(unevenness, 3)} if unevenness > 1 else {}
+        ratio = measure_heterogeneity(evidence, parameters)
+        heterogeneity = {"heterogeneity": round(ratio, 3)} if ratio > 1 else {}
         by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
         if not (entry.by_type or by_node) and (types := find_unequal_types(evidence)):
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}

@@ -226,7 +226,7 @@ MAX_REWEIGHTINGS, MAX_WEIGHT_CHANGE = (
     10,
     0.02,
 )  # updates of weights and fit in turn; they end when no weight changes by more
-KEPT_STARTS, FEWER_KEPT_STARTS = 5, 3  # best results of the starts that are searched to the minimum
+STARTS_TO_REFINE, FEWER_STARTS_TO_REFINE = 5, 3  # best results of the starts that are searched to the minimum
 TIME_DIGITS = 10  # significant digits of a time: fewer than a float has, more than measurements need
 MAX_MESSAGE_DRAWS, MIN_DRAWS = 4_000_000, 40  # limit of messages × draws, and the minimum number of draws
 DRAW_RIDGE, MAX_DRAW_OFFSET = 1e-4, 1.0  # of linearised draws: ridge of the covariance, and largest offset of a value
@@ -340,7 +340,7 @@ def _search_best(task: SearchTask, guess: Array, rng: np.random.Generator) -> tu
     A small penalty for the distance from the first guess makes the best one unique if the points do not determine all
     values.
     """
-    count, kept_count = (FEWER_STARTS, FEWER_KEPT_STARTS) if task.large else (STARTS, KEPT_STARTS)
+    count, kept_count = (FEWER_STARTS, FEWER_STARTS_TO_REFINE) if task.large else (STARTS, STARTS_TO_REFINE)
     starts = np.vstack([guess, guess + START_RANGE * rng.uniform(-1, 1, (count, len(guess)))])
     # Multiplying all values by a factor multiplies predictions by it.
     starts -= np.median(task.misfit(starts), axis=1, keepdims=True)

@@ -3,7 +3,7 @@
 - `left_out`: each probe case is left out in turn, the rest is fitted again, and the case is predicted as the pattern
   that its probe plays. Cases that are no pattern, such as a delay within a round trip, are not predicted.
 - `check_contention`: messages of all nodes at once, in a row, or of a fan (probe `mixture`).
-- Uniformity: `measure_unevenness` finds levels that the platform file does not name (probe `evenness`),
+- Uniformity: `measure_heterogeneity` finds levels that the platform file does not name (probe `evenness`),
   `find_unequal_classes` pairs of one distance class that differ (probe `nodepairs`), `find_unequal_types` node types.
 """
 
@@ -154,7 +154,7 @@ CENTRAL_SHARE = 0.8  # share of the pairs of a class; a tenth at each end is ign
 CLEAR_RATIO = 1.15  # ratio of times above which a difference counts
 
 
-def measure_unevenness(evidence: Observed, parameters: ParameterSet | None = None) -> float:
+def measure_heterogeneity(evidence: Observed, parameters: ParameterSet | None = None) -> float:
     """Return the ratio of round trips between distant nodes to those between near ones, at the distance and size where
     it is largest; 1 if no difference is significant.
 

@@ -160,7 +160,7 @@ def measure_start(state: SweepState, start: Start, number: int) -> bool:
             # A case with samples of an earlier pass gets no marker.
             earlier = (raw_samples.list_finished(context.pass_folder(previous))[0] for previous in range(number))
             for skipped in set(unfinished).difference({case}, *earlier):
-                given_up = f"{raw_samples.GIVEN_UP}: {reason}"
+                given_up = f"{raw_samples.STOPPED_BY_FAILURES}: {reason}"
                 raw_samples.write_marker(context.folder, skipped, status, given_up, attempt.number)
             return True
     return True

@@ -22,7 +22,7 @@ from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
 from commodel.platforms.platform import Platform
 from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, PlacedWorkload, Plan, Point, StartTimings
-from commodel.results.raw_samples import GIVEN_UP, LATE, read_marker, read_samples
+from commodel.results.raw_samples import LATE, STOPPED_BY_FAILURES, read_marker, read_samples
 from commodel.stats import MIN_NOISE, estimate_noise
 
 TIMES_FILE, RAW_FOLDER, RESULTS_FILE = "times.json", "raw", "results.json"
@@ -122,7 +122,7 @@ class LibraryTimer:
             rows = []
             for settings, case in zip(case_settings, cases, strict=True):
                 marker = read_marker(raw, case.id)
-                if marker and (rules or GIVEN_UP not in marker[1]):
+                if marker and (rules or STOPPED_BY_FAILURES not in marker[1]):
                     rows.append([*(settings[column] for column in columns[1:]), marker[1]])
             write_json(results, {"failures": rows})
         try:

@@ -22,9 +22,13 @@ from commodel.patterns.pattern_files import is_pattern_file
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 FEW_ELEMENTS = "with fewer elements than ranks it is linear"
-LINEAR = "linear if not commutative, or with fewer elements than the largest power of two up to the number of ranks"
-EVEN = "if the ranks are no power of two, the even ones of the first pairs send whole vectors; blocks have equal sizes"
-ODD = "if the ranks are no power of two, the odd ones of the first pairs send whole vectors; blocks have equal sizes"
+LINEAR = "linear if the operation does not commute, or with fewer elements than the largest power of two of the ranks"
+EVEN_RANKS_FIRST = (
+    "if the ranks are no power of two, the even ones of the first pairs send whole vectors; blocks have equal sizes"
+)
+ODD_RANKS_FIRST = (
+    "if the ranks are no power of two, the odd ones of the first pairs send whole vectors; blocks have equal sizes"
+)
 DEFAULTS = "reduces and broadcasts with the algorithms that Open MPI selects for each"
 RADIX_2 = "if coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can express"
 RADIX_4 = "K is coll_tuned_bcast_algorithm_knomial_radix, 4 unless set"
@@ -76,7 +80,7 @@ MPICH_FUNCTIONS = (
     ("allgather-bruck", "Allgather_intra_brucks"),
     ("allgather-recursive-doubling", "Allgather_intra_recursive_doubling", "powers of two only"),
     ("allgather-ring", "Allgather_intra_ring"),
-    ("allreduce-rabenseifner", "Allreduce_intra_reduce_scatter_allgather", EVEN),
+    ("allreduce-rabenseifner", "Allreduce_intra_reduce_scatter_allgather", EVEN_RANKS_FIRST),
     ("allreduce-recursive-doubling", "Allreduce_intra_recursive_doubling"),
     ("alltoall-bruck", "Alltoall_intra_brucks"),
     ("alltoall-linear", "Alltoall_intra_scattered", THROTTLED),
@@ -87,7 +91,7 @@ MPICH_FUNCTIONS = (
     ("bcast-scatter-allgather-ring", "Bcast_intra_scatter_ring_allgather"),
     ("gather-binomial", "Gather_intra_binomial"),
     ("reduce-binomial", "Reduce_intra_binomial"),
-    ("reduce-rabenseifner", "Reduce_intra_reduce_scatter_gather", ODD),
+    ("reduce-rabenseifner", "Reduce_intra_reduce_scatter_gather", ODD_RANKS_FIRST),
     ("reduce-scatter-pairwise", "Reduce_scatter_intra_pairwise"),
     ("reduce-scatter-recursive-halving", "Reduce_scatter_intra_recursive_halving"),
     ("scatter-binomial", "Scatter_intra_binomial"),

@@ -36,7 +36,7 @@ def check_stop() -> None:
 
 
 # Messages of Slurm's commands for failures of the controller, not of the query.
-CONTROLLER_AWAY = re.compile(
+CONTROLLER_UNREACHABLE = re.compile(
     r"contact slurm controller|timed out|connect|zero bytes|standby|(send|receive) failure|temporarily unavailable",
     re.IGNORECASE,
 )
@@ -57,7 +57,7 @@ def run_slurm(program: str | Path, *arguments: str) -> str:
         output, failure = try_slurm(program, *arguments)
         if not failure:
             return output
-        is_away = bool(CONTROLLER_AWAY.search(failure))
+        is_away = bool(CONTROLLER_UNREACHABLE.search(failure))
         if time.monotonic() - began >= (OUTAGE_SECONDS if is_away else RETRY_SECONDS):
             raise UserError(f"Slurm does not report this job's allocation: {failure}")
         if is_away and not announced:
@@ -73,7 +73,7 @@ def was_refused(log: str) -> bool:
     The controller did not answer, or does not yet know that the last step has ended.
     """
     errors = [line for line in log.splitlines() if line.startswith("srun: error: ")]
-    return any(CONTROLLER_AWAY.search(line) or "Unable to create step" in line for line in errors)
+    return any(CONTROLLER_UNREACHABLE.search(line) or "Unable to create step" in line for line in errors)
 
 
 def try_slurm(program: str | Path, *arguments: str) -> tuple[str, str]:

@@ -166,7 +166,7 @@ MIN_DRAWS = 20  # draws
 MAX_STACKED_MESSAGES = 1_000_000  # sizes × messages of one stack
 MAX_BLOCK_CELLS = 4_000_000  # sizes × draws × messages predicted at a time, which limits the size of arrays
 MAX_STEP_CELLS = 1 << 14  # the same for one step on average: more would not fit into a processor's cache
-ENDLESS = inf  # waves of a stream without end
+INFINITE_WAVES = inf  # waves of a stream without end
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,7 +369,7 @@ def predict(
     predictions: dict[int, Prediction] = {}
     for numbers, pattern in stack_points(points, MAX_STACKED_MESSAGES):
         first = points[numbers[0]]
-        waves = ENDLESS if pipelined else first.waves
+        waves = INFINITE_WAVES if pipelined else first.waves
         with report_within(_describe_progress(first, len(numbers), len(predictions), len(points))):
             predicted_times = predict_stack(pattern, waves)
         interval = _find_prediction_interval(

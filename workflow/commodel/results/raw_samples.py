@@ -149,7 +149,7 @@ def _parse_sample(header: str, line: str, case: str) -> dict:
 
 
 CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"
-GIVEN_UP = "three cases in a row failed"  # first words of the reason of a case that was not started therefore
+STOPPED_BY_FAILURES = "three cases in a row failed"  # first words of the reason why later cases were not started
 MARKER_SUFFIX = ".unmeasured.json"
 COUNT_COLUMNS, TEXT_COLUMNS = list_columns(UNMEASURED, int), list_columns(UNMEASURED, str)
 

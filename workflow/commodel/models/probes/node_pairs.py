@@ -81,7 +81,7 @@ def find_middles(count: int) -> list[int]:
     return [(2 * part + 1) * count // (2 * PAIRS_PER_CLASS) for part in range(PAIRS_PER_CLASS)] if count else []
 
 
-def plan_evenness(site: Site, sizes: list[int]) -> ProbePlan:
+def plan_uniformity(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips between nodes at distances 1, 2, 4, … and half the machine, in the order of the nodes.
 
     If nodes are ordered by switch, near and far pairs differ. Pairs of node types are included.
@@ -152,11 +152,11 @@ DISTANCE_PROBE = Probe(
     program=PLAYER,
     pattern=lambda case: make_round_trip(case["bytes"], case["bytes"]),
 )
-EVENNESS_PROBE = Probe(
+UNIFORMITY_PROBE = Probe(
     "evenness",
     "round trips between nodes across the machine, to check uniformity",
     ("one", "two", "nodes", "step", "trips", "bytes"),
-    plan_evenness,
+    plan_uniformity,
     program=PLAYER,
     optional=True,
     pattern=build_round_trips,

@@ -407,7 +407,7 @@ PROBE_LIST = (
     Probe("memcopy", "memory copies", ("path", "bytes"), plan_memcopy),
     capacity.PROBE,
     node_pairs.DISTANCE_PROBE,
-    node_pairs.EVENNESS_PROBE,
+    node_pairs.UNIFORMITY_PROBE,
     node_pairs.NODE_PAIRS_PROBE,
     mixture.PROBE,
     verify.PROBE,

@@ -27,7 +27,7 @@ from commodel.predictions.papers import (
     predict_pattern,
     tabulate,
 )
-from commodel.predictions.predictions import ENDLESS
+from commodel.predictions.predictions import INFINITE_WAVES
 
 PACKET = 1024  # bytes
 SIZES = {1024: "1 KiB", 12 << 10: "12 KiB", 128 << 10: "128 KiB"}  # of figure 1; there 1, 12 and 131 KB
@@ -362,7 +362,7 @@ def compare_streams(evidence: Evidence, table_1: ParameterSet) -> Figure:
     word, names = evidence.word(), [(name, leaves) for leaves, trees in TREES.items() for name in trees]
     specs = [spec for trees in TREES.values() for spec in trees.values()]
     measured, predictions = compare_trees(evidence, specs, WAVES)
-    by_table = [predict_pattern(table_1, make_reduction(spec), ENDLESS) for spec in specs]
+    by_table = [predict_pattern(table_1, make_reduction(spec), INFINITE_WAVES) for spec in specs]
     return Figure(
         "Equation 2",
         "the time between two waves of a stream",

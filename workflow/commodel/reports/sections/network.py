@@ -53,8 +53,8 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
 def _is_worth_drawing(network: Network) -> bool:
     """Return whether a network has several classes, or an anomaly."""
     distances, disagrees = network.distances, network.declared_by_slurm and not network.agrees
-    uneven = distances.classes > 1 or distances.torus or distances.slow or distances.slow_pairs
-    return bool(uneven or disagrees or describe_mixed_classes(network))
+    heterogeneous = distances.classes > 1 or distances.torus or distances.slow or distances.slow_pairs
+    return bool(heterogeneous or disagrees or describe_mixed_classes(network))
 
 
 def _name_platform(network: Network) -> str:

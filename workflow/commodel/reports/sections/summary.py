@@ -272,7 +272,7 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
     return lines
 
 
-STANDINGS_NOTE = "Errors of each model's predictions and regret of its choices, by platform and by class of workload."
+MODELS_NOTE = "Errors of each model's predictions and regret of its choices, by platform and by class of workload."
 FASTEST_NOTE = "The fastest measured alternative of each workload, and its gain over the MPI default."
 TIMES_NOTE = (
     "Workloads whose fastest alternative changes with the message size come first. Solid: measured median with its "
@@ -311,7 +311,7 @@ def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers:
     gains = rankings.compare_with_default(frame)
     what_to_use = [_tabulate_fastest(fastest_rows), *([rankings.tabulate_default_gains(gains)] if len(gains) else [])]
     what_to_use += [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
-    sections.append(Section("Standings", STANDINGS_NOTE, tuple(standing)))
+    sections.append(Section("Standings", MODELS_NOTE, tuple(standing)))
     return [*sections, Section("What to use", FASTEST_NOTE, tuple(what_to_use))]
 
 

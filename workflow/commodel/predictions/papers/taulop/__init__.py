@@ -31,7 +31,7 @@ from commodel.predictions.predictions import CostFunction, predict
 from commodel.records import PlatformKind, Point
 
 NETWORKS = {"fermi-ib": "InfiniBand", "fermi": "TCP"}  # by platform
-SIDES = {"summa": (128, 256), "wave2d": (256, 512)}  # N: blocks of 32 × 32 doubles, and cells
+MATRIX_SIDES = {"summa": (128, 256), "wave2d": (256, 512)}  # N: blocks of 32 × 32 doubles, and cells
 TITLES = {"summa": "SUMMA", "wave2d": "Wave2D"}
 FAMILIES = {
     "taulop": "τ–Lop",
@@ -208,8 +208,8 @@ def tabulate_real_hosts(evidence: Evidence, all_runs: list[Run]) -> Numbers:
     """Return mean errors of kernels on platforms that are not simulated, and those of simulated layouts if any."""
     real = [name for name, kind in evidence.kinds.items() if kind is not PlatformKind.SIMULATED]
     columns, rows = ("real", "simulated") if "fermi" in evidence.kinds else ("real",), []
-    for platform, kernel in product(real, SIDES):
-        printed = TABLE_2["TCP", TITLES[kernel], SIDES[kernel][0]][0]
+    for platform, kernel in product(real, MATRIX_SIDES):
+        printed = TABLE_2["TCP", TITLES[kernel], MATRIX_SIDES[kernel][0]][0]
         simulated = [run for run in all_runs if run.kernel == kernel and run.platform == "fermi"]
         for family, model in FAMILIES.items():
             points = evidence.predicted(family, platform)
@@ -225,8 +225,8 @@ def tabulate_real_hosts(evidence: Evidence, all_runs: list[Run]) -> Numbers:
 
 def compare_errors(evidence: Evidence, all_runs: list[Run]) -> Figure:
     rows, readings = [], []
-    for platform, kernel in product(NETWORKS, SIDES):
-        for side in SIDES[kernel]:
+    for platform, kernel in product(NETWORKS, MATRIX_SIDES):
+        for side in MATRIX_SIDES[kernel]:
             keys = NETWORKS[platform], TITLES[kernel], side
             runs = select_runs(all_runs, platform, kernel, side)
             printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[keys], strict=True))
@@ -302,7 +302,7 @@ def _describe_times(evidence: Evidence) -> str:
 
 def compare_times(evidence: Evidence, name: str, kernel: str, all_runs: list[Run]) -> Figure:
     rows, panels, word = [], [], _describe_times(evidence)
-    for platform, side in product(NETWORKS, SIDES[kernel]):
+    for platform, side in product(NETWORKS, MATRIX_SIDES[kernel]):
         runs = select_runs(all_runs, platform, kernel, side)
         keys = NETWORKS[platform], side
         rows += [Row((*keys, run.layout), nan, (run.measured, *_select_predictions(run))) for run in runs]
@@ -332,8 +332,8 @@ def _select_predictions(run: Run) -> tuple[float, ...]:
 
 def compare_errors_by_layout(all_runs: list[Run]) -> Figure:
     rows, panels = [], []
-    for kernel in SIDES:
-        for platform, side in product(NETWORKS, SIDES[kernel]):
+    for kernel in MATRIX_SIDES:
+        for platform, side in product(NETWORKS, MATRIX_SIDES[kernel]):
             runs = select_runs(all_runs, platform, kernel, side)
             keys = TITLES[kernel], NETWORKS[platform], side
             rows += [Row((*keys, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
