@@ -1,7 +1,7 @@
-"""What a campaign of probes costs, family by family, and what its stopping rule saves: `make bench`.
+"""Time of a campaign of probes by model, and the time that its stopping rule saves: `make bench`.
 
-The same cases with a fixed thousand repetitions are the alternative that is compared with; a case counts as saved only
-where the rule stopped because the interval of the median had become as narrow as asked.
+The rule is compared with a thousand repetitions of each case. Only cases count whose confidence interval of the median
+reached the wanted precision.
 """
 
 import tempfile
@@ -14,9 +14,9 @@ from commodel.plan.planning import make_plan
 from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT, find_tool
 from commodel.results.collection import collect_samples
-from tests.bench.measuring import make_project, show
+from tests.bench.measuring import make_project, print_figure
 
-FIXED = 1000
+FIXED_SAMPLES = 1000
 MEASURE = "{precision: 5%, min_samples: 10, max_samples: 1000, seconds: 0.6, passes: 3, warmup: 2}"
 PLATFORMS = {
     "local": "launcher: local\nnodes: 1\ncores: 2\n",
@@ -24,8 +24,8 @@ PLATFORMS = {
 }
 
 
-def campaign(name: str, toolchain: str) -> None:
-    """The standard probes of all families on two ranks: on one node that is real, or on two that are simulated."""
+def measure_probes(name: str, toolchain: str) -> None:
+    """Run the standard probes of all models on two ranks: on one real node, or on two simulated ones."""
     build_toolchain(ROOT, toolchain)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -48,24 +48,24 @@ def print_probe_times(samples, where: str) -> None:
         count=("seconds", "size"),
         precise=("stop", lambda stops: (stops == "precision").all()),
     )
-    cases["fixed"] = FIXED * cases["each"]
+    cases["fixed"] = FIXED_SAMPLES * cases["each"]
     by_probe = cases.groupby("probe")["spent"].sum()
-    alone = 0.0
+    separate_seconds = 0.0
     print(f"\nprobes on {where}, time in samples")
     for name in list_family_names():
         needed = [entry for entry in find_family(name).probes if entry in by_probe]
-        alone += by_probe[needed].sum()
-        show(f"  {name}", f"{by_probe[needed].sum():7.3f} s  ({', '.join(needed)})")
-    show("  all families, every probe once", f"{by_probe.sum():7.3f} s, {len(cases)} cases")
-    show("  each family measuring for itself / every probe once", f"{alone / by_probe.sum():.1f} x")
+        separate_seconds += by_probe[needed].sum()
+        print_figure(f"  {name}", f"{by_probe[needed].sum():7.3f} s  ({', '.join(needed)})")
+    print_figure("  all families, every probe once", f"{by_probe.sum():7.3f} s, {len(cases)} cases")
+    print_figure("  each family measuring for itself / every probe once", f"{separate_seconds / by_probe.sum():.1f} x")
     precise = cases[cases["precise"]]
-    show("  cases whose interval became as narrow as asked", f"{len(precise)} of {len(cases)}")
+    print_figure("  cases that reached the wanted precision", f"{len(precise)} of {len(cases)}")
     saved = precise["fixed"].sum() / precise["spent"].sum()
-    show(f"  those with {FIXED} repetitions each / with the rule", f"{saved:.1f} x")
-    show("  their median number of samples", f"{precise['count'].median():.0f}")
+    print_figure(f"  those with {FIXED_SAMPLES} repetitions each / with the rule", f"{saved:.1f} x")
+    print_figure("  their median number of samples", f"{precise['count'].median():.0f}")
 
 
 if __name__ == "__main__":
-    campaign("local", "mpi")
+    measure_probes("local", "mpi")
     if find_tool("smpirun"):
-        campaign("simulated", "smpi")
+        measure_probes("simulated", "smpi")

@@ -23,7 +23,7 @@ from commodel.predictions.prediction_intervals import (
 from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals
 from commodel.predictions.validity import have_weight
-from tests.bench.heldout import oracle
+from tests.bench.heldout import find_narrowest_width
 
 Part = Callable[[Residuals], Iterator[np.ndarray]]
 
@@ -39,7 +39,7 @@ class Figures(NamedTuple):
     no_interval: int = 0
 
 
-def each_value(labels: Callable[[Residuals], np.ndarray]) -> Part:
+def hold_out_each_value(labels: Callable[[Residuals], np.ndarray]) -> Part:
     """Hold out every value of a label in turn. A value that would hold out a whole operation, such as the 0 bytes of a
     barrier, is omitted."""
 
@@ -54,27 +54,30 @@ def each_value(labels: Callable[[Residuals], np.ndarray]) -> Part:
     return parts
 
 
-def inner_size(residuals: Residuals) -> Iterator[np.ndarray]:
+def hold_out_inner_sizes(residuals: Residuals) -> Iterator[np.ndarray]:
     """Hold out every size in turn, except the smallest and the largest."""
     sizes = residuals.axes[BYTES]
     for size in np.unique(sizes[sizes > 0])[1:-1]:
         yield sizes == size
 
 
-def largest(axis: str) -> Part:
+def hold_out_largest(axis: str) -> Part:
+    """Hold out the largest value of an axis."""
+
     def parts(residuals: Residuals) -> Iterator[np.ndarray]:
         yield residuals.axes[axis] == residuals.axes[axis].max()
 
     return parts
 
 
-def smallest_size(residuals: Residuals) -> Iterator[np.ndarray]:
+def hold_out_smallest_size(residuals: Residuals) -> Iterator[np.ndarray]:
+    """Hold out the smallest size that is not 0."""
     sizes = residuals.axes[BYTES]
     if (sizes > 0).any():
         yield sizes == sizes[sizes > 0].min()
 
 
-def level(residuals: Residuals) -> Iterator[np.ndarray]:
+def hold_out_each_level(residuals: Residuals) -> Iterator[np.ndarray]:
     """Hold out every level of the network in turn."""
     yield from (
         ()
@@ -84,19 +87,19 @@ def level(residuals: Residuals) -> Iterator[np.ndarray]:
 
 
 PARTS: dict[str, Part] = {
-    "a workload": each_value(lambda residuals: residuals.group),
-    "a size": each_value(lambda residuals: residuals.axes["bytes"]),
-    "a size between others": inner_size,
-    "a number of ranks": each_value(lambda residuals: residuals.axes["ranks"]),
-    "an operation": each_value(lambda residuals: residuals.operation),
-    "a level": level,
-    "the smallest size": smallest_size,
-    "the largest size": largest("bytes"),
-    "the most ranks": largest("ranks"),
+    "a workload": hold_out_each_value(lambda residuals: residuals.group),
+    "a size": hold_out_each_value(lambda residuals: residuals.axes["bytes"]),
+    "a size between others": hold_out_inner_sizes,
+    "a number of ranks": hold_out_each_value(lambda residuals: residuals.axes["ranks"]),
+    "an operation": hold_out_each_value(lambda residuals: residuals.operation),
+    "a level": hold_out_each_level,
+    "the smallest size": hold_out_smallest_size,
+    "the largest size": hold_out_largest("bytes"),
+    "the most ranks": hold_out_largest("ranks"),
 }
 
 
-def check_held_out(residuals: Residuals, held_out: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def check_coverage(residuals: Residuals, held_out: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return whether the interval of each held-out point covers it, and the interval's width as a logarithm; NaN for a
     parameter interval. `ends`: low and high end of the parameter intervals, over the scaled predictions."""
     intervals = fit_residual_intervals(residuals.only(~held_out))
@@ -137,7 +140,7 @@ def evaluate_campaign(folder: Path) -> Iterator[dict]:
 
 def _compute_figures(residuals: Residuals, ends: np.ndarray, parts: Part) -> Figures | None:
     counted = [
-        (held_out, *check_held_out(residuals, held_out, ends))
+        (held_out, *check_coverage(residuals, held_out, ends))
         for held_out in parts(residuals)
         if held_out.mean() <= 0.5  # at least half of the points remain
     ]
@@ -149,7 +152,7 @@ def _compute_figures(residuals: Residuals, ends: np.ndarray, parts: Part) -> Fig
     has_interval = np.isfinite(width)
     if not has_interval.any():
         return Figures(np.nan, 0, np.nan, np.nan, len(logs))
-    widths = float(width[has_interval].mean()), oracle(logs[has_interval])
+    widths = float(width[has_interval].mean()), find_narrowest_width(logs[has_interval])
     return Figures(float(covered[has_interval].mean()), int(has_interval.sum()), *widths, int((~has_interval).sum()))
 
 

@@ -1,12 +1,16 @@
-"""Which families are right on a table of measured collectives about what their fit has not seen, and what choosing by
-them costs: sizes, more ranks and, where the table has several settings, one of these after the other (`a setting`) are
-held out. Below families stand two rules that know no model of communication (`compare/baselines.py`). Arguments: a
-table as `commodel import` writes it, families. Minutes a family.
+"""Errors of models and regret of their choices at held-out points of a measured table: `make bench-heldout`.
 
-μ is max(prediction, time) / min(prediction, time). Inside: of the times in their intervals; width: of these, beside
-the narrowest interval that holds 95 % of the times; high/low: median of the intervals. Regret: what the choice of the
-lowest prediction takes longer than the fastest one measured, of those that do the same; time / library: beside the
-library's own choice, as a geometric mean."""
+Arguments: a table as `commodel import` writes it, then models. The run takes minutes a model.
+
+Held out are every other range of sizes, the larger half of the numbers of ranks and, if the table has several settings,
+each setting. Baselines without a model of communication have rows of their own (`compare/baselines.py`).
+
+- μ: max(prediction, time) / min(prediction, time).
+- covered: share of the times inside the prediction intervals.
+- width: mean width of the intervals over that of the narrowest interval that covers 95 % of the times, as logarithms.
+- high/low: median ratio of the ends of the intervals.
+- regret: measured time of the chosen alternative over that of the fastest one of its workload, minus 1.
+- time / library: measured time of the chosen alternative over that of the library default, geometric mean."""
 
 import sys
 from collections.abc import Iterator
@@ -26,22 +30,23 @@ from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import ValidityKind
 from commodel.records import LIBRARY
 
-NARROWEST = 0.01  # of an oracle: what is less is no matter
+MIN_NARROWEST_WIDTH = 0.01  # logarithm; the narrowest interval counts as at least as wide
 TABLE_FAMILIES = ("hockney", "loggp", "pmnf")
-MAX_RANKS = 256  # of a table's points: schedules of thousands of ranks take minutes each
+MAX_RANKS = 256  # ranks of a point; schedules of thousands of ranks take minutes each
 EVERY_OTHER_SIZE = "log2(max(bytes, 1)) // 3 % 2 == 0"
+CHOICE_COLUMNS = ("workloads", "regret", "worst regret", "time / library")
 
 
-CHOICES = ("workloads", "regret", "worst regret", "time / library")
+def score_models(rows: pd.DataFrame) -> Iterator[dict]:
+    """Yield a row of scores for each model.
 
-
-def scores(rows: pd.DataFrame) -> Iterator[dict]:
-    """Of each family. Rows are those of a comparison, with no more columns than this needs; points of a group do the
-    same. What has no interval has NaN for its ends; the library's own have no family."""
-    once = {"measured_low": rows["measured"], "measured_high": rows["measured"]}
-    rows = rows.assign(held_out=True, point=range(len(rows)), **once)
+    `rows` has the columns of a comparison that the scores need. Rows of one workload are its alternatives. Predictions
+    without an interval have NaN for its ends, and rows of the library default have no family.
+    """
+    measured_interval = {"measured_low": rows["measured"], "measured_high": rows["measured"]}
+    rows = rows.assign(held_out=True, point=range(len(rows)), **measured_interval)
     rows = add_choices(add_errors(rows))
-    chosen = summarize_choices(rows, ["family"]).set_index("family")
+    choices = summarize_choices(rows, ["family"]).set_index("family")
     for name, predicted in rows.dropna(subset=["mu"]).groupby("family", sort=False):
         mu = predicted["mu"]
         yield {
@@ -51,39 +56,44 @@ def scores(rows: pd.DataFrame) -> Iterator[dict]:
             "median μ": f"{mu.median():.2f}",
             "90 %": f"{mu.quantile(0.9):.2f}",
             "worst": f"{mu.max():.1f}",
-            **_intervals(predicted),
+            **_format_intervals(predicted),
             "points valid": "-" if name in BASELINES else f"{predicted['validity'].eq(ValidityKind.VALID.value).sum()}",
-            **(_choices(chosen.loc[name]) if name in chosen.index else dict.fromkeys(CHOICES, "-")),
+            **(_format_choices(choices.loc[name]) if name in choices.index else dict.fromkeys(CHOICE_COLUMNS, "-")),
         }
 
 
-def _intervals(predicted: pd.DataFrame) -> dict[str, str]:
+def _format_intervals(predicted: pd.DataFrame) -> dict[str, str]:
     width = np.log(predicted["predicted_high"] / predicted["predicted_low"])
     if width.isna().any():
         return {"covered": "-", "width": "-", "high/low": "-"}
-    narrowest = oracle(np.log(predicted["measured"] / predicted["predicted"]).to_numpy())
-    figures = f"{100 * predicted['covered'].mean():.0f} %", f"{width.mean() / narrowest:.2f}"
-    return {"covered": figures[0], "width": figures[1], "high/low": f"{np.exp(width.median()):.2f}"}
+    narrowest = find_narrowest_width(np.log(predicted["measured"] / predicted["predicted"]).to_numpy())
+    return {
+        "covered": f"{100 * predicted['covered'].mean():.0f} %",
+        "width": f"{width.mean() / narrowest:.2f}",
+        "high/low": f"{np.exp(width.median()):.2f}",
+    }
 
 
-def _choices(chosen: pd.Series) -> dict[str, str]:
-    library = chosen["over_default"]
-    figures = (
-        f"{chosen['workloads']:.0f}",
-        f"{100 * chosen['regret_mean']:.1f} %",
-        f"{100 * chosen['regret_max']:.0f} %",
+def _format_choices(choices: pd.Series) -> dict[str, str]:
+    over_default = choices["over_default"]
+    cells = (
+        f"{choices['workloads']:.0f}",
+        f"{100 * choices['regret_mean']:.1f} %",
+        f"{100 * choices['regret_max']:.0f} %",
+        "-" if np.isnan(over_default) else f"{over_default:.2f}",
     )
-    return dict(zip(CHOICES, (*figures, "-" if np.isnan(library) else f"{library:.2f}"), strict=True))
+    return dict(zip(CHOICE_COLUMNS, cells, strict=True))
 
 
-def oracle(logs: np.ndarray) -> float:
-    ordered = np.sort(logs)
-    held = int(np.ceil(COVERAGE * len(ordered)))
-    return max(float(np.min(ordered[held - 1 :] - ordered[: len(ordered) - held + 1])), NARROWEST)
+def find_narrowest_width(residuals: np.ndarray) -> float:
+    """Return the width of the narrowest interval that covers 95 % of the residuals."""
+    ordered = np.sort(residuals)
+    covered = int(np.ceil(COVERAGE * len(ordered)))
+    return max(float(np.min(ordered[covered - 1 :] - ordered[: len(ordered) - covered + 1])), MIN_NARROWEST_WIDTH)
 
 
-def held_out(measured: Measured) -> Iterator[tuple[str, list[str]]]:
-    """What is held out, and expressions of the parts of it that are, one after the other."""
+def list_splits(measured: Measured) -> Iterator[tuple[str, list[str]]]:
+    """Yield each kind of split: its title, and the expressions of the points that are held out in turn."""
     yield "other sizes", [EVERY_OTHER_SIZE]
     ranks = sorted({point.ranks for point in measured.points})
     if len(ranks) > 1:
@@ -93,8 +103,9 @@ def held_out(measured: Measured) -> Iterator[tuple[str, list[str]]]:
         yield "a setting", [f"setting == '{setting}'" for setting in settings]
 
 
-def predicted(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFrame]:
-    """A row for each point held out and each family, then each baseline, and the library's own times."""
+def predict_split(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFrame]:
+    """Yield rows of all held-out points: for each model, the recommended prediction, each baseline, and the library
+    default."""
     sets = []
     for family in families:
         try:
@@ -106,25 +117,28 @@ def predicted(parts: Split, families: list[str], name: str) -> Iterator[pd.DataF
         yield recommend_held_out(sets, parts)
     yield predict_baselines(parts, choose_reference(parts.fitted))
     times = parts.held_out.library.items()
-    library = [{"workload": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
-    yield pd.DataFrame(library).assign(family="", algorithm=LIBRARY)
+    default_rows = [{"workload": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
+    yield pd.DataFrame(default_rows).assign(family="", algorithm=LIBRARY)
 
 
-def judged_table(path: Path, families: list[str]) -> Iterator[dict]:
-    whole = read_points(path)
-    measured = select_points(whole, [point.ranks <= MAX_RANKS for point in whole.points])
-    for title, expressions in held_out(measured):
+def score_table(path: Path, families: list[str]) -> Iterator[dict]:
+    """Yield a row of scores for each kind of split of a table and each model."""
+    table = read_points(path)
+    measured = select_points(table, [point.ranks <= MAX_RANKS for point in table.points])
+    for title, expressions in list_splits(measured):
         try:
-            parts = [split_points(measured, where) for where in expressions]
+            splits = [split_points(measured, expression) for expression in expressions]
         except UserError as error:
             print(f"{title}: {error.message}", file=sys.stderr)
             continue
-        rows = pd.concat([rows for part in parts for rows in predicted(part, families, path.name)], ignore_index=True)
-        yield from ({"table": path.name, "held out": title} | row for row in scores(rows))
+        rows = pd.concat(
+            [rows for split in splits for rows in predict_split(split, families, path.name)], ignore_index=True
+        )
+        yield from ({"table": path.name, "held out": title} | row for row in score_models(rows))
 
 
 def main(path: Path, families: list[str]) -> None:
-    print(format_table(list(judged_table(path, families or list(TABLE_FAMILIES)))))
+    print(format_table(list(score_table(path, families or list(TABLE_FAMILIES)))))
 
 
 if __name__ == "__main__":

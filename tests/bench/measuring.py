@@ -1,4 +1,4 @@
-"""What benches share: seconds of a task, memory, projects of their own, and lines of figures."""
+"""Functions that benchmarks share: time of a task, peak memory, temporary projects, printed figures."""
 
 import resource
 import time
@@ -8,24 +8,24 @@ from pathlib import Path
 from commodel.platforms.tools import ROOT
 
 
-def timed(task: Callable, clock: Callable[[], float] = time.perf_counter) -> tuple[float, object]:
+def time_task(task: Callable, clock: Callable[[], float] = time.perf_counter) -> tuple[float, object]:
     """Return the seconds that a task takes, and its result."""
     start = clock()
     result = task()
     return clock() - start, result
 
 
-def peak_gib() -> float:
-    """Return the most memory that this process has had so far."""
+def read_peak_gib() -> float:
+    """Return the peak memory of this process in GiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def show(what: str, text: str) -> None:
-    print(f"{what:<58} {text}")
+def print_figure(title: str, text: str) -> None:
+    print(f"{title:<58} {text}")
 
 
 def make_project(folder: Path, platforms: Mapping[str, str], experiments: Mapping[str, str]) -> None:
-    """Write files of platforms and experiments, and the simulated network of the tests beside them."""
+    """Write platform and experiment files, and the simulated network of the tests."""
     for kind, files in {"platforms": platforms, "experiments": experiments}.items():
         (folder / "params" / kind).mkdir(parents=True)
         for name, text in files.items():

@@ -1,6 +1,6 @@
-"""A million predictions in one process: `make bench-million`. With an argument, so many points of the matrix only.
+"""A million predictions in one process: `make bench-million`. An argument limits the number of points of the matrix.
 
-Parameter sets are fitted to synthetic machines, once as they are and once without their draws.
+Parameter sets are fitted to synthetic machines. They are used with and without their draws.
 """
 
 import sys
@@ -16,11 +16,11 @@ from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.prediction_list import list_shapes
 from commodel.predictions.predictions import predict_shapes
-from tests.bench.measuring import peak_gib, show
+from tests.bench.measuring import print_figure, read_peak_gib
 from tests.models.synthetic import fitted_set
 
 FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
-WITH_DRAWS = 50  # one shape of so many, evenly: its time says what all would take
+SHAPES_PER_SAMPLE = 50  # with draws, one of so many shapes is predicted, and the time is extrapolated to all
 SIZES = "{from: 0, to: 1MiB, step: 4800}"
 RANKS = "{from: 2, to: 1024, step: 22}"
 BROADCASTS = ["binomial", "binomial-near", "linear", "binomial:64KiB"]
@@ -37,39 +37,40 @@ matrix:
 """
 
 
-def matrix(folder: Path) -> list[Shape]:
+def list_matrix_shapes(folder: Path) -> list[Shape]:
     file = folder / "million.yaml"
     file.write_text(MATRIX)
     return list_shapes(load_experiment(file), Setting.unlimited())
 
 
-def predicted(what: str, chosen: list[Shape], sets: dict, out: Path, whole: float) -> None:
+def predict_shapes_of_sets(title: str, shapes: list[Shape], sets: dict, out: Path, whole: float) -> None:
     types = make_arrow_schema(MATRIX_PREDICTIONS)
     start, used = time.perf_counter(), time.process_time()
-    rows = write_stream(out, types, (make_piece(columns, types) for columns in predict_shapes(chosen, sets)))
+    rows = write_stream(out, types, (make_piece(columns, types) for columns in predict_shapes(shapes, sets)))
     spent, used = time.perf_counter() - start, time.process_time() - used
-    show(
-        what, f"{rows:,} predictions in {spent:.0f} s ({used:.0f} s of processor), {peak_gib():.2f} GiB at most so far"
+    print_figure(
+        title,
+        f"{rows:,} predictions in {spent:.0f} s ({used:.0f} s of processor), {read_peak_gib():.2f} GiB at most so far",
     )
     if whole > 1:
-        show("  all of them would take, extrapolated", f"{used * whole:.0f} s of processor")
+        print_figure("  all shapes, extrapolated", f"{used * whole:.0f} s of processor")
 
 
 def main(points: int | None) -> None:
     drawn = {name: fitted_set(name, noise=0.03) for name in FAMILIES}
     exact = {name: replace(parameters, draws={}) for name, parameters in drawn.items()}
     with tempfile.TemporaryDirectory() as folder:
-        chosen, out = matrix(Path(folder)), Path(folder) / "predictions.parquet"
+        chosen, out = list_matrix_shapes(Path(folder)), Path(folder) / "predictions.parquet"
         if points:
             every = max(sum(len(shape.sizes) for shape in chosen) // points, 1)
             chosen = chosen[::every]
-        show(
+        print_figure(
             "the matrix",
             f"{len(chosen)} shapes, {sum(len(shape.sizes) for shape in chosen):,} points, {len(drawn)} sets",
         )
-        predicted("without draws", chosen, exact, out, 1)
-        few = chosen[WITH_DRAWS // 2 :: WITH_DRAWS]
-        predicted("with 200 draws each, one shape of fifty", few, drawn, out, len(chosen) / len(few))
+        predict_shapes_of_sets("without draws", chosen, exact, out, 1)
+        few = chosen[SHAPES_PER_SAMPLE // 2 :: SHAPES_PER_SAMPLE] or chosen[:1]
+        predict_shapes_of_sets("with 200 draws each, one shape of fifty", few, drawn, out, len(chosen) / len(few))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Errors of the models on simulated networks of several levels, and the regret of choosing by them: `make
-bench-networks`. Measurements are kept in build/networks and reused. Minutes a platform. Arguments: platforms. With
-TABLE=T.csv, `heldout` prints the same columns for a measured table (`scores`).
+bench-networks`. Measurements are cached in build/networks. Minutes a platform. Arguments: platforms. With
+TABLE=T.csv, `heldout` prints the same columns for a measured table (`score_models`).
 
 The interval of a point does not use its own workload. SimGrid shares links between flows by its own algorithm.
 
@@ -42,7 +42,7 @@ from commodel.predictions.predictions import predict
 from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.records import Plan
 from commodel.results.collection import collect_samples
-from tests.bench.heldout import scores
+from tests.bench.heldout import score_models
 from tests.bench.random_networks import DEFAULTS, XML_HEAD, Network, draw_network, make_config
 
 EXPERIMENT = "networks"
@@ -129,7 +129,7 @@ def print_scores(project: Path, raw_folder: Path, platforms: list[str]) -> None:
             [
                 {"platform": name} | row
                 for name, rows_of_platform in rows.items()
-                for row in scores(add_intervals(rows_of_platform))
+                for row in score_models(add_intervals(rows_of_platform))
             ]
         )
     )
@@ -295,7 +295,7 @@ def write_other_networks(folder: Path, seed: int) -> list[str]:
 
 def main(only: list[str]) -> None:
     build_toolchain(ROOT, "replay")
-    project = MEASUREMENTS / "unseen"
+    project = MEASUREMENTS / "unseen"  # the name of the folder of earlier runs, whose measurements are reused
     seed = int(os.environ.get("SEED") or time.time())
     development, others = list(make_plan(EXPERIMENT, ROOT).platforms), write_other_networks(project, seed)
     print_scores(ROOT, MEASUREMENTS, [name for name in development if name in (only or development)])

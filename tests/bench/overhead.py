@@ -1,7 +1,7 @@
-"""What a large campaign costs beside its work: `make bench-campaign`. With an argument, about so many points only.
+"""Overhead of a large campaign: `make bench-campaign`. An argument replaces the approximate number of points.
 
-20,000 simulated points in 40 batches, and 8 of probes, go from plan to report with one job at a time. Snakemake's share
-is the time in which no stage runs; a driver's memory is that of its own process.
+20,000 simulated points in 40 batches, and 8 batches of probes, go from plan to report with one job at a time. The
+overhead of Snakemake is the time in which no stage runs. The memory of a driver is that of its own process.
 """
 
 import json
@@ -16,7 +16,7 @@ from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import Campaign
 from commodel.results.progress import StatusReader
-from tests.bench.measuring import make_project, show, timed
+from tests.bench.measuring import make_project, print_figure, time_task
 
 PLATFORMS, RANKS, ALGORITHMS = 8, (2, 4, 8, 16, 32), ("linear", "binomial", "binary", "chain:1KiB")
 SETTINGS = "{precision: 10%, min_samples: 3, max_samples: 3, seconds: 1, warmup: 0}"
@@ -35,7 +35,7 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 SNAKEMAKE = "import sys; sys.executable = {stage!r}; from snakemake.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
-def prepare(place: Path, points: int) -> None:
+def write_project(place: Path, points: int) -> None:
     sizes = max(points // (PLATFORMS * len(RANKS) * len(ALGORITHMS)), 1)
     source, platforms, blocks = (ROOT / "tests/workflow/loggp-64.yaml").read_text(), {}, []
     for number in range(1, PLATFORMS + 1):
@@ -48,15 +48,15 @@ def prepare(place: Path, points: int) -> None:
     make_project(place, platforms, {"large": f"{head}matrix:\n{''.join(blocks)}"})
 
 
-def campaign(place: Path) -> tuple[float, list[tuple[str, float, float, int]]]:
-    """Seconds that all took, and of each stage its verb, when it began and ended, and its peak memory in KiB."""
+def run_campaign(place: Path) -> tuple[float, list[tuple[str, float, float, int]]]:
+    """Return the seconds of the campaign, and for each stage its verb, begin, end and peak memory in KiB."""
     stage, log = place / "stage", place / "stages"
     stage.write_text(STAGE.format(python=sys.executable, log=str(log)))
     stage.chmod(0o755)
     command = [sys.executable, "-c", SNAKEMAKE.format(stage=str(stage)), "--snakefile", str(ROOT / "Snakefile")]
     command += ["--workflow-profile", str(ROOT / "profiles/default"), "--quiet", "all", "--cores", "1"]
     command += ["--config", "experiment=large", "quiet=true"]
-    spent, _ = timed(lambda: subprocess.run(command, cwd=place, check=True))
+    spent, _ = time_task(lambda: subprocess.run(command, cwd=place, check=True))
     return spent, [json.loads(line) for line in log.read_text().splitlines()]
 
 
@@ -64,25 +64,27 @@ def main(points: int) -> None:
     build_toolchain(ROOT, "smpi")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        prepare(place, points)
-        spent, stages = campaign(place)
+        write_project(place, points)
+        spent, stages = run_campaign(place)
         results = place / "results/large"
         plan = load_plan(results / "plan.json")
         reader = StatusReader(Campaign(plan, results))
-        # The second is what a look costs while a campaign goes on.
-        looks = [timed(lambda: reader.read("", time.time()), time.process_time)[0] for _ in range(2)]
-    at_work = sum(end - began for _, began, end, _ in stages)
+        # The second reading takes as long as any later one.
+        readings = [time_task(lambda: reader.read("", time.time()), time.process_time)[0] for _ in range(2)]
+    stage_seconds = sum(end - began for _, began, end, _ in stages)
     peaks = [peak for verb, _, _, peak in stages if verb == "measure"]
-    show("points, batches, stages", f"{len(plan.points):,}, {len(plan.batches)}, {len(stages)}")
-    show("all of it", f"{spent:.0f} s")
+    print_figure("points, batches, stages", f"{len(plan.points):,}, {len(plan.batches)}, {len(stages)}")
+    print_figure("whole campaign", f"{spent:.0f} s")
     for verb in dict.fromkeys(verb for verb, *_ in stages):
         seconds = sum(end - began for name, began, end, _ in stages if name == verb)
         peak = max(peak for name, *_, peak in stages if name == verb) / 1024
-        show(f"  {verb}", f"{seconds:.0f} s, {seconds / spent:.1%} of all; at most {peak:.0f} MiB")
-    show("  Snakemake itself", f"{spent - at_work:.1f} s, {(spent - at_work) / spent:.1%} of all")
-    show("memory of the last driver / of the first", f"{peaks[-1] / peaks[0]:.3f}")
-    show("memory of the largest driver / of the smallest", f"{max(peaks) / min(peaks):.3f}")
-    show("processor for a look at its status, every 2 s", f"{looks[-1]:.3f} s, the first one {looks[0]:.2f} s")
+        print_figure(f"  {verb}", f"{seconds:.0f} s, {seconds / spent:.1%} of all; at most {peak:.0f} MiB")
+    print_figure("  Snakemake itself", f"{spent - stage_seconds:.1f} s, {(spent - stage_seconds) / spent:.1%} of all")
+    print_figure("memory of the last driver / of the first", f"{peaks[-1] / peaks[0]:.3f}")
+    print_figure("memory of the largest driver / of the smallest", f"{max(peaks) / min(peaks):.3f}")
+    print_figure(
+        "processor time of reading the status, every 2 s", f"{readings[-1]:.3f} s, the first time {readings[0]:.2f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -38,12 +38,12 @@ class Tree:
     def nodes(self) -> int:
         return int(np.prod(self.sizes))
 
-    def node_bandwidth(self, node: int) -> float:
+    def get_node_bandwidth(self, node: int) -> float:
         ends = np.cumsum(list(self.types.values())) if self.types else np.array([self.nodes])
         share = self.type_speeds[int(np.searchsorted(ends, node, side="right"))] if self.types else 1.0
         return self.speed * share / self.slowdown.get(node, 1.0)
 
-    def xml(self) -> str:
+    def format_xml(self) -> str:
         """Return SimGrid's platform file: full-duplex links, with the routes of the tree."""
         lines = ['<zone id="all" routing="Dijkstra">\n']
         routes = []
@@ -59,7 +59,7 @@ class Tree:
 
         lower_nodes = [f"node-{node}" for node in range(self.nodes)]
         lines += [f'<host id="{name}" speed="1Gf" core="4"/>\n' for name in lower_nodes]
-        bandwidths = [self.node_bandwidth(node) for node in range(self.nodes)]
+        bandwidths = [self.get_node_bandwidth(node) for node in range(self.nodes)]
         for level, size in enumerate(self.sizes):
             switches = [f"s{level}-{number}" for number in range(len(lower_nodes) // size)]
             lines += [f'<router id="{name}"/>\n' for name in switches]
@@ -79,6 +79,7 @@ class Tree:
 
 
 def make_torus(shape: tuple[int, ...], speed: float, latency: float) -> str:
+    """Return SimGrid's platform file of a torus."""
     nodes = int(np.prod(shape))
     return (
         f'{XML_HEAD}<cluster id="all" prefix="node-" suffix="" radical="0-{nodes - 1}" speed="1Gf" core="4" '
@@ -99,6 +100,7 @@ class Network:
 
 
 def draw_network(seed: int) -> Network:
+    """Return the random network of a seed: a torus, or a tree of switches."""
     rng = np.random.default_rng(seed)
     config = DEFAULTS if rng.random() < 0.5 else make_config(8e-7, 32768)
     speed, latency = float(rng.choice([125e6, 1.25e9, 3e9, 12e9])), float(rng.choice([6e-7, 2e-6, 1e-5]))
@@ -109,9 +111,9 @@ def draw_network(seed: int) -> Network:
         )
     sizes = [(16, 4), (8, 8), (4, 4, 4), (32, 2), (6, 3, 4), (48,)][int(rng.integers(6))]
     groups = [int(np.prod(sizes[level:])) for level in range(1, len(sizes))]
-    even = rng.random() < 0.5
+    uniform = rng.random() < 0.5
     oversubscription = tuple(
-        tuple(np.round(rng.choice([1, 2, 4]) * (np.ones(count) if even else rng.choice([0.5, 1, 1, 2], count)), 2))
+        tuple(np.round(rng.choice([1, 2, 4]) * (np.ones(count) if uniform else rng.choice([0.5, 1, 1, 2], count)), 2))
         for count in groups
     )
     nodes = int(np.prod(sizes))
@@ -122,5 +124,9 @@ def draw_network(seed: int) -> Network:
         types, type_speeds = {"fat": first, "thin": nodes - first}, (1.0, float(rng.choice([0.25, 0.5])))
     uplink_latency = tuple(float(rng.choice([1, 3, 10, 100])) * latency for _ in groups)
     tree = Tree(sizes, speed, latency, oversubscription, uplink_latency, slowdown, types, type_speeds)
-    parts = [f"tree {'x'.join(map(str, sizes))}", "even" if even else "uneven", *(["slow cable"] if slowdown else [])]
-    return Network(", ".join([*parts, *(["two types"] if types else [])]), nodes, tree.xml(), config, types)
+    parts = [
+        f"tree {'x'.join(map(str, sizes))}",
+        "even" if uniform else "uneven",
+        *(["slow cable"] if slowdown else []),
+    ]
+    return Network(", ".join([*parts, *(["two types"] if types else [])]), nodes, tree.format_xml(), config, types)

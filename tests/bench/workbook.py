@@ -1,8 +1,8 @@
-"""What the workbook and the page of a very large comparison take: `make bench-workbook`. With an argument, about so
-many rows only.
+"""Time, memory and size of the workbook and the page of a large comparison: `make bench-workbook`. An argument replaces
+the approximate number of rows.
 
-The made-up study of tests/reports is repeated with other numbers of ranks until it is long enough, and both are written
-as `commodel report` does, from the tables that stages leave.
+The synthetic study of tests/reports is repeated with other numbers of ranks. Workbook and page are written as by
+`commodel report`, from the tables of a run.
 """
 
 import subprocess
@@ -17,14 +17,14 @@ import pandas as pd
 
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
 from commodel.reports import build_report, write_html, write_xlsx
-from tests.bench.measuring import peak_gib, show, timed
+from tests.bench.measuring import print_figure, read_peak_gib, time_task
 from tests.reports.study import make_comparison, make_parameters, make_raw
 
 ROWS = 200_000
 
 
-def repeated(study: pd.DataFrame, times: int) -> pd.DataFrame:
-    """The study over other numbers of ranks, each point with an id and a file of samples of its own."""
+def repeat_study(study: pd.DataFrame, times: int) -> pd.DataFrame:
+    """Return the study at several numbers of ranks. Each point has its own id and file of samples."""
     parts = []
     for number in range(times):
         point = study["point"] + f"{number:x}"
@@ -40,44 +40,44 @@ def repeated(study: pd.DataFrame, times: int) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def tables(folder: Path, rows: int) -> int:
-    """How many rows they have in the end."""
+def write_tables(folder: Path, rows: int) -> int:
+    """Write the tables of a run with at least `rows` rows; return the number of rows."""
     study = make_comparison()
-    comparison = repeated(study, -(-rows // len(study)))
+    comparison = repeat_study(study, -(-rows // len(study)))
     write_table(folder / "comparison.csv", comparison)
     raw = make_raw(comparison).assign(simulated=False)
     write_table(folder / "summary.csv", raw.assign(low=raw["min"], high=raw["max"]))
     return len(comparison)
 
 
-def written(folder: Path) -> None:
-    """In a process of its own, whose memory is the report's."""
+def write_reports(folder: Path) -> None:
+    """Write workbook and page, and print time and memory, in a process that does nothing else."""
     sets = [replace(parameters, draws={}) for parameters in make_parameters()]
 
-    def built():
+    def build():
         raw = read_table(folder / "summary.csv", SUMMARY)
         return build_report(read_table(folder / "comparison.csv", COMPARISON), sets, raw, experiment="large")
 
-    spent, report = timed(built, time.process_time)
-    show("building the report", f"{spent:.0f} s of processor")
-    for what, write, name in (("workbook", write_xlsx, "large.xlsx"), ("page", write_html, "large.html")):
-        spent, _ = timed(partial(write, report, folder / name), time.process_time)
-        show(f"writing the {what}", f"{spent:.0f} s of processor, {1024 * peak_gib():.0f} MiB at most")
+    spent, report = time_task(build, time.process_time)
+    print_figure("building the report", f"{spent:.0f} s of processor")
+    for title, write, name in (("workbook", write_xlsx, "large.xlsx"), ("page", write_html, "large.html")):
+        spent, _ = time_task(partial(write, report, folder / name), time.process_time)
+        print_figure(f"writing the {title}", f"{spent:.0f} s of processor, {1024 * read_peak_gib():.0f} MiB at most")
 
 
 def main(rows: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        count = tables(folder, rows)
+        count = write_tables(folder, rows)
         sys.stdout.flush()
         subprocess.run([sys.executable, "-m", "tests.bench.workbook", "--write", name], check=True)
         for path in sorted(folder.glob("large*")):
             size = path.stat().st_size
-            show(path.name, f"{size / 2**20:.1f} MiB for {count:,} rows, {size / count:.0f} B a row")
+            print_figure(path.name, f"{size / 2**20:.1f} MiB for {count:,} rows, {size / count:.0f} B a row")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--write"]:
-        written(Path(sys.argv[2]))
+        write_reports(Path(sys.argv[2]))
     else:
         main(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)

@@ -32,7 +32,7 @@ from commodel.models.families import list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.predictions import predict
-from tests.bench.heldout import judged_table
+from tests.bench.heldout import score_table
 from tests.patterns.catalogue import point
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"
@@ -299,7 +299,7 @@ def scored(tmp_path_factory):
             lines.append(f"bcast,library,{entry.ranks},{entry.bytes},{LIBRARY_SECONDS!r},{job}")
     path = tmp_path_factory.mktemp("bench") / "table.csv"
     path.write_text("\n".join(lines) + "\n")
-    return {(row["held out"], row["family"]): row for row in judged_table(path, ["hockney"])}
+    return {(row["held out"], row["family"]): row for row in score_table(path, ["hockney"])}
 
 
 def test_sizes_ranks_and_jobs_are_held_out_in_turn(scored):

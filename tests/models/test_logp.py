@@ -23,7 +23,7 @@ from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.predictions import predict
 from tests.bench.loggopsim import MACHINES, Case, Machine
-from tests.bench.loggopsim import finish as simulated_finish
+from tests.bench.loggopsim import predict_finish_times as predict_as_loggopsim
 from tests.models.synthetic import LOGGP, Truth, fit_machine, loggp_times, observed, truth
 from tests.models.test_replay import schedules
 from tests.models.truths.loggops import LOGGOPS, loggops_times
@@ -232,7 +232,9 @@ def test_it_ends_when_the_simulator_did():
     rows = list(recorded())
     assert len(rows) > 250
     differing = [
-        row for row in rows if simulated_finish(row[0].schedule(), row[1]).max() != pytest.approx(row[2], rel=1e-9)
+        row
+        for row in rows
+        if predict_as_loggopsim(row[0].build_schedule(), row[1]).max() != pytest.approx(row[2], rel=1e-9)
     ]
     assert not differing
 
@@ -246,7 +248,7 @@ def test_the_stepwise_convention_has_other_times():
     )
     assert stepwise != pytest.approx(simulated, rel=0.5)
     assert simulated == pytest.approx(
-        simulated_finish(build_schedule(wanted[0]).whole, MACHINES[0]).max() * 1e-9, rel=1e-9
+        predict_as_loggopsim(build_schedule(wanted[0]).whole, MACHINES[0]).max() * 1e-9, rel=1e-9
     )
 
 
@@ -269,7 +271,7 @@ def test_equal_times_are_equal_in_every_unit():
     """Twice and half of all parameters double and halve the times, where a tie decides who is first."""
     pattern = build_schedule(point("alltoall", "linear", ranks=6, bytes=64)).whole
     once, scaled = (
-        simulated_finish(pattern, Machine(*(factor * value for value in (700, 100, 300, 3, 1)), S=10**6))
+        predict_as_loggopsim(pattern, Machine(*(factor * value for value in (700, 100, 300, 3, 1)), S=10**6))
         for factor in (1, 10)
     )
     assert scaled == pytest.approx(10 * once, rel=1e-12)
