@@ -1,16 +1,16 @@
-"""The packages of commodel and the imports between them, from the source; and their map in CONTRIBUTING.md.
+"""The packages of commodel, the imports between them, and the map of these imports in CONTRIBUTING.md.
 
-`make map` writes the map, tests/test_packages.py checks it.
+`make map` writes the map; tests/test_packages.py checks it.
 """
 
 import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "workflow" / "commodel"
+SOURCE = ROOT / "workflow" / "commodel"
 BEGIN, END = "<!-- map: make map -->\n", "<!-- end of map -->\n"
 
-# The lowest first. Every package may import the modules that lie in no package.
+# From the lowest layer up. Modules outside of these packages may be imported everywhere.
 PACKAGES = (
     *(
         "overlay",
@@ -40,41 +40,40 @@ def list_imports(path: Path) -> set[str]:
     return names
 
 
-def find_package(path: Path) -> str:
-    """Return the package of a file, or the name of a module that lies in no package."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def get_package(path: Path) -> str:
+    """Return the package of a file, or the name of a module outside of packages."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def find_imports() -> dict[tuple[str, str], list[str]]:
-    """Return for every pair of packages of which the first imports from the second the files that do."""
+def find_imports_between_packages() -> dict[tuple[str, str], list[str]]:
+    """Return the importing files of every pair of packages of which the first imports from the second."""
     pairs: dict[tuple[str, str], list[str]] = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted(SOURCE.rglob("*.py")):
         for target in {name.split(".")[0] for name in list_imports(path)} & set(PACKAGES):
-            if target != find_package(path):
-                pairs.setdefault((find_package(path), target), []).append(str(path.relative_to(PACKAGE)))
+            if target != get_package(path):
+                pairs.setdefault((get_package(path), target), []).append(str(path.relative_to(SOURCE)))
     return pairs
 
 
 def read_docstring(name: str) -> str:
-    source = (PACKAGE / name / "__init__.py").read_text(encoding="utf-8")
+    source = (SOURCE / name / "__init__.py").read_text(encoding="utf-8")
     return ast.get_docstring(ast.parse(source)) or ""
 
 
 def draw_map() -> str:
-    """Return a line for each package, the highest first. A dot means that it imports from the package whose name
-    ends that column."""
-    pairs, width = find_imports(), max(map(len, PACKAGES))
+    """Return a line a package, the highest first. A dot marks an import from the package at the end of the column."""
+    pairs, width = find_imports_between_packages(), max(map(len, PACKAGES))
     lines = []
-    for place, name in enumerate(PACKAGES):
-        dots = "".join(f"{'·' if (name, other) in pairs else ' '}   " for other in PACKAGES[:place])
+    for number, name in enumerate(PACKAGES):
+        dots = "".join(f"{'·' if (name, other) in pairs else ' '}   " for other in PACKAGES[:number])
         lines.append(f"    {name:{width}}  {dots}{name}\n")
     return "".join(reversed(lines))
 
 
 def split_page(text: str) -> tuple[str, str, str]:
-    """Return the page before its map, the map, and the page after it."""
-    before, _, rest = text.partition(BEGIN)
-    drawing, _, after = rest.partition(END)
+    """Return a page's text before its map, the map, and the text after it."""
+    before, _, remainder = text.partition(BEGIN)
+    drawing, _, after = remainder.partition(END)
     return before + BEGIN, drawing.strip("\n"), END + after
 
 

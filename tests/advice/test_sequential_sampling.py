@@ -70,9 +70,9 @@ def test_who_has_measured_all_chooses_the_fastest_up_to_noise(predictions, times
 def test_what_all_ways_share_changes_no_choice_and_is_worth_nothing_to_know(predictions, factor):
     """A machine that is so many times as slow as its predictions in everything."""
     arms = arms_of(predictions)
-    prior = compute_belief(arms).choices()
+    predicted_choices = compute_belief(arms).choices()
     slower = Arms([Arm(arm.workload, arm.algorithm, factor * arm.prediction) for arm in arms.arms])
-    assert (compute_belief(slower).choices() == prior).all()
+    assert (compute_belief(slower).choices() == predicted_choices).all()
     assert compute_belief(slower).worth() == pytest.approx(compute_belief(arms).worth(), abs=1e-9)
 
 

@@ -1,6 +1,6 @@
-"""commodel calibrate: from sets to moved sets on a machine of known factors, and every mistake one line.
+"""commodel calibrate: recalibrated sets on a machine with known factors, and one line for each mistake.
 
-The machine is a family with values of its own in place of the player; what is measured is otherwise what users get.
+In place of a measurement, times are predicted by a model with other parameter values.
 """
 
 import csv
@@ -16,53 +16,53 @@ from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.predictions import predict
 from tests.cli.running import run
 
-KNOWN = make_given_set("hockney", ["alpha=10us", "beta=1ns"])
-JOB = make_given_set("hockney", ["alpha=20us", "beta=3ns"])
+CAMPAIGN_SET = make_given_set("hockney", ["alpha=10us", "beta=1ns"])
+ALLOCATION_SET = make_given_set("hockney", ["alpha=20us", "beta=3ns"])
 PLATFORM = ("--platform", "infiniband-64")
 
 
 @pytest.fixture
 def sets(tmp_path, monkeypatch):
-    """A folder of sets, and a machine that is JOB."""
+    """Return a folder of sets; measurements return the times of ALLOCATION_SET."""
     monkeypatch.delenv(SETTING_VARIABLE, raising=False)
-    for parameters in (KNOWN, make_given_set("pmnf", ["c0=1us"])):
+    for parameters in (CAMPAIGN_SET, make_given_set("pmnf", ["c0=1us"])):
         write_parameters(tmp_path / "sets" / f"{parameters.family}.yaml", parameters)
 
     def measure_now(name, points, platform, settings, raw, progress):
         assert {point.platform for point in points} == {platform}
-        return [[{"seconds": row.seconds, "valid": True}] * 6 for row in predict(JOB, points)]
+        return [[{"seconds": row.seconds, "valid": True}] * 6 for row in predict(ALLOCATION_SET, points)]
 
     monkeypatch.setattr(calibration, "measure_now", measure_now)
     return tmp_path / "sets"
 
 
-def test_sets_are_moved_to_the_job_and_are_marked(sets, tmp_path):
+def test_calibrate_scales_the_sets_and_records_the_factors(sets, tmp_path):
     out = tmp_path / "out"
-    said = run(f"calibrate --params {sets}", *PLATFORM, "--setting", "b=2 a=1", "--out", out)
-    assert said.stdout.splitlines()[3].split()[:7] == ["hockney", "2", "[2,", "2]", "3", "[3,", "3]"]
-    assert "left out: family pmnf has no latency and no time per byte" in said.stderr
-    moved = read_parameters(out / "hockney.yaml")
-    assert moved.values["alpha.a"].value == pytest.approx(20e-6)
-    assert moved.values["beta.a"].value == pytest.approx(3e-9)
-    assert moved.provenance["pace"]["setting"] == "a=1 b=2"
-    assert (moved.platform, moved.simulated) == ("infiniband-64", True)  # which is simulated
+    result = run(f"calibrate --params {sets}", *PLATFORM, "--setting", "b=2 a=1", "--out", out)
+    assert result.stdout.splitlines()[3].split()[:7] == ["hockney", "2", "[2,", "2]", "3", "[3,", "3]"]
+    assert "left out: family pmnf has no latency and no time per byte" in result.stderr
+    recalibrated = read_parameters(out / "hockney.yaml")
+    assert recalibrated.values["alpha.a"].value == pytest.approx(20e-6)
+    assert recalibrated.values["beta.a"].value == pytest.approx(3e-9)
+    assert recalibrated.provenance["pace"]["setting"] == "a=1 b=2"
+    assert (recalibrated.platform, recalibrated.simulated) == ("infiniband-64", True)
     assert sorted(path.name for path in out.iterdir()) == ["calibration.json", "hockney.yaml"]
-    noted = json.loads((out / "calibration.json").read_text())
-    assert (noted["setting"], noted["measured_on"], noted["simulated"]) == ("a=1 b=2", "infiniband-64", True)
-    assert [point["used"] for point in noted["points"]] == [True] * 6 + [False] * 4
-    assert noted["families"]["hockney"]["after"] == pytest.approx(1)
+    record = json.loads((out / "calibration.json").read_text())
+    assert (record["setting"], record["measured_on"], record["simulated"]) == ("a=1 b=2", "infiniband-64", True)
+    assert [point["used"] for point in record["points"]] == [True] * 6 + [False] * 4
+    assert record["families"]["hockney"]["after"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("nodes", "ranks"), [(2, 2), (4, 4), (100, 8)])
-def test_no_point_needs_more_nodes_than_requested(sets, tmp_path, nodes, ranks):
-    """Points kept aside would be of eight ranks; the platform has 64 nodes."""
+def test_calibrate_measures_no_point_on_more_nodes_than_requested(sets, tmp_path, nodes, ranks):
+    """Held-out points have eight ranks if there are enough nodes; the platform has 64 nodes."""
     run(f"calibrate --params {sets} --nodes {nodes}", *PLATFORM, "--out", tmp_path / "out")
     points = json.loads((tmp_path / "out" / "calibration.json").read_text())["points"]
     assert max(point["ranks"] for point in points) == ranks
 
 
 @pytest.mark.parametrize("style", ["csv", "json"])
-def test_for_programs_numbers_in_columns(sets, tmp_path, style):
+def test_csv_and_json_have_factors_in_columns(sets, tmp_path, style):
     text = run(f"calibrate --params {sets}", *PLATFORM, "--format", style, "--out", tmp_path / "out").stdout
     (row,) = json.loads(text) if style == "json" else csv.DictReader(io.StringIO(text))
     assert float(row["latency_value"]) == pytest.approx(2)
@@ -70,7 +70,7 @@ def test_for_programs_numbers_in_columns(sets, tmp_path, style):
     assert float(row["before"]) > float(row["after"])
 
 
-def test_a_job_states_its_setting_in_the_environment(sets, tmp_path, monkeypatch):
+def test_calibrate_reads_the_setting_from_the_environment(sets, tmp_path, monkeypatch):
     monkeypatch.setenv(SETTING_VARIABLE, "friday")
     run(f"calibrate --params {sets}", *PLATFORM, "--out", tmp_path / "out")
     assert json.loads((tmp_path / "out" / "calibration.json").read_text())["setting"] == "friday"
@@ -79,7 +79,7 @@ def test_a_job_states_its_setting_in_the_environment(sets, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ([], "give --experiment or --platform of a run, or --params"),
         (["--params", "SETS"], "--platform is missing"),
@@ -90,7 +90,7 @@ def test_a_job_states_its_setting_in_the_environment(sets, tmp_path, monkeypatch
         (["--params", "SETS", *PLATFORM, "--setting", "x" * 81], "--setting: found"),
     ],
 )
-def test_a_mistake_is_one_line(sets, arguments, words):
-    said = run("calibrate", *(sets if argument == "SETS" else argument for argument in arguments), code=2)
-    assert words in said.stderr
-    assert len(said.stderr.splitlines()) == 1
+def test_calibrate_refuses_wrong_options_in_one_line(sets, arguments, message):
+    result = run("calibrate", *(sets if argument == "SETS" else argument for argument in arguments), code=2)
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""commodel tune on a simulated machine: the points that it measures, its choices, and the rules that stay."""
+"""commodel tune on a simulated MPI library: the points that it measures, its choices, and the rules that it keeps."""
 
 import re
 from dataclasses import replace
@@ -29,7 +29,7 @@ from commodel.records import LIBRARY, Choice, PlacedWorkload, StartTimings
 from tests.cli.simulated_mpi import ALGORITHMS, CASES, DEFAULTS, SIZES, arms, cost, machine
 
 
-def test_the_fastest_algorithms_are_found_and_validated(tmp_path):
+def test_a_search_chooses_the_fastest_algorithms_and_validates_them(tmp_path):
     place = machine(tmp_path)
     searched = search_choices(place, arms(), 1e9, lambda text: None)
     choices = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE)
@@ -58,13 +58,13 @@ def test_the_fastest_algorithms_are_found_and_validated(tmp_path):
         algorithm = default if row.algorithm == LIBRARY else row.algorithm
         times = [cost(row.workload.operation, name, row.size) for name in (default, algorithm)]
         assert row.gain.ratio == pytest.approx(times[0] / times[1])
-    stay = select_for_validation(screening)
-    assert all(stay[row.workload] == (row.algorithm if row.gain.ratio > 1 else LIBRARY) for row in screening.rows)
+    kept_rules = select_for_validation(screening)
+    assert all(kept_rules[row.workload] == (row.algorithm if row.gain.ratio > 1 else LIBRARY) for row in screening.rows)
 
 
-def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path):
-    """MPICH's device does an operation that has no rule: here 100 times as fast as any rule, which no start with rules
-    for other sizes would show."""
+def test_the_library_default_is_measured_without_rules(tmp_path):
+    """Without a rule, MPICH's device may perform an operation, here 100 times as fast as with any rule. Starts with
+    rules for other sizes do not show this."""
     place = replace(machine(tmp_path), device={"alltoall": 100})
     searched = search_choices(place, arms((LIBRARY, DEFAULT_WITH_RULES)), 1e9, lambda text: None)
     assert {
@@ -86,8 +86,8 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
     assert {ruled for name, ruled in place.requested if name.startswith("round")} == {True, False}
 
 
-def test_rules_that_change_nothing_are_found_out(tmp_path):
-    """Though starts differ by what they often do."""
+def test_a_search_detects_rules_that_the_library_ignores(tmp_path):
+    """Starts differ by a usual variation of 12 %."""
     place = replace(machine(tmp_path, ignored_operations=("alltoall",)), unsteady=1.12)
     searched = search_choices(place, arms(), 1e9, lambda text: None)
     assert searched.ignored == ["alltoall"]
@@ -98,29 +98,29 @@ def test_rules_that_change_nothing_are_found_out(tmp_path):
     } == {LIBRARY}
 
 
-def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_change_nothing(tmp_path, monkeypatch):
+def test_two_equally_fast_algorithms_do_not_count_as_ignored_rules(tmp_path, monkeypatch):
     for name in ("first", "again"):
         (tmp_path / name).mkdir()
-    known, usual = arms(), cost
-    checked = search_choices(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.measured_arms
+    alternatives, true_cost = arms(), cost
+    checked = search_choices(machine(tmp_path / "first"), alternatives, 0.0, lambda text: None).belief.measured_arms
     pair = {
         (arm.workload.operation, arm.algorithm, arm.workload.bytes)
-        for arm in (known.arms[number] for number in checked)
+        for arm in (alternatives.arms[number] for number in checked)
     }
-    monkeypatch.setattr("tests.cli.simulated_mpi.cost", lambda *arm: 1e-4 if arm in pair else usual(*arm))
-    searched = search_choices(machine(tmp_path / "again"), known, 1e9, lambda text: None)
+    monkeypatch.setattr("tests.cli.simulated_mpi.cost", lambda *arm: 1e-4 if arm in pair else true_cost(*arm))
+    searched = search_choices(machine(tmp_path / "again"), alternatives, 1e9, lambda text: None)
     assert len(searched.belief.measured_arms) > len(checked)
     assert not searched.ignored
 
 
-def test_a_budget_ends_it(tmp_path):
-    """But for the two starts that show whether rules are followed."""
+def test_a_search_without_time_left_does_only_the_two_check_starts(tmp_path):
+    """The two starts check whether the library follows rules."""
     place = machine(tmp_path)
     search_choices(place, arms(), 0.0, lambda text: None)
     assert [name for name, _ in place.requested] == ["round-0", "round-1"]
 
 
-def test_what_was_timed_is_not_timed_again(tmp_path):
+def test_a_second_search_reuses_the_measured_starts(tmp_path):
     first, second = machine(tmp_path), machine(tmp_path)
     search_choices(first, arms(), 1e9, lambda text: None)
     search_choices(second, arms(), 1e9, lambda text: None)
@@ -128,7 +128,7 @@ def test_what_was_timed_is_not_timed_again(tmp_path):
     assert not second.requested
 
 
-def test_starts_of_earlier_versions_are_read(tmp_path):
+def test_start_folders_of_earlier_versions_are_read(tmp_path):
     place = machine(tmp_path)
     first = place.time("screening-0", CASES)
     (tmp_path / "starts/screening-0").rename(tmp_path / "starts/trial-0")
@@ -136,21 +136,21 @@ def test_starts_of_earlier_versions_are_read(tmp_path):
     assert len(place.requested) == 1
 
 
-def test_a_rule_for_barriers_is_measured_where_it_is_worth_a_start(tmp_path):
-    """Both operations gain the same, but each point of the barrier takes a start of its own."""
+def test_a_barrier_costs_a_start_more_than_other_operations(tmp_path):
+    """Both operations gain the same, but each point of the barrier needs a separate start."""
     alternatives = [
         Arm(PlacedWorkload(operation, 8, "block", 0), name, 1e-3)
         for operation in ("barrier", "bcast")
         for name in ("linear", "binomial")
     ]
     place = machine(tmp_path)
-    known = compute_belief(Arms.of(alternatives), {})
-    costs = tuning._estimate_costs(place.measure, known, 1.0)
+    belief = compute_belief(Arms.of(alternatives), {})
+    costs = tuning._estimate_costs(place.measure, belief, 1.0)
     assert costs[:2] == pytest.approx(costs[2:] + 1)
-    assert known.next_points(1, costs) == [2]
+    assert belief.next_points(1, costs) == [2]
 
 
-def test_another_choice_under_the_same_name_is_timed_anew(tmp_path):
+def test_a_start_with_other_rules_is_measured_again(tmp_path):
     place = machine(tmp_path)
     times = [
         place.time("round-0", [CASES[0]], [Choice("bcast", 8, 64, name)]).seconds[CASES[0]]
@@ -160,21 +160,21 @@ def test_another_choice_under_the_same_name_is_timed_anew(tmp_path):
     assert len(place.requested) == 2
 
 
-def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, monkeypatch):
+def test_a_selection_in_the_users_environment_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("OMPI_MCA_coll_tuned_priority", "30")
     with pytest.raises(UserError, match="OMPI_MCA_coll_tuned_priority is set in the environment"):
         machine(tmp_path).time("round-0", [CASES[0]], [Choice("bcast", 8, 64, "linear")])
 
 
 @pytest.mark.parametrize(("version", "changes_defaults"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
-def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(monkeypatch, version, changes_defaults):
+def test_rules_change_the_defaults_of_open_mpi_versions_with_han(monkeypatch, version, changes_defaults):
     monkeypatch.setattr(
         "commodel.api.library_rules.find_library_version", lambda command: f"Open MPI v{version}, package: Debian"
     )
     assert find_dialect(Path("library")).changes_defaults == changes_defaults
 
 
-def test_a_program_that_finds_its_library_only_where_its_starter_sets_the_environment(tmp_path):
+def test_the_library_version_is_read_with_the_environment_of_the_launcher(tmp_path):
     program = tmp_path / "library"
     program.write_text('#!/bin/sh\n[ "$STARTED" ] && echo \'{"mpi": "Open MPI v4.1.4"}\'\n')
     program.chmod(0o755)
@@ -183,13 +183,13 @@ def test_a_program_that_finds_its_library_only_where_its_starter_sets_the_enviro
         find_dialect(program)
 
 
-def test_nothing_is_stated_of_more_ranks():
+def test_rules_select_the_library_default_above_the_largest_rank_count():
     text = OPEN_MPI_DIALECT.text([Choice("bcast", 8, 64, "linear")])
     assert re.search(r"^9 # ranks and more\n1 # message sizes\n0 0 0 0 # library", text, re.MULTILINE)
 
 
-def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
-    """Else it would line up ranks in another way before everything else."""
+def test_barriers_with_a_rule_are_measured_in_a_separate_start(tmp_path):
+    """A barrier before every sample would otherwise change how all other operations start."""
     place, barrier = machine(tmp_path), PlacedWorkload("barrier", 8, "block", 0)
     requested = []
     object.__setattr__(
@@ -207,8 +207,8 @@ def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
     ]
 
 
-def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
-    """On a busy machine ranks may start late in every sample: no rule rests on such a case, and it is not slow."""
+def test_workloads_without_a_valid_sample_get_no_rule(tmp_path):
+    """On a busy machine, ranks may start late in every sample. Such a case has no time, and does not count as slow."""
     late = replace(machine(tmp_path), late=(CASES[0],))
     searched = search_choices(late, arms(), 1e9, lambda text: None)
     assert not {searched.arms.arms[arm].workload for arm in searched.belief.measured_arms} & {CASES[0]}
@@ -226,50 +226,54 @@ def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
     assert {row.workload.operation for row in validation.rows} == {"alltoall"}
 
 
-def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barriers_too():
-    """Though a rule for barriers needs a start of its own, and one of 49 cases is worth little."""
+def test_the_check_starts_time_two_algorithms_of_each_operation():
+    """Barriers are included, although they need a separate start and are one of 49 cases."""
     barrier = [
         Arm(PlacedWorkload("barrier", 8, "block", 0), name, prediction)
         for name, prediction in (("linear", 1e-4), ("bruck", 1e-5))
     ]
-    known = Arms.of([*arms().arms, *barrier])
-    first = [list(algorithms) for algorithms in zip(*tuning._choose_check_pairs(known).values(), strict=True)]
-    timed = {(known.arms[arm].workload.operation, known.arms[arm].algorithm) for start in first for arm in start}
+    alternatives = Arms.of([*arms().arms, *barrier])
+    first = [list(algorithms) for algorithms in zip(*tuning._choose_check_pairs(alternatives).values(), strict=True)]
+    timed = {
+        (alternatives.arms[arm].workload.operation, alternatives.arms[arm].algorithm)
+        for start in first
+        for arm in start
+    }
     assert {name for name, _ in timed} == {"bcast", "alltoall", "barrier"}
     assert {algorithm for name, algorithm in timed if name == "barrier"} == {"linear", "bruck"}
 
 
-def test_a_rule_that_is_not_expected_to_gain_much_is_not_timed(tmp_path):
-    """A gain below the variation between starts is none."""
+def test_rules_with_a_small_expected_gain_are_not_chosen(tmp_path):
+    """A gain below the variation between starts does not count."""
     searched = search_choices(machine(tmp_path), arms(), 1e9, lambda text: None)
-    named = {
-        bar: {case for case, name in choose_algorithms(searched, bar).items() if name != LIBRARY}
-        for bar in (1.0, MIN_GAIN_TO_VALIDATE, 1e3)
+    cases_with_rules = {
+        threshold: {case for case, name in choose_algorithms(searched, threshold).items() if name != LIBRARY}
+        for threshold in (1.0, MIN_GAIN_TO_VALIDATE, 1e3)
     }
-    assert named[1e3] == set() < named[MIN_GAIN_TO_VALIDATE] <= named[1.0]
+    assert cases_with_rules[1e3] == set() < cases_with_rules[MIN_GAIN_TO_VALIDATE] <= cases_with_rules[1.0]
     assert all(
         choose_algorithms(searched, MIN_GAIN_TO_VALIDATE)[case] != DEFAULTS[case.operation]
-        for case in named[MIN_GAIN_TO_VALIDATE]
+        for case in cases_with_rules[MIN_GAIN_TO_VALIDATE]
     )
 
 
-def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
-    """As if its component were another one then. Of many cases one seems slower once by chance."""
+def test_all_rules_are_dropped_if_they_slow_down_other_sizes_in_both_stages(tmp_path):
+    """With rules, the library may use another component. One slow case in a single stage may be chance."""
     alltoall = CASES[len(SIZES) :]
     choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
     place = replace(machine(tmp_path), ignores_default_rules=True)
     screening = measure_gains(place, "screening", choices, 3, lambda text: None)
     assert screening.rows[0].gain.ratio > 1
     assert [row.is_slower for row in screening.rows] == [False, False, True]
-    well = measure_gains(machine(tmp_path / "well"), "screening", choices, 3, lambda text: None)
-    assert select_for_validation(well)[alltoall[0]] == "linear"
+    unaffected = measure_gains(machine(tmp_path / "unaffected"), "screening", choices, 3, lambda text: None)
+    assert select_for_validation(unaffected)[alltoall[0]] == "linear"
     assert set(confirm_rules(screening, screening).values()) == {LIBRARY}
-    for validation, before in ((screening, well), (well, screening)):
+    for validation, before in ((screening, unaffected), (unaffected, screening)):
         assert confirm_rules(validation, before)[alltoall[0]] == "linear"
 
 
-def test_gains_are_held_against_cases_without_a_rule(tmp_path):
-    """All is 1.2 times as fast whenever there are rules, by chance: a rule for what the library does anyway seems to
+def test_gain_intervals_are_widened_by_the_changes_of_control_cases(tmp_path):
+    """By chance, everything is 1.2 times as fast in starts with rules. A rule that selects the library default seems to
     gain as much."""
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: DEFAULTS["bcast"], CASES[2]: "scatter-allgather"}
     quiet, faster = (
@@ -287,10 +291,10 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     assert faster.control.log_margin == pytest.approx(log(1.2), rel=2e-3)
     rows = {row.workload: row for row in faster.rows}
     assert rows[CASES[0]].gain.ratio == pytest.approx(1.2)
-    real = {row.workload: row.gain.ratio for row in quiet.rows}[CASES[2]]
-    assert rows[CASES[2]].gain.low == pytest.approx(real, rel=1e-3)
-    for stay in (select_for_validation(faster), confirm_rules(faster, quiet)):
-        assert [case for case, name in stay.items() if name != LIBRARY] == [CASES[2]]
+    true_gain = {row.workload: row.gain.ratio for row in quiet.rows}[CASES[2]]
+    assert rows[CASES[2]].gain.low == pytest.approx(true_gain, rel=1e-3)
+    for kept_rules in (select_for_validation(faster), confirm_rules(faster, quiet)):
+        assert [case for case, name in kept_rules.items() if name != LIBRARY] == [CASES[2]]
     assert tune._describe_control("screening", quiet) == [
         "In the screening, times of 0 of 4 workloads without a rule changed, no more than by chance."
     ]
@@ -301,8 +305,8 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     assert "All intervals are widened by 20 %" in sentence
 
 
-def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_path):
-    """And what it leaves to the library is no control."""
+def test_a_rule_that_changes_all_sizes_must_gain_over_all_sizes(tmp_path):
+    """Workloads of that operation without a rule are then no controls."""
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[2]: "scatter-allgather"}
     place = replace(machine(tmp_path), device={"bcast": 1.04})
     screening = measure_gains(place, "screening", choices, 3, lambda text: None, changes_defaults=True)
@@ -319,9 +323,9 @@ def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_pat
     assert select_for_validation(Stage(rows, changes_defaults=True))[CASES[2]] == LIBRARY
 
 
-def test_in_screening_and_validation_each_operation_with_rules_has_starts_of_its_own(tmp_path):
-    """Else connections are as the operation before has left them, and a rule for that one seems to slow this one. Where
-    there is no rule nothing is different: these share a start."""
+def test_screening_and_validation_measure_each_operation_with_rules_separately(tmp_path):
+    """The operation before may leave connections in another state, so that its rule seems to slow down the next
+    operation. Operations without rules share a start."""
     place = machine(tmp_path)
     measure_gains(
         place, "validation", dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "binomial-near"}, 3, lambda text: None
@@ -331,7 +335,7 @@ def test_in_screening_and_validation_each_operation_with_rules_has_starts_of_its
     }
 
 
-def test_the_screening_has_workloads_that_rules_do_not_change():
+def test_the_screening_includes_controls_without_rules():
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "linear"}
     assert select_for_screening(choices) == dict.fromkeys(CASES[:3], LIBRARY) | {CASES[0]: "linear"}
     many = {PlacedWorkload("reduce", 8, "block", size): LIBRARY for size in range(30)}
@@ -344,16 +348,16 @@ def test_the_screening_has_workloads_that_rules_do_not_change():
 def stage_of(*pairs):
     """Rules for the first cases, each with the logarithms of its gains."""
     gains = [compute_gain([1.0] * len(logs), [exp(log) for log in logs]) for logs in pairs]
-    return Stage([Row(case, 64, "linear", seen) for case, seen in zip(CASES, gains, strict=False)])
+    return Stage([Row(case, 64, "linear", gain) for case, gain in zip(CASES, gains, strict=False)])
 
 
-def test_a_rule_that_gains_little_in_the_screening_is_not_validated():
+def test_rules_that_gain_little_in_the_screening_are_not_validated():
     screening = stage_of([0.1, 0.2], [0.04, 0.03], [-0.1, 0.3])
     assert [select_for_validation(screening)[case] for case in CASES[:3]] == ["linear", LIBRARY, "linear"]
 
 
-def test_a_rule_stays_if_it_is_faster_in_both_stages_and_over_all_pairs():
-    """The first is faster in all pairs, the second by chance in the screening; the third is undecided."""
+def test_a_rule_is_kept_if_it_is_faster_in_both_stages_and_over_all_pairs():
+    """The first rule is faster in all pairs, the second only in the screening, by chance. The third is undecided."""
     screening = stage_of([0.2, 0.25], [0.9, 0.95], [0.5, -0.3])
     validation = stage_of([0.21, 0.2, 0.25], [-0.01, 0.0, -0.02], [0.6, -0.3, 0.1])
     assert [case for case, name in confirm_rules(validation, screening).items() if name != LIBRARY] == [CASES[0]]

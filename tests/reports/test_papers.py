@@ -1,4 +1,4 @@
-"""The figures of a paper in a report: numbers beside numbers, what is simulated, and the same bytes again."""
+"""The figures of a paper in a report: printed and predicted values, marks of simulation, reproducible files."""
 
 import json
 import math
@@ -34,14 +34,14 @@ FIGURE = Figure(
 PAPER = Paper("some", "A. Body, Some paper, 1999", lambda evidence: (FIGURE,), "Nothing else is there.")
 
 
-def made(simulated=True):
+def make_sections_of_paper(simulated=True):
     return make_sections(
         PAPER, Evidence(None, None, (), {"there": PlatformKind.SIMULATED if simulated else PlatformKind.REAL})
     )
 
 
-def test_a_table_has_the_paper_ours_and_their_ratio():
-    (table,) = made()[1].tables
+def test_a_table_has_printed_and_predicted_values_and_their_ratio():
+    (table,) = make_sections_of_paper()[1].tables
     heads = [
         "what",
         "packet [B]",
@@ -56,12 +56,12 @@ def test_a_table_has_the_paper_ours_and_their_ratio():
     assert first[:5] == ("a", 1500, pytest.approx(100), pytest.approx(150), pytest.approx(1.5))
     assert first[5:] == (None, None)
     assert second[2:] == (None, pytest.approx(7), None, None, None)
-    assert third[2:] == (0, pytest.approx(1), None, pytest.approx(2), None)  # of nothing there is no ratio
+    assert third[2:] == (0, pytest.approx(1), None, pytest.approx(2), None)  # no ratio to 0
     assert table.note == "paper: printed in the text."
 
 
-def test_a_chart_is_in_microseconds_and_draws_what_has_a_place():
-    (chart,) = made()[1].charts
+def test_a_chart_is_in_microseconds_and_omits_missing_points():
+    (chart,) = make_sections_of_paper()[1].charts
     assert (chart.y.label, chart.x.bytes) == ("time [µs]", True)
     assert [(line.x, line.y) for line in chart.series] == [((1,), (pytest.approx(2),))]
 
@@ -69,12 +69,12 @@ def test_a_chart_is_in_microseconds_and_draws_what_has_a_place():
 def test_a_panel_without_numbers_is_no_chart(tmp_path):
     empty = replace(FIGURE, panels=(Panel("p = 4", "size [B]", "time [s]", (Line("none", (1,), (math.nan,)),)),))
     paper = replace(PAPER, figures=lambda evidence: (empty,))
-    made_of = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.REAL}))
-    assert not made_of[1].charts
-    write_xlsx(Report("e", "t", "", tuple(made_of)), tmp_path / "none.xlsx")
+    sections = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.REAL}))
+    assert not sections[1].charts
+    write_xlsx(Report("e", "t", "", tuple(sections)), tmp_path / "none.xlsx")
 
 
-def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
+def test_bars_keep_their_places_if_one_is_missing(tmp_path):
     names, left, right = ("one", "two", "three"), (1.5, math.inf, 3.0), (2.0, 1.2, 1.1)
     lines = tuple(Line(name, (0, 1, 2), bars, "bars") for name, bars in (("left", left), ("right", right)))
     figure = replace(FIGURE, panels=(Panel("p = 4", "model", "error", lines, "", names, 1.0),))
@@ -102,17 +102,17 @@ def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
 
 
 def test_caption_and_chart_mark_simulated_values():
-    caption, chart, _ = made()[1].blocks
+    caption, chart, _ = make_sections_of_paper()[1].blocks
     assert "Simulated values come from a simulator of there, not from hardware." in caption.sentences
     assert chart.title.endswith("(simulated)")
-    caption, chart, _ = made(simulated=False)[1].blocks
+    caption, chart, _ = make_sections_of_paper(simulated=False)[1].blocks
     assert not any("simulat" in sentence for sentence in caption.sentences)
     assert not chart.title.endswith("(simulated)")
     assert "Why they differ: the machine is another one." in caption.sentences
 
 
 def test_the_first_sheet_lists_the_figures_with_the_spread_of_ratios():
-    lead = made()[0]
+    lead = make_sections_of_paper()[0]
     assert lead.name == "The paper"
     assert lead.tables[0].rows == (("Figure 9", "something over something", 1, *[pytest.approx(1.5)] * 3),)
 
@@ -125,8 +125,8 @@ def test_the_first_sheet_names_the_platforms_where_processes_share_processors():
 
 
 @pytest.fixture
-def named(folder):
-    """Results of an experiment that names a paper, of which they hold nothing."""
+def results_with_paper(folder):
+    """Return a function that names a paper in the plan of results without measurements of that paper."""
 
     def name(paper):
         plan = json.loads((folder / "plan.json").read_text())
@@ -136,17 +136,17 @@ def named(folder):
     return name
 
 
-def test_a_fit_s_chart_has_another_place_than_a_figure_of_its_number():
+def test_charts_of_fits_and_figures_of_a_paper_have_different_anchors():
     dots = Series("a", (1.0, 2.0), (1.0, 2.0))
     fit = Chart("Fit 9", "a fit", Axis("x"), Axis("y"), (dots,), number=9)
-    report = Report("e", "t", "", (*made(), Section("Fits", "", (fit,))))
+    report = Report("e", "t", "", (*make_sections_of_paper(), Section("Fits", "", (fit,))))
     places = re.findall(r'\sid="([^"]+)"', format_page(report))
     assert "figure-9" in places
     assert len(places) == len(set(places))
 
 
-def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
-    folder = named("cluster")
+def test_figures_have_sheets_and_sections_and_files_are_reproducible(results_with_paper, tmp_path):
+    folder = results_with_paper("cluster")
     report, again = build_stored_report(folder), build_stored_report(folder)
     write_xlsx(report, tmp_path / "one.xlsx")
     write_xlsx(again, tmp_path / "two.xlsx")
@@ -165,9 +165,9 @@ def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
 
 
 @pytest.mark.parametrize("hostile", ["clutser", "../../etc", "cluster.py", "__init__", "<script>", "a\nb", "x" * 5000])
-def test_an_unknown_paper_is_one_line_with_its_key(named, hostile):
+def test_an_unknown_paper_is_refused_in_one_line_with_its_key(results_with_paper, hostile):
     with pytest.raises(UserError) as refused:
-        build_stored_report(named(hostile))
+        build_stored_report(results_with_paper(hostile))
     assert refused.value.message.count("\n") == 0
     assert "plan.json" in refused.value.message
     assert "paper" in refused.value.message
@@ -177,6 +177,6 @@ def test_an_unknown_paper_is_one_line_with_its_key(named, hostile):
 
 
 @pytest.mark.parametrize("hostile", [7, None, ["cluster"], {"name": "cluster"}])
-def test_a_paper_is_a_text(named, hostile):
+def test_a_paper_that_is_no_text_is_refused(results_with_paper, hostile):
     with pytest.raises(UserError, match=r"plan\.json.*paper"):
-        build_stored_report(named(hostile))
+        build_stored_report(results_with_paper(hostile))

@@ -43,9 +43,9 @@ def test_every_paper_is_named_by_an_experiment(entry):
 
 
 def test_experiments_of_papers_are_named_after_them():
-    named = {name: about["paper"] for name, about in EXPERIMENTS.items() if name.startswith("paper-")}
-    assert set(named.values()) == set(list_papers())
-    assert all(name == f"paper-{own}" or name.startswith(f"paper-{own}-") for name, own in named.items())
+    papers = {name: experiment["paper"] for name, experiment in EXPERIMENTS.items() if name.startswith("paper-")}
+    assert set(papers.values()) == set(list_papers())
+    assert all(name == f"paper-{paper}" or name.startswith(f"paper-{paper}-") for name, paper in papers.items())
 
 
 def test_a_paper_lists_the_published_sets_that_it_reads(entry, monkeypatch):

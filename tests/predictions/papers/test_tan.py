@@ -27,7 +27,7 @@ def figures(*arguments, **more):
 
 @cache
 def printed():
-    """The figures of nothing measured: predictions with the paper's own values."""
+    """Return the figures without measurements: predictions with the values of the paper."""
     return {figure.name: figure for figure in figures()}
 
 
@@ -48,7 +48,7 @@ def test_validation_by_the_papers_own_values():
 
 
 def test_equation_2_by_the_papers_own_values():
-    """The most that any node handles."""
+    """The period is the time of the node that handles the most messages."""
     periods = micro(column(table(printed()["Equation 2"], "Between two waves")))
     for leaves, handled in {32: (7, 7, 3, 33), 128: (13, 9, 3, 129)}.items():
         between = [period for (_, about), period in periods.items() if about == leaves]
@@ -150,16 +150,17 @@ def test_figure_1_over_one_sender():
 
 
 def test_the_reason_of_errors_depends_on_the_platform_kind():
-    """Simulated, on hosts of their own, and where processes take turns; and there no figure that needs a gather."""
+    """Platforms are simulated, with a processor a process, or with processes that share processors. The real ones have
+    no figure that needs a gather."""
     rows, texts = [wave("flat:32", "tan", 1.0, 1.0)], []
     real = PlatformKind.REAL
     for kind, processes in ((PlatformKind.SIMULATED, None), (real, 1), (real, 256)):
-        made_evidence = evidence(rows)
-        made_evidence.comparison[["processes", "processors"]] = processes, 2
-        made = find_paper("tan").figures(replace(made_evidence, kinds=dict.fromkeys(made_evidence.kinds, kind)))
-        assert ("Figure 1" in [own.name for own in made]) == (kind is not real)
-        assert all(own.reason.count(". ") == 0 and own.reason.endswith(".") for own in made)
-        assert all("simulated" not in own.reason for own in made) or kind is not real
-        texts.append(figure(made, "Figure 7").reason)
+        results = evidence(rows)
+        results.comparison[["processes", "processors"]] = processes, 2
+        drawn_figures = find_paper("tan").figures(replace(results, kinds=dict.fromkeys(results.kinds, kind)))
+        assert ("Figure 1" in [entry.name for entry in drawn_figures]) == (kind is not real)
+        assert all(entry.reason.count(". ") == 0 and entry.reason.endswith(".") for entry in drawn_figures)
+        assert all("simulated" not in entry.reason for entry in drawn_figures) or kind is not real
+        texts.append(figure(drawn_figures, "Figure 7").reason)
     assert "up to 256 processes take turns on 2 processors" in texts[2]
     assert len(set(texts)) == 3

@@ -36,8 +36,8 @@ def fitted(**settings) -> ParameterSet:
 
 def figures(*sets, measured=()):
     columns = ("operation", "alternative", "layout", "bytes", "measured")
-    seen = make_evidence([dict(zip(columns, row, strict=True)) for row in measured], sets=sets)
-    return {figure.name: figure for figure in find_paper("taulop").figures(seen)}
+    results = make_evidence([dict(zip(columns, row, strict=True)) for row in measured], sets=sets)
+    return {figure.name: figure for figure in find_paper("taulop").figures(results)}
 
 
 @pytest.mark.parametrize("name", ["Figure 8", "Figure 9"])
@@ -50,11 +50,11 @@ def test_our_terms_equal_those_of_the_paper(name):
 def test_terms_of_equation_10_are_the_printed_ones():
     """3‖T¹(35) + 2‖T¹(166) + T¹(81) + 2‖T⁰(116) + T⁰(18)."""
     terms = rows(figures()["Figure 8"], "Terms")
-    ten = {term: row.paper for (equation, term), row in terms.items() if equation == "10, both"}
-    assert ten == {"3 ‖ T¹": 35, "2 ‖ T¹": 166, "T¹": 81, "2 ‖ T⁰": 116, "T⁰": 18}
+    printed = {term: row.paper for (equation, term), row in terms.items() if equation == "10, both"}
+    assert printed == {"3 ‖ T¹": 35, "2 ‖ T¹": 166, "T¹": 81, "2 ‖ T⁰": 116, "T⁰": 18}
 
 
-def test_its_messages_are_those_of_the_rectangles():
+def test_the_example_has_the_messages_of_its_partition_file():
     """The file has what iteration 80 sends, without its packing; of p1's sides of figure 9, too."""
     example = examples.SUMMA.pattern
     text = "summa:partition=params/partitions/taulop-summa.csv:iteration=80"
@@ -151,8 +151,8 @@ def evidence(*rows, sets=()) -> Evidence:
 
 def row(platform, operation, name, ranks, measured, **predictions):
     size = 8 if operation == WAVE else 8192
-    about = platform, operation.format(name), LAYOUT.format(name), ranks, size
-    return [(*about, family, measured, prediction) for family, prediction in predictions.items()]
+    point_columns = platform, operation.format(name), LAYOUT.format(name), ranks, size
+    return [(*point_columns, family, measured, prediction) for family, prediction in predictions.items()]
 
 
 ROWS = [
@@ -172,13 +172,13 @@ def rows_of(figure, place=0):
     }
 
 
-def kernel_figures(seen=None):
-    return {figure.name: figure for figure in find_paper("taulop").figures(seen or evidence(*ROWS))}
+def kernel_figures(results=None):
+    return {figure.name: figure for figure in find_paper("taulop").figures(results or evidence(*ROWS))}
 
 
 def test_runs_are_identified_by_their_points():
-    several = list_runs(evidence(*ROWS), "fermi")
-    measured = {(run.kernel, run.side, run.layout, run.barrier): run.measured for run in several}
+    runs = list_runs(evidence(*ROWS), "fermi")
+    measured = {(run.kernel, run.side, run.layout, run.barrier): run.measured for run in runs}
     assert measured == {
         ("summa", 128, "M1", True): 1.0,
         ("summa", 128, "M2", True): 2.0,
@@ -202,17 +202,17 @@ def test_table_2_has_means_of_proportional_errors_beside_the_printed_ones():
 
 
 def test_figures_list_times_and_errors_of_every_layout():
-    drawn = kernel_figures()
-    assert rows_of(drawn["Figure 12"])["TCP", 128, "M2"]["simulated"] == 2.0
-    assert rows_of(drawn["Figure 12"])["TCP", 128, "M2"]["HLogGP"] == 2.0
-    assert list(rows_of(drawn["Figure 13"])) == [("InfiniBand", 256, "M10")]
-    assert rows_of(drawn["Figure 14"])["SUMMA", "TCP", 128, "M1"]["HLogGP"] == 4.0
-    without = rows_of(drawn["Figure 15"])
-    assert list(without) == [("M2",)]
-    assert (without["M2",]["no barrier"], without["M2",]["barrier"], without["M2",]["τ–Lop"]) == (1.5, 2.0, 1.0)
-    sixteen = rows_of(drawn["Figure 16"])["TCP", "τ–Lop"]
-    assert sixteen["homogeneous"] == pytest.approx(1.2)
-    assert sixteen["heterogeneous"] == pytest.approx(1.75)
+    figures_by_name = kernel_figures()
+    assert rows_of(figures_by_name["Figure 12"])["TCP", 128, "M2"]["simulated"] == 2.0
+    assert rows_of(figures_by_name["Figure 12"])["TCP", 128, "M2"]["HLogGP"] == 2.0
+    assert list(rows_of(figures_by_name["Figure 13"])) == [("InfiniBand", 256, "M10")]
+    assert rows_of(figures_by_name["Figure 14"])["SUMMA", "TCP", 128, "M1"]["HLogGP"] == 4.0
+    figure_15 = rows_of(figures_by_name["Figure 15"])
+    assert list(figure_15) == [("M2",)]
+    assert (figure_15["M2",]["no barrier"], figure_15["M2",]["barrier"], figure_15["M2",]["τ–Lop"]) == (1.5, 2.0, 1.0)
+    figure_16 = rows_of(figures_by_name["Figure 16"])["TCP", "τ–Lop"]
+    assert figure_16["homogeneous"] == pytest.approx(1.2)
+    assert figure_16["heterogeneous"] == pytest.approx(1.75)
 
 
 def test_tau_lop_is_also_predicted_with_other_interpretations():
@@ -223,21 +223,21 @@ def test_tau_lop_is_also_predicted_with_other_interpretations():
     numbers = estimates(values)
     forms = {"L_0": "table", "L_1": "table", "o_0": "constant", "o_1": "constant"}
     fitted = ParameterSet("taulop", "fermi", "", numbers, forms=forms, settings={"shared": "port"})
-    seen = evidence(*ROWS, sets=(fitted,))
-    by_layout = {run.layout: run.predictions for run in list_runs(seen, "fermi") if run.barrier}
+    results = evidence(*ROWS, sets=(fitted,))
+    by_layout = {run.layout: run.predictions for run in list_runs(results, "fermi") if run.barrier}
     assert by_layout["M2"]["one channel, joined"] < by_layout["M2"]["one channel"]
     points = [Point("", SUMMA.format("M2"), "paper", "", LAYOUT.format("M2"), 5, 8192)]
     for name, settings in INTERPRETATIONS.items():
         (wanted,) = predict(replace(fitted, settings=settings), points)
         assert by_layout["M2"][name] == pytest.approx(wanted.seconds)
-    table = rows_of(kernel_figures(seen)["Table 2"], 1)["TCP", "SUMMA", 128]
+    table = rows_of(kernel_figures(results)["Table 2"], 1)["TCP", "SUMMA", 128]
     assert table["as fitted"] == pytest.approx((1.5 + 2.0) / 2)
     assert table["paper"] == 1.34
     assert table["by node"] > 1
     assert all(isnan(rows_of(kernel_figures()["Table 2"], 1)["TCP", "SUMMA", 128][name]) for name in INTERPRETATIONS)
 
 
-def test_hloggp_is_also_predicted_by_the_papers_rule():
+def test_hloggp_is_also_predicted_by_sums_of_messages():
     """One message of M1's two processes at a time: the sum of both is the prediction. M2 has several a process."""
     numbers = {name: Estimate(value, "s", value, value)
                for name, value in {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 0.0, "G": 1e-9}.items()}  # fmt: skip
