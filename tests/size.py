@@ -38,7 +38,7 @@ def count_c_tokens(text: str) -> int:
 
 
 def measure_folders(root: Path, patterns: tuple[str, ...], count) -> dict[str, tuple[int, int]]:
-    """Return files and tokens of each folder directly below the root; what lies in the root itself is `.`."""
+    """Return files and tokens of each folder directly below the root; files in the root itself count as `.`."""
     folders: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for path in sorted(found for pattern in patterns for found in root.rglob(pattern)):
         parts = path.relative_to(root).parts
