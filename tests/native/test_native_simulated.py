@@ -73,6 +73,20 @@ def test_local_work_and_empty_schedules(simulated, tmp_path, write_schedule):
     assert 0 <= result.median("idle") < 1e-9
 
 
+def test_messages_after_the_last_sample_do_not_delay_it(simulated, tmp_path, write_schedule):
+    """Rank r sends after r/5 µs. Ranks that have sent would send their stamps while later messages are in flight."""
+    rows = [(0, "compute", r, "", "", r * 2e-7) for r in range(1, 16)]
+    rows += [(1, "send", r, 0, 1000, "") for r in range(1, 16)]
+    write_schedule(tmp_path / "gather.csv", rows)
+    settings = ("smpi/bw-factor:0:0.001",)
+    options = ("--min-samples", 4, "--max-samples", 4)
+    result = simulated(16, "player", "id,schedule,finish\ngather,gather.csv,all", *options, settings=settings)
+    assert result.code == 0, result.err
+    seconds = result.seconds("gather")
+    assert len(seconds) == 4
+    assert max(seconds) - min(seconds) < 1e-9
+
+
 def test_a_message_flies_while_its_receiver_still_computes(simulated, tmp_path, write_schedule):
     for size in (8, 100000):
         rows = [(0, "compute", 1, "", "", 5e-5), (1, "send", 0, 1, size, "")]

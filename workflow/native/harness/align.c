@@ -91,6 +91,14 @@ static Lateness align_window(Alignment *a, int i)
   return clock_now() > target + start_tolerance ? LATE_START : IN_TIME;
 }
 
+/* A rank that has finished the last sample waits for the end of its window: messages that it sent earlier would delay
+ * those of the sample that are still in flight. */
+static void end_window(const Alignment *a, int samples)
+{
+  double end = a->origin + samples * a->window + a->offset, wait = end - clock_now();
+  if (wait > 0 && wait <= a->window + max_wait_excess) clock_wait_until(end);
+}
+
 static void begin_barrier(Alignment *a) { (void)a; }
 
 static Lateness align_barrier(Alignment *a, int i)
@@ -100,9 +108,11 @@ static Lateness align_barrier(Alignment *a, int i)
   return IN_TIME;
 }
 
+static void end_barrier(const Alignment *a, int samples) { (void)a, (void)samples; }
+
 static const Scheme schemes[] = {
-    {"window", "synchronised clocks, every sample starts at an agreed time", begin_window, align_window, true},
-    {"barrier", "MPI_Barrier, time from the earliest start", begin_barrier, align_barrier, false},
+    {"window", "synchronised clocks, every sample starts at an agreed time", begin_window, align_window, end_window, true},
+    {"barrier", "MPI_Barrier, time from the earliest start", begin_barrier, align_barrier, end_barrier, false},
 };
 
 Lateness align_pass(Alignment *a, double lead)

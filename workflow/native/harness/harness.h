@@ -129,6 +129,7 @@ struct Scheme {
   const char *name, *meaning;
   void (*begin)(Alignment *a);        /* collective, once a chunk */
   Lateness (*align)(Alignment *a, int i); /* before sample i */
+  void (*end)(const Alignment *a, int samples); /* after the last of the chunk's samples */
   bool starts_at_window;              /* a sample starts with the window; else at the ranks' earliest stamp */
 };
 const Scheme *find_scheme(const char *name); /* NULL when there is none */

@@ -111,6 +111,7 @@ static void take_chunk(Measurement *m, int n)
     if (m->counted) m->counted[i] = m->run.counted;
     if (m->computed) m->computed[i] = m->run.computation;
   }
+  if (m->aligned) m->aligned->end(m->alignment, n);
   MPI_TRY(MPI_Reduce(m->stamps, m->reduced, n * m->nstamps, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
   m->chunk_seconds = agree_on_elapsed_time(&m->chunk_start, &m->clock_jumped);
   m->spent += m->chunk_seconds;
