@@ -17,9 +17,9 @@ def test_counts_ranges_and_host_patterns_state_the_same():
         {"leaf": [["0-1"], [2, 3], ["4", "5"], ["6-7"]], "rack": ["0-3", "4-7"]},
         {"leaf": 2, "rack": ["rack0-*", "rack1-*"]},
     ]
-    read = [Hierarchy.written(form, 8, HOSTS).settings for form in forms]
+    read = [Hierarchy.written(form, 8, HOSTS).group_lists for form in forms]
     assert read == [{"leaf": [0, 0, 1, 1, 2, 2, 3, 3], "rack": [0, 0, 0, 0, 1, 1, 1, 1]}] * 3
-    assert Hierarchy.of(read[0]).settings == read[0]
+    assert Hierarchy.of(read[0]).group_lists == read[0]
 
 
 def test_distances_names_and_what_is_crossed():

@@ -10,13 +10,13 @@ from commodel.advice import Workload, advise
 from commodel.advice.decision_tables import decide, describe_weights
 from commodel.advice.evidence import Evidence, find_library_default
 from commodel.models.parameter_sets import make_given_set
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT, fit_residual_intervals
 from commodel.predictions.predictions import predict
 from commodel.progress import listen_with
 from tests.predictions.residuals import make_residuals
 
-SITE = Setting("p", nodes=2, cores=8)
+RESOURCES = PlatformResources("p", nodes=2, cores=8)
 WORKLOAD, WAYS = Workload("bcast", 64, ranks=8), ["linear", "binomial"]
 
 
@@ -38,18 +38,18 @@ def weights(held_out, *layouts):
         make_given_set("hockney", ["alpha=10us", "beta=1ns"]),
         make_given_set("loggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
     ]
-    advice = advise(WORKLOAD, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
+    advice = advise(WORKLOAD, Evidence(sets, RESOURCES, held_out), layouts, WAYS, streams=False)
     weights = {side: {name: trust.weight for name, trust in own.items()} for side, own in advice.weights.items()}
     return weights, advice.notes
 
 
 def advised(carried, *layouts):
     carrying = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=carried)
-    return advise(WORKLOAD, Evidence([carrying], SITE), layouts, WAYS, streams=False)
+    return advise(WORKLOAD, Evidence([carrying], RESOURCES), layouts, WAYS, streams=False)
 
 
 def test_who_waits_hears_which_choice_is_predicted_for_which_job():
-    evidence, said = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], SITE), []
+    evidence, said = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], RESOURCES), []
     with listen_with(said.append):
         decide([WORKLOAD, replace(WORKLOAD, bytes=8)], evidence, ["block:8"], lambda workload: WAYS)
     assert [text for text in said if "alternative" not in text] == ["workload 1 of 2", "workload 2 of 2"]
@@ -83,12 +83,12 @@ def test_the_advised_time_is_corrected_by_single_messages_and_the_median_residua
     trips = {"bytes": [64], "measured": [3.0], "predicted": [1.0]}
     without = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=both)
     probed = replace(without, settings={"single_messages": {"node": trips}})
-    of = [advise(WORKLOAD, Evidence([own], SITE), ["block:8"], WAYS, streams=False) for own in (without, probed)]
+    of = [advise(WORKLOAD, Evidence([own], RESOURCES), ["block:8"], WAYS, streams=False) for own in (without, probed)]
     plain, moved = (advice.rows for advice in of)
     for name in ("seconds", "low", "high"):
         np.testing.assert_allclose(moved[name], 3 * plain[name])
     requested = {"operation": "bcast", "layout": "block:8", "ranks": 8, "bytes": 64}
-    predicted = predict(probed, [make_point(SITE, requested | {"algorithm": way}) for way in moved["alternative"]])
+    predicted = predict(probed, [make_point(RESOURCES, requested | {"algorithm": way}) for way in moved["alternative"]])
     for name, field in (("high", "high"), ("seconds", "corrected")):
         np.testing.assert_allclose(moved[name], [getattr(prediction, field) for prediction in predicted])
     assert moved["seconds"].between(moved["low"], moved["high"]).all()
@@ -114,7 +114,7 @@ def test_each_choice_has_the_prediction_of_those_that_are_right_where_its_ranks_
         make_given_set("loggp", [f"{key}=1us" for key in ("L", "o_s", "o_r", "g", "G")]),
     ]
     of = [
-        advise(WORKLOAD, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
+        advise(WORKLOAD, Evidence(sets, RESOURCES, held_out), layouts, WAYS, streams=False)
         for layouts in (["block:8", "block:4"], ["block:8"], ["block:4"])
     ]
     columns = ["alternative", "layout", "seconds", "low", "high", "interval_basis"]
@@ -172,10 +172,10 @@ def test_the_mpi_default_is_measured_or_interpolated_but_never_extrapolated(time
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
 def test_the_mpi_default_is_kept_if_no_alternative_is_clearly_faster(seconds, kept):
     sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
-    advice = advise(WORKLOAD, Evidence(sets, SITE, with_default({64: seconds})), ["block:4"], WAYS, streams=False)
+    advice = advise(WORKLOAD, Evidence(sets, RESOURCES, with_default({64: seconds})), ["block:4"], WAYS, streams=False)
     assert advice.keeps_default is kept
     assert advice.default.seconds == seconds
-    assert advise(WORKLOAD, Evidence(sets, SITE), ["block:4"], WAYS, streams=False).keeps_default is False
+    assert advise(WORKLOAD, Evidence(sets, RESOURCES), ["block:4"], WAYS, streams=False).keeps_default is False
 
 
 def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():
@@ -192,7 +192,7 @@ def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():
 
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
 def test_a_decision_table_names_the_mpi_default_where_it_is_kept(seconds, kept):
-    evidence = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], SITE, with_default({64: seconds}))
+    evidence = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], RESOURCES, with_default({64: seconds}))
     (row,) = decide([WORKLOAD], evidence, ["block:4"], lambda workload: WAYS).to_dict("records")
     assert (row["algorithm"] == "library") is kept
     assert (row["seconds"] == seconds) is kept
@@ -207,10 +207,12 @@ def test_points_to_measure_are_named_where_much_regret_is_at_stake():
     noisy["predicted"] *= np.exp(0.7 * rng.standard_normal(len(noisy)))
     noisy["mu"] = np.maximum(noisy["predicted"] / 1e-5, 1e-5 / noisy["predicted"])
     specs = ["binomial", "knomial:3", "knomial:4"]
-    advice = advise(WORKLOAD, Evidence(sets, SITE, noisy), ["block:4"], specs, streams=False)
+    advice = advise(WORKLOAD, Evidence(sets, RESOURCES, noisy), ["block:4"], specs, streams=False)
     assert advice.rows["regret"].iloc[0] > 0.1
     assert len(advice.settling) == 2
     assert {point.alternative for point in advice.settling} <= set(specs)
     assert all(0 < point.seconds < 1 for point in advice.settling)
-    exact = advise(WORKLOAD, Evidence(sets, SITE, measured({}, {"hockney": 1.0})), ["block:4"], WAYS, streams=False)
+    exact = advise(
+        WORKLOAD, Evidence(sets, RESOURCES, measured({}, {"hockney": 1.0})), ["block:4"], WAYS, streams=False
+    )
     assert exact.settling == ()

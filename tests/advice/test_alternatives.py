@@ -17,7 +17,7 @@ from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.operations import list_operations
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.patterns.rank_mapping import make_traffic_graph
 from commodel.patterns.trees.topologies import make_tree
 from tests.patterns.catalogue import point
@@ -70,8 +70,8 @@ def test_a_segment_as_long_as_the_message_is_no_choice():
     assert "windowed:5" in list_algorithms("gather", 12, 8, [5])
 
 
-FLAT = Setting("flat", 8, 8)
-LEAVES = Setting("leaves", 8, 8, levels=(("leaf", (0, 0, 1, 1, 2, 2, 3, 3)),))
+FLAT = PlatformResources("flat", 8, 8)
+LEAVES = PlatformResources("leaves", 8, 8, levels=(("leaf", (0, 0, 1, 1, 2, 2, 3, 3)),))
 HALO = {"operation": "halo:grid=8x8", "algorithm": "nonblocking", "ranks": 64, "bytes": 4096, "layout": NEAR_LAYOUT}
 RING = {"operation": "allgather", "algorithm": "ring", "ranks": 64, "bytes": 4096, "layout": NEAR_LAYOUT}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from commodel.files.streamed_tables import make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.patterns.build import Shape
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.plan.config import load_experiment
 from commodel.plan.prediction_list import list_shapes
 from commodel.predictions.predictions import predict_shapes
@@ -40,7 +40,7 @@ matrix:
 def list_matrix_shapes(folder: Path) -> list[Shape]:
     file = folder / "million.yaml"
     file.write_text(MATRIX)
-    return list_shapes(load_experiment(file), Setting.unlimited())
+    return list_shapes(load_experiment(file), PlatformResources.unlimited())
 
 
 def predict_shapes_of_sets(title: str, shapes: list[Shape], sets: dict, out: Path, whole: float) -> None:

@@ -36,7 +36,7 @@ from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.arguments import SEGMENT_OR_DEFAULT
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY, PlacedWorkload, Point
 
@@ -92,7 +92,10 @@ def predict_alternatives(
             *ALGORITHMS_WITH_ARGUMENT,
         ]:
             with suppress(UserError):
-                points[make_point(Setting.unlimited(), workload._asdict() | {"algorithm": name})] = workload, name
+                points[make_point(PlatformResources.unlimited(), workload._asdict() | {"algorithm": name})] = (
+                    workload,
+                    name,
+                )
     predicted = {points[row.point]: row.seconds for row in predict(parameters, points, strict=False, draws=0)}
     predicted = {alternative: seconds for alternative, seconds in predicted.items() if seconds > 0}
     for workload in workloads:

@@ -30,7 +30,7 @@ from commodel.fits.measured_tables import Measured, read_points
 from commodel.interchange import StatedProperties, pico
 from commodel.models.families import list_family_names
 from commodel.models.parameter_sets import make_given_set
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.predictions import predict
 from tests.bench.heldout import score_table
 from tests.patterns.catalogue import point
@@ -100,7 +100,7 @@ def test_every_point_is_fitted_or_held_out(name, sign, limit):
 def test_names_are_those_of_the_matrix(where, count):
     bcast = {"operation": "bcast", "algorithm": "binomial", "ranks": 6, "bytes": 8}
     entries = (bcast | {"layout": "block:4"}, bcast, {"operation": "reduce", "topology": "flat:4", "bytes": 8})
-    points = [make_point(Setting.unlimited(), entry) for entry in entries]
+    points = [make_point(PlatformResources.unlimited(), entry) for entry in entries]
     assert len(split_points(Measured(points, [1.0, 2.0, 3.0], 0), where).held_out.points) == count
 
 
@@ -186,7 +186,9 @@ def test_other_sizes_of_a_real_machine(tmp_path):
 
 
 def at(choice, ranks, size, operation="bcast"):
-    return make_point(Setting.unlimited(), {"operation": operation, "algorithm": choice, "ranks": ranks, "bytes": size})
+    return make_point(
+        PlatformResources.unlimited(), {"operation": operation, "algorithm": choice, "ranks": ranks, "bytes": size}
+    )
 
 
 def table(rows, **more):

@@ -50,14 +50,14 @@ def test_two_classes_are_learned_for_any_numbering_of_nodes(column):
     distances = learn_distances(pairs, *measured(pairs, hierarchy), 8)
     assert distances.classes == 2
     assert (distances.class_of_pair == hierarchy.distance(*pairs.T) - 1).all()
-    assert distances.hierarchy.settings == {"leaf": column}
+    assert distances.hierarchy.group_lists == {"leaf": column}
 
 
 def test_three_classes_are_two_levels():
     hierarchy = Hierarchy.of({"leaf": [node // 3 for node in range(12)], "group": [node // 6 for node in range(12)]})
     pairs = all_pairs(12)
     distances = learn_distances(pairs, *measured(pairs, hierarchy), 12)
-    assert distances.hierarchy.settings == hierarchy.settings
+    assert distances.hierarchy.group_lists == hierarchy.group_lists
     assert (distances.class_of_pair == hierarchy.distance(*pairs.T) - 1).all()
 
 
@@ -70,7 +70,7 @@ def test_a_node_with_a_slow_cable_is_reported_and_forms_no_class(factors, column
     assert distances.slow == (5,)
     assert distances.classes == len(set(column))
     if len(set(column)) > 1:
-        assert distances.hierarchy.settings == {"leaf": column}
+        assert distances.hierarchy.group_lists == {"leaf": column}
     assert ((distances.class_of_pair == -1) == (pairs == 5).any(axis=1)).all()
 
 
@@ -78,14 +78,14 @@ def test_two_slow_nodes_of_sixteen_are_both_reported():
     pairs = all_pairs(16)
     distances = learn_distances(pairs, *measured(pairs, leaves(16, 4), slow={3: (1.0, 8.0), 9: (2.0, 1.0)}), 16)
     assert distances.slow == (3, 9)
-    assert distances.hierarchy.settings == leaves(16, 4).settings
+    assert distances.hierarchy.group_lists == leaves(16, 4).group_lists
 
 
 def test_two_groups_of_two_nodes_are_a_level_not_slow_nodes():
     pairs = all_pairs(4)
     distances = learn_distances(pairs, *measured(pairs, leaves(4, 2)), 4)
     assert distances.slow == ()
-    assert distances.hierarchy.settings == {"leaf": [0, 0, 1, 1]}
+    assert distances.hierarchy.group_lists == {"leaf": [0, 0, 1, 1]}
 
 
 def test_a_single_slow_pair_is_reported_and_forms_no_class():
@@ -174,7 +174,7 @@ def test_groups_are_learned_although_paths_differ_from_pair_to_pair(network, see
     paths = np.exp(np.random.default_rng(seed).normal(0, 0.1, len(pairs)))[:, None]
     times, noise = measured(pairs, hierarchy, 0.01, seed, slow, np.array(factors)[:, None] * [[1e-6, 1e-5]])
     distances = learn_distances(pairs, times * paths, noise, hierarchy.nodes)
-    assert list(distances.hierarchy.settings.values()) == list(hierarchy.settings.values())
+    assert list(distances.hierarchy.group_lists.values()) == list(hierarchy.group_lists.values())
     assert set(slow) <= set(distances.slow)
 
 
@@ -184,7 +184,7 @@ def test_two_switches_of_two_nodes_are_learned_although_latencies_differ():
     latencies = np.array([27.2, 67.9, 83.0, 91.4, 84.0, 35.1]) * 1e-6
     times = np.stack([latencies, latencies + np.where(far, 1 / 1.2, 1 / 11.3)], axis=1)
     distances = learn_distances(pairs, times, np.full(times.shape, 0.02), 4)
-    assert list(distances.hierarchy.settings.values()) == [[0, 0, 1, 1]]
+    assert list(distances.hierarchy.group_lists.values()) == [[0, 0, 1, 1]]
 
 
 @pytest.mark.parametrize("nodes", [2, 3])
@@ -206,7 +206,7 @@ def test_any_network_of_two_classes_is_learned(groups, size, latency, rate, seed
     times = np.array([[1e-6, 1e-5], [1e-6 * latency, 1e-5 * rate]])
     pairs = all_pairs(nodes)
     distances = learn_distances(pairs, *measured(pairs, hierarchy, noise=0.01, seed=seed, times=times), nodes)
-    assert distances.hierarchy.settings == hierarchy.settings
+    assert distances.hierarchy.group_lists == hierarchy.group_lists
     assert distances.slow == ()
 
 
@@ -222,7 +222,7 @@ def test_a_class_with_two_unseparated_levels_is_mixed():
     times = np.stack([latency * paths, 2e-5 * paths], axis=1)
     distances = learn_distances(pairs, times, np.full(times.shape, 0.01), 72)
     found = {name: [node // size for node in range(72)] for name, size in (("leaf", 2), ("group", 24))}
-    assert distances.hierarchy.settings == found
+    assert distances.hierarchy.group_lists == found
     entry, _ = distances.mixed_classes
     assert entry.number == 1
     low, high = np.percentile(times[distances.class_of_pair == 1], [5, 95], axis=0)
@@ -246,7 +246,7 @@ def test_times_become_latency_and_bandwidth_by_class():
     assert rows["pairs"].tolist() == [12, 16]
     assert rows["latency"].tolist() == pytest.approx([small for small, _ in TIMES])
     assert rows["bandwidth"].tolist() == pytest.approx([network.large / large for _, large in TIMES])
-    assert network.hierarchy.settings == TWO.settings
+    assert network.hierarchy.group_lists == TWO.group_lists
     assert network.order.tolist() == [0, 2, 4, 6, 1, 3, 5, 7]
 
 
@@ -262,7 +262,7 @@ def test_a_sample_of_pairs_suffices_for_many_nodes_if_leaves_are_consecutive():
     hierarchy = Hierarchy.of({"leaf": [node // 16 for node in range(128)]})
     (network,) = make_networks(summary(hierarchy, 128), {})
     assert len(network.pairs) <= MAX_PAIRS
-    assert network.hierarchy.settings == hierarchy.settings
+    assert network.hierarchy.group_lists == hierarchy.group_lists
 
 
 def test_a_slow_node_has_a_name_and_a_factor():
@@ -270,14 +270,14 @@ def test_a_slow_node_has_a_name_and_a_factor():
     (network,) = make_networks(summary(TWO, 8, {3: 4.0}), {"p": {"nodes": names}})
     assert [network.names[node] for node in network.distances.slow] == ["n3"]
     assert network.slowdown(3) == pytest.approx((4, 4))
-    assert network.hierarchy.settings == TWO.settings
+    assert network.hierarchy.group_lists == TWO.group_lists
 
 
 def test_levels_of_the_platform_file_precede_learned_levels():
     racks = [0, 0, 0, 0, 1, 1, 1, 1]
     (network,) = make_networks(summary(TWO, 8), {"p": {"levels": {"rack": [*racks, 2]}}})
-    assert network.hierarchy.settings == {"rack": racks}
-    assert network.distances.hierarchy.settings == TWO.settings
+    assert network.hierarchy.group_lists == {"rack": racks}
+    assert network.distances.hierarchy.group_lists == TWO.group_lists
 
 
 def test_levels_keep_their_order_in_the_provenance_file(tmp_path):
@@ -289,7 +289,7 @@ def test_levels_keep_their_order_in_the_provenance_file(tmp_path):
     assert list(provenance["levels"]) == ["router", "chassis"] != list(older["levels"])
     for place in (provenance, older):
         (network,) = make_networks(summary(TWO, 8), {"p": place})
-        assert network.declared.settings == levels
+        assert network.declared.group_lists == levels
         assert list(network.declared.groups) == ["router", "chassis"]
 
 
@@ -297,7 +297,7 @@ def test_levels_keep_their_order_in_the_provenance_file(tmp_path):
 def test_provenance_of_too_few_nodes_is_not_used(place):
     (network,) = make_networks(summary(TWO, 8), {"p": place})
     assert network.names == tuple("01234567")
-    assert network.hierarchy.settings == TWO.settings
+    assert network.hierarchy.group_lists == TWO.group_lists
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_pairs_measured_at_one_size_or_none_make_no_network():
 @pytest.mark.parametrize("levels", [{}, {"leaf": [0, 1, 0, 1, 2]}, {"leaf": [0, 0, 1, 1, 2], "group": [0, 0, 0, 0, 1]}])
 def test_formatted_levels_are_read_back_equal(levels):
     text = yaml.safe_load(format_levels(Hierarchy.of(levels)))["levels"]
-    assert Hierarchy.written(text, 5).settings == levels
+    assert Hierarchy.written(text, 5).group_lists == levels
 
 
 def test_a_mixed_class_is_reported_unless_the_platform_file_names_levels():

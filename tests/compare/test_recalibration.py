@@ -22,7 +22,7 @@ from commodel.compare.recalibration import (
 from commodel.hierarchy import Hierarchy
 from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import Errors
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.predictions.predictions import predict
 from commodel.records import Batch, Point
 from commodel.reports.sections.measurement_conditions import describe_settings, list_settings
@@ -127,8 +127,8 @@ def test_models_without_message_size_have_one_factor_and_models_without_a_factor
 
 def test_without_a_campaign_the_error_of_the_model_widens_the_interval():
     """Single messages are compared with predictions. A constant error of 20 % does not count as another setting."""
-    site = Setting("p", 16, 4, levels=(("leaf", (0,) * 8 + (1,) * 8),))
-    messages, _ = list_single_messages(site)
+    resources = PlatformResources("p", 16, 4, levels=(("leaf", (0,) * 8 + (1,) * 8),))
+    messages, _ = list_single_messages(resources)
     layouts = [entry.point.layout for entry in messages]
     messages = messages[:TAKEN]
     assert len(set(layouts)) == 3

@@ -275,7 +275,7 @@ def make_round_trips(probe, site, seconds, noise=0.0):
         CaseSamples(dict(case), seconds(case["one"], case["two"]) * np.exp(noise * RNG.normal(size=20)), np.zeros(20))
         for _, case in find_probe(probe).plan(site, [65536])
     ]
-    return Observed({probe: cases}, 1, site.types, levels=site.levels.settings)
+    return Observed({probe: cases}, 1, site.types, levels=site.levels.group_lists)
 
 
 def make_uniformity_evidence(nodes, seconds, noise=0.0):

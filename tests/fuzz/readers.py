@@ -22,11 +22,11 @@ from commodel.models.speeds import SPEED_FORMS, read_speeds
 from commodel.patterns.build import complete_layout
 from commodel.patterns.partitions.arrangement import arrange_in_columns
 from commodel.patterns.partitions.shares import partition_constant, partition_geometric
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.config import load_experiment, load_platform
 from commodel.plan.experiments import AXES
-from commodel.plan.planning import load_plan, make_plan, make_setting
+from commodel.plan.planning import load_plan, make_plan, make_resources
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
 from commodel.records import Plan
@@ -62,8 +62,8 @@ def plan_experiment(path: Path) -> Plan:
 
 def plan_on_platform(path: Path) -> None:
     platform = load_platform(path)
-    setting = make_setting(platform)
-    make_point(setting, {"operation": "bcast", "algorithm": "binomial", "ranks": 4, "bytes": 8})
+    resources = make_resources(platform)
+    make_point(resources, {"operation": "bcast", "algorithm": "binomial", "ranks": 4, "bytes": 8})
     (path.parent / "experiment.yaml").write_text(forms.EXPERIMENT)
     folder = path.parent / "params" / "platforms"
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,10 +95,14 @@ def predict_with_set(path: Path) -> None:
     """Read a parameter set and predict four points with it."""
     parameters = read_set(path)
     points = [
-        make_point(Setting.unlimited(), {"operation": "bcast", "algorithm": "binomial", "ranks": 5, "bytes": size})
+        make_point(
+            PlatformResources.unlimited(), {"operation": "bcast", "algorithm": "binomial", "ranks": 5, "bytes": size}
+        )
         for size in (0, 1, 100_000)
     ]
-    points.append(make_point(Setting.unlimited(), {"operation": "reduce", "topology": "groups:2,3", "bytes": 64}))
+    points.append(
+        make_point(PlatformResources.unlimited(), {"operation": "reduce", "topology": "groups:2,3", "bytes": 64})
+    )
     predict(parameters, points)
 
 
@@ -198,8 +202,8 @@ def parse_tree_spec(spec: str, folder: Path) -> None:
 
 def parse_layout_spec(spec: str, folder: Path) -> None:
     for ranks in (2, 12, 1 << 16):
-        allow_refusal(complete_layout, Setting("p", 64, 64, types=(("fat", 8), ("thin", 56))), spec, ranks)
-        allow_refusal(complete_layout, Setting.unlimited(), spec, ranks)
+        allow_refusal(complete_layout, PlatformResources("p", 64, 64, types=(("fat", 8), ("thin", 56))), spec, ranks)
+        allow_refusal(complete_layout, PlatformResources.unlimited(), spec, ranks)
 
 
 def expand_options(given: tuple, folder: Path) -> None:

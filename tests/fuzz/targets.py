@@ -10,7 +10,7 @@ from commodel.interchange import StatedProperties, netgauge, read_all_times, rul
 from commodel.patterns.build import complete_layout
 from commodel.patterns.pattern_files import goal, goal_binary
 from commodel.patterns.pattern_files.tasks import make_schedule
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.patterns.trees.topologies import make_tree
 from commodel.registry import discover
 from tests.fuzz import forms, native, overlay, readers
@@ -59,11 +59,13 @@ TARGETS: dict[str, Target] = {
     "layout": Target(written(*forms.LAYOUTS), readers.parse_layout_spec),
     "rank file": Target(
         edited(forms.RANKS),
-        of_file("r.txt", lambda path: complete_layout.__wrapped__(Setting.unlimited(), f"file:{path}", 4)),
+        of_file("r.txt", lambda path: complete_layout.__wrapped__(PlatformResources.unlimited(), f"file:{path}", 4)),
     ),
     "processes": Target(
         edited(samples("params/layouts/fermi/M[1-4].csv")),
-        of_file("p.csv", lambda path: complete_layout.__wrapped__(Setting("p", 64, 12), f"processes:{path}", 7)),
+        of_file(
+            "p.csv", lambda path: complete_layout.__wrapped__(PlatformResources("p", 64, 12), f"processes:{path}", 7)
+        ),
     ),
     "hosts": Target(edited([b"a\nb\nc # d\nd\n"]), of_file("h.txt", readers.read_hosts)),
     "parameters": Target(

@@ -405,7 +405,7 @@ def finish(name, pattern, levels=None):
     values = complete_values(find_family(name), numbers(SETS[name]))
     if levels:
         far = {**values.numbers, "L.leaf": np.array([[7e-6]])}
-        values = replace(values, numbers=far, settings={"classes": ["leaf"], "levels": levels.settings})
+        values = replace(values, numbers=far, settings={"classes": ["leaf"], "levels": levels.group_lists})
     return find_family(name).predict(pattern, values)
 
 

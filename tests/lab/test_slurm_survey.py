@@ -66,8 +66,8 @@ def test_jobs_run_on_the_surveyed_hosts_and_wait_for_them(tmp_path):
     """The jobs use the order of hosts in the network file, which differs from Slurm's."""
     with running_slurm(INTERLEAVED_TOPOLOGY) as slurm:
         srun = str(slurm.folder / "bin" / "srun")
-        assert find_node_levels(srun, ("n0", "n1", "n2", "n3")).settings == {"leaf": [0, 1, 0, 1]}
-        assert find_node_levels(srun, ("n3", "n1", "n0")).settings == {"leaf": [0, 0, 1]}
+        assert find_node_levels(srun, ("n0", "n1", "n2", "n3")).group_lists == {"leaf": [0, 1, 0, 1]}
+        assert find_node_levels(srun, ("n3", "n1", "n0")).group_lists == {"leaf": [0, 0, 1]}
         project = make_project(slurm, tmp_path)
         project.write(EXPERIMENT)
         run(project)

@@ -8,17 +8,17 @@ import pytest
 from commodel.errors import UserError
 from commodel.measure.program_starts import list_starts, store_partition
 from commodel.patterns import rectangles
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.records import Batch
 
-SETTING = Setting("here", 4, 4, substrate="mpi")
+RESOURCES = PlatformResources("here", 4, 4, substrate="mpi")
 PARTITION = "rank,x,y,width,height\n0,0,0,5,8\n1,5,0,3,8\n2,0,0,0,0\n"
 
 
 def point(operation, ranks=4, size=512, **more):
     algorithm = "paper" if operation.startswith(("summa", "wave2d")) else "linear"
     requested = {"operation": operation, "algorithm": algorithm, "bytes": size, **more}
-    return make_point(SETTING, requested if "partition" in operation else {**requested, "ranks": ranks})
+    return make_point(RESOURCES, requested if "partition" in operation else {**requested, "ranks": ranks})
 
 
 def starts(tmp_path, *points, simulated=False):

@@ -21,7 +21,7 @@ from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import LibraryTimer
 from commodel.measure.process import describe_failure, run_launcher
 from commodel.plan.config import find_config_file, load_platform
-from commodel.plan.planning import make_setting
+from commodel.plan.planning import make_resources
 from commodel.records import LIBRARY, Choice, Measure
 from commodel.results import raw_samples
 from commodel.results.raw_samples import STOPPED_BY_FAILURES
@@ -126,7 +126,7 @@ def test_what_was_not_tried_excuses_no_rule(tmp_path, algorithm):
     """After three failures in a row of the library itself nothing else is tried: other cases may well pass there."""
     loaded = load_platform(find_config_file("platform", "local"))
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    place = Failing("local", loaded, make_setting(loaded), OPEN_MPI_DIALECT, measure, SafePath.at(tmp_path))
+    place = Failing("local", loaded, make_resources(loaded), OPEN_MPI_DIALECT, measure, SafePath.at(tmp_path))
     failures = place.find_failures("results", "gather", [64], [Choice("gather", 2, 0, algorithm)], "block")
     given_up = [why for why in failures.values() if why.startswith(STOPPED_BY_FAILURES)]
     assert len(failures) - len(given_up) == 1

@@ -79,7 +79,7 @@ def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Obser
             cases.append(CaseSamples(settings, seconds, np.ones(samples, dtype=int), counts))
         if cases:
             probes[entry] = cases
-    return Observed(probes, seed, truth.site.types, levels=truth.site.levels.settings)
+    return Observed(probes, seed, truth.site.types, levels=truth.site.levels.group_lists)
 
 
 def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bool) -> np.ndarray:

@@ -82,7 +82,7 @@ def evidence(name, without=""):
         ]
         for entry in find_family(name).probes
     }
-    return Observed(probes, levels=LEVELS.settings)
+    return Observed(probes, levels=LEVELS.group_lists)
 
 
 @pytest.fixture(autouse=True)
@@ -188,7 +188,7 @@ def test_classes_that_cannot_be_are_refused_in_one_line(name, wrong, what):
 @pytest.mark.parametrize("name", ["logp-tan"])
 def test_the_interval_of_a_family_that_is_blind_holds_all_classes(name):
     known = {**evidence("loggp").probes, **evidence(name).probes}
-    own = fit_set(find_family(name), Observed(known, levels=LEVELS.settings))
+    own = fit_set(find_family(name), Observed(known, levels=LEVELS.group_lists))
     near, far = (predict(own, [point("reduce", "linear", ranks=ranks, bytes=1024)])[0] for ranks in (4, 24))
     times = [machine(apart).cost(make_round_trip(1024, 1024))[0] for apart in ("leaf", "beyond")]
     assert far.high / far.seconds >= times[1] / times[0]
@@ -210,7 +210,7 @@ def typed_parameters(name):
             slower = THIN if (nodes >= TYPES["fat"]).any() else 1.0
             times = np.full(3, slower * seconds(entry, about, apart))
             probes[entry].append(CaseSamples(about, times, np.ones(3, dtype=int)))
-    return fit_set(find_family(name), Observed(probes, types=TYPES, levels=LEVELS.settings))
+    return fit_set(find_family(name), Observed(probes, types=TYPES, levels=LEVELS.group_lists))
 
 
 def typed_prediction(name, nodes, size=1000):

@@ -285,7 +285,7 @@ def test_a_ring_of_thousands_without_contention_is_neither_expanded_nor_replayed
     ranks = 8192
     levels = Hierarchy.written({"leaf": 16}, ranks)
     predicted = model(**{"c_out.leaf.a": C_OUT})
-    values = replace(predicted.values, settings={"levels": levels.settings})
+    values = replace(predicted.values, settings={"levels": levels.group_lists})
     ring = build.build_schedule(point("allreduce", "ring", ranks=ranks, bytes=ranks * 16)).place(np.arange(ranks))
     seconds = Model(predicted.entry, values).cost(ring)[0]
     assert "whole" not in ring.__dict__
@@ -372,7 +372,7 @@ def draw_network(draw):
     numbers |= draw(st.sampled_from([{}, {"back": 0.05}]))
     numbers |= draw(st.sampled_from([{}, {"S": 5000.0}, {"S": 100.0}, {"S": 5000.0, "E": 0.0}, {"c_in.node.a": 2e-9}]))
     settings = {
-        "levels": levels.settings,
+        "levels": levels.group_lists,
         "half_duplex": sorted(draw(st.sets(st.sampled_from(["node", "leaf", "group"])))),
     }
     settings |= draw(st.sampled_from([{}, {"links": {"leaf": 2}}, {"links": {"leaf": 3}}, {"order": "turn"}]))
@@ -416,7 +416,7 @@ def test_a_pairwise_exchange_of_thousands_is_predicted_from_the_ranks_of_one_lea
     """16,384 ranks, 268 million messages. The links out of the leaves are the bottleneck."""
     ranks, size, out = 16384, 65536, 6e-10
     predicted = model(**{"c_out.leaf.a": out})
-    values = replace(predicted.values, settings={"levels": Hierarchy.written({"leaf": 16}, ranks).settings})
+    values = replace(predicted.values, settings={"levels": Hierarchy.written({"leaf": 16}, ranks).group_lists})
     exchange = rounds("alltoall", "pairwise", ranks, "block:1", size)
     seconds = Model(predicted.entry, values).cost(exchange)[0]
     assert "whole" not in exchange.__dict__
@@ -427,7 +427,7 @@ def test_a_pairwise_exchange_of_thousands_is_predicted_from_the_ranks_of_one_lea
 def make_predicting_model(leaf, nodes, **numbers):
     values = model(**{"c_out.leaf.a": 1e-9}, **numbers)
     levels = Hierarchy.written({"leaf": leaf}, nodes)
-    return Model(values.entry, replace(values.values, settings={"levels": levels.settings})), levels
+    return Model(values.entry, replace(values.values, settings={"levels": levels.group_lists})), levels
 
 
 @pytest.mark.parametrize(

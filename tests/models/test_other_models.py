@@ -22,7 +22,7 @@ LEVELS = Hierarchy.written({"leaf": 4}, 24)
 NEAR, FAR, PER_BYTE = 5e-6, 20e-6, 1e-9
 FLAT = make_given_set("hockney", [f"alpha={NEAR}s", f"beta={PER_BYTE}s"])
 FAR_OFF = {"alpha.beyond.a": replace(FLAT.values["alpha.a"], value=FAR, low=FAR, high=FAR)}
-SETTINGS = {"levels": LEVELS.settings, "probed_classes": ["leaf", "beyond"], "classes": ["beyond"]}
+SETTINGS = {"levels": LEVELS.group_lists, "probed_classes": ["leaf", "beyond"], "classes": ["beyond"]}
 BY_CLASS = replace(FLAT, values={**FLAT.values, **FAR_OFF}, settings=SETTINGS)
 
 

@@ -16,7 +16,7 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.models.evaluation.replay import Costs, attribute_to_messages, finish_times
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import Schedule, Work, stack_schedules
 from commodel.predictions.model import Model
 from tests.cli.running import run
@@ -190,7 +190,7 @@ STEP, LAST, NEXT = 12e-6, 12e-6, 2e-6  # α + 1000·β; o + L + o; g
 def path(parameters, operation, topology):
     """Seconds by message, and the prediction."""
     pattern = build_schedule(
-        make_point(Setting.unlimited(), {"operation": operation, "topology": topology, "bytes": 1000})
+        make_point(PlatformResources.unlimited(), {"operation": operation, "topology": topology, "bytes": 1000})
     )
     model = Model.of_set(parameters)
     seconds, work = attribute_to_messages(len(pattern.src), partial(model.cost, pattern))

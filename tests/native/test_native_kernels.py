@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from commodel.patterns.build import build_schedule
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule_files import write_player_table
 from commodel.platforms.tools import NATIVE, find_tool
 
@@ -289,7 +289,7 @@ def test_a_simulated_sample_is_the_player_s(simulated, tmp_path, monkeypatch):
     played, own = ["id,schedule,finish"], [SUMMA, "all,p,8192,all,0,1,0"]
     for number, name in enumerate([*names, "wave2d:partition=p"]):
         size = 8 if name.startswith("wave") else 8192
-        point = make_point(Setting.unlimited(), {"operation": name, "algorithm": "paper", "bytes": size})
+        point = make_point(PlatformResources.unlimited(), {"operation": name, "algorithm": "paper", "bytes": size})
         write_player_table(Path(f"{number}.play"), build_schedule(point), point.operation, point.bytes)
         played.append(f"c{number},{number}.play,all")
     own += [f"c{k},p,8192,{k},0,1,0" for k in range(8)] + [f"c{k},{p},8192,4,1,1,0" for k, p in enumerate("pqr", 8)]

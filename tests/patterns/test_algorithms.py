@@ -13,7 +13,7 @@ from commodel.patterns.arguments import Kind
 from commodel.patterns.build import build_schedule
 from commodel.patterns.operations import find_operation
 from commodel.patterns.phases import join_stages, make_phase
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import KINDS
 from tests.patterns.catalogue import ALGORITHMS, ENTRIES, TREE_OPERATIONS, TREES, catalogue, point, with_memory
 from tests.patterns.dataflow import Replay, finishes_with_synchronous_sends
@@ -142,9 +142,13 @@ def test_the_slow_replay_detects_a_missing_rank_and_missing_data():
     ],
 )
 def test_algorithm_names_of_mpi_libraries_are_translated(operation, spec, own):
-    made = make_point(Setting.unlimited(), {"operation": operation, "algorithm": spec, "ranks": 4, "bytes": 8})
+    made = make_point(
+        PlatformResources.unlimited(), {"operation": operation, "algorithm": spec, "ranks": 4, "bytes": 8}
+    )
     assert made.algorithm == own
-    assert made == make_point(Setting.unlimited(), {"operation": operation, "algorithm": own, "ranks": 4, "bytes": 8})
+    assert made == make_point(
+        PlatformResources.unlimited(), {"operation": operation, "algorithm": own, "ranks": 4, "bytes": 8}
+    )
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 9, 10, 26, 27, 28])

@@ -13,7 +13,7 @@ import pytest
 
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.point_digests import MAX_RANKS_BUILT, MAX_ROWS, add_digests
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import Work, encode_integers
 from commodel.patterns.trees.topologies import make_tree
 from commodel.records import LIBRARY
@@ -42,9 +42,9 @@ ASK = """
 import json, sys
 import commodel
 from commodel.patterns.point_digests import add_digests
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 entries = json.load(sys.stdin)
-points = add_digests(make_point(Setting("p", 64, 64), entry) for entry in entries)
+points = add_digests(make_point(PlatformResources("p", 64, 64), entry) for entry in entries)
 print(json.dumps([commodel.__file__, *(point.id for point in points)]))
 """
 
@@ -74,16 +74,18 @@ def tree_file(tmp_path, monkeypatch):
 
 
 def test_ids_of_points_are_the_recorded_ones(tree_file):
-    points = [make_point(Setting("p", 64, 64), entry_of(text)) for text in IDS]
+    points = [make_point(PlatformResources("p", 64, 64), entry_of(text)) for text in IDS]
     assert dict(zip(IDS, ids(points), strict=True)) == IDS
 
 
 def test_an_id_contains_the_waves_unless_there_is_one(tree_file):
     for text, wanted in IDS.items():
-        once, some, more = (make_point(Setting("p", 64, 64), entry_of(text) | {"waves": waves}) for waves in (1, 2, 50))
+        once, some, more = (
+            make_point(PlatformResources("p", 64, 64), entry_of(text) | {"waves": waves}) for waves in (1, 2, 50)
+        )
         assert ids([once]) == [wanted]
         assert len({wanted, *ids([some, more])}) == 3
-        assert once.workload == make_point(Setting("p", 64, 64), entry_of(text)).workload
+        assert once.workload == make_point(PlatformResources("p", 64, 64), entry_of(text)).workload
         assert len({once.workload, some.workload, more.workload}) == 3
 
 

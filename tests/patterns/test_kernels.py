@@ -15,7 +15,7 @@ from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.build import build_schedule, list_parts, stack_points
 from commodel.patterns.operations import canonicalize_operation, find_required_ranks, list_summands
 from commodel.patterns.point_digests import MAX_ROWS, add_digests
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.rectangles import Rectangles, format_rectangles, make_even_grid
 from commodel.patterns.schedule import KINDS
@@ -180,21 +180,21 @@ def test_spellings_of_an_operation_have_one_canonical_form(text, own, ranks):
     ],
 )
 def test_a_mistake_in_a_kernel_is_refused_in_one_line(text, complaint):
-    found = message(make_point, Setting("big", 64, 64), {"operation": text, "algorithm": "paper", "bytes": 8})
+    found = message(make_point, PlatformResources("big", 64, 64), {"operation": text, "algorithm": "paper", "bytes": 8})
     assert found.removeprefix("operation: ") == complaint
 
 
 def test_ranks_that_do_not_agree_and_rectangles_without_columns(tmp_path):
-    setting, rest = Setting("big", 64, 64), {"algorithm": "paper", "bytes": 8}
+    resources, rest = PlatformResources("big", 64, 64), {"algorithm": "paper", "bytes": 8}
     with pytest.raises(UserError, match=r"found 7, but '.*' has 6 ranks; leave ranks out"):
-        make_point(setting, {"operation": FIGURE_8, "ranks": 7, **rest})
+        make_point(resources, {"operation": FIGURE_8, "ranks": 7, **rest})
     path = tmp_path / "pinwheel.csv"
     path.write_text(
         format_rectangles(Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1]))
     )
     with pytest.raises(UserError, match=f"{path}: found different widths at x=0: .*, which summa needs"):
-        make_point(setting, {"operation": f"summa:partition={path}", **rest})
-    assert make_point(setting, {"operation": f"wave2d:partition={path}", **rest}).ranks == 5
+        make_point(resources, {"operation": f"summa:partition={path}", **rest})
+    assert make_point(resources, {"operation": f"wave2d:partition={path}", **rest}).ranks == 5
 
 
 def test_ids_of_kernels_depend_on_the_content_of_the_partition_file(tmp_path):
@@ -202,7 +202,7 @@ def test_ids_of_kernels_depend_on_the_content_of_the_partition_file(tmp_path):
 
     def id_of(text, pieces, spell=False):
         path.write_text(format_rectangles(pieces))
-        chosen = make_point(Setting("big", 64, 64), {"operation": text, "algorithm": "paper", "bytes": 8})
+        chosen = make_point(PlatformResources("big", 64, 64), {"operation": text, "algorithm": "paper", "bytes": 8})
         return add_digests([replace(chosen, operation="summa") if spell else chosen])[0].pattern
 
     pieces = [

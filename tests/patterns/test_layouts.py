@@ -30,11 +30,11 @@ from commodel.patterns.layouts import (
 )
 from commodel.patterns.layouts.regular import make_nodes_spec
 from commodel.patterns.point_digests import add_digests
-from commodel.patterns.points import Setting, make_library_points, make_point
+from commodel.patterns.points import PlatformResources, make_library_points, make_point
 from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
 from commodel.patterns.rectangles import read_rectangles
 from commodel.plan.config import find_config_file, load_platform
-from commodel.plan.planning import list_named_files, make_setting
+from commodel.plan.planning import list_named_files, make_resources
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
 from tests.configfiles import NETWORK
@@ -79,7 +79,7 @@ def test_nodes_are_filled_within_their_limit(spec, ranks):
 def test_the_node_usage_of_a_tree_is_that_of_its_layout(spec, leaves):
     """Q where the spec says it, however few ranks there are; else the most that any node holds."""
     entry = {"operation": "bcast", "topology": f"flat:{leaves}", "bytes": 8, "layout": spec}
-    point = make_point(Setting("big", 1000, 1000), entry)
+    point = make_point(PlatformResources("big", 1000, 1000), entry)
     most = int(np.bincount(place_ranks(spec, leaves + 1)).max())
     requested = None if spec.startswith("kinds") else int(re.search(r"\d+", spec)[0])
     assert point.node_usage == f"{requested or most} a node"
@@ -143,21 +143,21 @@ def test_a_wrong_layout_is_refused_in_one_line(spec):
     message(place_ranks, spec, 4)
 
 
-def platform(tmp_path, text: str) -> Setting:
+def platform(tmp_path, text: str) -> PlatformResources:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    return make_setting(load_platform(path))
+    return make_resources(load_platform(path))
 
 
 def test_a_layout_has_to_fit_the_platform(tmp_path):
-    setting = platform(
+    resources = platform(
         tmp_path,
         "launcher: slurm\nnodes: 4\ncores: 4\ntypes: {fat: 2, thin: 2}\nslurm: {features: {fat: f, thin: t}}\n",
     )
 
     def layout(spec, ranks):
         wanted = {"operation": "barrier", "algorithm": "linear", "ranks": ranks, "layout": spec}
-        point = make_point(setting, wanted)
+        point = make_point(resources, wanted)
         return point.layout, point.nodes
 
     assert layout("kinds:fat=3core+1accelerator,thin=2core", 10) == ("kinds:3core+1accelerator@2,2core@2", 3)
@@ -171,10 +171,10 @@ def test_a_layout_has_to_fit_the_platform(tmp_path):
 def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
     text = "launcher: simgrid\nnodes: 3\ncores: 4\ntypes: {fat: 2, thin: 1}\nfewer_cores: {thin: 2}\n"
     (tmp_path / "net.xml").write_text(NETWORK)
-    setting = platform(tmp_path, text + "simgrid: {file: net.xml}\n")
+    resources = platform(tmp_path, text + "simgrid: {file: net.xml}\n")
 
     def fits(spec, ranks):
-        return complete_layout(setting, spec, ranks).obstacle
+        return complete_layout(resources, spec, ranks).obstacle
 
     assert not fits("block:4", 10)
     assert fits("block:4", 11) == "block:4 need 3 cores of node 2; platform 'mine' has 2 there"
@@ -242,10 +242,10 @@ def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
 )
 def test_a_point_has_the_farthest_distance_class_of_its_ranks(layout, levels_crossed):
     combination = {"operation": "bcast", "algorithm": "linear", "ranks": 2, "bytes": 8, "layout": layout}
-    setting = Setting("p", nodes=6, cores=2, levels=LEVELS)
-    points = [make_point(setting, combination)]
-    assert [point.reach for point in [*points, *make_library_points(setting, points)]] == [levels_crossed] * 2
-    flat = make_point(Setting("p", nodes=6, cores=2), combination | {"layout": points[0].layout})
+    resources = PlatformResources("p", nodes=6, cores=2, levels=LEVELS)
+    points = [make_point(resources, combination)]
+    assert [point.reach for point in [*points, *make_library_points(resources, points)]] == [levels_crossed] * 2
+    flat = make_point(PlatformResources("p", nodes=6, cores=2), combination | {"layout": points[0].layout})
     assert (flat.reach, flat.id) == ("", points[0].id)
 
 
@@ -326,7 +326,7 @@ def test_a_node_has_the_cores_that_its_processes_keep(written):
 def test_a_process_table_determines_the_ranks_and_its_cores_change_the_id(written):
     def point(text: str):
         wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": written(HEADER + text)}
-        (own,) = add_digests([make_point(Setting("p", 2, 8), wanted)])
+        (own,) = add_digests([make_point(PlatformResources("p", 2, 8), wanted)])
         return own
 
     before, after = point("0,0,6,cpu\n1,1,2,cpu\n"), point("0,0,6,cpu\n1,1,3,cpu\n")
@@ -394,7 +394,7 @@ def test_a_mistake_in_a_file_is_reported_with_its_line(text, line, word, written
 def test_a_changed_rank_file_is_another_point(written):
     def point():
         barrier = {"operation": "barrier", "algorithm": "linear", "ranks": 4}
-        return add_digests([make_point(Setting.unlimited(), barrier | layout)])[0]
+        return add_digests([make_point(PlatformResources.unlimited(), barrier | layout)])[0]
 
     layout = {"layout": written("0\n0\n1\n1\n")}
     first = point()
@@ -409,14 +409,14 @@ def test_the_process_table_of_a_layout_is_listed_as_an_input_file(written):
     """Of a full spec, too, whose nodes are no part of the file's name."""
     spec = written(HEADER + "0,a,1,cpu\n1,b,1,cpu\n")
     wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": spec}
-    point = make_point(Setting("p", 2, 1, hosts=("b", "a")), wanted)
+    point = make_point(PlatformResources("p", 2, 1, hosts=("b", "a")), wanted)
     assert point.layout.endswith("@1,0")
     assert list(list_named_files([point])) == [("layout", spec.partition(":")[2])]
 
 
 def messages(operation, algorithm, ranks, size=4096):
     point = make_point(
-        Setting.unlimited(), {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size}
+        PlatformResources.unlimited(), {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size}
     )
     return make_traffic_graph(build_schedule(point))
 
@@ -513,9 +513,9 @@ def test_all_layouts_of_table_1_exist():
 def test_layouts_of_table_1(name):
     fat, thin, *processes, gpu, total = TABLE_1[name]
     spec = f"processes:{ROOT}/params/layouts/fermi/{name}.csv"
-    setting = make_setting(FERMI)
+    resources = make_resources(FERMI)
     kinds = list_process_kinds(
-        complete_spec(spec, Defaults(0, setting.types, (), 12, setting.fewer_cores)), total, FERMI.types
+        complete_spec(spec, Defaults(0, resources.types, (), 12, resources.fewer_cores)), total, FERMI.types
     )
     cores, node = list_cores(spec, total), place_ranks(spec, total)
     on_cores = Counter(kept for kept, kind in zip(cores, kinds, strict=True) if not kind.endswith("gpu"))

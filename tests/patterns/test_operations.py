@@ -17,7 +17,7 @@ from commodel.patterns.operations import (
     list_operations,
 )
 from commodel.patterns.point_digests import add_digests
-from commodel.patterns.points import Setting, make_library_points, make_point
+from commodel.patterns.points import PlatformResources, make_library_points, make_point
 from tests.patterns.catalogue import point
 from tests.patterns.dataflow import Replay
 from tests.refusals import message
@@ -100,26 +100,26 @@ def test_a_mistake_in_a_parameter_is_refused_in_one_line(text, complaint):
 
 
 def test_a_grid_determines_the_number_of_ranks():
-    setting = Setting("big", 64, 4)
+    resources = PlatformResources("big", 64, 4)
     combination = {"operation": "halo:grid=4x2", "algorithm": "shift", "bytes": 8}
-    assert make_point(setting, combination).ranks == 8
+    assert make_point(resources, combination).ranks == 8
     with pytest.raises(UserError, match="found 9, but 'halo:grid=4x2' has 8 ranks; leave ranks out") as error:
-        make_point(setting, combination | {"ranks": 9})
+        make_point(resources, combination | {"ranks": 9})
     assert error.value.key == "ranks"
 
 
 def test_an_operation_without_an_mpi_function_has_no_library_default():
-    setting = Setting("big", 64, 4)
-    halo = make_point(setting, {"operation": "halo", "algorithm": "shift", "ranks": 8, "bytes": 8})
-    assert not list(make_library_points(setting, [halo]))
+    resources = PlatformResources("big", 64, 4)
+    halo = make_point(resources, {"operation": "halo", "algorithm": "shift", "ranks": 8, "bytes": 8})
+    assert not list(make_library_points(resources, [halo]))
     with pytest.raises(UserError, match="found library, but MPI has no halo; wanted one of: nonblocking, shift"):
-        make_point(setting, {"operation": "halo", "algorithm": "library", "ranks": 8, "bytes": 8})
+        make_point(resources, {"operation": "halo", "algorithm": "library", "ranks": 8, "bytes": 8})
 
 
 def test_ids_distinguish_grids_and_not_spellings():
     def ids(*texts):
-        setting, rest = Setting("big", 64, 4), {"algorithm": "shift", "bytes": 8}
-        return {entry.id for entry in add_digests(make_point(setting, rest | {"operation": text}) for text in texts)}
+        resources, rest = PlatformResources("big", 64, 4), {"algorithm": "shift", "bytes": 8}
+        return {entry.id for entry in add_digests(make_point(resources, rest | {"operation": text}) for text in texts)}
 
     assert len(ids("halo:grid=4x2", "halo:periodic=no:grid=04x2")) == 1
     assert len(ids("halo:grid=4x2", "halo:grid=2x4", "halo:grid=8", "halo:grid=4x2:periodic=yes")) == 4

@@ -8,7 +8,7 @@ import pytest
 from commodel.models.probes import MAX_VECTOR_BYTES, Site, find_probe
 from commodel.models.probes.plans import MMAP_BYTES, NEW_BUFFER
 from commodel.patterns.build import Shape, build_schedule, make_builder
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.plan import message_lengths
 from commodel.plan.config import load_experiment
 from commodel.plan.duration import SIMULATED_START_SECONDS, Durations
@@ -22,8 +22,8 @@ from tests.planning import MEASURE
 def test_a_kernel_computes_beside_its_messages():
     """A product of 64 times 64 blocks of 32 x 32 numbers on two ranks, at 2e9 operations a second."""
     requested = {"operation": "summa:n=64", "algorithm": "paper", "ranks": 2, "bytes": 8192}
-    whole = make_point(Setting.unlimited(), requested)
-    part = make_point(Setting.unlimited(), {**requested, "operation": "summa:n=64:iteration=3"})
+    whole = make_point(PlatformResources.unlimited(), requested)
+    part = make_point(PlatformResources.unlimited(), {**requested, "operation": "summa:n=64:iteration=3"})
     real, simulated = (Durations(name, MEASURE) for name in ("local", "simgrid"))
     assert real._estimate_sample(whole)[0] == pytest.approx(2048**3 / 2e9, rel=0.05)
     assert real._estimate_sample(part)[0] == pytest.approx(2048**3 / 2e9 / 64, rel=0.05)
@@ -59,9 +59,9 @@ def test_simulating_long_messages_takes_its_time_since_the_player_copies_them():
     per_byte = 1.7e-9 + 1e-10 * (1 + MEASURE.min_samples + MEASURE.warmup)
     assert longer == pytest.approx(16 * (1 << 24) * per_byte, rel=1e-3)
 
-    setting = Setting.unlimited()
+    resources = PlatformResources.unlimited()
     points = [
-        make_point(setting, {"operation": "bcast", "algorithm": "linear", "ranks": 16, "bytes": size})
+        make_point(resources, {"operation": "bcast", "algorithm": "linear", "ranks": 16, "bytes": size})
         for size in (1 << 24, 0)
     ]
     more = durations.estimate_members(points[:1]) - durations.estimate_members(points[1:])
@@ -73,7 +73,7 @@ def test_simulating_messages_that_are_in_flight_together_takes_longer():
     durations, flows = Durations("simgrid", MEASURE), {}
     for algorithm, size in ((name, size) for name in ("linear", "pairwise") for size in (8, 1024)):
         requested = {"operation": "alltoall", "algorithm": algorithm, "ranks": 16, "bytes": size}
-        cost = durations._estimate_sample(make_point(Setting.unlimited(), requested))
+        cost = durations._estimate_sample(make_point(PlatformResources.unlimited(), requested))
         assert cost[1] == 240
         flows[algorithm, size] = cost[2]
     assert flows == {("linear", 8): 0, ("pairwise", 8): 0, ("linear", 1024): 240 * 240, ("pairwise", 1024): 240 * 16}
@@ -210,5 +210,5 @@ def test_a_pattern_from_a_file_has_the_size_that_the_file_states(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "two.csv").write_text("step,kind,rank,peer,bytes\n0,send,0,1,640\n1,send,1,0,8\n")
     (tmp_path / "e.yaml").write_text('platform: p\nfamilies: all\nmatrix: [{axes: {operation: "file:two.csv"}}]\n')
-    (only,) = list_shapes(load_experiment("e.yaml"), Setting.unlimited())
+    (only,) = list_shapes(load_experiment("e.yaml"), PlatformResources.unlimited())
     assert (only.point.ranks, only.sizes) == (2, (640,))

@@ -5,7 +5,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.patterns.build import build_schedule
 from commodel.patterns.libraries import apply_substrate
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.plan.config import load_platform
 from commodel.plan.plan_tables import summarize_plan
 from commodel.plan.planning import make_plan
@@ -13,7 +13,7 @@ from tests.refusals import message
 
 OVERLAY = "launcher: local\nsubstrate: overlay\nnodes: 1\ncores: 64\n"
 MPI = "launcher: slurm\nnodes: 32\ncores: 16\n"
-SETTING = Setting("o", 1, 64, substrate="overlay")
+RESOURCES = PlatformResources("o", 1, 64, substrate="overlay")
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def planned(tmp_path):
 
 
 def point(operation, **more):
-    return make_point(SETTING, {"operation": operation, "topology": "kary:2^3", "bytes": 8} | more)
+    return make_point(RESOURCES, {"operation": operation, "topology": "kary:2^3", "bytes": 8} | more)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_only_an_overlay_does_is_refused_with_mpi(planned, operation, compl
 def test_without_a_platform_both_are_known():
     combination = {"operation": "overlay-throughput", "topology": "flat:4", "bytes": 8}
     assert apply_substrate("", combination)["waves"] == 50
-    made = make_point(Setting.unlimited(), combination)
+    made = make_point(PlatformResources.unlimited(), combination)
     assert (made.operation, len(build_schedule(made).src)) == ("reduce", 4)
 
 

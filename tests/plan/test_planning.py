@@ -14,7 +14,7 @@ from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site, find_nodes_in_other_classes, find_probe
 from commodel.patterns.build import build_schedule
 from commodel.patterns.operations import list_operations
-from commodel.patterns.points import Setting, make_library_points, make_point
+from commodel.patterns.points import PlatformResources, make_library_points, make_point
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan import planning
 from commodel.plan.planning import PROBE_SHARE, load_plan, record_files
@@ -24,7 +24,7 @@ from commodel.records import LIBRARY
 from tests.patterns.catalogue import TREES
 from tests.plan.planning import MATRIX, PLATFORM, SIMULATED, alternatives
 
-SETTING = Setting("big", 32, 16)
+RESOURCES = PlatformResources("big", 32, 16)
 HOCKNEY = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
 
 
@@ -84,8 +84,8 @@ def test_trees_are_alternatives_where_as_many_ranks_share_a_node(planned, tmp_pa
 @pytest.mark.parametrize("spec", TREES)
 @pytest.mark.parametrize("per_node", [1, 2, 5])
 def test_in_place_of_a_tree_the_library_needs_no_inner_nodes(spec, per_node):
-    point = make_point(SETTING, {"operation": "reduce", "topology": spec, "bytes": 8, "layout": f"block:{per_node}"})
-    (own,) = make_library_points(SETTING, [point])
+    point = make_point(RESOURCES, {"operation": "reduce", "topology": spec, "bytes": 8, "layout": f"block:{per_node}"})
+    (own,) = make_library_points(RESOURCES, [point])
     assert own.ranks == make_tree(spec).leaves + 1 <= point.ranks
     assert own.workload == point.workload
     assert own.nodes == -(-own.ranks // per_node)
@@ -106,9 +106,9 @@ def test_beside_the_library_stands_the_library_itself(operation, ranks, per_node
         "bytes": 8,
         "layout": f"{layout}:{per_node}",
     }
-    setting = Setting("big", 100, 16)
-    point = make_point(setting, choice)
-    assert list(make_library_points(setting, [point])) == [point]
+    resources = PlatformResources("big", 100, 16)
+    point = make_point(resources, choice)
+    assert list(make_library_points(resources, [point])) == [point]
 
 
 def test_a_tree_s_library_is_not_that_of_as_many_ranks(planned):

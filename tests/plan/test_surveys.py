@@ -49,13 +49,13 @@ def test_a_learned_network_comes_back_and_gives_its_platform_levels(place):
     path = write_network(network)
     assert read_network("here", network.digest) == network
     assert path == find_network_file("here", network.digest)
-    assert place().hierarchy.settings == {"leaf": [0, 0, 1, 1]}
+    assert place().hierarchy.group_lists == {"leaf": [0, 0, 1, 1]}
     assert not load_platform("params/platforms/here.yaml", learned=False).hierarchy.groups
 
 
 def test_levels_of_the_file_go_before_learned_ones_and_another_platform_has_none(place):
     write_network(learned(place()))
-    assert place(PLATFORM + "levels: {rack: 1}\n").hierarchy.settings == {"rack": [0, 1, 2, 3]}
+    assert place(PLATFORM + "levels: {rack: 1}\n").hierarchy.group_lists == {"rack": [0, 1, 2, 3]}
     assert not place(PLATFORM.replace("nodes: 4", "nodes: 5")).hierarchy.groups
 
 

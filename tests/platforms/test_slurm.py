@@ -213,23 +213,23 @@ def test_a_list_that_is_none_is_refused(listed):
 def test_the_nodes_of_an_allocation_are_grouped_in_their_order():
     """The spine parts nobody: all nodes hang on it."""
     hierarchy = parse_levels(THREE, ["n5", "n0", "n2", "n1"])
-    assert hierarchy.settings == {"leaf": [0, 1, 2, 1], "group": [0, 1, 1, 1]}
+    assert hierarchy.group_lists == {"leaf": [0, 1, 2, 1], "group": [0, 1, 1, 1]}
     assert hierarchy.distance(1, [0, 1, 2, 3]).tolist() == [3, 0, 2, 1]
 
 
 def test_an_allocation_on_one_switch_is_marked():
-    assert parse_levels(THREE, ["n3", "n2"]).settings == {"leaf": [0, 0]}
+    assert parse_levels(THREE, ["n3", "n2"]).group_lists == {"leaf": [0, 0]}
 
 
 def test_a_node_on_no_switch_is_a_group_by_itself():
-    assert parse_levels(THREE, ["n0", "login", "n1"]).settings["leaf"] == [0, 1, 0]
+    assert parse_levels(THREE, ["n0", "login", "n1"]).group_lists["leaf"] == [0, 1, 0]
 
 
 def test_blocks_are_leaves():
     listing = (
         "BlockName=b0 BlockIndex=0 Nodes=n[00-01] BlockSize=2\nBlockName=b1 BlockIndex=1 Nodes=n[02-03] BlockSize=2"
     )
-    assert parse_levels(listing, ["n03", "n00", "n01"]).settings == {"leaf": [0, 1, 1]}
+    assert parse_levels(listing, ["n03", "n00", "n01"]).group_lists == {"leaf": [0, 1, 1]}
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_any_tree_of_switches_comes_back(leaves, per_leaf, first, random):
     lists = [f"n[{first + leaf * per_leaf}-{first + leaf * per_leaf + per_leaf - 1}]" for leaf in range(leaves)]
     listing = "\n".join(f"SwitchName=s{leaf} Level=0 LinkSpeed=1 Nodes={text}" for leaf, text in enumerate(lists))
     order = random.sample(range(len(nodes)), len(nodes))
-    column = parse_levels(listing, [nodes[node] for node in order]).settings["leaf"]
+    column = parse_levels(listing, [nodes[node] for node in order]).group_lists["leaf"]
     for here, beside in zip(range(len(order)), range(1, len(order)), strict=False):
         assert (column[here] == column[beside]) == (order[here] // per_leaf == order[beside] // per_leaf)
 

@@ -28,7 +28,7 @@ def test_core_complexes_lie_in_sockets(tmp_path):
     (tmp_path / "cpu4").mkdir()
     (tmp_path / "cpufreq").mkdir()
     hierarchy = machine(tmp_path, [(cpu, cpu // 10, [(1, cpu), (2, cpu), (3, text)]) for cpu, text in shared.items()])
-    assert hierarchy.settings == {"cache": [0, 0, 1, 1, 2, 2], "socket": [0, 0, 0, 0, 1, 1]}
+    assert hierarchy.group_lists == {"cache": [0, 0, 1, 1, 2, 2], "socket": [0, 0, 0, 0, 1, 1]}
     assert hierarchy.distance(0, [0, 1, 2, 4]).tolist() == [0, 1, 2, 3]
 
 
@@ -36,12 +36,12 @@ def test_without_a_third_level_it_is_the_second_that_is_last(tmp_path):
     hierarchy = machine(
         tmp_path, [(cpu, 0, [(1, cpu), (1, cpu), (2, f"{cpu // 2 * 2}-{cpu // 2 * 2 + 1}")]) for cpu in range(4)]
     )
-    assert hierarchy.settings["cache"] == [0, 0, 1, 1]
+    assert hierarchy.group_lists["cache"] == [0, 0, 1, 1]
 
 
 def test_a_machine_that_informs_nothing_has_no_levels(tmp_path):
     assert not find_processor_levels(tmp_path).groups
-    assert machine(tmp_path, [(0, 0, []), (1, 0, [])]).settings == {"socket": [0, 0]}
+    assert machine(tmp_path, [(0, 0, []), (1, 0, [])]).group_lists == {"socket": [0, 0]}
 
 
 def test_a_cache_that_spans_sockets_is_not_trusted(tmp_path):

@@ -18,7 +18,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import complete_values, find_family, list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.plan.config import load_experiment
 from commodel.plan.prediction_list import estimate_cost, list_shapes, select_part
 from commodel.predictions.model import Model
@@ -76,7 +76,7 @@ CHOSEN = st.tuples(
 def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, names):
     experiment = loaded(tmp_path_factory, [block(*axes) for axes in chosen])
     sets = {f"{name}.yaml": fitted(name) for name in names}
-    predictions = rows(predict_shapes(list_shapes(experiment, Setting.unlimited()), sets))
+    predictions = rows(predict_shapes(list_shapes(experiment, PlatformResources.unlimited()), sets))
     assert not predictions.duplicated(["operation", "algorithm", "ranks", "bytes", "parameters"]).any()
     wanted = {
         (*way.split(), count, 0 if "barrier" in way else size, name)
@@ -102,7 +102,7 @@ def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, n
 def test_parts_of_an_experiment_are_complete_and_balanced(tmp_path_factory, parts):
     trees = f"- axes: {{operation: reduce, topology: {list(TREES)}, bytes: [1, 8]}}"
     experiment = loaded(tmp_path_factory, [*(block(way, [4, 9, 33, 64], [8, 4000]) for way in WAYS), trees])
-    whole = list_shapes(experiment, Setting.unlimited())
+    whole = list_shapes(experiment, PlatformResources.unlimited())
     pieces = [select_part(whole, number, parts) for number in range(1, parts + 1)]
     assert [shape for piece in pieces for shape in piece] == whole
     total, heaviest = sum(map(estimate_cost, whole)), max(map(estimate_cost, whole))
@@ -112,7 +112,7 @@ def test_parts_of_an_experiment_are_complete_and_balanced(tmp_path_factory, part
 @pytest.mark.parametrize("way", [*WAYS, "gather linear", "alltoall linear", "allgather ring", "barrier dissemination"])
 def test_the_estimated_cost_of_a_shape_follows_its_messages(tmp_path_factory, way):
     experiment = loaded(tmp_path_factory, [block(way, [200], [1000])])
-    (shape,) = list_shapes(experiment, Setting.unlimited())
+    (shape,) = list_shapes(experiment, PlatformResources.unlimited())
     pattern = build_schedule(shape.point if way.startswith("barrier") else point(*way.split(), ranks=200, bytes=1000))
     messages = estimate_cost(shape) - 3000 - 2000 * len(pattern.steps)
     assert messages == pytest.approx(len(pattern.src), rel=0.3, abs=2000 * 0.3 * len(pattern.steps))

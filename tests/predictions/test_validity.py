@@ -223,7 +223,7 @@ LEVELS = Hierarchy.written({"leaf": 4}, 24)
 
 def on_leaves(name, *probed):
     parameters = fitted_set(name)
-    levels = {"levels": LEVELS.settings, "probed_classes": list(probed)}
+    levels = {"levels": LEVELS.group_lists, "probed_classes": list(probed)}
     return replace(parameters, settings={**parameters.settings, **levels})
 
 

@@ -7,7 +7,7 @@ from operator import mul
 
 from commodel.models.families import find_family, find_unit
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
 from commodel.reports.xlsx.calculator.cells import MAX_TREE_LEVELS, ModelTerms, Pattern, Row, make_term
@@ -42,7 +42,7 @@ class Workload:
             KARY: {"topology": f"kary:{self.fan_out}^{self.height}"},
             TREE: {"topology": "balanced:" + "x".join(map(str, self.fan_outs))},
         }
-        return make_point(Setting.unlimited(), common | (spellings.get((operation, way)) or named[way]))
+        return make_point(PlatformResources.unlimited(), common | (spellings.get((operation, way)) or named[way]))
 
     def nodes_of(self, way: str) -> int:
         """Nodes of the tree, each a rank."""

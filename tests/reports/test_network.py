@@ -133,7 +133,7 @@ def test_a_hostile_name_is_text_in_both(tmp_path):
 @pytest.mark.parametrize(
     ("levels", "verdict"),
     [
-        ({"leaf": LEAVES.settings["leaf"]}, "the measured times agree."),
+        ({"leaf": LEAVES.group_lists["leaf"]}, "the measured times agree."),
         ({"rack": [0, 0, 0, 0, 1, 1, 1, 1]}, "the measured times give other groups."),
     ],
 )
@@ -159,7 +159,7 @@ def test_measured_groups_are_compared_with_named_levels(levels, verdict):
     ],
 )
 def test_measured_groups_are_compared_with_slurm_s(hierarchy, said, verdict):
-    found = seen(hierarchy, levels=said.settings, levels_from="slurm")
+    found = seen(hierarchy, levels=said.group_lists, levels_from="slurm")
     assert describe_network(found[0])[-1] == f"Slurm's topology {verdict}"
     assert bool(make_sections(found)[0]) == (hierarchy is LEAVES or said is LEAVES)
 

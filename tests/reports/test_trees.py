@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.compare.alternatives import find_fastest_trees
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.trees.drawing import list_walks
 from commodel.patterns.trees.tree import Tree
 from commodel.predictions.predictions import attribute_time
@@ -28,12 +28,12 @@ SPECS = ("binomial:3", "kary:2^2", "flat:4")
 
 
 def points():
-    settings = Setting.unlimited()
+    resources = PlatformResources.unlimited()
     for operation in ("bcast", "reduce"):
         for spec in SPECS:
             for size in (8, 4096):
                 given = {"operation": operation, "topology": spec, "bytes": size}
-                yield replace(make_point(settings, given), platform="here")
+                yield replace(make_point(resources, given), platform="here")
 
 
 def compared(plan, family):

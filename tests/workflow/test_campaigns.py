@@ -18,7 +18,7 @@ from commodel.files.parameter_sets import read_parameters
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
 from commodel.models.families import list_family_names
 from commodel.patterns.trees.topologies import make_tree
-from commodel.plan.planning import load_setting
+from commodel.plan.planning import load_resources
 from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT, find_tool
 from commodel.records import LIBRARY
@@ -97,8 +97,8 @@ def measured(project):
     project.experiment("trees", TREES.format(small=SMALL_TREES, large=candidates))
     results = project.compare("trees")
     sets = [read_parameters(path) for path in sorted(results.glob("fitted/tree-256/*.yaml"))]
-    where = load_setting(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
-    return Evidence(sets, where, read_table(results / "comparison.csv", COMPARISON)), candidates
+    resources = load_resources(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
+    return Evidence(sets, resources, read_table(results / "comparison.csv", COMPARISON)), candidates
 
 
 def test_the_pick_is_within_5_percent_of_the_best_of_all_measured_trees(measured):

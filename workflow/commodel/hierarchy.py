@@ -72,7 +72,7 @@ class Hierarchy:
         return len(next(iter(self.groups.values()))) if self.groups else None
 
     @property
-    def settings(self) -> dict[str, list[int]]:
+    def group_lists(self) -> dict[str, list[int]]:
         """The groups by level as lists, as parameter sets and plans store them."""
         return {name: column.tolist() for name, column in self.groups.items()}
 

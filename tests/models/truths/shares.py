@@ -85,7 +85,7 @@ def model(**numbers):
     values = {"o_s": O_S, "o_r": O_R, "gamma.64": 0.0, "c_out.node.a": G["leaf"]} | numbers
     values |= {f"{name}.{apart}.a": number for name, column in (("L", L), ("G", G)) for apart, number in column.items()}
     stacked = {name: np.array([[number]]) for name, number in values.items()}
-    return Model.of(find_family("shares"), Values(stacked, {"gamma": "table"}, {"levels": LEVELS.settings}))
+    return Model.of(find_family("shares"), Values(stacked, {"gamma": "table"}, {"levels": LEVELS.group_lists}))
 
 
 def fluid(start, last):

@@ -48,7 +48,7 @@ from commodel.compare.recommended import Places, Recommender
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet, describe_origins
 from commodel.patterns.build import build_schedule, list_parts
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import Schedule, encode_integers
 from commodel.predictions.barrier_bounds import describe_barrier_bound
 from commodel.predictions.model import Model
@@ -119,7 +119,7 @@ def advise(
     """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times between waves."""
     sets = evidence.by_family()
     ranks = workload.ranks or workload.leaves + 1
-    points, omitted = _list_points(workload, evidence.setting.extended(ranks), sets, layouts, only)
+    points, omitted = _list_points(workload, evidence.resources.extended(ranks), sets, layouts, only)
     points, patterns = _drop_duplicates(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
@@ -128,8 +128,8 @@ def advise(
     held_out, models = evidence.predicted_points(), list(panel.models)
     placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
-    weights, notes = {}, describe_origins(evidence.sets, evidence.setting.name)  # first: never left out
-    notes += evidence.setting.describe_extension(ranks)
+    weights, notes = {}, describe_origins(evidence.sets, evidence.resources.name)  # first: never left out
+    notes += evidence.resources.describe_extension(ranks)
     notes += (
         [f"left out: {omitted} alternatives that need more nodes or cores than the platform has"] if omitted else []
     )
@@ -287,7 +287,11 @@ def _find_residual_range(
 
 
 def _list_points(
-    workload: Workload, setting: Setting, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
+    workload: Workload,
+    resources: PlatformResources,
+    sets: dict[str, ParameterSet],
+    layouts: Sequence[str],
+    only: Sequence[str],
 ) -> tuple[list[Point], int]:
     """Return the distinct alternatives that fit on the platform, and the number of those that do not."""
     if workload.leaves:
@@ -302,17 +306,17 @@ def _list_points(
         choices = [{"algorithm": spec, "ranks": workload.ranks} for spec in specs]
     points, missing = {}, []
     for choice in choices:
-        for layout in layouts or list_layouts(setting, workload.ranks):
+        for layout in layouts or list_layouts(resources, workload.ranks):
             combination = {"operation": workload.operation, "bytes": workload.bytes, "layout": layout, **choice}
             try:
-                point = make_combination_point(setting, combination, bool(layouts))
+                point = make_combination_point(resources, combination, bool(layouts))
             except UserError as error:
-                if layouts or only or error.key not in ("ranks", "topology") or not setting.name:
+                if layouts or only or error.key not in ("ranks", "topology") or not resources.name:
                     raise
                 missing.append(error.message)
                 continue
             if point:  # with one rank a node all layouts are equal if all nodes are
-                distinct = point.nodes < point.ranks or setting.levels
+                distinct = point.nodes < point.ranks or resources.levels
                 points.setdefault((point.alternative, point.layout if distinct else ""), point)
     if not points:
         raise UserError(f"{workload.text}: no alternative fits: {missing[0]}")
@@ -351,4 +355,4 @@ def _compute_latencies(workload: Workload, sets: dict[str, ParameterSet]) -> lis
 
 def _make_flat_point(workload: Workload, leaves: int) -> Point:
     combination = {"operation": workload.operation, "topology": f"flat:{leaves}", "bytes": workload.bytes}
-    return make_point(Setting.unlimited(), combination)
+    return make_point(PlatformResources.unlimited(), combination)

@@ -18,7 +18,7 @@ from commodel.patterns.arguments import Kind
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.layouts.regular import make_nodes_spec
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.patterns.trees.topologies import make_tree
@@ -146,23 +146,25 @@ MAX_CROSSING_SHARE = (
 )
 
 
-def list_layouts(setting: Setting, ranks: int) -> list[str]:
+def list_layouts(resources: PlatformResources, ranks: int) -> list[str]:
     """Return the layouts to consider by default; with levels also those that place ranks far apart or near."""
-    levels = [f"scatter:{setting.levels[0][0]}"] if setting.levels else []
-    return ["block", "cyclic", *levels, *([NEAR_LAYOUT] if setting.levels and 0 < ranks <= MAX_RANKS_OF_NEAR else [])]
+    levels = [f"scatter:{resources.levels[0][0]}"] if resources.levels else []
+    return ["block", "cyclic", *levels, *([NEAR_LAYOUT] if resources.levels and 0 < ranks <= MAX_RANKS_OF_NEAR else [])]
 
 
-def make_combination_point(setting: Setting, combination: Mapping[str, object], requested: bool) -> Point | None:
+def make_combination_point(
+    resources: PlatformResources, combination: Mapping[str, object], requested: bool
+) -> Point | None:
     """Return the point of a combination, whose layout may be `near`; None if that changes nothing and was not
     requested."""
     if combination["layout"] != NEAR_LAYOUT:
-        return make_point(setting, combination)
-    block = make_point(setting, {**combination, "layout": "block"})
+        return make_point(resources, combination)
+    block = make_point(resources, {**combination, "layout": "block"})
     weights, slots = make_traffic_graph(build_schedule(block)), place_ranks(block.layout, block.ranks)
-    columns = [np.asarray(column) for _, column in setting.levels]
+    columns = [np.asarray(column) for _, column in resources.levels]
     node = map_ranks(weights, slots, columns)
     gain = count_crossings(weights, node, columns) <= MAX_CROSSING_SHARE * count_crossings(weights, slots, columns)
-    return make_point(setting, {**combination, "layout": make_nodes_spec(node)}) if gain or requested else None
+    return make_point(resources, {**combination, "layout": make_nodes_spec(node)}) if gain or requested else None
 
 
 def count_crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:

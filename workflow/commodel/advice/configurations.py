@@ -20,7 +20,7 @@ from commodel.patterns.layouts import Defaults, count_layout_ranks, find_node_ty
 from commodel.patterns.operations import MIN_RANKS
 from commodel.patterns.partitions.arrangement import VOLUMES, exchange_ranks, find_best_columns, tile_square
 from commodel.patterns.partitions.shares import even_out_times, partition_geometric
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.predictions.kernel_times import count_iterations, predict_computation
 from commodel.predictions.predictions import make_predictor
@@ -81,10 +81,10 @@ class Configuration:
     def total(self, family: str) -> float:
         return self.computation + self.communication[family]
 
-    def point(self, problem: Problem, setting: Setting) -> Point:
+    def point(self, problem: Problem, resources: PlatformResources) -> Point:
         operation = f"{OPERATIONS[problem.kernel]}:partition={self.file}"
         requested = {"operation": operation, "algorithm": "paper", "layout": self.layout, "bytes": problem.bytes}
-        return make_point(setting, requested)
+        return make_point(resources, requested)
 
 
 def rank_configurations(
@@ -104,7 +104,7 @@ def rank_configurations(
 
     def predict(name: str, configuration: Configuration) -> Configuration:
         """Return the configuration with a model's prediction of its communication."""
-        ((_, pattern),) = stack_points([configuration.point(problem, evidence.setting)])
+        ((_, pattern),) = stack_points([configuration.point(problem, evidence.resources)])
         predictions = predictors[name](pattern, 1)
         (validity,) = predictions.validity
         weighted = name == family or validity.has_weight
@@ -140,11 +140,13 @@ def list_process_tables(layout: str) -> list[str]:
     return [f"processes:{path}" for path in tables]
 
 
-def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str], folder: Path) -> list[str]:
+def write_core_layouts(
+    resources: PlatformResources, cores: Sequence[int], kinds: Collection[str], folder: Path
+) -> list[str]:
     """Write tables of processes with this number of cores each, as many processes as fit, on the first 1, 2, 4, … and
     on all nodes. A kind without speeds gets no table."""
-    defaults, types = Defaults(1, setting.types, (), setting.cores, setting.fewer_cores), dict(setting.types)
-    counts = sorted({1 << power for power in range(setting.nodes.bit_length())} | {setting.nodes})
+    defaults, types = Defaults(1, resources.types, (), resources.cores, resources.fewer_cores), dict(resources.types)
+    counts = sorted({1 << power for power in range(resources.nodes.bit_length())} | {resources.nodes})
     layouts = []
     for core_count in dict.fromkeys(cores):
         kinds_without_speeds: set[str] = set()
@@ -174,12 +176,12 @@ def _list_partitions(
     problem: Problem, layout: str, speeds: Speeds, evidence: Evidence, folder: Path, number: int
 ) -> Iterator[Configuration]:
     """Yield balanced partitions of a layout that differ in columns or arrangement, before prediction."""
-    setting = evidence.setting
+    resources = evidence.resources
     ranks = count_layout_ranks(layout)
     if ranks is None:
         raise UserError(f"'{layout}' does not determine the number of ranks; wanted processes:PATH")
-    placed = complete_layout(setting, layout, ranks).check(ranks)
-    node, kinds = place_ranks(placed.layout, ranks), list_process_kinds(placed.layout, ranks, dict(setting.types))
+    placed = complete_layout(resources, layout, ranks).check(ranks)
+    node, kinds = place_ranks(placed.layout, ranks), list_process_kinds(placed.layout, ranks, dict(resources.types))
     curves = speeds.curves(problem.kernel, kinds, problem.form)
     shares, arrangements = partition_geometric(curves, problem.side**2), {}
     for column_cost in COLUMN_COSTS:

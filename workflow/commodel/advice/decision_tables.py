@@ -40,7 +40,7 @@ def decide(
     number of ranks, the alternative that is fastest on average over all sizes."""
     rows, advised = [], {}
     platforms = {parameters.platform for parameters in evidence.sets} - {""}
-    platform = evidence.setting.name or ", ".join(sorted(platforms))
+    platform = evidence.resources.name or ", ".join(sorted(platforms))
     if changed := describe_manual_values(evidence):
         platform = f"{platform or 'no platform'}, by hand: {changed}"
     simulated = any(parameters.simulated for parameters in evidence.sets)

@@ -22,7 +22,7 @@ from commodel.files.tables import COMPARISON, add_default_columns, read_table, s
 from commodel.models.parameter_sets import describe_changes, list_sets, read_set, replace_by_hand
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
 from commodel.patterns.operations import find_base_name
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.residuals import ABSENT_AT, NODES, PLACEMENT_NAMES
 from commodel.records import Point
@@ -46,11 +46,11 @@ def make_empty_held_out() -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Parameter sets and measured points of a platform. `setting` has the platform's name, nodes and cores. `held_out`
-    are rows of a comparison whose points no fit has used."""
+    """Parameter sets and measured points of a platform. `resources` has the platform's name, nodes and cores.
+    `held_out` are rows of a comparison whose points no fit has used."""
 
     sets: Sequence[ParameterSet]
-    setting: Setting
+    resources: PlatformResources
     held_out: pd.DataFrame = field(default_factory=make_empty_held_out)
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
@@ -233,24 +233,26 @@ def _format_range(low: object, high: object) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def read_evidence(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
+def read_evidence(files: Sequence[Path], resources: PlatformResources | None = None) -> Evidence:
     """Return the evidence of parameter sets in files, or in folders of files."""
-    return combine_sets([read_set(path) for argument in files for path in list_sets(argument)], setting)
+    return combine_sets([read_set(path) for argument in files for path in list_sets(argument)], resources)
 
 
-def combine_sets(sets: Sequence[ParameterSet], setting: Setting | None = None) -> Evidence:
-    """Return parameter sets as evidence without measured points. Without a platform's setting, any number of nodes with
-    one rank each is assumed."""
+def combine_sets(sets: Sequence[ParameterSet], resources: PlatformResources | None = None) -> Evidence:
+    """Return parameter sets as evidence without measured points. Without a platform, any number of nodes with one rank
+    each is assumed."""
     duplicates = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
     if duplicates:
         raise UserError(f"found two sets of family {min(duplicates)}; give one set a family, all of one platform")
-    return Evidence(sets, setting or Setting.unlimited())
+    return Evidence(sets, resources or PlatformResources.unlimited())
 
 
-def find_platform_evidence(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
+def find_platform_evidence(
+    resources: PlatformResources, results: Path, experiment: str | None = None
+) -> tuple[Evidence, Path]:
     """Return the evidence of a platform, and the folder of its results: that of the given experiment, else the one that
     was compared last."""
-    platform = setting.name
+    platform = resources.name
     paths = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
     fitted = [folder for folder in paths if platform in folder.platforms()]
     folders = [folder for folder in fitted if experiment in (None, folder.folder.name)]
@@ -265,7 +267,7 @@ def find_platform_evidence(setting: Setting, results: Path, experiment: str | No
     times = [table.stat().st_mtime if table.exists() else 0.0 for table in tables]
     newest = max(range(len(times)), key=lambda number: (times[number], number))
     sets = [read_set(folders[newest].find_set(platform, path.stem)) for path in folders[newest].sets(platform)]
-    return Evidence(sets, setting, read_held_out(folders[newest], platform)), folders[newest].folder.root
+    return Evidence(sets, resources, read_held_out(folders[newest], platform)), folders[newest].folder.root
 
 
 def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:

@@ -26,7 +26,7 @@ from commodel.advice.sequential_sampling import (
     estimate_seconds,
 )
 from commodel.errors import UserError
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.records import BARRIER, LIBRARY, Choice, Measure, PlacedWorkload, StartTimings
 
 MAX_POINTS_PER_START = 32  # a start is one start of the MPI program, which measures several points
@@ -54,7 +54,7 @@ class CollectiveTimer(Protocol):
     """Times an MPI library's own collectives, with rules or without."""
 
     @property
-    def setting(self) -> Setting: ...
+    def resources(self) -> PlatformResources: ...
 
     @property
     def measure(self) -> Measure: ...
@@ -77,7 +77,7 @@ class CollectiveTimer(Protocol):
 def list_arms(
     workloads: Iterable[PlacedWorkload],
     evidence: Evidence | None,
-    setting: Setting,
+    resources: PlatformResources,
     can_name: CanName,
     progress: Callable[[str], None],
     changes_defaults: bool = False,
@@ -89,7 +89,9 @@ def list_arms(
     for workload in workloads:
         operation, ranks, layout, size = workload
         specs = [
-            spec for spec in list_algorithms(operation, ranks, size) if _can_express(can_name, setting, workload, spec)
+            spec
+            for spec in list_algorithms(operation, ranks, size)
+            if _can_express(can_name, resources, workload, spec)
         ]
         predictions = dict.fromkeys(specs, 0.0)
         if evidence and specs:
@@ -104,14 +106,14 @@ def list_arms(
     return Arms.of(arms)
 
 
-def _can_express(can_name: CanName, setting: Setting, workload: PlacedWorkload, spec: str) -> bool:
+def _can_express(can_name: CanName, resources: PlatformResources, workload: PlacedWorkload, spec: str) -> bool:
     """Return whether a rule can name the algorithm and the algorithm can run the workload."""
     operation, ranks, layout, size = workload
     if not can_name(operation, spec, ranks):
         return False
     with suppress(UserError):
         placement = {"ranks": ranks, "layout": layout, "bytes": size}
-        make_point(setting, {"operation": operation, "algorithm": spec, **placement})
+        make_point(resources, {"operation": operation, "algorithm": spec, **placement})
         return True
     return False
 

@@ -28,9 +28,9 @@ from commodel.files.tables import COMPARISON, read_table
 from commodel.hierarchy import Hierarchy
 from commodel.measure.batch import find_setting, measure_now
 from commodel.parameters import Errors, ParameterSet
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.plan.config import load_named_platform
-from commodel.plan.planning import load_plan, load_setting, make_setting
+from commodel.plan.planning import load_plan, load_resources, make_resources
 from commodel.records import Measure, Plan
 from commodel.results.recalibrations import (
     Calibration,
@@ -63,7 +63,7 @@ class RecalibrationSource:
 class RecalibrationRequest:
     """A request for a recalibration: where to measure, on how many nodes, and how many points."""
 
-    site: Setting  # of the platform to measure on
+    resources: PlatformResources  # of the platform to measure on
     levels: Hierarchy
     simulated: bool
     setting: str
@@ -95,7 +95,7 @@ class RecalibrationRequest:
         )
         node_count = min(loaded.nodes, nodes or (allocated if loaded.slurm else loaded.nodes))
         return cls(
-            make_setting(loaded),
+            make_resources(loaded),
             loaded.hierarchy,
             loaded.simulated,
             setting_name or f"{read_clock():%Y-%m-%d %H.%M}",
@@ -122,7 +122,7 @@ def read_source(
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
     is_other_platform = experiment and platform not in Results.of(results / experiment).platforms()
     source_platform = find_only_platform(experiment, results) if is_other_platform else platform
-    evidence, folder = find_platform_evidence(load_setting(source_platform), results, experiment)
+    evidence, folder = find_platform_evidence(load_resources(source_platform), results, experiment)
     results = Results.of(folder)
     comparison = read_table(results.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == source_platform]
@@ -153,9 +153,9 @@ def measure_calibration_points(
         candidates = [*informative, *held_out_points]
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        on_site = [replace(entry.point, platform=requested.site.name) for entry in candidates]
+        points = [replace(entry.point, platform=requested.resources.name) for entry in candidates]
         settings = replace(QUICK_MEASURE, sync=source.plan.measure.sync) if source.plan else QUICK_MEASURE
-        samples = measure_now("calibration", on_site, requested.site.name, settings, raw, progress)
+        samples = measure_now("calibration", points, requested.resources.name, settings, raw, progress)
     times = list(map(calibrating.summarize_samples, candidates, samples))
     used, held_out_times = (list(filter(None, part)) for part in (times[: len(informative)], times[len(informative) :]))
     if len(used) < calibrating.MIN_POINTS_OF_FACTORS:
@@ -178,7 +178,7 @@ def _choose_calibration_points(
             return calibrating.select_calibration_points(
                 campaign_points, ranked, requested.levels, requested.count, requested.held_out_count
             )
-    messages, held_out_points = calibrating.list_single_messages(replace(requested.site, nodes=requested.nodes))
+    messages, held_out_points = calibrating.list_single_messages(replace(requested.resources, nodes=requested.nodes))
     return messages[: requested.count], held_out_points[: requested.held_out_count]
 
 
@@ -203,13 +203,15 @@ def write_recalibration(
     """Write the scaled sets. The measurements are written last, so a folder without them is incomplete."""
     for entry in calibrations:
         scaled = entry.parameters
-        recalibrated = replace(scaled, platform=requested.site.name, simulated=scaled.simulated or requested.simulated)
+        recalibrated = replace(
+            scaled, platform=requested.resources.name, simulated=scaled.simulated or requested.simulated
+        )
         write_parameters(folder / f"{scaled.family}.yaml", recalibrated)
     points = [_record_point(entry, True) for entry in used] + [_record_point(entry, False) for entry in held_out_times]
     calibration = Calibration(
         requested.setting,
-        source.platform or requested.site.name,
-        requested.site.name,
+        source.platform or requested.resources.name,
+        requested.resources.name,
         requested.simulated,
         read_clock().isoformat(timespec="seconds"),
         tuple(points),

@@ -28,10 +28,17 @@ from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
 from commodel.models.parameter_sets import read_set
 from commodel.parameters import ParameterSet
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.plan.config import find_config_file, load_platform
 from commodel.plan.plan_tables import summarize_plan
-from commodel.plan.planning import find_launcher, find_missing_compiler, load_plan, make_plan, make_setting, write_plan
+from commodel.plan.planning import (
+    find_launcher,
+    find_missing_compiler,
+    load_plan,
+    make_plan,
+    make_resources,
+    write_plan,
+)
 from commodel.plan.surveys import is_survey
 from commodel.records import Batch, Plan
 from commodel.results.campaign import OTHER_RUN, Campaign, find_results, forget_failures, forget_surveys, open_lock
@@ -116,11 +123,11 @@ class Run:
             raise UserError(f"found no platform '{name}' in {self.folder}; {suggest_name(name, self.platforms)}")
         return name
 
-    def setting(self, platform: str) -> Setting:
+    def resources(self, platform: str) -> PlatformResources:
         """Return the nodes of a platform at the time of the experiment."""
         self._results.check()
         with use_archived_inputs(self._results, self.plan.files):
-            return make_setting(load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml"))
+            return make_resources(load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml"))
 
     @cached_property
     def charts(self) -> dict[str, dict]:

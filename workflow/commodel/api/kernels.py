@@ -42,10 +42,10 @@ from commodel.patterns.partitions.shares import (
     partition_dynamic,
     partition_geometric,
 )
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.patterns.rectangles import Rectangles, format_rectangles
 from commodel.plan.config import load_named_platform
-from commodel.plan.planning import make_setting
+from commodel.plan.planning import make_resources
 from commodel.platforms.platform import Platform
 from commodel.predictions.kernel_times import (
     SUMMED_FAMILIES,
@@ -177,13 +177,13 @@ def _replace_nan(value: float) -> float | None:
 
 
 @contextmanager
-def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[tuple[Point, bool]]:
+def add_speeds(point: Point, speeds: Path | None, resources: PlatformResources) -> Iterator[tuple[Point, bool]]:
     """Yield the point with a partition that has the computing time of each process (without speeds, the point itself),
     and whether the speeds are declared instead of measured."""
     if speeds is None:
         yield point, False
         return
-    kinds, declared = list_process_kinds(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
+    kinds, declared = list_process_kinds(point.layout, point.ranks, dict(resources.types)), read_speeds(speeds)
     with locate_mistakes(speeds):
         curves = declared.curves("gemm", kinds)
     tiling = make_tiles(point.operation, point.ranks)
@@ -219,9 +219,9 @@ class Processes:
 def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
     """Return the processes of a layout on a platform."""
     loaded = load_named_platform(platform)
-    setting = make_setting(loaded)
-    placed, ranks = complete_layout_and_ranks(setting, spec, ranks)
-    kinds = list_process_kinds(placed.layout, ranks, dict(setting.types))
+    resources = make_resources(loaded)
+    placed, ranks = complete_layout_and_ranks(resources, spec, ranks)
+    kinds = list_process_kinds(placed.layout, ranks, dict(resources.types))
     return Processes(loaded, placed.layout, place_ranks(placed.layout, ranks), kinds)
 
 
@@ -386,13 +386,13 @@ def measure_best(
     configurations: Sequence[Configuration],
     count: int,
     problem: Problem,
-    setting: Setting,
+    resources: PlatformResources,
     platform: str,
     progress: Progress,
 ) -> list[Configuration]:
     """Return all configurations, the first `count` of them measured, and the one that computes fastest."""
     chosen = list(dict.fromkeys([*configurations[:count], find_fastest(configurations)]))
-    points = {configuration: configuration.point(problem, setting) for configuration in chosen}
+    points = {configuration: configuration.point(problem, resources) for configuration in chosen}
     with TemporaryDirectory(prefix="commodel-") as folder:
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()

@@ -40,9 +40,9 @@ from commodel.interchange.rules import BENCHMARK_ASSUMPTIONS, NO_ASSUMPTIONS, As
 from commodel.measure.library_collectives import LibraryTimer
 from commodel.patterns.libraries import MPICH, OPEN_MPI
 from commodel.patterns.operations import canonicalize_operation
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.plan.config import find_config_file, load_platform
-from commodel.plan.planning import make_setting
+from commodel.plan.planning import make_resources
 from commodel.platforms.build import build_toolchain, find_starter, get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
 from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
@@ -199,14 +199,14 @@ def tune_library(
     ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, 1, 1, POINT_TIMEOUT)
-    timer = LibraryTimer(platform, loaded, make_setting(loaded), dialect, measure, folder)
+    timer = LibraryTimer(platform, loaded, make_resources(loaded), dialect, measure, folder)
     for workload in workloads:
         timer.point(workload)  # a workload that does not fit is refused before anything is measured
-    evidence = _find_evidence(timer.setting, params, experiment, progress)
+    evidence = _find_evidence(timer.resources, params, experiment, progress)
     folder.mkdir()
     with open_lock(folder, "another `commodel tune`"):
         _check_options(timer, workloads, loaded)
-        arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, progress, dialect.changes_defaults)
+        arms = list_arms(workloads, evidence, timer.resources, dialect.can_name, progress, dialect.changes_defaults)
         searched = search_choices(timer, arms, 60 * minutes, progress)
         chosen = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE, dialect.size_independent_operations)
         choices, wrong = drop_wrong_rules(timer, chosen, progress)
@@ -233,12 +233,12 @@ def tune_library(
     return outcome
 
 
-def _find_evidence(setting: Setting, params, experiment: str | None, progress: Callable) -> Evidence | None:
+def _find_evidence(resources: PlatformResources, params, experiment: str | None, progress: Callable) -> Evidence | None:
     """Return the evidence for predictions; None if there is none, so that the search measures more points."""
     if params:
-        return read_evidence(params, setting)
+        return read_evidence(params, resources)
     try:
-        evidence, folder = find_platform_evidence(setting, Path("results"), experiment)
+        evidence, folder = find_platform_evidence(resources, Path("results"), experiment)
     except UserError as error:
         if experiment:
             raise

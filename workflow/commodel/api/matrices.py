@@ -10,9 +10,9 @@ from commodel.files.streamed_tables import make_arrow_schema, make_piece, write_
 from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
 from commodel.parameters import ParameterSet
-from commodel.patterns.points import Setting
+from commodel.patterns.points import PlatformResources
 from commodel.plan.config import load_experiment
-from commodel.plan.planning import load_setting, use_received_files
+from commodel.plan.planning import load_resources, use_received_files
 from commodel.plan.prediction_list import list_shapes, select_part
 from commodel.predictions.predictions import predict_shapes
 
@@ -41,10 +41,10 @@ def write_matrix_predictions(
 
     Memory does not grow with the matrix. `watch` passes the shapes on and may show how many of them are done.
     """
-    setting = load_setting(platform) if platform else Setting.unlimited()
+    resources = load_resources(platform) if platform else PlatformResources.unlimited()
     types = make_arrow_schema(MATRIX_PREDICTIONS)
     with use_received_files(experiment):
-        shapes = list_shapes(load_experiment(experiment), setting)
+        shapes = list_shapes(load_experiment(experiment), resources)
         selected = select_part(shapes, *part) if part else shapes
         predictions = predict_shapes(watch(selected, "patterns predicted"), sets, draws)
         rows = write_stream(out, types, (make_piece(columns, types) for columns in predictions))

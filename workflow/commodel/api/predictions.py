@@ -23,7 +23,7 @@ from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import build_schedule
 from commodel.patterns.operations import canonicalize_operation, find_required_ranks, has_size
 from commodel.patterns.pattern_files import is_pattern_file
-from commodel.patterns.points import Setting, find_ranks, make_point
+from commodel.patterns.points import PlatformResources, find_ranks, make_point
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import Prediction
 from commodel.predictions.predictions import predict as predict_points
@@ -77,11 +77,11 @@ def predict(
     ]
     sets = choose_sets(sources, model, settings, platform)
     sizes = join_amounts(bytes) or find_only_size(sets)
-    setting = None
+    resources = None
     if platform:
-        from commodel.plan.planning import load_setting  # reads what a campaign needs
+        from commodel.plan.planning import load_resources  # reads what a campaign needs
 
-        setting = load_setting(platform)
+        resources = load_resources(platform)
     points = list_points(
         operation,
         _make_list(algorithm),
@@ -89,7 +89,7 @@ def predict(
         join_amounts(ranks),
         sizes,
         layout,
-        setting,
+        resources,
         join_amounts(waves),
     )
     rows = tabulate_predictions(predict_sets(sets, points, pipelined), sets, waves=waves is not None)
@@ -149,20 +149,20 @@ def list_points(
     ranks: str | None = None,
     sizes: str | None = None,
     layout: str | None = None,
-    setting: Setting | None = None,
+    resources: PlatformResources | None = None,
     waves: str | None = None,
 ) -> list[Point]:
-    """Return every combination of the given names and amounts as a point. A setting with too few nodes for the ranks is
-    extended."""
+    """Return every combination of the given names and amounts as a point. If the platform has too few nodes for the
+    ranks, more are assumed."""
     if not operation:
         raise UserError("operation is missing")
-    setting = setting or Setting.unlimited()
+    resources = resources or PlatformResources.unlimited()
     repeats = [{"waves": count} for count in expand_axis(waves, parse_waves)] if waves is not None else [{}]
     if is_pattern_file(operation):
         pattern_options = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
         if wrong := [key for key, value in pattern_options.items() if value]:
             raise UserError(f"{wrong[0]}: the file of '{operation}' has all messages; leave it out")
-        return [make_point(setting, {"operation": operation, "layout": layout} | count) for count in repeats]
+        return [make_point(resources, {"operation": operation, "layout": layout} | count) for count in repeats]
     name = canonicalize_operation(operation)
     if algorithm and topology:
         raise UserError("give algorithm or topology, not both")
@@ -189,7 +189,7 @@ def list_points(
         for length in lengths
         for repeat in repeats
     ]
-    extended = setting.extended(max(map(find_ranks, wanted), default=0))
+    extended = resources.extended(max(map(find_ranks, wanted), default=0))
     return [make_point(extended, combination) for combination in wanted]
 
 

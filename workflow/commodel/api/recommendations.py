@@ -25,7 +25,7 @@ from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import expand_axis
 from commodel.files.results_folder import Results
 from commodel.patterns.operations import canonicalize_operation, find_required_ranks, has_size
-from commodel.plan.planning import load_setting
+from commodel.plan.planning import load_resources
 from commodel.units import parse_bytes, parse_count
 
 MAX_WORKLOADS = 100_000  # of one operation
@@ -75,22 +75,22 @@ def decide(
 def find_evidence(files: Sequence[Path], platform: str | None, experiment: str | None) -> tuple[Evidence, Path | None]:
     """Return the evidence in files, else that of a platform or an experiment, and its folder of results."""
     if files:
-        return read_evidence(files, load_setting(platform) if platform else None), None
+        return read_evidence(files, load_resources(platform) if platform else None), None
     results = Path("results")
     if not (platform or experiment):
         runs = sorted(results.glob("*/comparison.csv"), key=lambda path: path.stat().st_mtime)
         if not runs:
             raise UserError(f"found no run in {results}, wanted --params FILE, or `commodel run EXPERIMENT` first")
         experiment = runs[-1].parent.name
-    setting = load_setting(platform or find_only_platform(experiment, results))
-    return find_platform_evidence(setting, results, experiment)
+    resources = load_resources(platform or find_only_platform(experiment, results))
+    return find_platform_evidence(resources, results, experiment)
 
 
 def describe_evidence_folder(evidence: Evidence, folder: Path) -> str:
     """Return a line that names the folder and the platform of the evidence, and the other platforms there."""
-    other_platforms = [name for name in Results.of(folder).platforms() if name != evidence.setting.name]
+    other_platforms = [name for name in Results.of(folder).platforms() if name != evidence.resources.name]
     hint = f"; --platform {' or '.join(other_platforms)} has results, too" if other_platforms else ""
-    return f"evidence: {folder}, platform {evidence.setting.name}{hint}"
+    return f"evidence: {folder}, platform {evidence.resources.name}{hint}"
 
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
@@ -102,9 +102,9 @@ def gather_evidence(sources: Source | Sequence[Source], platform: str | None = N
     if runs:
         (run,) = runs
         name = run.choose_platform(platform)
-        return Evidence(run.parameter_sets(name), run.setting(name), read_held_out(Results.of(run.folder), name))
+        return Evidence(run.parameter_sets(name), run.resources(name), read_held_out(Results.of(run.folder), name))
     sets = [parameters for source in sources for parameters in read_sets(source)]
-    return combine_sets(sets, load_setting(platform) if platform else None)
+    return combine_sets(sets, load_resources(platform) if platform else None)
 
 
 def list_workloads(

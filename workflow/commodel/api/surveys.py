@@ -54,7 +54,7 @@ def find_network(plan: Plan, survey: Batch, results: Results) -> LearnedNetwork:
         learned,
         pairs=len(network.pairs),
         hosts=network.names if has_names else (),
-        levels={level: tuple(column) for level, column in network.distances.hierarchy.settings.items()},
+        levels={level: tuple(column) for level, column in network.distances.hierarchy.group_lists.items()},
         slow=tuple(network.names[node] for node in network.distances.slow),
         notes=(
             *((f"the nodes form a {network.distances.torus}",) if network.distances.torus else ()),

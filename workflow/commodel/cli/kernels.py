@@ -85,8 +85,8 @@ def predict_kernel(
     combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(sizes or DEFAULT_SIZES[kernel])}
     combination |= {"layout": layout} if layout else {}
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
-    point = make_point(evidence.setting, combination)
-    with add_speeds(point, speeds, evidence.setting) as (point_with_speeds, declared), show_waiting("predicting"):
+    point = make_point(evidence.resources, combination)
+    with add_speeds(point, speeds, evidence.resources) as (point_with_speeds, declared), show_waiting("predicting"):
         predicted = KernelPredictions.of(point_with_speeds, evidence.sets)
     predicted = replace(predicted, point=point, simulated=predicted.simulated or declared)
     if style == "xlsx":
@@ -335,14 +335,14 @@ def advise_kernel(
     with _open_output_folder(out) as folder:
         tables = [table for layout in layouts for table in list_process_tables(layout)]
         if cores:
-            tables += write_core_layouts(evidence.setting, expand_axis(cores, parse_count), curves.kinds, folder)
+            tables += write_core_layouts(evidence.resources, expand_axis(cores, parse_count), curves.kinds, folder)
         rows = rank_configurations(
             problem, tables, declared, evidence, family, folder, lambda best: _print_best_configuration(best, family)
         )
         if count:
             from commodel.api.kernels import measure_best
 
-            rows = measure_best(rows, count, problem, evidence.setting, platform, make_progress_printer(False))
+            rows = measure_best(rows, count, problem, evidence.resources, platform, make_progress_printer(False))
         _show_configurations(rows, family, style, declared.simulated)
 
 

@@ -146,14 +146,14 @@ def _predict_patterns(
         raise UserError("give --waves, or --pipelined for an endless stream")
     if not pattern["operation"]:
         raise UserError("give --operation NAME, --matrix EXPERIMENT or --kernel NAME")
-    setting = None
+    resources = None
     if platform:
-        from commodel.plan.planning import load_setting
+        from commodel.plan.planning import load_resources
 
-        setting = load_setting(platform)
+        resources = load_resources(platform)
     # The user's options are checked before the models are read. A missing size may be taken from the models.
     size_from_models = pattern["sizes"] is None and not is_pattern_file(pattern["operation"])
-    points = list_points(**pattern | ({"sizes": "1"} if size_from_models else {}), setting=setting, waves=waves)
+    points = list_points(**pattern | ({"sizes": "1"} if size_from_models else {}), resources=resources, waves=waves)
     recommended = not (params or settings or family or waves or pipelined) and list(Path("results").glob("*/fitted"))
     if not (params or settings or recommended):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
@@ -163,13 +163,13 @@ def _predict_patterns(
         from commodel.api.recommendations import describe_evidence_folder, find_evidence
 
         evidence, folder = find_evidence((), platform, experiment)
-        setting, sets = evidence.setting, list(evidence.by_family().values())
+        resources, sets = evidence.resources, list(evidence.by_family().values())
         click.echo(describe_evidence_folder(evidence, folder), err=True)
     else:
         sets = choose_sets(params, family, settings)
     if size_from_models or recommended:
         size = {"sizes": find_only_size(sets)} if size_from_models else {}
-        points = list_points(**pattern | size, setting=setting, waves=waves)
+        points = list_points(**pattern | size, resources=resources, waves=waves)
     with show_waiting("predicting", plain_lines=True):
         if recommended:
             from commodel.advice.recommended_times import recommend_times
@@ -178,9 +178,9 @@ def _predict_patterns(
         else:
             predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
-    sources = describe_origins(sets, setting.name if setting else "")
-    if setting:
-        sources += setting.describe_extension(max(point.ranks for point in points))
+    sources = describe_origins(sets, resources.name if resources else "")
+    if resources:
+        sources += resources.describe_extension(max(point.ranks for point in points))
     sources = [f"{line}." for line in sources]
     if style != "table" or out:
         if style == "json":

@@ -252,11 +252,13 @@ def _list_critical_messages(
     """Return the messages on the critical path of a tree's prediction: as rows, as the tooltip of the node
     below each message, and a sentence with the predicted time and the number of messages."""
     from commodel.models.parameter_sets import read_set
-    from commodel.patterns.points import Setting, make_point
+    from commodel.patterns.points import PlatformResources, make_point
     from commodel.predictions.predictions import attribute_time
 
     parameters = read_set(params)
-    point = make_point(Setting.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)})
+    point = make_point(
+        PlatformResources.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)}
+    )
     if (critical := attribute_time(point, parameters)) is None:
         reason = "its predictions do not replay single messages, so they have no critical path"
         raise UserError(f"found parameters of family {parameters.family}: {reason}", file=params)
@@ -298,12 +300,14 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     """Show the node of every rank under the layout SPEC, such as cyclic:2."""
     from commodel.patterns.build import complete_layout_and_ranks
     from commodel.patterns.layouts import assigns_cores, list_cores, list_processor_kinds, place_ranks
-    from commodel.patterns.points import Setting
-    from commodel.plan.planning import load_setting
+    from commodel.patterns.points import PlatformResources
+    from commodel.plan.planning import load_resources
 
-    setting, ranks = complete_layout_and_ranks(load_setting(platform) if platform else Setting.unlimited(), spec, ranks)
+    placed, ranks = complete_layout_and_ranks(
+        load_resources(platform) if platform else PlatformResources.unlimited(), spec, ranks
+    )
     nodes, kind, cores = (
-        function(setting.layout, ranks) for function in (place_ranks, list_processor_kinds, list_cores)
+        function(placed.layout, ranks) for function in (place_ranks, list_processor_kinds, list_cores)
     )
     if style == "line":
         click.echo(_format_nodes(nodes, kind, cores))
@@ -312,7 +316,7 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     else:
         columns = {"rank": range(ranks), "node": nodes.tolist()}
         columns |= {} if kind is None else {"kind": kind.tolist()}
-        columns |= {"cores": cores.tolist()} if assigns_cores(setting.layout) else {}
+        columns |= {"cores": cores.tolist()} if assigns_cores(placed.layout) else {}
         print_rows([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], style)
 
 

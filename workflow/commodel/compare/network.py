@@ -489,7 +489,9 @@ def _read_levels(levels: object, nodes: int) -> Hierarchy:
     declared = Hierarchy.of(levels)
     covered = declared.nodes is not None and declared.nodes >= nodes
     return (
-        Hierarchy.of({name: column[:nodes] for name, column in declared.settings.items()}) if covered else Hierarchy()
+        Hierarchy.of({name: column[:nodes] for name, column in declared.group_lists.items()})
+        if covered
+        else Hierarchy()
     )
 
 

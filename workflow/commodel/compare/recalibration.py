@@ -28,7 +28,7 @@ from commodel.fits.settings import Effect, estimate_factors
 from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.layouts import place_ranks
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.prediction_intervals import PointSeries, find_residual_interval
 from commodel.predictions.predictions import Prediction, predict
 from commodel.predictions.recalibration import RecalibrationFactors, has_latency_and_bandwidth, scale_set
@@ -101,25 +101,25 @@ def list_campaign_points(points: Sequence[Point], comparison: pd.DataFrame, node
     return candidates[:: max(-(-len(candidates) // MAX_CANDIDATE_POINTS), 1)]
 
 
-def list_single_messages(site: Setting) -> tuple[list[CalibrationPoint], list[CalibrationPoint]]:
+def list_single_messages(resources: PlatformResources) -> tuple[list[CalibrationPoint], list[CalibrationPoint]]:
     """Return single messages, a short and a long one at every distance of the platform, then more; and collectives as
     held-out points."""
-    layouts = [f"scatter:{name}" for name, groups in reversed(site.levels) if len(set(groups)) > 1]
-    layouts += ["block:1"] if site.nodes > 1 else []
-    layouts += ["block:2"] if site.cores > 1 else []
+    layouts = [f"scatter:{name}" for name, groups in reversed(resources.levels) if len(set(groups)) > 1]
+    layouts += ["block:1"] if resources.nodes > 1 else []
+    layouts += ["block:2"] if resources.cores > 1 else []
     if not layouts:
-        raise UserError(f"platform '{site.name}' has room for one rank alone, wanted two")
+        raise UserError(f"platform '{resources.name}' has room for one rank alone, wanted two")
     messages = [
         {**SINGLE_MESSAGE, "layout": layout, "bytes": size}
         for pair in MESSAGE_SIZES
         for layout in layouts
         for size in pair
     ]
-    ranks = min(MAX_HELD_OUT_RANKS, site.nodes if site.nodes > 1 else site.cores)
+    ranks = min(MAX_HELD_OUT_RANKS, resources.nodes if resources.nodes > 1 else resources.cores)
     patterns = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in HELD_OUT_PATTERNS]
     held_out_points = [{**pattern, "bytes": size} for pattern in patterns for size in HELD_OUT_SIZES]
     return tuple(
-        [CalibrationPoint(make_point(site, entry)) for entry in combinations]
+        [CalibrationPoint(make_point(resources, entry)) for entry in combinations]
         for combinations in (messages, held_out_points)
     )
 

@@ -35,7 +35,7 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
         raise UserError(f"data sheets do not contain the parameters of family {name}; wanted {', '.join(families)}")
     entry, levels = find_family(name), times.levels
     settings: dict[str, object] = (
-        {"levels": levels.settings, "probed_classes": list(times.single_message)} if levels.groups else {}
+        {"levels": levels.group_lists, "probed_classes": list(times.single_message)} if levels.groups else {}
     )
     if name == "shares":
         numbers = _make_shares(times)

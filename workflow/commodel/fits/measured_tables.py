@@ -17,7 +17,7 @@ from commodel.errors import Mistakes, UserError
 from commodel.files.quantities import parse_setting
 from commodel.files.safe_paths import check_inside
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.records import LIBRARY, Point
 from commodel.units import parse_bytes, parse_count, parse_number_of_seconds, parse_waves
 
@@ -83,7 +83,7 @@ def read_points(path: Path) -> Measured:
 
 
 def _read_row(row: dict[str, str]) -> tuple[Point, str, float]:
-    point = make_point(Setting.unlimited(), _make_combination(row))
+    point = make_point(PlatformResources.unlimited(), _make_combination(row))
     seconds = parse_cell(row, "seconds", parse_number_of_seconds)
     setting = parse_cell(row, "setting", parse_setting) if row.get("setting") else ""
     if not seconds:

@@ -17,7 +17,7 @@ from commodel.files.safe_reading import MIB, read_text
 from commodel.measure.batch import measure_batch
 from commodel.models.probes import find_probe
 from commodel.models.probes.verify import list_cases
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
 from commodel.platforms.platform import Platform
@@ -50,14 +50,14 @@ class LibraryTimer:
 
     name: str
     platform: Platform
-    setting: Setting
+    resources: PlatformResources
     dialect: Dialect
     measure: Measure
     folder: SafePath
 
     def point(self, workload: PlacedWorkload) -> Point:
         """Return the point of the library default for a workload."""
-        return make_point(self.setting, workload._asdict() | {"algorithm": LIBRARY})
+        return make_point(self.resources, workload._asdict() | {"algorithm": LIBRARY})
 
     def with_seconds(self, seconds: float) -> "LibraryTimer":
         """Return the timer with another duration of a case's samples."""

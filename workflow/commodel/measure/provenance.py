@@ -82,14 +82,14 @@ def describe_nodes(context: StartContext) -> dict[str, object]:
     levels (Slurm).
     """
     entries: dict[str, object] = {"nodes": list(context.names)} if context.names else {}
-    if not context.launcher.simulated and (processors := cores.find_processor_levels().settings):
+    if not context.launcher.simulated and (processors := cores.find_processor_levels().group_lists):
         entries["processors"] = processors
     platform, launcher = context.platform, context.launcher
     launcher_has_levels = not platform.levels and launcher.levels and context.names
     try:
         levels = (
             launcher.levels(context.starter, context.names) if launcher_has_levels else platform.hierarchy
-        ).settings
+        ).group_lists
     except UserError as error:
         return entries | {"levels_unknown": error.message}
     source = {"levels_from": platform.launcher} if launcher_has_levels else {}

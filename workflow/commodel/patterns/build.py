@@ -1,7 +1,7 @@
 """Schedules of points, with ranks placed on nodes: `build_schedule` for one, `stack_points` for many.
 
 Points are grouped by shape, so that everything independent of sizes is computed once. `complete_layout` completes a
-layout for a setting, and checks whether the setting has enough nodes and cores.
+layout for the resources of a platform, and checks whether there are enough nodes and cores.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from commodel.patterns.trees.topologies import make_tree
 from commodel.records import LIBRARY, Point
 
 if TYPE_CHECKING:
-    from commodel.patterns.points import Setting
+    from commodel.patterns.points import PlatformResources
 
 
 MAX_STACKED_MESSAGES = 20_000  # sizes × messages of one stack, to bound the memory of all draws
@@ -267,42 +267,44 @@ class PlacedLayout:
 
 
 @lru_cache(maxsize=65536)
-def complete_layout(setting: Setting, spec: str, ranks: int, requested: int | None = None) -> PlacedLayout:
+def complete_layout(resources: PlatformResources, spec: str, ranks: int, requested: int | None = None) -> PlacedLayout:
     """Return the complete layout of a spec.
 
     If the spec has no ranks per node, `requested` is used, else ranks are spread over all nodes.
     """
-    per_node = requested or -(-max(ranks, setting.spread) // setting.nodes)
-    defaults = Defaults(per_node, setting.types, setting.hosts, setting.cores, setting.fewer_cores, setting.levels)
+    per_node = requested or -(-max(ranks, resources.spread) // resources.nodes)
+    defaults = Defaults(
+        per_node, resources.types, resources.hosts, resources.cores, resources.fewer_cores, resources.levels
+    )
     layout = complete_spec(spec, defaults, requested)
     node = place_ranks(layout, ranks)
     entry, arguments = find_layout(layout)
     used, ranks_on = np.unique(node, return_counts=True)
     per_node = entry.ranks_per_node(arguments) or int(ranks_on.max())
-    obstacle = _explain_misfit(setting, defaults, layout, used, ranks_on, per_node)
-    levels_crossed = "" if obstacle else Hierarchy.of(dict(setting.levels)).levels_crossed(node)
+    obstacle = _explain_misfit(resources, defaults, layout, used, ranks_on, per_node)
+    levels_crossed = "" if obstacle else Hierarchy.of(dict(resources.levels)).levels_crossed(node)
     return PlacedLayout(layout, int(node.max()) + 1, per_node, levels_crossed, obstacle)
 
 
-def complete_layout_and_ranks(setting: Setting, spec: str, ranks: int | None) -> tuple[PlacedLayout, int]:
+def complete_layout_and_ranks(resources: PlatformResources, spec: str, ranks: int | None) -> tuple[PlacedLayout, int]:
     """Return the complete layout, and the number of ranks, which the layout may determine."""
     if (ranks := ranks or count_layout_ranks(spec)) is None:
         raise UserError(f"'{spec}' does not determine the number of ranks; wanted --ranks")
-    return complete_layout(setting, spec, ranks).check(ranks), ranks
+    return complete_layout(resources, spec, ranks).check(ranks), ranks
 
 
 def _explain_misfit(
-    setting: Setting, defaults: Defaults, layout: str, used: np.ndarray, ranks_on: np.ndarray, per_node: int
+    resources: PlatformResources, defaults: Defaults, layout: str, used: np.ndarray, ranks_on: np.ndarray, per_node: int
 ) -> str:
-    """Return why a layout does not fit a setting. `complete_spec` has checked processes with several cores."""
-    if setting.substrate == OVERLAY and assigns_cores(layout):
+    """Return why a layout does not fit a platform. `complete_spec` has checked processes with several cores."""
+    if resources.substrate == OVERLAY and assigns_cores(layout):
         return f"{layout} are bound to cores, which an overlay network does not support"
     nodes = int(used[-1]) + 1
-    if per_node > setting.cores or nodes > setting.nodes:
-        available = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
+    if per_node > resources.cores or nodes > resources.nodes:
+        available = f"platform '{resources.name}' has {resources.nodes} of {resources.cores}"
         wanted = f"{nodes} node{'s' * (nodes > 1)} of {per_node} core{'s' * (per_node > 1)}"
         return f"{layout} need {wanted}; {available}"
-    for node, ranks in zip(used, ranks_on, strict=True) if setting.fewer_cores else ():
+    for node, ranks in zip(used, ranks_on, strict=True) if resources.fewer_cores else ():
         if ranks > (cores := defaults.cores(int(node))):
-            return f"{layout} need {ranks} cores of node {node}; platform '{setting.name}' has {cores} there"
+            return f"{layout} need {ranks} cores of node {node}; platform '{resources.name}' has {cores} there"
     return ""

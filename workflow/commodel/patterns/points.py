@@ -25,8 +25,8 @@ from commodel.units import MAX_COUNT
 
 
 @dataclass(frozen=True)
-class Setting:
-    """The resources for points of a platform."""
+class PlatformResources:
+    """The nodes and cores of a platform, as far as points need them."""
 
     name: str
     nodes: int
@@ -39,15 +39,15 @@ class Setting:
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # group of each node, innermost level first
 
-    def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
-        """Return the setting of a block of the matrix, whose points have the ranks per node that the largest one needs.
+    def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "PlatformResources":
+        """Return the resources for a block of the matrix: all its points have the ranks per node of the largest one.
 
-        Its points therefore remain alternatives of one workload.
+        The points therefore remain alternatives of one workload.
         """
         return replace(self, spread=max((find_ranks(combination) for combination in combinations), default=0))
 
-    def extended(self, ranks: int) -> "Setting":
-        """Return the setting with as many nodes as these ranks need, for predictions. A single node, and nodes that
+    def extended(self, ranks: int) -> "PlatformResources":
+        """Return the resources with as many nodes as these ranks need, for predictions. A single node, and nodes that
         differ, are not continued."""
         needed = -(-ranks // self.cores)
         if not 1 < self.nodes < needed or self.types or self.fewer_cores or self.levels:
@@ -55,15 +55,14 @@ class Setting:
         return replace(self, nodes=needed, hosts=())
 
     def describe_extension(self, ranks: int) -> list[str]:
-        """Return a note if the setting is extended for these ranks."""
+        """Return a note if more nodes are assumed for these ranks."""
         nodes = self.extended(ranks).nodes
         reason = f"platform {self.name} has {self.nodes}; the others are assumed to be like these"
         return [f"EXTRAPOLATED to {nodes} nodes: {reason}"] if nodes > self.nodes else []
 
     @classmethod
-    def unlimited(cls) -> "Setting":
-        """Return a setting with room for any number of ranks, one per node by default, for predictions without a
-        platform."""
+    def unlimited(cls) -> "PlatformResources":
+        """Return resources for any number of ranks, one per node by default, for predictions without a platform."""
         return cls("", 1 << 30, 1 << 30, largest_message=1 << 62)
 
 
@@ -78,14 +77,14 @@ def find_ranks(combination: Mapping[str, object]) -> int:
         return 0
 
 
-def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
+def make_point(resources: PlatformResources, combination: Mapping[str, object]) -> Point:
     """Return the checked and completed point of a combination of the matrix.
 
     The key of a UserError names the axis.
     """
-    combination = apply_substrate(setting.substrate, combination)
+    combination = apply_substrate(resources.substrate, combination)
     if is_pattern_file(combination["operation"]):
-        return _make_file_point(setting, combination)
+        return _make_file_point(resources, combination)
     with locate_mistakes(key="operation"):
         name = canonicalize_operation(combination["operation"])
         _check_rectangles(name)
@@ -111,16 +110,16 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node", key="ranks")
     if not MIN_RANKS <= ranks <= MAX_COUNT:
         raise UserError(f"found {ranks}, wanted {MIN_RANKS} to {MAX_COUNT}", key="ranks")
-    size = find_message_size(setting, name, combination.get("bytes"))
-    placed = _complete_layout(setting, combination, ranks, "topology" if topology else "ranks")
+    size = find_message_size(resources, name, combination.get("bytes"))
+    placed = _complete_layout(resources, combination, ranks, "topology" if topology else "ranks")
     fields = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.point_fields}
     measured_only = has_no_schedule(name)
     return Point(
-        setting.name, name, algorithm, topology, placed.layout, ranks, size, **fields, measured_only=measured_only
+        resources.name, name, algorithm, topology, placed.layout, ranks, size, **fields, measured_only=measured_only
     )
 
 
-def _make_file_point(setting: Setting, combination: Mapping[str, object]) -> Point:
+def _make_file_point(resources: PlatformResources, combination: Mapping[str, object]) -> Point:
     """Return the point of a pattern from a file. Its size is that of the largest message."""
     name = f"{FILE}{combination['operation'].removeprefix(FILE).strip()}"
     for key in ("algorithm", "topology", "bytes"):
@@ -128,12 +127,12 @@ def _make_file_point(setting: Setting, combination: Mapping[str, object]) -> Poi
             raise UserError(f"found {combination[key]}, wanted nothing: '{name}' defines the messages", key=key)
     with locate_mistakes(key="operation"):
         pattern = read_pattern(name)
-        size = find_message_size(setting, name, int(pattern.bytes.max()))
+        size = find_message_size(resources, name, int(pattern.bytes.max()))
     if combination.get("ranks") not in (None, pattern.ranks):
         raise UserError(f"found {combination['ranks']}, but '{name}' has {pattern.ranks} ranks", key="ranks")
-    placed = _complete_layout(setting, combination, pattern.ranks, "operation")
+    placed = _complete_layout(resources, combination, pattern.ranks, "operation")
     fields = {"waves": combination.get("waves", 1), **placed.point_fields}
-    return Point(setting.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **fields)
+    return Point(resources.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **fields)
 
 
 def _count_layout_ranks(combination: Mapping[str, object]) -> int | None:
@@ -141,15 +140,17 @@ def _count_layout_ranks(combination: Mapping[str, object]) -> int | None:
         return count_layout_ranks(combination.get("layout") or "block")
 
 
-def _complete_layout(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> PlacedLayout:
+def _complete_layout(
+    resources: PlatformResources, combination: Mapping[str, object], ranks: int, key: str
+) -> PlacedLayout:
     with locate_mistakes(key="layout"):
         placed = complete_layout(
-            setting, combination.get("layout") or "block", ranks, combination.get("ranks_per_node")
+            resources, combination.get("layout") or "block", ranks, combination.get("ranks_per_node")
         )
     return placed.check(ranks, key)
 
 
-def make_library_points(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
+def make_library_points(resources: PlatformResources, points: Iterable[Point]) -> Iterator[Point]:
     """Yield the library default of every workload and layout.
 
     For a tree, it is a collective of the front end and the back ends: one rank more than there are leaves.
@@ -166,20 +167,20 @@ def make_library_points(setting: Setting, points: Iterable[Point]) -> Iterator[P
         ranks = point.leaves + 1 if point.leaves else point.ranks
         combination = {"operation": point.operation, "algorithm": LIBRARY, "ranks": ranks, "bytes": point.bytes}
         try:
-            library_point = make_point(setting, combination | {"layout": point.layout, "waves": point.waves})
+            library_point = make_point(resources, combination | {"layout": point.layout, "waves": point.waves})
         except UserError:
             continue  # a rank file for all nodes of a tree has more ranks
         yield replace(library_point, leaves=point.leaves, per_node=point.per_node)
 
 
-def find_message_size(setting: Setting, operation: str, requested: int | None) -> int:
+def find_message_size(resources: PlatformResources, operation: str, requested: int | None) -> int:
     """Return the bytes of a point for which the matrix has `requested`."""
     size = requested if is_pattern_file(operation) or has_size(operation) else 0
     if size is None:
         raise UserError(f"bytes are missing; {operation} needs a message size", key="bytes")
-    if size > setting.largest_message:
+    if size > resources.largest_message:
         raise UserError(
-            f"found {size}, wanted at most {setting.largest_message}, the largest count of MPI", key="bytes"
+            f"found {size}, wanted at most {resources.largest_message}, the largest count of MPI", key="bytes"
         )
     return size
 

@@ -26,7 +26,7 @@ from commodel.plan.config import load_experiment, load_named_platform
 from commodel.plan.duration import BATCH_START_SECONDS, Durations
 from commodel.plan.experiments import AXES, Experiment
 from commodel.plan.matrix import count_combinations, list_with_excluded, parse_combination
-from commodel.plan.planning import load_setting, make_setting
+from commodel.plan.planning import load_resources, make_resources
 from commodel.records import Measure, Plan, Point
 from commodel.registry import discover
 
@@ -152,14 +152,14 @@ def _estimate_costs(
     def load_real_platform(name: str):
         platform = load_named_platform(name, root)
         durations = Durations(platform.launcher, plan.measure, platform.overlay)
-        return None if platform.simulated else (make_setting(platform), durations)
+        return None if platform.simulated else (make_resources(platform), durations)
 
     def estimate_cost(row: Mapping[str, object]) -> RowCost | None:
         if (loaded := load_real_platform(row[PLATFORM_COLUMN] or default_platform)) is None:
             return None
-        setting, durations = loaded
+        resources, durations = loaded
         try:
-            point = make_point(setting, {name: row[name] for name in AXES if name in row})
+            point = make_point(resources, {name: row[name] for name in AXES if name in row})
         except UserError:  # an excluded combination may be impossible
             return None
         if point in estimated:
@@ -256,7 +256,7 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform:
     """Yield the combinations of rows to keep, after checking that each can be a point."""
     if len(cells) < HEADER_ROWS or tuple(cells[HEADER_ROWS - 1][: len(COLUMNS)]) != COLUMNS:
         raise UserError(f"wanted the columns {', '.join(COLUMNS)}", file=file, key=f"{MATRIX_SHEET}!A{HEADER_ROWS}")
-    setting = cache(lambda name: load_setting(name, root))
+    load_cached = cache(lambda name: load_resources(name, root))
     for number, values in enumerate(cells[HEADER_ROWS:], HEADER_ROWS + 1):
         row = {title: value for title, value in zip(COLUMNS, values, strict=False) if value not in (None, "")}
         if not row or row.get(KEEP_COLUMN) == "no" or row.keys() == {KEEP_COLUMN}:
@@ -264,9 +264,9 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform:
         try:
             row = _read_row(row)
             with locate_mistakes(key=PLATFORM_COLUMN):
-                point_setting = setting(row[PLATFORM_COLUMN] or default_platform)
+                resources = load_cached(row[PLATFORM_COLUMN] or default_platform)
             row_values = {name: value for name, value in row.items() if name != PLATFORM_COLUMN}
-            make_point(point_setting, parse_combination(row_values).model_dump(exclude_unset=True))
+            make_point(resources, parse_combination(row_values).model_dump(exclude_unset=True))
         except UserError as error:
             cell = f"{MATRIX_SHEET}!{COLUMN_LETTER.get(error.key, 'A')}{number}"
             raise UserError(error.found, file=file, key=cell) from None

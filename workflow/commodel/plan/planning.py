@@ -32,7 +32,7 @@ from commodel.models.speeds import read_speeds
 from commodel.patterns.layouts import count_case_nodes
 from commodel.patterns.operations import MPI, OVERLAY, list_operation_files
 from commodel.patterns.point_digests import add_digests
-from commodel.patterns.points import Setting, make_library_points, make_point
+from commodel.patterns.points import PlatformResources, make_library_points, make_point
 from commodel.plan.config import find_config_file, load_experiment, load_named_platform, load_platform
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, locate_errors
@@ -168,13 +168,13 @@ def _split_by_budget(points: Iterable[Point], durations: Durations, budget: floa
         yield tuple(part)
 
 
-def load_setting(name: str, root: str | Path = ".") -> Setting:
-    """Return the setting for points of a platform, which is given by its name in params/ or by a path."""
-    return make_setting(load_named_platform(name, root))
+def load_resources(name: str, root: str | Path = ".") -> PlatformResources:
+    """Return the nodes and cores of a platform, which is given by its name in params/ or by a path."""
+    return make_resources(load_named_platform(name, root))
 
 
-def make_setting(platform: Platform) -> Setting:
-    return Setting(
+def make_resources(platform: Platform) -> PlatformResources:
+    return PlatformResources(
         platform.name,
         platform.nodes,
         platform.cores,
@@ -182,7 +182,7 @@ def make_setting(platform: Platform) -> Setting:
         hosts=platform.node_names,
         substrate=OVERLAY if platform.overlay else MPI,
         fewer_cores=tuple(platform.fewer_cores.items()),
-        levels=tuple((level, tuple(column)) for level, column in platform.hierarchy.settings.items()),
+        levels=tuple((level, tuple(column)) for level, column in platform.hierarchy.group_lists.items()),
     )
 
 
@@ -310,7 +310,7 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     if experiment.library:
         for name, platform in platforms.items():
             if not platform.overlay:
-                points += make_library_points(make_setting(platform), _select_platform(name, points))
+                points += make_library_points(make_resources(platform), _select_platform(name, points))
     points = add_digests(dict.fromkeys(points))
     overlays = sorted({platform.overlay for platform in platforms.values()})
     needed_probes = {
@@ -362,7 +362,7 @@ def record_platform(name: str, platform: Platform) -> PlannedPlatform:
         nodes=platform.nodes,
         cores=platform.cores,
         types=dict(platform.types),
-        levels={level: tuple(column) for level, column in platform.hierarchy.settings.items()},
+        levels={level: tuple(column) for level, column in platform.hierarchy.group_lists.items()},
         hosts=platform.node_names if platform.slurm else (),
         container=platform.image.as_json() if platform.image else {},
     )
@@ -421,10 +421,12 @@ def _list_points(experiment: Experiment, platforms: dict[str, Platform]) -> Iter
         name = experiment.block_platform(block)
         if name not in platforms:
             continue
-        setting = make_setting(platforms[name]).for_block(combination for combination, _ in list_combinations(block))
+        resources = make_resources(platforms[name]).for_block(
+            combination for combination, _ in list_combinations(block)
+        )
         for combination, path in list_combinations(block):
             try:
-                yield make_point(setting, combination)
+                yield make_point(resources, combination)
             except UserError as error:
                 raise block.error(locate_axis(block, path, error.key), error.found) from None
 

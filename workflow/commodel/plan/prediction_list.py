@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.patterns.build import Shape, build_schedule, remove_layout, sample_parts
 from commodel.patterns.operations import find_required_ranks
 from commodel.patterns.pattern_files import is_pattern_file
-from commodel.patterns.points import Setting, find_message_size, make_point
+from commodel.patterns.points import PlatformResources, find_message_size, make_point
 from commodel.plan.experiments import Experiment
 from commodel.plan.matrix import check_size, list_combinations, locate_axis
 from commodel.predictions.predictions import FEW_WAVES, MANY_WAVES
@@ -21,13 +21,16 @@ SMALL_RANKS = (16, 32)  # ranks of the schedules from which costs at more ranks 
 SCHEDULE_COST, STEP_COST = 3_000, 2_000  # additional cost of each schedule and of each step, in messages
 
 
-def list_shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
-    """Return the shapes of all points of the matrix, in order of first occurrence. Only `setting` limits the points."""
+def list_shapes(experiment: Experiment, resources: PlatformResources) -> list[Shape]:
+    """Return the shapes of all points of the matrix, in order of first occurrence. Only `resources` limits the
+    points."""
     check_size(experiment)
     sizes: dict[Point, dict[int, None]] = {}
     for block in experiment.matrix:
-        block_setting = (
-            setting.for_block(combination for combination, _ in list_combinations(block)) if setting.name else setting
+        block_resources = (
+            resources.for_block(combination for combination, _ in list_combinations(block))
+            if resources.name
+            else resources
         )
         named_points: dict[tuple, Point] = {}
         for combination, path in list_combinations(block):
@@ -35,12 +38,12 @@ def list_shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
             names = tuple(combination.items())
             try:
                 if names not in named_points:
-                    named_points[names] = make_point(block_setting, combination | {"bytes": bytes})
+                    named_points[names] = make_point(block_resources, combination | {"bytes": bytes})
                 point = named_points[names]
                 size = (
                     point.bytes
                     if is_pattern_file(point.operation)
-                    else find_message_size(block_setting, point.operation, bytes)
+                    else find_message_size(block_resources, point.operation, bytes)
                 )
             except UserError as error:
                 raise block.error(locate_axis(block, path, error.key), error.found) from None
