@@ -56,7 +56,7 @@ def test_who_waits_hears_which_choice_is_predicted_for_which_job():
     assert said[-1] == "workload 2 of 2, alternative 2 of 2 by hockney"
 
 
-def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_one():
+def test_alternatives_between_nodes_have_no_interval_where_all_was_measured_within_one():
     within = fit_residual_intervals(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
     advice = advised(within, "block:8", "block:4")
     rows = advice.rows.set_index("layout")
@@ -66,7 +66,7 @@ def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_on
     assert set(far["interval_basis"]) == {f"{PARAMETERS_ONLY_TEXT}: nothing measured between nodes"}
     assert advice.interval == advice.rows["interval_basis"].iloc[0]
     (note,) = [note for note in advice.notes if note.startswith("NO PREDICTION INTERVAL")]
-    assert "2 of 4 choices: no measurement between nodes" in note
+    assert "2 of 4 alternatives: no measurement between nodes" in note
 
 
 def test_where_both_were_measured_there_is_nothing_to_state():
@@ -74,7 +74,7 @@ def test_where_both_were_measured_there_is_nothing_to_state():
         make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=np.tile([1.0, 2.0, 2.0], 15))
     )
     advice = advised(both, "block:8", "block:4")
-    assert not [note for note in advice.notes if note.startswith("NO INTERVAL")]
+    assert not [note for note in advice.notes if note.startswith("NO PREDICTION INTERVAL")]
     assert (advice.rows["high"] > advice.rows["seconds"]).all()
 
 
@@ -129,11 +129,11 @@ def test_what_was_measured_on_the_other_side_of_a_node_weighs_nobody():
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {})
     alike, notes = weights(held_out, "block:4")
     assert alike == {"between nodes": {"hockney": 0.5, "loggp": 0.5}}
-    assert any("2 of 2 choices" in note and "weights are equal" in note for note in notes)
+    assert any("2 of 2 alternatives" in note and "weights are equal" in note for note in notes)
     mixed, notes = weights(held_out, "block:8", "block:4")
     assert mixed["within one node"]["hockney"] > 0.95
     assert mixed["between nodes"] == alike["between nodes"]
-    assert any("2 of 4 choices" in note and "weights are equal" in note for note in notes)
+    assert any("2 of 4 alternatives" in note and "weights are equal" in note for note in notes)
 
 
 def with_default(seconds_by_size):

@@ -4,7 +4,7 @@ When a campaign is expected to end: from the samples that were written while som
 
 What a plan says of how long it took to measure on its platforms before.
 
-When a campaign will be done: ranges that hold what an obvious simulation of the same pace finds.
+When a campaign will be done: ranges that hold what an obvious simulation with the same duration ratio finds.
 """
 
 import json
@@ -175,7 +175,7 @@ def test_an_attempt_from_before_all_clocks_stops_nobody(campaign, began):
     assert read(campaign).batches[0].state == STOPPED
 
 
-def test_a_driver_at_work_has_a_pace_and_one_that_has_just_begun_has_none(campaign):
+def test_a_driver_at_work_has_a_duration_ratio_and_one_that_has_just_begun_has_none(campaign):
     began = time.time() - 100
     leave(campaign, 1, [attempt(began, job="42")], in_passes=(4,))
     spread(campaign, 1, 1, began + 25, 25.0)
@@ -200,7 +200,7 @@ def spread(campaign, index: int, number: int, first: float, step: float) -> None
             os.utime(str(path), (first + place * step, first + place * step))
 
 
-def test_the_start_of_a_driver_is_no_pace(campaign):
+def test_the_start_of_a_driver_does_not_count_for_the_duration_ratio(campaign):
     """Ten minutes until its first sample, then one a second: what is left is seconds away, not hours."""
     now = time.time()
     leave(campaign, 1, [attempt(now - 604)], in_passes=(4,))
@@ -209,12 +209,12 @@ def test_the_start_of_a_driver_is_no_pace(campaign):
     entry = status.batches[1]
     low, high = entry.forecast
     assert low < entry.remaining < high < 10 * entry.remaining
-    assert all(batch.forecast[1] < 600 for batch in status.batches)  # those that wait have their pace from it
+    assert all(batch.forecast[1] < 600 for batch in status.batches)  # those that wait have their duration ratio from it
     left = sum(batch.total for batch in status.batches)
     assert status.forecast[0] < left + status.analysis_seconds < status.forecast[1]
 
 
-def test_one_sample_is_no_pace(campaign):
+def test_one_sample_gives_no_duration_ratio(campaign):
     now = time.time()
     leave(campaign, 1, [attempt(now - 600)], in_passes=(1,))
     assert read(campaign, now).batches[1].forecast is None
@@ -242,7 +242,7 @@ def test_passes_count_for_their_share(real):
     assert status.fraction_done == pytest.approx(5 / total)
 
 
-def test_what_was_measured_before_does_not_make_the_pace_faster(campaign):
+def test_what_was_measured_before_does_not_lower_the_duration_ratio(campaign):
     """Ten cases an hour ago, four in this attempt's hundred seconds."""
     now = time.time()
     folder = leave(campaign, 1, [attempt(now - 110)], samples=10, in_passes=(4,))
@@ -262,7 +262,7 @@ def told(real, monkeypatch):
     return lambda: list(compare_with_earlier_durations(real.plan, real.folder.parent))
 
 
-def test_the_pace_of_what_was_measured_is_that_of_the_plan(real, told):
+def test_the_duration_ratio_of_what_was_measured_is_that_of_the_plan(real, told):
     """Attempts count as long as they went on; a batch that is not done says nothing."""
     now, batches = time.time(), real.plan.batches
     died, done = (attempt(now - 99, ended=now - 99 + seconds, outcome=how) for seconds, how in ((5, "x"), (20, "done")))
@@ -272,7 +272,7 @@ def test_the_pace_of_what_was_measured_is_that_of_the_plan(real, told):
     assert (before.experiment, before.seconds, before.estimate) == ("e", 25.0, batches[0].seconds)
     (sentence,) = told()
     assert f"e took 25 s there, where {batches[0].seconds:.3g} s were estimated" in sentence
-    assert before.pace * sum(batch.seconds for batch in batches) == pytest.approx(
+    assert before.duration_ratio * sum(batch.seconds for batch in batches) == pytest.approx(
         float(sentence.split(" takes ")[1].removesuffix(" s")), rel=5e-3
     )
 

@@ -24,7 +24,7 @@ from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
 from commodel.patterns.operations import find_base_name
 from commodel.patterns.points import PlatformResources
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.predictions.residuals import ABSENT_AT, NODES, PLACEMENT_NAMES
+from commodel.predictions.residuals import MIN_OF_AXIS, NODES, PLACEMENT_NAMES
 from commodel.records import Point
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
@@ -79,7 +79,7 @@ class Evidence:
 
 def find_placement(point: Point) -> str:
     """Return whether a point runs within a node or between nodes."""
-    return PLACEMENT_NAMES[point.nodes > ABSENT_AT[NODES]]
+    return PLACEMENT_NAMES[point.nodes > MIN_OF_AXIS[NODES]]
 
 
 def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFrame:
@@ -87,7 +87,7 @@ def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFr
     older table lacks the number of nodes."""
     if rows[NODES].isna().any():
         return rows
-    return rows[(rows[NODES] > ABSENT_AT[NODES]).map(PLACEMENT_NAMES).isin(set(placements))]
+    return rows[(rows[NODES] > MIN_OF_AXIS[NODES]).map(PLACEMENT_NAMES).isin(set(placements))]
 
 
 def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
@@ -142,7 +142,7 @@ def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
     """Return a note on the alternatives without an interval from residuals, if others have one."""
     missing = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
-        f"NO PREDICTION INTERVAL for {number} of {len(intervals)} choices: no measurement {where}; "
+        f"NO PREDICTION INTERVAL for {number} of {len(intervals)} alternatives: no measurement {where}; "
         f"{'weights are equal' if where in PLACEMENT_NAMES.values() else 'weights come from nearer ranks'}, "
         "low and high are the ends of the parameter interval"
         for where, number in missing.items()

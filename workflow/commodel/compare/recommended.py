@@ -40,8 +40,8 @@ from commodel.predictions.prediction_intervals import (
     outline_residual_intervals,
 )
 from commodel.predictions.residuals import (
-    ABSENT_AT,
     BYTES,
+    MIN_OF_AXIS,
     NODES,
     PLACEMENT_NAMES,
     RANKS,
@@ -139,7 +139,7 @@ class Places:
         names = {"operation": (self.operation,), "stem": (self.operation, stem)}
         names |= {"alternative": (self.operation, self.alternative)}
         names |= {"point": (self.workload, self.operation, self.alternative, self.layout)}
-        return {name: _join_points(parts) for name, parts in names.items()}
+        return {name: _join_labels(parts) for name, parts in names.items()}
 
     def compare_with(self, other: Places, correlation_length: float) -> Correlations:
         """Return the correlations of the residuals of these points with those of other points."""
@@ -197,7 +197,8 @@ class Correlations:
         return scales.unit**2 * (scales.everywhere**2 + sum(parts))
 
 
-def _join_points(parts: Sequence[np.ndarray]) -> np.ndarray:
+def _join_labels(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return one label for each point, joined from several."""
     joined = parts[0]
     for part in parts[1:]:
         joined = np.char.add(np.char.add(joined, "\t"), part)
@@ -426,7 +427,7 @@ def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bo
     else:
         prior = np.diag(places.covariance(places, scales)) + (RESIDUAL_NOISE * scales.unit) ** 2
         error_of_label = dict.fromkeys(labels, (residuals, prior))
-    extra_variance = {name: _count_left_out_beyond(places, label) for name, label in labels.items()}
+    extra_variance = {name: _extrapolate_left_out(places, label) for name, label in labels.items()}
     return is_local, {
         name: (errors, np.sqrt(variances + extra_variance[name]))
         for name, (errors, variances) in error_of_label.items()
@@ -444,7 +445,7 @@ def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Arr
     return errors, variances
 
 
-def _count_left_out_beyond(places: Places, label: np.ndarray) -> Array:
+def _extrapolate_left_out(places: Places, label: np.ndarray) -> Array:
     """Return the variance that extrapolation beyond the points with other labels adds at each point."""
     variances = np.zeros(len(label))
     for value in np.unique(label):
@@ -512,7 +513,7 @@ def _summarize_points(rows: pd.DataFrame) -> dict[str, float]:
 
 def _find_placements(rows: pd.DataFrame) -> pd.Series:
     """Return the placement of each row; empty in older tables."""
-    placements = (rows[NODES] > ABSENT_AT[NODES]).map(PLACEMENT_NAMES)
+    placements = (rows[NODES] > MIN_OF_AXIS[NODES]).map(PLACEMENT_NAMES)
     return placements.where(rows[NODES].notna(), "")
 
 

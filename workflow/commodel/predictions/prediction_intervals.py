@@ -31,11 +31,11 @@ from commodel.models import Array
 from commodel.parameters import SIZE_SIDES, Errors
 from commodel.patterns.layouts import place_ranks
 from commodel.predictions.residuals import (
-    ABSENT_AT,
     ALL,
     AXES,
     BYTES,
     MIN_GROUPS_OF_CLASS,
+    MIN_OF_AXIS,
     NODES,
     PLACEMENT_NAMES,
     RANKS,
@@ -195,14 +195,14 @@ def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half_width: 
     """Return the widening for a value that was not measured, and the growth with each doubling beyond the last value.
     Points of an operation or placement with a single value are ignored. If only one value was measured, the widening is
     half the interval's width, and the growth is equal to it."""
-    present, kinds = part.axes[name] > ABSENT_AT[name], _number_kinds(part)
+    has_effect, kinds = part.axes[name] > MIN_OF_AXIS[name], _number_kinds(part)
     logs, left_out_residuals, groups, values = (
-        part.logs[present],
-        part.left_out_logs(name)[present],
-        groups[present],
-        part.axes[name][present],
+        part.logs[has_effect],
+        part.left_out_logs(name)[has_effect],
+        groups[has_effect],
+        part.axes[name][has_effect],
     )
-    kinds, log_values = kinds[present], np.log2(values)
+    kinds, log_values = kinds[has_effect], np.log2(values)
     varied = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
     if not varied:
         return half_width, min(half_width, LOG_2)
@@ -222,23 +222,23 @@ def _extrapolate_sizes(
     """Return, for sizes below the smallest and above the largest, the interval of the nearest sizes and its growth with
     each doubling. Predictions of long messages are often more accurate than those of short ones, or the reverse.
     `whole_interval` is that of all sizes."""
-    present = part.axes[BYTES] > ABSENT_AT[BYTES]
+    has_payload = part.axes[BYTES] > MIN_OF_AXIS[BYTES]
     logs, left_out_residuals, groups, kinds = (
-        part.logs[present],
-        part.left_out_logs(BYTES)[present],
-        groups[present],
-        _number_kinds(part)[present],
+        part.logs[has_payload],
+        part.left_out_logs(BYTES)[has_payload],
+        groups[has_payload],
+        _number_kinds(part)[has_payload],
     )
     if len(np.unique(groups)) < 2:
         return {}
-    sizes, intervals = part.axes[BYTES][present], {}
+    sizes, intervals = part.axes[BYTES][has_payload], {}
     latency_shares = compute_latency_share(sizes, half_size)
     for name, sign in SIZE_SIDES.items():
         log_sizes = sign * np.log2(sizes)
         is_outermost = _select_outermost(log_sizes, groups)
         low, high = (
             whole_interval
-            if present.all() and is_outermost.all()
+            if has_payload.all() and is_outermost.all()
             else _cover_groups(logs[is_outermost], number_labels(groups[is_outermost]), setting_excess)
         )
         growth = _find_worst_growth(
@@ -419,17 +419,17 @@ class PointSeries:
         return cls(operation, float(point.leaves or point.ranks), sizes, float(point.nodes), levels_crossed)
 
     @property
-    def side(self) -> str:
+    def placement(self) -> str:
         """The placement, named as in `Residuals.placements`; empty if unknown."""
         if self.levels_crossed:
             return describe_levels_crossed(self.levels_crossed)
-        return "" if self.nodes is None else PLACEMENT_NAMES[self.nodes > ABSENT_AT[NODES]]
+        return "" if self.nodes is None else PLACEMENT_NAMES[self.nodes > MIN_OF_AXIS[NODES]]
 
 
 def find_residual_interval(intervals: Mapping[str, Errors], workload: PointSeries) -> Interval:
     """Return the interval of ln(measured/predicted) at each size. If there are enough residuals of the same placement,
     these are used."""
-    names, placement = (workload.operation, find_kind(workload.operation), ALL), workload.side
+    names, placement = (workload.operation, find_kind(workload.operation), ALL), workload.placement
     of_placement, of_any_placement = (
         [name for name in classes if name in intervals]
         for classes in ([name_placed_class(n, placement) for n in names], names)
@@ -454,14 +454,14 @@ def find_residual_interval(intervals: Mapping[str, Errors], workload: PointSerie
 
 def _has_distance(interval: Errors, workload: PointSeries) -> bool:
     """Return whether the interval has residuals of messages over this distance."""
-    within, counts = workload.side == PLACEMENT_NAMES[False], interval.measured.get(NODES)
+    within, counts = workload.placement == PLACEMENT_NAMES[False], interval.measured.get(NODES)
     if workload.levels_crossed and interval.levels_crossed:
         return (
             workload.levels_crossed in interval.levels_crossed
             if within
             else any(covers_levels(crossed, workload.levels_crossed) for crossed in interval.levels_crossed)
         )
-    return counts is None or not workload.side or any((count > ABSENT_AT[NODES]) != within for count in counts)
+    return counts is None or not workload.placement or any((count > MIN_OF_AXIS[NODES]) != within for count in counts)
 
 
 def _extrapolate_interval(interval: Errors, of_all: Errors, workload: PointSeries) -> tuple[Array, Array, Array, Array]:
@@ -473,22 +473,22 @@ def _extrapolate_interval(interval: Errors, of_all: Errors, workload: PointSerie
     values = {RANKS: workload.ranks, BYTES: workload.sizes, NODES: workload.nodes or 1.0}
     for name in (name for name in AXES if name in interval.measured):
         measured, wanted = np.array(interval.measured[name]), np.broadcast_to(values[name], count)
-        is_absent = wanted <= ABSENT_AT[name]
+        is_minimum = wanted <= MIN_OF_AXIS[name]
         if name == BYTES and workload.operation in interval.operations:
-            is_absent &= np.isin(
+            is_minimum &= np.isin(
                 wanted, measured
             )  # an empty message counts as unmeasured if the operation was measured with payload
-        present, wanted = np.maximum(measured, 1.0), np.maximum(wanted, 1.0)
-        present = present[measured > ABSENT_AT[name]] if (measured > ABSENT_AT[name]).any() else present
-        doublings_beyond = {"larger": np.log2(wanted / present.max()), "smaller": np.log2(present.min() / wanted)}
+        has_effect, positive, wanted = measured > MIN_OF_AXIS[name], np.maximum(measured, 1.0), np.maximum(wanted, 1.0)
+        positive = positive[has_effect] if has_effect.any() else positive
+        doublings_beyond = {"larger": np.log2(wanted / positive.max()), "smaller": np.log2(positive.min() / wanted)}
         doublings_beyond = {
-            end: np.where(is_absent, 0.0, np.maximum(count, 0.0)) for end, count in doublings_beyond.items()
+            end: np.where(is_minimum, 0.0, np.maximum(count, 0.0)) for end, count in doublings_beyond.items()
         }
         total_doublings = sum(doublings_beyond.values())
-        added = np.where(is_absent | np.isin(wanted, present), 0.0, interval.widening[name])
+        added = np.where(is_minimum | np.isin(wanted, positive), 0.0, interval.widening[name])
         added = np.maximum(added, interval.growth[name] * total_doublings)
         for end, (first, last, _) in interval.beyond.items() if name == BYTES else ():
-            is_beyond, nearest = doublings_beyond[end] > 0, present.max() if end == "larger" else present.min()
+            is_beyond, nearest = doublings_beyond[end] > 0, positive.max() if end == "larger" else positive.min()
             low, high = np.where(is_beyond, first, low), np.where(is_beyond, last, high)
             added = np.where(
                 is_beyond,
@@ -558,7 +558,9 @@ def cross_validate(residuals: Residuals) -> Interval:
                 placement: _IntervalsOnDemand(other_groups, str(operation), placement) for placement in placements
             }
             for positions, workload in _select_series(residuals, left_out):
-                interval = find_residual_interval(intervals_of_placement[workload.side].fit_for(workload), workload)
+                interval = find_residual_interval(
+                    intervals_of_placement[workload.placement].fit_for(workload), workload
+                )
                 low[positions], high[positions], corrected[positions] = interval.low, interval.high, interval.corrected
                 for point, basis in zip(positions.tolist(), interval.bases, strict=True):
                     bases[point] = basis

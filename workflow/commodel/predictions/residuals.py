@@ -29,11 +29,11 @@ KIND_OF_OPERATION = {name: kind for kind, names in OPERATIONS_OF_KIND.items() fo
 STREAM = "stream of "
 RANKS, BYTES, NODES = "ranks", "bytes", "nodes"
 AXES = (RANKS, BYTES, NODES)
-ABSENT_AT = {
+MIN_OF_AXIS = {
     RANKS: 0,
     BYTES: 0,
     NODES: 1,
-}  # value at which the axis is absent: 0 B have no payload, one node has no network
+}  # smallest value; at it the axis has no effect: 0 B have no payload, one node has no network
 PLACEMENT_NAMES = {False: "within one node", True: "between nodes"}  # by whether ranks are on several nodes
 
 
@@ -68,7 +68,7 @@ class Residuals:
         """The placements of the messages: within a node, between nodes, or within a level of the network."""
         if NODES not in self.axes:
             return np.full(len(self.logs), "")
-        names = np.where(self.axes[NODES] > ABSENT_AT[NODES], *map(PLACEMENT_NAMES.get, (True, False))).astype(object)
+        names = np.where(self.axes[NODES] > MIN_OF_AXIS[NODES], *map(PLACEMENT_NAMES.get, (True, False))).astype(object)
         for levels_crossed in (
             () if self.levels_crossed is None else filter(None, np.unique(self.levels_crossed).tolist())
         ):

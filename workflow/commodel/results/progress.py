@@ -4,8 +4,8 @@ as JSON data.
 The status is computed from the results folder alone: which cases are measured, given up or still to be measured, and
 the attempts at each batch. It can therefore be read on any node that sees the folder.
 
-A forecast is a range of seconds. It is the plan's estimate for the remaining cases times the pace of the measured ones:
-measured seconds per estimated second. Without a pace there is no forecast.
+A forecast is a range of seconds. It is the plan's estimate for the remaining cases times the duration ratio of the
+measured ones: measured seconds per estimated second. Without a ratio there is no forecast.
 
 `compare_with_earlier_durations` compares the estimates of a plan with earlier measurements on the same platform.
 Estimates include neither packet loss nor other load.
@@ -32,7 +32,7 @@ from commodel.results.campaign import Campaign
 from commodel.units import format_seconds
 
 SecondsRange = tuple[float, float]
-PACE_UNCERTAINTY_FACTOR = 2.0  # between a waiting batch and the only measured pace on its platform
+DURATION_UNCERTAINTY_FACTOR = 2.0  # between a waiting batch and the only measured batch on its platform
 
 
 @dataclass(frozen=True)
@@ -81,17 +81,18 @@ def forecast_running_batch(elapsed: float, finished: Work, remaining: Work) -> S
     return min(forecasts) * (1 - uncertainty), max(forecasts) * (1 + uncertainty)
 
 
-def measure_pace(elapsed: float, finished: Work) -> float | None:
-    """Return the pace, in seconds per second of the plan's estimate; None if nothing has been measured."""
+def compute_duration_ratio(elapsed: float, finished: Work) -> float | None:
+    """Return the measured seconds per second of the plan's estimate; None if nothing has been measured."""
     return elapsed / finished.estimate if finished.estimate and elapsed > 0 else None
 
 
-def forecast_waiting_batch(remaining: Work, paces: list[float]) -> SecondsRange | None:
-    """Return the forecast of a batch that has not begun, from the paces of the other batches on its platform."""
-    if not paces:
+def forecast_waiting_batch(remaining: Work, ratios: list[float]) -> SecondsRange | None:
+    """Return the forecast of a batch that has not begun, from the duration ratios of the other batches on its
+    platform."""
+    if not ratios:
         return None
-    factor = PACE_UNCERTAINTY_FACTOR if len(paces) == 1 else 1.0
-    low, high = min(paces) / factor, max(paces) * factor
+    factor = DURATION_UNCERTAINTY_FACTOR if len(ratios) == 1 else 1.0
+    low, high = min(ratios) / factor, max(ratios) * factor
     return BATCH_START_SECONDS + low * remaining.estimate, BATCH_START_SECONDS + high * remaining.estimate
 
 
@@ -111,8 +112,8 @@ def limit_forecast(forecast: SecondsRange | None, limit: float) -> SecondsRange 
 def extend_forecast(forecast: SecondsRange | None, seconds: float) -> SecondsRange | None:
     """Return the forecast with `seconds` of later work, an estimate that may differ by the uncertainty factor."""
     return forecast and (
-        forecast[0] + seconds / PACE_UNCERTAINTY_FACTOR,
-        forecast[1] + seconds * PACE_UNCERTAINTY_FACTOR,
+        forecast[0] + seconds / DURATION_UNCERTAINTY_FACTOR,
+        forecast[1] + seconds * DURATION_UNCERTAINTY_FACTOR,
     )
 
 
@@ -134,7 +135,7 @@ class BatchProgress:
     done_work: Work
     remaining_work: Work
     current_pass: str  # such as "pass 2 of 3"; empty if there is one pass
-    first_samples_at: float = 0.0  # of the current attempt; the start-up before it does not count for the pace
+    first_samples_at: float = 0.0  # of the current attempt; the start-up before it does not count for `duration_ratio`
     forecast: SecondsRange | None = None  # seconds until it is finished; None: unknown
 
     @property
@@ -154,13 +155,13 @@ class BatchProgress:
         return self.attempts[-1] if self.attempts else None
 
     @property
-    def pace(self) -> float | None:
+    def duration_ratio(self) -> float | None:
         """Seconds of this batch per second of the plan's estimate; None if unknown."""
         if self.state == RUNNING:
-            return measure_pace(self.last.updated - self.first_samples_at, self.done_work)
+            return compute_duration_ratio(self.last.updated - self.first_samples_at, self.done_work)
         if self.state == FINISHED and self.done_work.estimate:
             with_start = replace(self.done_work, estimate=BATCH_START_SECONDS + self.done_work.estimate)
-            return measure_pace(sum_durations(self.attempts), with_start)
+            return compute_duration_ratio(sum_durations(self.attempts), with_start)
         return None
 
 
@@ -218,11 +219,11 @@ class StatusReader:
     def read(self, lock_holder: str, now: float) -> Status:
         self._reload_changed_plan()
         progress = [self._read_batch(batch, now) for batch in self.campaign.plan.batches]
-        paces: dict[str, list[float]] = {}
+        ratios: dict[str, list[float]] = {}
         for entry in progress:
-            if entry.pace is not None:
-                paces.setdefault(entry.batch.platform, []).append(entry.pace)
-        batches = tuple(replace(entry, forecast=_forecast_batch(entry, paces, now)) for entry in progress)
+            if entry.duration_ratio is not None:
+                ratios.setdefault(entry.batch.platform, []).append(entry.duration_ratio)
+        batches = tuple(replace(entry, forecast=_forecast_batch(entry, ratios, now)) for entry in progress)
         return Status(self.campaign.plan.experiment, batches, lock_holder, now, self.analysis_seconds)
 
     def _reload_changed_plan(self) -> None:
@@ -302,14 +303,14 @@ def _list_sample_times(folder: SafePath) -> dict[str, float]:
         return {}
 
 
-def _forecast_batch(entry: BatchProgress, paces: Mapping[str, list[float]], now: float) -> SecondsRange | None:
+def _forecast_batch(entry: BatchProgress, ratios: Mapping[str, list[float]], now: float) -> SecondsRange | None:
     """Return the forecast of a running or waiting batch, at most the rest of its time limit; None in other states."""
     if entry.state == RUNNING:
         limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
         elapsed = max(now - entry.first_samples_at, 0.0)
         return limit_forecast(forecast_running_batch(elapsed, entry.done_work, entry.remaining_work), limit)
     if entry.state == WAITING:
-        forecast = forecast_waiting_batch(entry.remaining_work, paces.get(entry.batch.platform, []))
+        forecast = forecast_waiting_batch(entry.remaining_work, ratios.get(entry.batch.platform, []))
         return limit_forecast(forecast, 60.0 * entry.batch.minutes)
     return None
 
@@ -323,7 +324,7 @@ class EarlierDurations:
     estimate: float
 
     @property
-    def pace(self) -> float:
+    def duration_ratio(self) -> float:
         return self.seconds / self.estimate
 
 
@@ -352,11 +353,12 @@ def _read_durations(results: Results, platform: str, digest: str) -> EarlierDura
 
 
 def compare_with_earlier_durations(plan: Plan, results: Path) -> Iterator[str]:
-    """Yield a sentence for each platform: the plan's estimate, scaled by the pace of earlier measurements there."""
+    """Yield a sentence for each platform: the plan's estimate, scaled by the duration ratio of earlier measurements
+    there."""
     for name, platform in plan.platforms.items():
         earlier = read_earlier_durations(name, platform.digest, results)
         if earlier:
-            expected = earlier.pace * sum(batch.seconds for batch in plan.batches if batch.platform == name)
+            expected = earlier.duration_ratio * sum(batch.seconds for batch in plan.batches if batch.platform == name)
             took, estimate = format_seconds(earlier.seconds), format_seconds(earlier.estimate)
             comparison = f"{results / earlier.experiment} took {took} there, where {estimate} were estimated"
             yield f"{name}: {comparison}; at that ratio this run takes {format_seconds(expected)}"

@@ -11,7 +11,7 @@ from commodel.reports.charts import PALETTE
 from commodel.reports.elements import Axis, Chart, Matrix, Series, Tiling, choose_number_format, is_finite_number
 from commodel.reports.pictures.render import DrawingError, render_png
 from commodel.reports.pictures.specifications import specify_tiling
-from commodel.reports.xlsx.layout import SIMULATED_COLOUR
+from commodel.reports.xlsx.layout import HIGHLIGHT_COLOUR
 
 CHART_DATA_SHEET = "Chart data"
 CHART_WIDTH_PX, CHART_HEIGHT_PX, CHART_GAP_PX, ROW_HEIGHT_PX = 600, 430, 16, 20  # pixels
@@ -196,7 +196,7 @@ def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
     borders = set(matrix.borders)
     label_format = {"bold": True, "font_size": 9}
     for index, label in enumerate(matrix.labels):
-        label_colour = {"font_color": SIMULATED_COLOUR} if index in matrix.marks else {}
+        label_colour = {"font_color": HIGHLIGHT_COLOUR} if index in matrix.marks else {}
         sheet.write_string(
             row, index + 1, label, book.make_format(**label_format, **label_colour, rotation=90, align="center")
         )

@@ -27,7 +27,7 @@ from commodel.reports.elements import (
 )
 
 HEADER_COLOUR, RULE_COLOUR, LINK_COLOUR, NOTE_COLOUR = "#1F3A4D", "#D5DBE0", "#0B5A8A", "#555555"
-SIMULATED_COLOUR = "#8A3B00"  # of texts about simulated platforms, and of marked labels
+HIGHLIGHT_COLOUR = "#8A3B00"  # of texts about simulated platforms, and of marked labels
 DEFAULT_CREATION_DATE = datetime(2000, 1, 1)  # of a report without a measurement date
 MAX_COLUMN_WIDTH = 52  # characters of a column
 DEFAULT_WIDTH = 9  # characters of a column without a set width

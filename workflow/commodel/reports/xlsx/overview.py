@@ -6,7 +6,7 @@ from itertools import accumulate
 from commodel.reports.elements import FirstScreen, Grid, Report, SourceRows, Tile
 from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
 from commodel.reports.xlsx.charts import ROW_HEIGHT_PX, ChartData
-from commodel.reports.xlsx.layout import HEADER_COLOUR, LINK_COLOUR, NOTE_COLOUR, SIMULATED_COLOUR, Places, link_cell
+from commodel.reports.xlsx.layout import HEADER_COLOUR, HIGHLIGHT_COLOUR, LINK_COLOUR, NOTE_COLOUR, Places, link_cell
 
 OVERVIEW_SHEET = "Overview"
 TILE_BACKGROUND = "#F3F6F8"
@@ -105,7 +105,7 @@ class Overview:
 
     def _write_platform(self, platform_sheets: Sequence[tuple[str, str]]) -> None:
         make_format = self.writer.make_format
-        colour = SIMULATED_COLOUR if self.screen.simulated else HEADER_COLOUR
+        colour = HIGHLIGHT_COLOUR if self.screen.simulated else HEADER_COLOUR
         text = f"{self.screen.platform}: {self.screen.origin}"
         self.sheet.write_string(self.row, 0, text, make_format(bold=True, font_size=12, font_color=colour))
         self.row += 1

@@ -38,12 +38,12 @@ from commodel.reports.xlsx import charts, layout
 from commodel.reports.xlsx.calculator import sheet as calculator
 from commodel.reports.xlsx.layout import (
     HEADER_COLOUR,
+    HIGHLIGHT_COLOUR,
     LINK_COLOUR,
     MAX_COLUMN_WIDTH,
     MAX_TABLE_ROWS,
     NOTE_COLOUR,
     RULE_COLOUR,
-    SIMULATED_COLOUR,
     Place,
     Places,
     Sheet,
@@ -59,7 +59,7 @@ MAX_PRINTED_ROWS = 200  # rows printed of a sheet, unless it is in LEADING_SECTI
 LEADING_SECTIONS = ("Summary", "Standings", "What to use")
 SENTENCE_WIDTH = 150  # characters in a line of a sentence, which spans columns
 RAW_SECTION = "Raw summary"
-TEXT_COLOURS = {"simulated": SIMULATED_COLOUR, "no": "#8A8A8A", "n/a": "#8A8A8A"}
+TEXT_COLOURS = {"simulated": HIGHLIGHT_COLOUR, "no": "#8A8A8A", "n/a": "#8A8A8A"}
 get_platform = attrgetter("platform")
 
 
@@ -137,7 +137,7 @@ class Workbook:
         row = 1
         if self.report.banner:
             sheet.set_header("&C&B SIMULATED measurements")
-            sheet.write_string(row, 0, self.report.banner, self.make_format(bold=True, font_color=SIMULATED_COLOUR))
+            sheet.write_string(row, 0, self.report.banner, self.make_format(bold=True, font_color=HIGHLIGHT_COLOUR))
             sheet.set_tab_color(COLOURS["bad"])
             row += 1
         if note := note or (describe_origin(self.report) if is_leading else ""):
