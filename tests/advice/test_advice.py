@@ -209,10 +209,10 @@ def test_points_to_measure_are_named_where_much_regret_is_at_stake():
     specs = ["binomial", "knomial:3", "knomial:4"]
     advice = advise(WORKLOAD, Evidence(sets, RESOURCES, noisy), ["block:4"], specs, streams=False)
     assert advice.rows["regret"].iloc[0] > 0.1
-    assert len(advice.settling) == 2
-    assert {point.alternative for point in advice.settling} <= set(specs)
-    assert all(0 < point.seconds < 1 for point in advice.settling)
+    assert len(advice.informative_points) == 2
+    assert {point.alternative for point in advice.informative_points} <= set(specs)
+    assert all(0 < point.seconds < 1 for point in advice.informative_points)
     exact = advise(
         WORKLOAD, Evidence(sets, RESOURCES, measured({}, {"hockney": 1.0})), ["block:4"], WAYS, streams=False
     )
-    assert exact.settling == ()
+    assert exact.informative_points == ()

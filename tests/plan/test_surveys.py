@@ -50,7 +50,7 @@ def test_a_learned_network_comes_back_and_gives_its_platform_levels(place):
     assert read_network("here", network.digest) == network
     assert path == find_network_file("here", network.digest)
     assert place().hierarchy.group_lists == {"leaf": [0, 0, 1, 1]}
-    assert not load_platform("params/platforms/here.yaml", learned=False).hierarchy.groups
+    assert not load_platform("params/platforms/here.yaml", use_learned_levels=False).hierarchy.groups
 
 
 def test_levels_of_the_file_go_before_learned_ones_and_another_platform_has_none(place):

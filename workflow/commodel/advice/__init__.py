@@ -31,7 +31,7 @@ from commodel.advice.evidence import (
     select_placement,
 )
 from commodel.advice.gather_windows import gather_bounds
-from commodel.advice.sequential_sampling import choose_settling_points, estimate_seconds
+from commodel.advice.sequential_sampling import choose_informative_points, estimate_seconds
 from commodel.compare.combined_prediction import (
     CombinedPrediction,
     ModelWeight,
@@ -65,7 +65,7 @@ from commodel.records import Point
 from commodel.units import format_bytes, format_extent
 
 MIN_REPORTED_REGRET = 0.10  # expected regret, above which points to measure are named
-SETTLING_POINTS = 2
+MAX_INFORMATIVE_POINTS = 2
 SAMPLING_SECONDS, MIN_SAMPLES = 0.1, 5  # how long a point is sampled, as `commodel tune` does
 
 
@@ -84,7 +84,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class SettlingPoint:
+class InformativePoint:
     """An alternative whose measurement would lower the expected regret, and the seconds that it takes."""
 
     alternative: str  # an algorithm or a topology
@@ -104,7 +104,7 @@ class Advice:
     default: LibraryDefault | None = None
     keeps_default: bool = False  # the gain over the MPI default is within its uncertainty
     deviation: float = 0.0  # of the logarithm of the first alternative's time
-    settling: tuple[SettlingPoint, ...] = ()  # points to measure, if the regret at stake is high
+    informative_points: tuple[InformativePoint, ...] = ()  # points to measure, if the regret at stake is high
 
     @property
     def gain_over_default(self) -> float:
@@ -195,22 +195,24 @@ def advise(
     keeps_default = default is not None and bool(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviation, default.deviation))
     )
-    settling = () if keeps_default else _find_informative_points(combined, rows, order)
-    return Advice(workload, rows, weights, notes, first["interval_basis"], default, keeps_default, deviation, settling)
+    informative_points = () if keeps_default else _find_informative_points(combined, rows, order)
+    return Advice(
+        workload, rows, weights, notes, first["interval_basis"], default, keeps_default, deviation, informative_points
+    )
 
 
 def _find_informative_points(
     combined: CombinedPrediction, rows: pd.DataFrame, order: np.ndarray
-) -> tuple[SettlingPoint, ...]:
+) -> tuple[InformativePoint, ...]:
     """Return the two points whose measurement would lower the expected regret most, if it is large and alternatives are
     statistically tied."""
     if rows["regret"].iloc[0] <= MIN_REPORTED_REGRET or rows["as_good"].sum() < 2:
         return ()
-    numbers = choose_settling_points(np.log(combined.seconds), combined.covariance, SETTLING_POINTS)
+    numbers = choose_informative_points(np.log(combined.seconds), combined.covariance, MAX_INFORMATIVE_POINTS)
     row_of_number = {int(number): row for row, number in zip(rows.itertuples(), order, strict=True)}
     seconds = estimate_seconds(combined.seconds[numbers], SAMPLING_SECONDS, MIN_SAMPLES)
     return tuple(
-        SettlingPoint(row_of_number[number].alternative, row_of_number[number].layout, float(time))
+        InformativePoint(row_of_number[number].alternative, row_of_number[number].layout, float(time))
         for number, time in zip(numbers, seconds, strict=True)
     )
 

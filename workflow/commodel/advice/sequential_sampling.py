@@ -472,7 +472,7 @@ def estimate_seconds(medians: np.ndarray, samples: float, fewest: int) -> np.nda
     return SECONDS_PER_POINT + 2 * np.clip(samples, medians, fewest * medians)
 
 
-def choose_settling_points(logs: np.ndarray, covariance: np.ndarray, count: int) -> list[int]:
+def choose_informative_points(logs: np.ndarray, covariance: np.ndarray, count: int) -> list[int]:
     """Return the alternatives of one workload with the most valuable measurements, each given those before. `logs` are
     the logarithms of their times."""
     arms = Arms([Arm(PlacedWorkload("", 1, "", 0), str(number)) for number in range(len(logs))])

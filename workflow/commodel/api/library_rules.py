@@ -176,7 +176,7 @@ def tune_library(
     `list_workloads` returns the workloads of operations, which depend on the MPI library.
     """
     # Learned levels are not loaded, since Slurm may allocate other nodes.
-    loaded = load_platform(find_config_file("platform", platform), learned=False)
+    loaded = load_platform(find_config_file("platform", platform), use_learned_levels=False)
     launcher = LAUNCHERS[loaded.launcher]
     if launcher.simulated or loaded.overlay:
         raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")

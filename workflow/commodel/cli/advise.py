@@ -269,8 +269,8 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     time = f"{seconds}, 95 % interval {low} to {high}" if best["low"] < best["high"] else seconds
     alternative, default = f"{best['alternative']}, {best['layout']}", advice.default
     named, lines = f"{format_seconds(default.seconds)}, {default.source}" if default else "", []
-    if advice.settling:
-        lines.append(_name_settling_points(advice))
+    if advice.informative_points:
+        lines.append(_name_informative_points(advice))
     if advice.keeps_default:
         answer = f"{advice.workload.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
         lines.append(f"{answer} is not faster by more than its uncertainty (predicted time {time}).")
@@ -291,22 +291,24 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
         )
     notes = [f"{note}." for note in (*advice.notes, best["doubt"]) if note]
     lines.append(f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.")
-    weights = [pair for side in advice.weights.values() for pair in side.items()]
+    weights = [pair for of_placement in advice.weights.values() for pair in of_placement.items()]
     if verbose or len(advice.weights) > 1:
         return [*lines, *notes, f"Weights of models: {describe_weights(advice)}."]
-    high = sorted(
+    large_weights = sorted(
         ((name, entry.weight) for name, entry in weights if entry.weight > MIN_WEIGHT), key=lambda pair: -pair[1]
     )
-    named = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in high)
-    small_weights = f"; {len(weights) - len(high)} others at most 1 % each" if len(weights) > len(high) else ""
+    named = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in large_weights)
+    small_weights = (
+        f"; {len(weights) - len(large_weights)} others at most 1 % each" if len(weights) > len(large_weights) else ""
+    )
     return [*lines, *notes, f"Weights of models: {named}{small_weights}."]
 
 
-def _name_settling_points(advice: Advice) -> str:
+def _name_informative_points(advice: Advice) -> str:
     """Return which points to measure first, and why."""
     points = [
         f"{point.alternative}, {_shorten_layout(point.layout)} ({format_seconds(point.seconds)})"
-        for point in advice.settling
+        for point in advice.informative_points
     ]
     regret = 100 * advice.rows["regret"].iloc[0]
     return (

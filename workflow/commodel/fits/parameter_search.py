@@ -2,7 +2,7 @@
 
 Values are positive, and their logarithms are searched. Arrays of logarithms have one row for each start or draw.
 
-The loss of a residual r = ln(predicted/time) is 2s²(u − 1) with u = √(1 + (r/s)²) and a bend s: quadratic below s,
+The loss of a misfit r = ln(predicted/measured) is 2s²(u − 1) with u = √(1 + (r/s)²) and a bend s: quadratic below s,
 linear above. Times that the model does not explain therefore have a bounded influence. The loss is minimised by
 iteratively reweighted least squares: values and the weights 1/u of the squares are updated in turn.
 
@@ -39,7 +39,8 @@ MIN_GAIN_OF_DRAW, MIN_GAIN_OF_BEST = (
     1e-10,
 )  # relative gain at which a search stops: of a draw, and of the best values
 MIN_SQUARED_RESIDUAL = 1e-10  # mean squared misfit of points that lie on the model: rounding errors
-MAX_STEPS_OF_BEST, MAX_STEPS_FROM_FAR, MAX_STEPS_FROM_NEAR, MAX_FIRST_STEPS = 120, 30, 10, 5  # of Gauss and Newton
+# Gauss-Newton steps: of the best values, from a start far from them or near them, and of a rough search in large tables
+MAX_STEPS_OF_BEST, MAX_STEPS_FROM_FAR, MAX_STEPS_FROM_NEAR, MAX_ROUGH_STEPS = 120, 30, 10, 5
 LARGE_TABLE_MESSAGES = 20_000  # messages of all points, above which fewer predictions are evaluated
 HUBER_SD = 1.5  # standard deviations; for normal errors the estimate has 95 % of the efficiency of least squares
 MIN_BEND = 0.005  # of a logarithm; residuals from rounding and small effects outside of the model keep full weight
@@ -55,7 +56,7 @@ class SearchTask:
 
     family: Family
     names: Sequence[str]
-    forms: Mapping[str, str]
+    forms: Mapping[str, str]  # form of each function of the message size, such as `piecewise`
     stacks: Sequence[tuple[list[int], Schedule, int]]  # numbers of points, their schedules stacked, and a repeat count
     seconds: Array
     weights: Array | float = 1.0  # of the squared misfits, one for each point
@@ -81,7 +82,7 @@ class SearchTask:
         for misfits of variance 1. Both are from predictions linearised at the best logarithms. A ridge of `ridge_share`
         of the mean keeps values fixed that hardly influence predictions."""
         slopes = (self.misfit(best + DIFFERENCE_STEP * np.eye(len(best))) - misfit) / DIFFERENCE_STEP
-        normal = multiply_columns(self.residuals(slopes)[None])[0]
+        normal = multiply_columns(self.weigh_misfit(slopes)[None])[0]
         ridge = ridge_share * np.trace(normal) / len(normal) + MIN_DIVISOR
         covariance = solve(np.tile(normal + ridge * np.eye(len(normal)), (len(normal), 1, 1)), np.eye(len(normal)))
         return (slopes * self.weights).T @ covariance, covariance
@@ -93,11 +94,12 @@ class SearchTask:
         bend = HUBER_SD * max(MAD_TO_SIGMA * float(np.median(np.abs(misfit))) * np.sqrt(free), MIN_BEND)
         return replace(self, weights=1 / np.sqrt(1 + np.square(misfit / bend)))
 
-    def residuals(self, misfit: Array) -> Array:
+    def weigh_misfit(self, misfit: Array) -> Array:
+        """Return the misfits times the roots of their weights; their squares add up to the loss."""
         return misfit * np.sqrt(self.weights)
 
     def loss(self, misfit: Array) -> float:
-        return float(np.sum(np.square(self.residuals(misfit))))
+        return float(np.sum(np.square(self.weigh_misfit(misfit))))
 
     @property
     def damping_factor(self) -> float:
@@ -130,7 +132,7 @@ class SearchTask:
         """Return, for each row of `start`, the logarithms whose misfits are nearest to the same row of `target`, and
         their losses."""
         return _minimize_rows(
-            lambda rows, logs: self.residuals(self.misfit(logs) - target[rows]), start, steps, MIN_GAIN_OF_DRAW
+            lambda rows, logs: self.weigh_misfit(self.misfit(logs) - target[rows]), start, steps, MIN_GAIN_OF_DRAW
         )
 
     def refit_without(self, included: np.ndarray, best: Array) -> Array:
@@ -138,9 +140,9 @@ class SearchTask:
         flagged points."""
         start = np.tile(best, (len(included), 1))
         logs, _ = _minimize_rows(
-            lambda rows, logs: self.residuals(self.misfit(logs)) * included[rows],
+            lambda rows, logs: self.weigh_misfit(self.misfit(logs)) * included[rows],
             start,
-            MAX_FIRST_STEPS if self.large else MAX_STEPS_FROM_NEAR,
+            MAX_ROUGH_STEPS if self.large else MAX_STEPS_FROM_NEAR,
             MIN_GAIN_OF_DRAW,
         )
         return -self.misfit(logs)
@@ -150,7 +152,9 @@ class SearchTask:
         guess adds `pull` to the loss."""
         root_of_pull = np.sqrt(pull)
         return _minimize_rows(
-            lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), root_of_pull * (logs - guess) / START_RANGE]),
+            lambda _, logs: np.hstack(
+                [self.weigh_misfit(self.misfit(logs)), root_of_pull * (logs - guess) / START_RANGE]
+            ),
             start,
             MAX_STEPS_OF_BEST,
             MIN_GAIN_OF_BEST,
@@ -166,7 +170,7 @@ class SearchTask:
 
         def residuals(rows: np.ndarray, logs: Array) -> Array:
             logs[np.arange(len(rows)), number[rows]] = start[rows, number[rows]]
-            return self.residuals(self.misfit(logs))
+            return self.weigh_misfit(self.misfit(logs))
 
         bounds = best - 2 * MAX_LOG_VALUE, best + 2 * MAX_LOG_VALUE
         loss = minimize_rows(residuals, start, bounds, MAX_STEPS_FROM_FAR, min_gain=MIN_GAIN_OF_DRAW, **SEARCH_STEPS)[1]
@@ -193,7 +197,7 @@ def find_protocol_changes(task: SearchTask, best: Array) -> tuple[SearchTask, Ar
             report_step(f"whether values change at {format_bytes(int(edge))}")
             trial, start = _add_edge(task, best, edge)
             ends, losses = trial.fit_targets(
-                start[None], np.zeros((1, count)), MAX_FIRST_STEPS if task.large else MAX_STEPS_FROM_NEAR
+                start[None], np.zeros((1, count)), MAX_ROUGH_STEPS if task.large else MAX_STEPS_FROM_NEAR
             )
             trials.append((float(losses[0]), edge, trial, ends[0]))
         least, _, trial, end = min(trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best))

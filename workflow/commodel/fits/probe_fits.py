@@ -34,7 +34,7 @@ from commodel.models.families import Family, find_family, find_unit
 from commodel.models.fitting.channels import find_longest_vectors
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, make_estimate
 from commodel.models.keys import PART_PATTERN, add_class, parse_key
-from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, find_probe
+from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL_WORK_PROBES, find_probe
 from commodel.models.probes.mixture import TURN_WITHIN
 from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
@@ -274,7 +274,7 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
         by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
         if not (entry.by_type or by_node) and (types := find_unequal_types(evidence)):
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}
-        probed, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL
+        probed, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL_WORK_PROBES
         heterogeneity |= {"probed_classes": probed} if probed or not overlay else {}
         return _add_checks(entry, parameters.with_settings(**heterogeneity), evidence)
     classes = {}
@@ -301,7 +301,7 @@ def _add_checks(entry: Family, parameters: ParameterSet, evidence: Observed) -> 
 def list_probed_classes(entry: Family, evidence: Observed) -> list[str]:
     """Return the distance classes of the messages of the model's probes."""
     levels, distances = Hierarchy.of(evidence.levels), set()
-    for name in set(entry.probes) - LOCAL:
+    for name in set(entry.probes) - LOCAL_WORK_PROBES:
         settings = [case.settings for case in evidence.probes.get(name, ())]
         for layout, ranks, where in {(case["layout"], case["ranks"], case["where"]) for case in settings}:
             distances.update(levels.classes(list_nodes(str(layout), int(ranks), str(where))))

@@ -100,8 +100,8 @@ class Effect:
     def __call__(self, logs: Array) -> Array:
         """Return ln(prediction with factors/without), (rows, points), for rows of logarithms of the factors."""
         entry, rows = find_family(self.parameters.family), np.exp(np.vstack([np.zeros(2), logs]))
-        numbers = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
-        scaled = scale_values(entry, self.parameters.forms, numbers, rows[:, :1], rows[:, 1:])
+        values = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
+        scaled = scale_values(entry, self.parameters.forms, values, rows[:, :1], rows[:, 1:])
         model = Model.of(entry, Values(scaled, self.parameters.forms, self.parameters.settings))
         predictions = np.zeros((len(rows), len(self.points)))
         for numbers, pattern, count in self._parts:
@@ -221,12 +221,12 @@ def choose_reference(measured: Measured, wanted: str | None = None) -> str:
     return counts.most_common(1)[0][0] if wanted is None else wanted
 
 
-def fit_in_settings(measured: Measured, name: str, where: str, wanted: str | None = None) -> ParameterSet:
-    """Fit a model to the points of one setting, the reference. If there are several settings, the provenance names the
-    reference and has the factors of the others."""
+def fit_in_settings(measured: Measured, name: str, table: str, wanted: str | None = None) -> ParameterSet:
+    """Fit a model to the points of one setting of a table, the reference. If there are several settings, the provenance
+    names the reference and has the factors of the others."""
     reference = choose_reference(measured, wanted)
     reference_points = select_setting(measured, reference)
-    parameters = fit_measured(reference_points.points, reference_points.seconds, name, where)
+    parameters = fit_measured(reference_points.points, reference_points.seconds, name, table)
     other_settings = [setting for setting in dict.fromkeys(list_settings(measured)) if setting != reference]
     if not other_settings:
         of_reference = {SETTING_KEY: reference} if reference else {}

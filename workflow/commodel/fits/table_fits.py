@@ -42,8 +42,8 @@ from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured
 from commodel.fits.parameter_search import (
     DIFFERENCE_STEP,
-    MAX_FIRST_STEPS,
     MAX_LOG_VALUE,
+    MAX_ROUGH_STEPS,
     MAX_STEPS_FROM_FAR,
     MAX_STEPS_FROM_NEAR,
     START_RANGE,
@@ -248,7 +248,7 @@ def fit_measured(
     points: Sequence[Point],
     seconds: Sequence[float],
     name: str,
-    where: str,
+    table: str,
     seed: int = 1,
 ) -> ParameterSet:
     """Fit one model to measured collectives. Unlike all other sets, this set used matrix points, which its source
@@ -259,7 +259,7 @@ def fit_measured(
     ranks = [point.ranks for point in points]
     return replace(
         parameters.with_settings(probed_classes=list_placements(points), fitted_ranks=[min(ranks), max(ranks)]),
-        source=f"fitted from {used} points of {where}; these points are not held out",
+        source=f"fitted from {used} points of {table}; these points are not held out",
         provenance={"held_out": False, "points": used, "seed": seed},
     )
 
@@ -345,7 +345,7 @@ def _search_best(task: SearchTask, guess: Array, rng: np.random.Generator) -> tu
     # Multiplying all values by a factor multiplies predictions by it.
     starts -= np.median(task.misfit(starts), axis=1, keepdims=True)
     targets = np.zeros((len(starts), len(task.seconds)))
-    logs, loss = task.fit_targets(starts, targets, MAX_FIRST_STEPS if task.large else MAX_STEPS_FROM_FAR)
+    logs, loss = task.fit_targets(starts, targets, MAX_ROUGH_STEPS if task.large else MAX_STEPS_FROM_FAR)
     candidates = logs[np.argsort(loss, kind="stable")[:kept_count]]
     if task.large:  # only the best starts are searched to the end
         candidates = logs = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_FAR)[0]
@@ -371,7 +371,9 @@ def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Ar
     count, noise = len(misfit), task.noise(misfit)
     # Points with high leverage have small misfits for that reason. Their residuals are increased (HC3).
     shifted = task.misfit(best + DIFFERENCE_STEP * np.eye(len(best)))
-    residuals = task.damping_factor * misfit / np.maximum(1 - _compute_leverage(task.residuals(shifted - misfit)), 0.1)
+    residuals = (
+        task.damping_factor * misfit / np.maximum(1 - _compute_leverage(task.weigh_misfit(shifted - misfit)), 0.1)
+    )
     if task.large:
         moves, _ = task.linearise(best, misfit, DRAW_RIDGE)
         noisy_residuals = residuals * draw_normals(rng, (DEFAULT_DRAWS, count))

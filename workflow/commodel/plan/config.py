@@ -66,8 +66,8 @@ def _list_specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
         yield from ((("include", index, "parameters", name), f":{name}={value}") for name, value in parameters)
 
 
-def load_platform(file: str | Path, learned: bool = True) -> Platform:
-    """Return the platform of a file; with `learned`, it gets the levels found by a survey if the file names none."""
+def load_platform(file: str | Path, use_learned_levels: bool = True) -> Platform:
+    """Return the platform of a file; `use_learned_levels`: with the levels found by a survey if the file names none."""
     platform = _read_validated(Platform, yamltext.read_yaml(file))
     if network := platform.simgrid_file:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
@@ -80,7 +80,7 @@ def load_platform(file: str | Path, learned: bool = True) -> Platform:
             raise platform.error(("nodes",) if key == "nodes" else ("simgrid", key), message)
     if platform.container:
         platform.set_image(_load_image(platform))
-    if learned and (network := read_learned(Path(file).stem, platform)):
+    if use_learned_levels and (network := read_learned(Path(file).stem, platform)):
         platform.set_surveyed_levels(Hierarchy.of(network.levels), network.hosts if platform.slurm else ())
     return platform
 

@@ -26,7 +26,7 @@ from commodel.files.typed_records import read_json_record
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import name_published_file, read_published
-from commodel.models.probes import LOCAL, Site, find_probe
+from commodel.models.probes import LOCAL_WORK_PROBES, Site, find_probe
 from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.models.speeds import read_speeds
 from commodel.patterns.layouts import count_case_nodes
@@ -50,7 +50,8 @@ from commodel.records import ArchivedFile, Batch, Case, Measure, Plan, PlannedPl
 from commodel.sources import ROOT
 
 PROBE_SHARE = 0.25  # of the time of a platform's batches: limit of survey and probes
-# Seconds that survey and probes may take even if points take little time. Nothing is waited for in a simulation.
+# Seconds that survey and probes may take even if points take little time. Simulated probes take only the time
+# of the simulator.
 MIN_PROBE_SECONDS, MIN_SIMULATED_PROBE_SECONDS = 120.0, 10.0
 
 
@@ -76,48 +77,59 @@ def make_batches(
     )
     durations = Durations(platform.launcher, measure, platform.overlay)
     types, fewer = dict(platform.types), dict(platform.fewer_cores)
-    probes_local_work = not (platform.simulated or platform.overlay) and not LOCAL.isdisjoint(probes)
-    sizes, vectors = choose_probe_sizes(points, experiment.probe_bytes, probes_local_work)
+    probes_local_work = not (platform.simulated or platform.overlay) and not LOCAL_WORK_PROBES.isdisjoint(probes)
+    sizes, longest_vectors = choose_probe_sizes(points, experiment.probe_bytes, probes_local_work)
     site = Site(
-        platform.nodes, platform.cores, types, platform.simulated, platform.overlay, fewer, platform.hierarchy, vectors
+        platform.nodes,
+        platform.cores,
+        types,
+        platform.simulated,
+        platform.overlay,
+        fewer,
+        platform.hierarchy,
+        longest_vectors,
     )
 
     def make_batch(label: str, members: Sequence[Point | Case], likely: Sequence[Case] = ()) -> Batch:
         """Return a batch of points or of cases. If the `likely` cases take longer, the estimates are theirs."""
         seconds, upper_seconds = (
-            max(durations.estimate_batch(own, limit) for own in (members, likely)) for limit in (False, True)
+            max(durations.estimate_batch(group, limit) for group in (members, likely)) for limit in (False, True)
         )
         kind = "points" if isinstance(members[0], Point) else "cases"
         nodes = max(count_case_nodes(member) if kind == "cases" else member.nodes for member in members)
         common = {"nodes": nodes, kind: tuple(members), "seconds": seconds, "most": upper_seconds, "budget": budget}
         return Batch(f"{name}{label}-{state_digest}", name, **common)
 
-    measured, surveys = [], []
+    point_batches, survey_batches = [], []
     for size, members in _group_by_nodes(points, platform.simulated, experiment.batch.smaller):
         parts = list(_split_by_budget(members, durations, budget))
         for number, part in enumerate(parts, 1):
-            measured.append(make_batch(f"-{size}n{f'-{number}' if len(parts) > 1 else ''}", part))
-    likely = site
+            point_batches.append(make_batch(f"-{size}n{f'-{number}' if len(parts) > 1 else ''}", part))
+    likely_site = site
     if survey:
         pairs = tuple(find_probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
-        surveys.append(make_batch(BATCH_INFIX.removesuffix("-"), pairs))
+        survey_batches.append(make_batch(BATCH_INFIX.removesuffix("-"), pairs))
         probes = [entry for entry in probes if entry != SURVEY]
         # Before the survey, levels are unknown. The estimates must suffice for the probes of a network with levels.
-        likely = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
-    limit = PROBE_SHARE / (1 - PROBE_SHARE) * sum(batch.seconds for batch in measured)
+        likely_site = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
+    limit = PROBE_SHARE / (1 - PROBE_SHARE) * sum(batch.seconds for batch in point_batches)
     limit = max(limit, MIN_SIMULATED_PROBE_SECONDS if platform.simulated else MIN_PROBE_SECONDS)
-    remaining = limit - sum(batch.seconds for batch in surveys)
+    remaining = limit - sum(batch.seconds for batch in survey_batches)
     for thinning in (1, 2) if _are_automatic(experiment) else (1,):
         cases, likely_cases = (
-            [case for entry in probes for case in find_probe(entry).cases(name, replace(own, thinning=thinning), sizes)]
-            for own in (site, likely)
+            [
+                case
+                for entry in probes
+                for case in find_probe(entry).cases(name, replace(assumed, thinning=thinning), sizes)
+            ]
+            for assumed in (site, likely_site)
         )
         if not cases:
-            return (*surveys, *measured)
+            return (*survey_batches, *point_batches)
         batch = make_batch("-probes", cases, likely_cases)
         if batch.seconds <= remaining:
             break
-    return (*surveys, batch, *measured)
+    return (*survey_batches, batch, *point_batches)
 
 
 def _are_automatic(experiment: Experiment) -> bool:
@@ -323,7 +335,9 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     if any(platform.nodes > 1 for platform in networks):
         extra_probes += CONTENTION_PROBES
     probes = _list_probes(experiment, families, needed_probes, extra_probes)
-    surveyed = {name for name, own in platforms.items() if survey and needs_survey(own, name, path.stem, root)}
+    surveyed = {
+        name for name, platform in platforms.items() if survey and needs_survey(platform, name, path.stem, root)
+    }
     measure = Measure(**experiment.measure.model_dump())
     return Plan(
         experiment=path.stem,
@@ -372,11 +386,11 @@ def _select_platform(platform: str, points: list[Point]) -> list[Point]:
     return [point for point in points if point.platform == platform]
 
 
-def _load_platform(experiment: Experiment, block: Block, root: Path, learned: bool) -> Platform:
+def _load_platform(experiment: Experiment, block: Block, root: Path, use_learned_levels: bool) -> Platform:
     name = experiment.block_platform(block)
     with locate_errors(experiment, *(block.path if block.platform else ()), "platform"):
         file = find_config_file("platform", name, root)
-    platform = load_platform(file, learned)
+    platform = load_platform(file, use_learned_levels)
     if platform.image and platform.image.native:
         with locate_errors(platform, "container", "native"):
             find_config_file("platform", platform.image.native, root)
@@ -399,7 +413,7 @@ def _list_probes(
 ) -> list[str]:
     """Return the probes to run, each once.
 
-    `automatic`, alone or in a list, stands for all probes that the models need, and the `extra_probes` ones.
+    `auto`, alone or in a list, stands for all probes that the models need, and for `extra_probes`.
     """
     automatic = [*(name for entry in families for name in needed[entry]), *extra_probes]
     if experiment.probes == "auto":
@@ -451,7 +465,7 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
     }
     files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
     for path, text in files.items():
-        if not path.exists() or read_text(path, MAX_FILE_BYTES, "a file of ours", strict=False) != text:
+        if not path.exists() or read_text(path, MAX_FILE_BYTES, "a file written by commodel", strict=False) != text:
             write_text(path, text)
     copies = {path: file for path, file in plan.files.items() if file.copy}
     with use_received_files(experiment):

@@ -50,7 +50,7 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     name of the alternative that is unique in its workload. If the alternatives differ in layout, `alternative_label`
     names the layout and `placement` the nodes; else `placement` is the layout."""
     frame = name_streams(add_default_columns(comparison, COMPARISON)).reset_index(drop=True)
-    # An older comparison has the interval of the parameters only, without a word.
+    # An older comparison has the parameter interval only, without an interval basis.
     lacks_basis = frame["predicted"].notna() & frame["interval_basis"].isin(["", math.nan])
     ends = {
         f"parameters_{end}": frame[f"parameters_{end}"].mask(lacks_basis, frame[f"predicted_{end}"])
@@ -81,9 +81,9 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
         lambda name, layout, several: f"{name}, {layout}" if several else name,
     )
     order = ["simulated", "platform", "operation", "placement", "ranks", "bytes", "alternative_label", "family"]
-    places = frame[order].sort_values(order, kind="stable").index
-    columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
-    prepared = pd.DataFrame(columns, copy=False)  # column by column: all at once take room for twice as many
+    sorted_index = frame[order].sort_values(order, kind="stable").index
+    columns = {key: frame[key].take(sorted_index).reset_index(drop=True) for key in frame.columns.drop("several")}
+    prepared = pd.DataFrame(columns, copy=False)  # column by column, since all columns at once need twice the memory
     prepared.columns = pd.Index(prepared.columns, dtype=object)
     return prepared
 

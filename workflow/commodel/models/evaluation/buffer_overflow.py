@@ -14,7 +14,8 @@ Evidence: seven Linux senders behind a switch of 100 Mbit/s with a buffer of 36 
 at full speed, equation 4 would give 11 and 18 timeouts.
 
 Symbols of the window's equations: x senders, each sending a packet every g_s seconds; a buffer of B packets, from which
-the receiver removes one every g_r seconds; k packets in total.
+the receiver removes one every g_r seconds; k packets in total; A = x/g_s and D = 1/g_r, the packets that arrive and
+leave in a second; G_al = ⌈g_s/g_r⌉, the fewest senders that keep the receiver busy.
 """
 
 from dataclasses import dataclass, replace
@@ -244,9 +245,9 @@ def list_admissible_windows(senders: int, packets: int, g_s: float, g_r: float, 
 def choose_window(senders: int, packets_each: int, g_s: float, g_r: float, buffer: float) -> tuple[int, str]:
     """Return how many senders may send at once, and the rule that determined it.
 
-    It is the largest window of equation 7. A window that divides the number of senders counts as well, although the
-    printed condition, rem ≥ G_al, forbids it. If the buffer holds all packets, the window is all senders. If equation 7
-    has no solution, it is the largest window without loss.
+    It is the largest window of equation 7. A window that divides the number of senders counts as well. The printed
+    condition, rem ≥ G_al with rem = senders mod window, forbids it. If the buffer holds all packets, the window is
+    all senders. If equation 7 has no solution, it is the largest window without loss.
     """
     packets = senders * packets_each
     if buffer > packets:

@@ -23,7 +23,7 @@ SIZE_RATIO = 4  # ratio of two successive sizes in a probe
 HEADER_BYTES = 128  # bytes: a protocol's size limit is a power of two, minus a header in some MPI libraries
 MIN_NODES_FOR_PARTNERS = 5  # nodes: a fit of time over the number of partners needs 4 partners
 EVERYWHERE, BETWEEN = "everywhere", "between"  # a probe's distance classes: all, or all but that within a node
-LOCAL = frozenset({"work", "memcopy"})  # probes without messages
+LOCAL_WORK_PROBES = frozenset({"work", "memcopy"})  # probes without messages
 PLAYER = "player"  # program of a probe whose cases are all schedules
 
 Settings = Mapping[str, Any]

@@ -35,7 +35,7 @@ def count_summa_blocks(tiling: Rectangles, node: np.ndarray) -> float:
 
 
 def count_wave_cells(tiling: Rectangles, node: np.ndarray) -> float:
-    """Return the cells that an iteration of the wave sends between nodes: in both directions over each common side."""
+    """Return the cells that a step of the wave equation sends between nodes: both ways over each common side."""
     horizontal = (tiling.right[:, None] == tiling.x) * _compute_overlap(tiling.y, tiling.bottom)
     above = (tiling.bottom[:, None] == tiling.y) * _compute_overlap(tiling.x, tiling.right)
     return 2 * float((horizontal + above)[node[:, None] != node].sum())
