@@ -62,17 +62,17 @@ static void write_texts(FILE *file, const char *name, const char *texts, size_t 
   fputs("],\n", file);
 }
 
-void write_meta(const Program *program, const Options *options, const Setting *setting)
+void write_meta(const Program *program, const Options *options, const RunDescription *run)
 {
   char *partial;
   FILE *file = open_partial(options->meta, &partial);
   fputs("{\n", file);
   write_member(file, "program", program->name, ",");
-  fprintf(file, "  \"ranks\": %d,\n", setting->ranks);
-  write_texts(file, "hosts", setting->hosts, HOST_BYTES, setting->ranks);
-  if (setting->cores) write_texts(file, "cores", setting->cores, CORES_BYTES, setting->ranks);
+  fprintf(file, "  \"ranks\": %d,\n", run->ranks);
+  write_texts(file, "hosts", run->hosts, HOST_BYTES, run->ranks);
+  if (run->cores) write_texts(file, "cores", run->cores, CORES_BYTES, run->ranks);
   if (!COMMODEL_SIMULATED) fprintf(file, "  \"processors\": %ld,\n", sysconf(_SC_NPROCESSORS_ONLN));
-  write_member(file, "mpi", setting->substrate, ",");
+  write_member(file, "mpi", run->substrate, ",");
   write_member(file, "compiler", compiler, ",");
   write_member(file, "flags", flags, ",");
   write_member(file, "clock", COMMODEL_SIMULATED ? "simulated" : "CLOCK_MONOTONIC", ",");
@@ -82,9 +82,9 @@ void write_meta(const Program *program, const Options *options, const Setting *s
     write_member(file, "computing", computing, ",");
     free(computing);
   }
-  write_member(file, "sync", setting->sync, ",");
+  write_member(file, "sync", run->sync, ",");
   fprintf(file, "  \"clock_resolution\": %.9e,\n", clock_resolution());
-  if (isfinite(setting->uncertainty)) fprintf(file, "  \"clock_uncertainty\": %.9e,\n", setting->uncertainty);
+  if (isfinite(run->uncertainty)) fprintf(file, "  \"clock_uncertainty\": %.9e,\n", run->uncertainty);
   fprintf(file, "  \"seed\": %lld,\n  \"options\": {", options->seed);
   write_options_json(file, options);
   fputs("\n  }\n}\n", file);

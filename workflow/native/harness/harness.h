@@ -219,11 +219,11 @@ typedef struct {
   const char *cores; /* of each rank, CORES_BYTES bytes; NULL if ranks are not bound */
   const char *sync;
   double uncertainty;
-} Setting;
+} RunDescription;
 /* Rank 0 of a program with `sweep`: writes all samples of a case. */
 void finish_case(const Options *options, const Case *c, const double *seconds, int samples);
 void describe(const Program *program, const char *substrate);
-void write_meta(const Program *program, const Options *options, const Setting *setting);
+void write_meta(const Program *program, const Options *options, const RunDescription *run);
 #ifdef COMMODEL_WITHOUT_MPI
 enum { HOST_BYTES = 320, CORES_BYTES = 256 };
 #else

@@ -119,7 +119,7 @@ int harness_main(int argc, char **argv, const Program *program)
   align_clocks(&a);
   const char *sync = program->timing == TIMED_BY_ROOT ? "round-trip" : a.scheme->name;
   if (a.rank == 0 && options.meta)
-    write_meta(program, &options, &(Setting){version, a.ranks, hosts, cores, sync, a.uncertainty});
+    write_meta(program, &options, &(RunDescription){version, a.ranks, hosts, cores, sync, a.uncertainty});
 
   int *order = allocate((size_t)file.count, sizeof *order), done = 0;
   unsigned char *finished = find_finished(&file, options.out, a.rank);
