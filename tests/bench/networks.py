@@ -145,17 +145,23 @@ OPERATIONS = {
 }
 
 
-def make_cluster(name: str, nodes: range, link: str, speed: str, latency: str, attributes: str = "") -> str:
+FULL_DUPLEX, HALF_DUPLEX = "SPLITDUPLEX", "SHARED"  # of SimGrid's links
+
+
+def make_cluster(
+    name: str, nodes: range, link: str, speed: str, latency: str, attributes: str = "", duplex: str = FULL_DUPLEX
+) -> str:
     hosts = f'prefix="node-" suffix="" radical="{nodes[0]}-{nodes[-1]}" speed="1Gf" core="2"'
     link_attributes = (
-        f'bw="{speed}" lat="{latency}" loopback_bw="{link}" loopback_lat="0.3us" sharing_policy="SPLITDUPLEX"'
+        f'bw="{speed}" lat="{latency}" loopback_bw="{link}" loopback_lat="0.3us" sharing_policy="{duplex}"'
     )
     return f'<cluster id="{name}" {hosts} {link_attributes} {attributes}/>\n'
 
 
-def make_switched(kind: str, shape: str, nodes: int, speed: str, latency: str) -> str:
+def make_switched(kind: str, shape: str, nodes: int, speed: str, latency: str, duplex: str = FULL_DUPLEX) -> str:
     """Return a fat tree, a dragonfly or a torus as SimGrid builds it."""
-    return make_cluster("all", range(nodes), "8GBps", speed, latency, f'topology="{kind}" topo_parameters="{shape}"')
+    attributes = f'topology="{kind}" topo_parameters="{shape}"'
+    return make_cluster("all", range(nodes), "8GBps", speed, latency, attributes, duplex)
 
 
 def make_trunks(clusters: int, nodes_per_cluster: int, speed: str, latency: str, trunk: str, trunk_latency: str) -> str:
@@ -192,6 +198,19 @@ def make_backbones(
             ends = f'src="c{one}" dst="c{two}" gw_src="gate-{one}" gw_dst="gate-{two}"'
             lines.append(f'<zoneRoute {ends}><link_ctn id="trunk"/></zoneRoute>\n')
     return "".join([*lines, "</zone>\n"])
+
+
+def make_wide_area(nodes: tuple[int, int], speeds: tuple[str, str], latencies: tuple[str, str], wide: str) -> str:
+    """Return two clusters that differ, joined by a link of 10 ms for both directions."""
+    first, second = range(nodes[0]), range(nodes[0], sum(nodes))
+    clusters = zip((first, second), speeds, latencies, strict=True)
+    bodies = [
+        make_cluster(f"c{number}", *(members, "4GBps", speed, latency, f'router_id="gate-{number}"'))
+        for number, (members, speed, latency) in enumerate(clusters)
+    ]
+    route = '<zoneRoute src="c0" dst="c1" gw_src="gate-0" gw_dst="gate-1"><link_ctn id="wide"/></zoneRoute>\n'
+    link = f'<link id="wide" bandwidth="{wide}" latency="10ms"/>\n'
+    return "".join(['<zone id="site" routing="Full">\n', *bodies, link, route, "</zone>\n"])
 
 
 SENDS = "0:8.9e-6:7.7e-10;1420:1.4e-5:3e-10;32768:1.5e-5:2.4e-10;65536:2.4e-4:0;327680:0:0"
@@ -251,6 +270,22 @@ PLATFORMS = {
         make_switched("FAT_TREE", "2;8,8;1,2;1,1", 64, "125MBps", "20us"),
     ),
     "torus-64": (64, DEFAULTS, make_switched("TORUS", "4,4,4", 64, "1.25GBps", "2us")),
+    "torus-63": (63, DEFAULTS, make_switched("TORUS", "7,9", 63, "1.25GBps", "2us")),
+    "torus-27-half-duplex": (
+        27,
+        make_config(5e-7, 8192),
+        make_switched("TORUS", "3,3,3", 27, "3GBps", "1us", HALF_DUPLEX),
+    ),
+    "backbone-24-half-duplex": (
+        24,
+        DEFAULTS,
+        make_cluster("all", range(24), "4GBps", "125MBps", "50us", 'bb_bw="1GBps" bb_lat="10us"', HALF_DUPLEX),
+    ),
+    "wide-area-60": (
+        60,
+        DEFAULTS,
+        make_wide_area((40, 20), ("1.25GBps", "125MBps"), ("10us", "30us"), "100MBps"),
+    ),
     "dragonfly-96-groups": (96, DEFAULTS, make_switched("DRAGONFLY", "4,2;3,1;4,2;2", 96, "1.5GBps", "1us")),
 }
 

@@ -82,6 +82,7 @@ MACHINES = {
     "path": make_machine({"c_hop.node.a": G}, **TORUS_SETTINGS, entry="path"),
     "latency": make_machine({"c_hop.node.a": G}, **TORUS_SETTINGS, entry="latency"),
     "fast links": make_machine({"c_hop.node.a": 0.6 * G}, **TORUS_SETTINGS, entry="path"),
+    "half duplex": make_machine({"c_hop.node.a": G}, **TORUS_SETTINGS, entry="path", half_duplex=["node"]),
     "ports": make_machine({"c_out.node.a": G}),
     "headers": make_machine({"c_out.node.a": G, "o_s": 1e-8, "o_r": 1e-8, "H": HEADER}),
 }
@@ -94,6 +95,7 @@ def test_the_links_of_a_torus_are_found(name):
     assert fitted.values.get("H", [0.0])[0] == pytest.approx(HEADER * (name == "headers"), rel=0.1)
     if "torus" in fitted.settings:
         assert fitted.settings["entry"] == machine.values.settings["entry"]
+        assert fitted.settings["half_duplex"] == machine.values.settings.get("half_duplex", [])
         assert not {"c_out.node.65536", "c_pair.node.65536"} & fitted.values.keys()
         capacity = machine.values["c_hop.node.a"][0, 0]
         assert fitted.values["c_hop.node.65536"][0] == pytest.approx(capacity, rel=0.05)

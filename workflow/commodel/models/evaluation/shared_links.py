@@ -378,6 +378,8 @@ class SharedLinks:
             for rows, link in self.torus.list_links(src[between], dst[between]):
                 represented, before = [np.ones(len(rows))], [passed_hops[rows] / hops[rows]]
                 count, opposite = self.torus.links, self.torus.find_opposite
+                if NODE in self.half_duplex:
+                    link, opposite = np.minimum(link, opposite(link)), None
                 yield LinkSet(name, between[rows], link[None], count, 1, represented, name, opposite, [], before)
                 passed_hops[rows] += 1
 

@@ -86,7 +86,8 @@ def fit_torus(observed: Observed, partial: PartialFit, torus: Torus, predict: Pr
     Ports remain where cases are slower than the links explain.
     """
     tried = [_replace_ports(observed, partial, torus, entry) for entry in ENTRIES]
-    tried = [_separate_latency(observed, _fit_ratio(observed, links, predict), predict) for links in tried]
+    tried = [_fit_ratio(observed, links, predict) for links in tried]
+    tried = [_separate_latency(observed, _choose_duplex(observed, links, predict), predict) for links in tried]
     fits = [partial, *(links.fit for links in tried)]
     errors = [compute_case_error(observed, candidate.estimate(), predict, PORT_CASES) for candidate in fits]
     fit = fits[find_least_error(errors)]
@@ -120,6 +121,20 @@ def _fit_ratio(observed: Observed, links: TorusLinks, predict: Predict) -> Torus
         if seconds > MIN_RATIO * seconds_of_half:
             ratios.append(1 + (measured - seconds) / (seconds - seconds_of_half) / 2)
     return replace(links, ratio=float(np.clip(np.median(ratios), *LINK_RATIO_BOUNDS))) if ratios else links
+
+
+def _choose_duplex(observed: Observed, links: TorusLinks, predict: Predict) -> TorusLinks:
+    """Return the links with the setting `half_duplex` that explains messages from a node, in one direction and in
+    both, best."""
+    partial = links.without_links
+    candidates = [
+        replace(links, without_links=replace(partial, settings={**partial.settings, "half_duplex": levels}))
+        for levels in ([], [NODE])
+    ]
+    errors = [
+        compute_case_error(observed, candidate.fit.estimate(), predict, PORT_CASES[:1]) for candidate in candidates
+    ]
+    return candidates[find_least_error(errors)]
 
 
 def _separate_latency(observed: Observed, links: TorusLinks, predict: Predict) -> TorusLinks:
