@@ -140,7 +140,16 @@ def with_default(seconds_by_size):
     """Measured points with the MPI default at some sizes, known to ±10 %."""
     rows = measured({"hockney": 1.0, "loggp": 1.0}, {"hockney": 1.0, "loggp": 1.0})
     own = pd.DataFrame({"bytes": list(seconds_by_size), "measured": list(seconds_by_size.values())})
-    own = own.assign(operation="bcast", ranks=8, leaves=0, algorithm="library", family="", validity="", held_out=True)
+    own = own.assign(
+        operation="bcast",
+        layout="block:4",
+        ranks=8,
+        leaves=0,
+        algorithm="library",
+        family="",
+        validity="",
+        held_out=True,
+    )
     own = own.assign(measured_low=own["measured"] / 1.1, measured_high=own["measured"] * 1.1, batch="b", nodes=2)
     names = "library/" + own["bytes"].astype(str)
     return pd.concat([rows, own.assign(point=names, workload=names, predicted=np.nan, mu=np.nan)], ignore_index=True)
@@ -167,6 +176,24 @@ def test_the_mpi_default_is_measured_or_interpolated_but_never_extrapolated(time
     # At half the way between two sizes, an eighth of the difference of the logarithms is added.
     reach = 1.1 if len(sizes) == 1 else 1.1 * 4 ** (1 / 8)
     assert (default.low, default.high) == pytest.approx((seconds / reach, seconds * reach))
+
+
+def test_the_mpi_default_has_the_requested_layouts():
+    rows = pd.concat(
+        [
+            with_default({64: seconds}).assign(layout=layout)
+            for layout, seconds in (("block:4", 4e-5), ("cyclic:4", 2e-5))
+        ],
+        ignore_index=True,
+    )
+    times = {
+        layouts: find_library_default(rows, "bcast", 8, 0, 64, layouts)
+        for layouts in ((), ("block:4",), ("cyclic:4",), ("block:8",))
+    }
+    assert [default and default.seconds for default in times.values()] == [2e-5, 4e-5, 2e-5, None]
+    sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
+    advice = advise(WORKLOAD, Evidence(sets, RESOURCES, rows), ["block:4"], WAYS, streams=False)
+    assert advice.default.seconds == 4e-5
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])

@@ -503,7 +503,7 @@ def test_charts_draw_the_best_models_and_name_their_accuracy(report, frame):
         drawn = {series.name for series in chart.series} - {"predicted = measured"}
         models = list(rank_models(part)["family"])
         assert drawn == set(models[:5])
-        assert chart.note.startswith("The 5 of 9 models with the lowest mean μ")
+        assert chart.note.startswith("Shown: the best 5 of 9 models by mean μ")
         own = part[(part["family"] == models[0]) & (part["measured"] > 0) & (part["predicted"] > 0)]
         share = ((own["predicted"] / own["measured"] - 1).abs() <= 0.1).mean()
         assert chart.title.startswith(f"{100 * share:.0f} % of {models[0]}'s predictions are within 10 %: {platform}")

@@ -186,8 +186,9 @@ def advise(
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
     notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(doublings)))
     notes += describe_missing_intervals(rows["interval_basis"])
+    requested_layouts = {point.layout for point in points} if layouts else ()
     default = find_library_default(
-        evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes
+        evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes, requested_layouts
     )
     first = rows.iloc[0]
     notes += describe_library_default(default, first["seconds"])

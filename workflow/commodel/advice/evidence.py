@@ -6,7 +6,7 @@ default. The functions `describe_…` return notes on all of these.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -182,11 +182,13 @@ class LibraryDefault:
 
 
 def find_library_default(
-    held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int
+    held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int, layouts: Collection[str] = ()
 ) -> LibraryDefault | None:
-    """Return the time of the MPI default with its fastest layout; None outside of the measured sizes and ranks.
-    Logarithms of times are interpolated over the logarithms of the size and of the number of ranks."""
+    """Return the time of the MPI default with the fastest of some layouts, or of all; None outside of the measured
+    sizes and ranks. Logarithms of times are interpolated over the logarithms of the size and of the number of
+    ranks."""
     rows = held_out[is_library_default(held_out) & (held_out["operation"] == operation)]
+    rows = rows[rows["layout"].isin(layouts)] if layouts else rows
     axis, count_wanted = ("leaves", leaves) if leaves else ("ranks", ranks)
     rows = rows[(rows["leaves"] > 0) == bool(leaves)]
     default_of_count = {int(count): _interpolate_sizes(part, size) for count, part in rows.groupby(axis)}

@@ -141,7 +141,10 @@ def take_as_argument(command: click.Command, name: str) -> click.Command:
 @click.command(
     cls=Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    examples=("commodel run sample", "commodel advise --operation bcast --ranks 16 --bytes 64KiB"),
+    examples=(
+        "commodel run sample",
+        "commodel advise --platform fast-ethernet-32 --operation bcast --ranks 16 --bytes 64KiB",
+    ),
 )
 @click.version_option(__version__, prog_name="commodel", help="Show the version.")
 @click.option(

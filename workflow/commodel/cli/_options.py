@@ -243,7 +243,7 @@ PATTERN_OPTIONS = (
     click.option("--topology", multiple=True, help="Tree in place of an algorithm, e.g. balanced:4x4; repeated."),
     click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2; not with --topology."),
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
-    click.option("--layout", help="Layout of ranks on nodes, e.g. cyclic:2.  [default: one rank a node]"),
+    click.option("--layout", help="Layout of ranks on nodes, e.g. cyclic:2.  [default: as few ranks a node as fit]"),
 )
 pattern_options = make_option_group("Pattern", *PATTERN_OPTIONS)
 

@@ -43,7 +43,7 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
 @click.command(
     cls=Verb,
     examples=(
-        "commodel advise --operation bcast --ranks 16 --bytes 64KiB",
+        "commodel advise --platform fast-ethernet-32 --operation bcast --ranks 16 --bytes 64KiB",
         "commodel advise --operation allreduce --ranks 2:16:*2 --bytes 8:1MiB:*8 -o rules.conf",
     ),
 )

@@ -254,7 +254,10 @@ def _format_answer_sentence(rows: list[dict]) -> str:
             row = min((row for row in predicted if row["family"] == family), key=lambda row: row["seconds"])
             by_name.setdefault(_name_alternative(row), []).append(f"{family} ({format_seconds(row['seconds'])})")
         named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
-        return f"Fastest {workload}: {_join_first(named, '; ')}."
+        lowest = min(row["seconds"] for row in predicted)
+        has_lower = any(row["seconds"] < lowest for row in rows)  # false for NaN
+        fastest = f"Fastest of the valid predictions of {workload}" if has_lower else f"Fastest {workload}"
+        return f"{fastest}: {_join_first(named, '; ')}."
     if len(workloads) == 1:
         named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in predicted]
         return f"{_name_alternative(first)} {workload}: {_join_first(named, ', ')}."

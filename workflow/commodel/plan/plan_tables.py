@@ -80,7 +80,7 @@ def summarize_plan(plan: Plan, progress_lines: Iterable[str] = ()) -> list[str]:
 
 
 def _describe_probes(seconds: float, total_seconds: float) -> str:
-    share = f"{seconds / total_seconds:.0%} (above {PROBE_SHARE:.0%}, probes have fewer sizes)"
+    share = f"{seconds / total_seconds:.0%} (if more than {PROBE_SHARE:.0%}, probes have fewer sizes)"
     return f"of this, survey and probes take {format_seconds(seconds)}, {share}"
 
 
