@@ -95,7 +95,9 @@ class Batching(FileMapping):
 # The values of each axis. Types such as SPEC and RANKS are defined in `files.fields`.
 class Axes(FileMapping):
     operation: make_axis_type(SPEC) = Field((), description="collective operation or kernel, such as bcast")
-    algorithm: make_axis_type(SPEC) = Field((), description="algorithm of the operation; not together with topology")
+    algorithm: make_axis_type(SPEC) = Field(
+        (), description="algorithm of the operation; an operation needs this or topology, not both"
+    )
     topology: make_axis_type(SPEC) = Field(
         (), description="tree over which the operation runs, such as kary:2^4 or file:PATH"
     )
@@ -130,7 +132,7 @@ AxisTable = Annotated[Axes, WrapValidator(_keep_order_of_file)]
 # One value of each axis.
 class Combination(FileMapping):
     operation: SPEC = Field(description="collective operation or kernel, such as bcast")
-    algorithm: SPEC = Field("", description="algorithm of the operation; not together with topology")
+    algorithm: SPEC = Field("", description="algorithm of the operation; an operation needs this or topology, not both")
     topology: SPEC = Field("", description="tree over which the operation runs, such as kary:2^4 or file:PATH")
     layout: SPEC = Field("", description="placement of ranks on nodes, such as block or cyclic")
     ranks: RANKS = Field(None, description="number of MPI ranks; default: nodes x ranks_per_node")

@@ -37,6 +37,7 @@ from commodel.predictions.residuals import (
     MIN_GROUPS_OF_CLASS,
     MIN_OF_AXIS,
     NODES,
+    OPERATIONS_OF_KIND,
     PLACEMENT_NAMES,
     RANKS,
     Residuals,
@@ -317,6 +318,16 @@ def _number_kinds(part: Residuals) -> np.ndarray:
 MIN_ALLOCATIONS = 5  # allocations from which on an interval is assumed to cover their differences
 NEGLIGIBLE_DOUBLINGS = 0.05  # doublings of sizes and ranks up to which a workload does not count as extrapolated
 PARAMETERS_ONLY_TEXT, UNMEASURED_PREFIX = "parameters only", "parameters only: nothing measured "
+
+
+def _name_pool(pooled: str) -> str:
+    """Return the description of a class of workloads: an operation, similar operations, or all."""
+    for kind in OPERATIONS_OF_KIND:
+        if pooled.startswith(kind):
+            return f"similar operations ({kind}){pooled.removeprefix(kind)}"
+    return f"all operations{pooled.removeprefix(ALL)}" if pooled.partition(" ")[0] == ALL else pooled
+
+
 BASIS_PATTERN = re.compile(  # older tables have groups in place of workloads
     r"(?:at least: )?([0-9]+) allocations?, ([0-9]+) (?:workloads|groups) of (.*?)(?:, ([0-9.]+) doublings beyond)?"
 )
@@ -359,7 +370,7 @@ class IntervalBasis:
         """The description of the interval, as the end of a sentence."""
         if self.of_residuals:
             plural = "" if self.allocations == 1 else "s"
-            text = f"95 % prediction interval from residuals at {self.workloads} workloads of {self.pooled}"
+            text = f"95 % prediction interval from residuals at {self.workloads} workloads of {_name_pool(self.pooled)}"
             text += f" in {self.allocations} allocation{plural}"
             text += f", extrapolated by {self.doublings:.1f} doublings" if self.is_extrapolated else ""
             return text + (

@@ -102,8 +102,10 @@ def make_fastest_grid(part: pd.DataFrame) -> Grid:
     columns = tuple(format_size(length) for length in sizes)
     default_count = int(rows["is_default"].sum())
     tied = int((rows["ties"].astype(bool) & ~rows["is_default"]).sum())
-    title = f"An alternative is the fastest in {len(rows) - default_count} of {format_count(len(rows), 'workload')}"
-    title += f", statistically tied in {tied} of these" if tied else ""
+    title = (
+        f"An alternative is the fastest in {len(rows) - default_count - tied} of {format_count(len(rows), 'workload')}"
+    )
+    title += f", and in {tied} more statistically tied" if tied else ""
     title = title if len(rows) and rows["default_over_fastest"].notna().any() else "The fastest alternatives"
     return Grid("fastest", title, FASTEST_NOTE, tuple(labels), columns, tuple(cells), "message size", "ranks or leaves")
 
