@@ -13,11 +13,14 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from commodel.api.predictions import list_points
 from commodel.cli import main
 from commodel.files.atomic import write_text
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.interchange.rules import can_select
 from commodel.models.parameter_sets import make_given_set
+from commodel.patterns.point_digests import add_digests
+from commodel.plan.planning import load_resources
 from commodel.platforms.tools import ROOT
 from tests.cli.running import read_rows, refused, run
 
@@ -286,24 +289,60 @@ def test_the_score_of_a_platform(platform, tmp_path):
     assert (row["workloads"], row["right"], row["regret_max"]) == (8, 1.0, 0.0)
 
 
-def test_predictions_without_a_set_are_the_recommended_ones(platform, tmp_path):
-    """LogGP predicts 10 % too much everywhere, and is corrected by that; its own prediction stays beside it."""
-    line = (
-        f"predict --operation allreduce --algorithm ring --ranks 8 --bytes 1KiB --layout block:1 --platform {platform}"
-    )
-    assert "found too few measured workloads between nodes" in run(line, code=2).stderr
-    table = tmp_path / "results/study/comparison.csv"
-    rows = pd.read_csv(table, dtype={"workload": str})
+def add_sizes(table):
+    """Write rows of nine sizes in place of one, all between nodes."""
+    rows = pd.read_csv(table, dtype={"workload": str}).assign(nodes=8)
     more = [
         rows.assign(bytes=8 * 2**n, point=rows["point"] + f"-{n}", workload=rows["workload"] + f"-{n}")
         for n in range(9)
     ]
     pd.concat(more).to_csv(table, index=False)
+
+
+def test_predictions_without_a_set_are_the_recommended_ones(platform, tmp_path):
+    """LogGP predicts 10 % too much everywhere, and is corrected by that; its own prediction stays beside it."""
+    line = (
+        f"predict --operation allreduce --algorithm ring --ranks 8 --bytes 1KiB --layout block:1 --platform {platform}"
+    )
+    said = run(line, code=2).stderr
+    assert "ranks: found 8, for which too few workloads were measured between nodes to recommend a prediction" in said
+    add_sizes(tmp_path / "results/study/comparison.csv")
     recommended, model = read_rows(line)
     assert (recommended["family"], model["family"]) == ("recommended", "loggp")
     assert recommended["seconds"] == pytest.approx(model["seconds"] / 1.1, rel=0.02)
     assert recommended["low"] <= recommended["seconds"] <= recommended["high"]
     assert recommended["validity"] == "valid"
+
+
+def test_a_sweep_over_ranks_leaves_out_those_that_are_impossible_and_marks_those_without_a_recommendation(
+    platform, tmp_path
+):
+    """On nodes of four cores, nothing was measured within one node, and one rank is no collective."""
+    add_sizes(tmp_path / "results/study/comparison.csv")
+    sweep = "predict --operation allreduce --algorithm ring --ranks 1,4,8 --bytes 1KiB --layout block:4"
+    output = run(f"{sweep} --platform {platform}").stdout
+    assert "left out: ranks: found 1, wanted 2 to" in output
+    assert "no prediction: too few workloads were measured within one node" in output
+    rows = [row for row in read_rows(f"{sweep} --platform {platform}") if row["family"] == "recommended"]
+    recommended = {row["ranks"]: row["validity"].partition(":")[0] for row in rows}
+    assert recommended == {4: "no prediction", 8: "valid"}
+
+
+def test_measured_times_stand_beside_predictions_of_the_same_points(platform, tmp_path):
+    (point,) = add_digests(list_points("allreduce", ["ring"], (), "8", "8", "block:1", load_resources(platform)))
+    table = tmp_path / "results/study/comparison.csv"
+    add_sizes(table)
+    rows = pd.read_csv(table)
+    rows.loc[rows["point"] == "8 ring-0", ["point", "measured"]] = point.id, 42e-6
+    rows.to_csv(table, index=False)
+    workload = f"--operation allreduce --ranks 8 --bytes 8 --layout block:1 --platform {platform}"
+    measured = {row["alternative"]: row["measured"] for row in read_rows(f"advise {workload}")}
+    assert measured["ring"] == 42e-6
+    assert measured["recursive-doubling"] is None
+    assert "measured" in run(f"advise {workload}").stdout.splitlines()[4]
+    predicted = read_rows(f"predict {workload}")
+    assert {row["measured"] for row in predicted if row["algorithm"] == "ring"} == {42e-6}
+    assert {row["measured"] for row in predicted if row["algorithm"] != "ring"} == {None}
 
 
 def test_what_the_weights_come_from_is_stated_where_it_is_another_operation(platform):

@@ -121,6 +121,7 @@ def advise(
     ranks = workload.ranks or workload.leaves + 1
     points, omitted = _list_points(workload, evidence.resources.extended(ranks), sets, layouts, only)
     points, patterns = _drop_duplicates(points)
+    measured_times = evidence.find_measured(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.missing.items())
@@ -163,6 +164,7 @@ def advise(
     rows = pd.DataFrame(
         {
             **{name: [getattr(point, name) for point in points] for name in ("alternative", "layout", "ranks")},
+            "measured": [measured_times.get(point, np.nan) for point in points],
             "seconds": combined.seconds,
             "low": interval.low,
             "high": interval.high,

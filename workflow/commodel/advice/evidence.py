@@ -22,6 +22,7 @@ from commodel.files.tables import COMPARISON, add_default_columns, read_table, s
 from commodel.models.parameter_sets import describe_changes, list_sets, read_set, replace_by_hand
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
 from commodel.patterns.operations import find_base_name
+from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.residuals import MIN_OF_AXIS, NODES, PLACEMENT_NAMES
@@ -47,11 +48,12 @@ def make_empty_held_out() -> pd.DataFrame:
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Parameter sets and measured points of a platform. `resources` has the platform's name, nodes and cores.
-    `held_out` are rows of a comparison whose points no fit has used."""
+    `held_out` are rows of a comparison whose points no fit has used, `measured` are all its rows."""
 
     sets: Sequence[ParameterSet]
     resources: PlatformResources
     held_out: pd.DataFrame = field(default_factory=make_empty_held_out)
+    measured: pd.DataFrame = field(default_factory=make_empty_held_out)
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
     def find_recommender(self, families: Sequence[str], placement: str) -> Recommender | None:
@@ -62,6 +64,14 @@ class Evidence:
             rows = select_placement(self.predicted_points(), [placement])
             self._recommenders[key] = Recommender.fit(rows, families)
         return self._recommenders[key]
+
+    def find_measured(self, points: Iterable[Point]) -> dict[Point, float]:
+        """Return the measured times of those points that were measured themselves."""
+        seconds = dict(zip(self.measured["point"], self.measured["measured"], strict=True))
+        sizes = set(zip(self.measured["ranks"], self.measured["bytes"], strict=True))
+        points = [point for point in points if (point.ranks, point.bytes) in sizes]
+        ids = [point.id for point in add_digests(points)]
+        return {point: seconds[key] for point, key in zip(points, ids, strict=True) if key in seconds}
 
     def by_family(self) -> dict[str, ParameterSet]:
         """Return the sets that have values."""
@@ -269,7 +279,13 @@ def find_platform_evidence(
     times = [table.stat().st_mtime if table.exists() else 0.0 for table in tables]
     newest = max(range(len(times)), key=lambda number: (times[number], number))
     sets = [read_set(folders[newest].find_set(platform, path.stem)) for path in folders[newest].sets(platform)]
-    return Evidence(sets, resources, read_held_out(folders[newest], platform)), folders[newest].folder.root
+    return collect_evidence(sets, resources, folders[newest]), folders[newest].folder.root
+
+
+def collect_evidence(sets: Sequence[ParameterSet], resources: PlatformResources, results: Results) -> Evidence:
+    """Return parameter sets with the points that were measured on their platform; none if nothing was compared."""
+    rows = read_measured(results, resources.name)
+    return Evidence(sets, resources, rows[rows["held_out"]], rows)
 
 
 def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:
@@ -278,13 +294,13 @@ def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:
     return replace(evidence, sets=replace_by_hand(with_values, texts), _recommenders={}) if texts else evidence
 
 
-def read_held_out(results: Results, platform: str) -> pd.DataFrame:
-    """Return the measured held-out points of a platform; none if nothing was compared."""
+def read_measured(results: Results, platform: str) -> pd.DataFrame:
+    """Return the rows of the comparison of a platform with a measured time; none if nothing was compared."""
     table = results.table("comparison")
     if not table.exists():
         return make_empty_held_out()
     rows = name_streams(read_table(table, HELD_OUT_COLUMNS))
-    return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
+    return rows[(rows["platform"] == platform) & rows["measured"].notna()]
 
 
 def find_only_platform(experiment: str, results: Path) -> str:

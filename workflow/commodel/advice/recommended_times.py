@@ -11,17 +11,23 @@ from commodel.compare.recommended import Places, assess_recommended
 from commodel.errors import UserError
 from commodel.predictions.prediction_intervals import PointSeries
 from commodel.predictions.predictions import Prediction, predict
+from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import RECOMMENDED, Point
 
 
 def recommend_times(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:
-    """Return for each point the recommended prediction, then that of the model with the lowest mean μ."""
+    """Return for each point the recommended prediction, then that of the model with the lowest mean μ. Where too little
+    was measured, the recommended prediction has no value."""
     sets = evidence.by_family()
     by_family = {name: predict(parameters, points, strict=False) for name, parameters in sets.items()}
     recommended: dict[int, Prediction] = {}
     for placement in dict.fromkeys(map(find_placement, points)):
         numbers = [number for number, point in enumerate(points) if find_placement(point) == placement]
         recommended |= dict(zip(numbers, _recommend(evidence, placement, numbers, by_family), strict=True))
+    if not any(row.seconds == row.seconds for row in recommended.values()):
+        ranks = ", ".join(map(str, sorted({point.ranks for point in points})))
+        reason = recommended[0].validity.reason
+        raise UserError(f"found {ranks}, for which {reason} to recommend a prediction; give --params FILE", key="ranks")
     best = next((name for name in rank_models(evidence.predicted_points())["family"] if name in sets), None)
     rows = [[recommended[number], *([by_family[best][number]] if best else [])] for number in range(len(points))]
     return [prediction for row in rows for prediction in row]
@@ -33,9 +39,9 @@ def _recommend(
     """Return the recommended predictions of the points of one placement."""
     recommender = evidence.find_recommender(list(by_family), placement)
     if recommender is None:
-        raise UserError(
-            f"found too few measured workloads {placement} for a recommended prediction; give --params FILE"
-        )
+        validity = Validity(ValidityKind.NO_PREDICTION, f"too few workloads were measured {placement}")
+        points = [next(iter(by_family.values()))[number].point for number in numbers]
+        return [Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity) for point in points]
     predictions_of_placement = {name: [by_family[name][number] for number in numbers] for name in recommender.weights}
     times = {
         name: np.array([row.seconds * row.single_message_ratio if row.validity.has_weight else np.nan for row in rows])

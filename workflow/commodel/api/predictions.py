@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Union
 
 from commodel.errors import UserError, locate_mistakes
@@ -151,9 +152,11 @@ def list_points(
     layout: str | None = None,
     resources: PlatformResources | None = None,
     waves: str | None = None,
+    omitted: list[str] | None = None,
 ) -> list[Point]:
     """Return every combination of the given names and amounts as a point. If the platform has too few nodes for the
-    ranks, more are assumed."""
+    ranks, more are assumed. With `omitted`, ranks that the platform cannot hold are left out and the reasons added to
+    it, unless it holds none."""
     if not operation:
         raise UserError("operation is missing")
     resources = resources or PlatformResources.unlimited()
@@ -190,7 +193,19 @@ def list_points(
         for repeat in repeats
     ]
     extended = resources.extended(max(map(find_ranks, wanted), default=0))
-    return [make_point(extended, combination) for combination in wanted]
+    points, mistakes = [], []
+    for combination in wanted:
+        try:
+            points.append(make_point(extended, combination))
+        except UserError as error:
+            if omitted is None or error.key not in ("ranks", "layout"):
+                raise
+            mistakes.append(error)
+    if not points:
+        raise mistakes[0]
+    if mistakes:
+        omitted += dict.fromkeys(f"left out: {error.message}" for error in mistakes)
+    return points
 
 
 def build_one_schedule(**pattern) -> Schedule:
@@ -211,15 +226,21 @@ def predict_sets(sets: Sequence[ParameterSet], points: Sequence[Point], pipeline
 
 
 def tabulate_predictions(
-    predictions: Sequence[Prediction], sets: Sequence[ParameterSet], waves: bool = False
+    predictions: Sequence[Prediction],
+    sets: Sequence[ParameterSet],
+    waves: bool = False,
+    measured: Mapping[Point, float] = MappingProxyType({}),
 ) -> list[dict[str, object]]:
-    """Return a row for each prediction of `predict_sets`; a column says which values were given by hand."""
+    """Return a row for each prediction of `predict_sets`. Columns have the values given by hand, and the
+    measured times of points."""
+    has_measured = any(row.point in measured for row in predictions)
     notes = {parameters.family: describe_changes(parameters) for parameters in sets}
     changed = any(notes.values())
     names = PATTERN_FIELDS + (("waves",) if waves else ())
     return [
         {"family": row.family}
         | {name: getattr(row.point, name) for name in names}
+        | ({"measured": measured.get(row.point)} if has_measured else {})
         | {name: getattr(row, name) for name in TIME_FIELDS}
         | {"interval_basis": row.interval, "validity": row.validity_text}
         | ({BY_HAND_KEY: notes.get(row.family, "")} if changed else {})

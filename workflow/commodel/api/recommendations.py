@@ -12,11 +12,11 @@ from commodel.advice import advise as rank_alternatives
 from commodel.advice.decision_tables import decide as decide_workloads
 from commodel.advice.evidence import (
     Evidence,
+    collect_evidence,
     combine_sets,
     find_only_platform,
     find_platform_evidence,
     read_evidence,
-    read_held_out,
     replace_values,
 )
 from commodel.api.campaigns import Run
@@ -102,7 +102,7 @@ def gather_evidence(sources: Source | Sequence[Source], platform: str | None = N
     if runs:
         (run,) = runs
         name = run.choose_platform(platform)
-        return Evidence(run.parameter_sets(name), run.resources(name), read_held_out(Results.of(run.folder), name))
+        return collect_evidence(run.parameter_sets(name), run.resources(name), Results.of(run.folder))
     sets = [parameters for source in sources for parameters in read_sets(source)]
     return combine_sets(sets, load_resources(platform) if platform else None)
 

@@ -221,7 +221,7 @@ MAX_NAMED = 6  # alternatives that a sentence names
 EQUAL_TIME_TOLERANCE = 1e-9
 RULES_SUFFIX = ".conf"  # ending of a file of Open MPI's rules
 OUT_SUFFIXES = (".csv", ".xlsx", RULES_SUFFIX)
-TIME_COLUMNS = ("time", "low", "high", "between waves", "full after")
+TIME_COLUMNS = ("measured", "time", "low", "high", "between waves", "full after")
 MIN_STREAM_GAIN = 1.05  # waves per second over those of the best for one wave, from which on a note names it
 MIN_WEIGHT = 0.01  # of a model that a note names
 MAX_LAYOUT_LENGTH = 40  # characters of a layout in a table
@@ -232,9 +232,10 @@ def _drop_nan(row: dict) -> dict:
 
 
 def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
-    """Return a row of the table; columns for streams only if there are any."""
+    """Return a row of the table; columns of measured times and of streams only if there are any."""
     excess = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
     excess = "best" if row is rows[0] else "0" if row["behind"] < EQUAL_TIME_TOLERANCE else excess
+    has_measured = any(entry["measured"] == entry["measured"] for entry in rows)
     has_streams = any(entry["period"] == entry["period"] for entry in rows)
     has_front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
     return (
@@ -242,6 +243,9 @@ def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
             "alternative": row["alternative"],
             "layout": _shorten_layout(row["layout"]),
             "ranks": row["ranks"],
+        }
+        | ({"measured": row["measured"]} if has_measured else {})
+        | {
             "time": row["seconds"],
             "low": row["low"],
             "high": row["high"],
@@ -267,6 +271,7 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     rows, best = advice.rows, advice.rows.iloc[0]
     seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
     time = f"{seconds}, 95 % interval {low} to {high}" if best["low"] < best["high"] else seconds
+    time += f"; measured: {format_seconds(best['measured'])}" if best["measured"] == best["measured"] else ""
     alternative, default = f"{best['alternative']}, {best['layout']}", advice.default
     named, lines = f"{format_seconds(default.seconds)}, {default.source}" if default else "", []
     if advice.informative_points:
@@ -298,9 +303,7 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
         ((name, entry.weight) for name, entry in weights if entry.weight > MIN_WEIGHT), key=lambda pair: -pair[1]
     )
     named = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in large_weights)
-    small_weights = (
-        f"; {len(weights) - len(large_weights)} others at most 1 % each" if len(weights) > len(large_weights) else ""
-    )
+    small_weights = "; others at most 1 % each" if len(weights) > len(large_weights) else ""
     return [*lines, *notes, f"Weights of models: {named}{small_weights}."]
 
 

@@ -28,7 +28,7 @@ from commodel.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
-TIME_COLUMNS = ("time", "corrected", "low", "high")
+TIME_COLUMNS = ("measured", "time", "corrected", "low", "high")
 MAX_NAMED = 4  # models in the answer
 SHARED_OPTIONS = ("params", "settings", "platform", "out", "verbose")
 KERNEL_OPTIONS = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
@@ -153,7 +153,8 @@ def _predict_patterns(
         resources = load_resources(platform)
     # The user's options are checked before the models are read. A missing size may be taken from the models.
     size_from_models = pattern["sizes"] is None and not is_pattern_file(pattern["operation"])
-    points = list_points(**pattern | ({"sizes": "1"} if size_from_models else {}), resources=resources, waves=waves)
+    size, omitted = {"sizes": "1"} if size_from_models else {}, []  # reasons for points that the platform cannot hold
+    points = list_points(**pattern | size, resources=resources, waves=waves, omitted=omitted)
     recommended = not (params or settings or family or waves or pipelined) and list(Path("results").glob("*/fitted"))
     if not (params or settings or recommended):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
@@ -169,7 +170,8 @@ def _predict_patterns(
         sets = choose_sets(params, family, settings)
     if size_from_models or recommended:
         size = {"sizes": find_only_size(sets)} if size_from_models else {}
-        points = list_points(**pattern | size, resources=resources, waves=waves)
+        omitted.clear()
+        points = list_points(**pattern | size, resources=resources, waves=waves, omitted=omitted)
     with show_waiting("predicting", plain_lines=True):
         if recommended:
             from commodel.advice.recommended_times import recommend_times
@@ -177,8 +179,9 @@ def _predict_patterns(
             predictions = recommend_times(evidence, points)
         else:
             predictions = predict_sets(sets, points, pipelined)
-    rows = tabulate_predictions(predictions, sets, waves=bool(waves))
-    sources = describe_origins(sets, resources.name if resources else "")
+    measured = evidence.find_measured(points) if recommended else {}
+    rows = tabulate_predictions(predictions, sets, waves=bool(waves), measured=measured)
+    sources = omitted + describe_origins(sets, resources.name if resources else "")
     if resources:
         sources += resources.describe_extension(max(point.ranks for point in points))
     sources = [f"{line}." for line in sources]
@@ -260,7 +263,8 @@ def _format_answer_sentence(rows: list[dict]) -> str:
         return f"{fastest}: {_join_first(named, '; ')}."
     if len(workloads) == 1:
         named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in predicted]
-        return f"{_name_alternative(first)} {workload}: {_join_first(named, ', ')}."
+        measured = f"; measured: {format_seconds(first['measured'])}" if first.get("measured") else ""
+        return f"{_name_alternative(first)} {workload}: {_join_first(named, ', ')}{measured}."
     fastest, slowest = (select(predicted, key=lambda row: row["seconds"]) for select in (min, max))
     ends = [
         f"{format_seconds(row['seconds'])} "
