@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from itertools import pairwise
 
 import pytest
@@ -17,6 +18,7 @@ from commodel.models.probes import Site, find_probe
 from commodel.patterns.operations import list_operations
 from commodel.records import Batch
 from commodel.registry import discover
+from commodel.sources import ROOT
 from tests.cli.running import output, read_rows
 from tests.compare.pairs import summary
 from tests.planning import planned
@@ -153,5 +155,15 @@ def test_a_row_a_node_for_programs(show_network):
     assert [row["node"] for row in rows if row["slow"]] == ["n6"]
 
 
-def test_results_without_pairs_state_which_probe_is_lacking(show_network):
-    assert "probes: [auto, nodepairs]" in show_network("e", "--platform", "other", code=2)
+def test_results_without_pairs_state_which_probes_time_them(show_network):
+    assert "wanted a run with `probes: auto` on four nodes" in show_network("e", "--platform", "other", code=2)
+
+
+def test_a_network_is_found_by_its_platform(show_network, tmp_path):
+    platforms = tmp_path / "params" / "platforms"
+    platforms.mkdir(parents=True)
+    for name in "pq":
+        shutil.copy(ROOT / "params/platforms/local.yaml", platforms / f"{name}.yaml")
+    assert show_network("p") == show_network("params/platforms/p.yaml") == show_network("e")
+    assert "on platform 'q' in results, wanted a run" in show_network("q", code=2)
+    assert "nothing has been run yet" in show_network("r", code=2)

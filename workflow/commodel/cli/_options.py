@@ -208,6 +208,7 @@ PARAMETER_TYPES = {  # by what a parameter of a verb is called
     ("operations", "name"): OPERATIONS,
     ("topologies", "name"): TOPOLOGIES,
     ("layouts", "name"): LAYOUTS,
+    ("network", "name"): Name(lambda ctx: [*list_campaigns(ctx), *make_file_lister("platforms")(ctx)]),
     "matrix": PLANNED,
     ("topology", "spec"): TOPOLOGIES,
     ("mrnet", "spec"): TOPOLOGIES,

@@ -353,29 +353,23 @@ def schedule(style: str, **pattern) -> None:
 
 
 @show.command(
-    examples=("commodel show network mine", "commodel show network mine --levels"),
-    arguments={"EXPERIMENT": "Name of results of an experiment with `probes: [auto, nodepairs]`."},
+    examples=("commodel show network mine", "commodel show network mycluster --levels"),
+    arguments={"NAME": "Experiment with results, or platform (name or file). `probes: auto` times pairs of nodes."},
 )
-@click.argument("experiment")
+@click.argument("name")
 @make_option_group("Platform", click.option("--platform", help="Platform to show.  [default: all of the experiment]"))
 @make_option_group(
     "Output",
     click.option("--levels", is_flag=True, help="Print `levels` for the platform file, from Slurm or learned."),
     style_option,
 )
-def network(experiment: str, platform: str | None, levels: bool, style: str) -> None:
-    """Show distance classes, groups of nodes and slow nodes, from the probe nodepairs."""
-    from commodel.compare.network import format_levels, read_networks, tabulate_distance_classes
-    from commodel.files.results_folder import Results
+def network(name: str, platform: str | None, levels: bool, style: str) -> None:
+    """Show distance classes, groups of nodes and slow nodes, from times between pairs of nodes."""
+    from commodel.compare.network import find_networks, format_levels, tabulate_distance_classes
     from commodel.reports.sections.network import describe_mixed_classes, describe_network, list_node_rows
 
     with show_waiting("grouping the nodes by latency"):
-        networks = read_networks(Results.of(Path("results") / experiment))
-    networks = [entry for entry in networks if platform in (None, entry.platform)]
-    if not networks:
-        where = f" on platform '{platform}'" if platform else ""
-        wanted = "wanted an experiment with `probes: [auto, nodepairs]`"
-        raise UserError(f"found no measurements of the probe nodepairs{where} in results/{experiment}, {wanted}")
+        networks = find_networks(name, platform and Path(platform).stem)
     if not levels and style != "table":
         print_rows([{"platform": entry.platform} | row for entry in networks for row in list_node_rows(entry)], style)
         return

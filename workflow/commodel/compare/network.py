@@ -8,16 +8,20 @@ network of each platform in a summary of raw samples.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from commodel.errors import UserError
 from commodel.files.atomic import read_json
 from commodel.files.results_folder import Results
 from commodel.files.tables import SUMMARY, read_table
 from commodel.hierarchy import MAX_LEVELS, Hierarchy
+from commodel.plan.config import find_config_file
 from commodel.plan.planning import load_plan
 from commodel.records import Plan
 from commodel.torus import Torus, find_torus
@@ -448,6 +452,25 @@ def read_networks(results: Results) -> list[Network]:
     notes = {batch.name: results.provenance(batch.name) for batch in plan.batches}
     notes = {name: read_json(path) for name, path in notes.items() if path.exists()}
     return make_networks(read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, notes))
+
+
+def find_networks(name: str, platform: str | None = None, folder: Path = Path("results")) -> list[Network]:
+    """Return the networks that an experiment has measured, or only that of one platform. `name` may also be a platform
+    or its file: the network is then that of the last run that measured it."""
+    results, runs = Results.of(folder / name), []
+    if not results.plan.exists():
+        with suppress(UserError):  # an unknown name may be an experiment that has not been run
+            platform = find_config_file("platform", name).stem
+            paths = sorted(folder.glob("*/summary.csv"), key=lambda path: path.stat().st_mtime)
+            runs = [run for path in paths if (run := Results.of(path.parent)).plan.exists()]
+            runs = [run for run in runs if platform in find_recorded_nodes(load_plan(run.plan), {})] or [None]
+    results = runs[-1] if runs else results
+    networks = [entry for entry in read_networks(results) if platform in (None, entry.platform)] if results else []
+    if not networks:
+        where = f" on platform '{platform}'" if platform else ""
+        place, wanted = results.folder if results else folder, "wanted a run with `probes: auto` on four nodes or more"
+        raise UserError(f"found no times between pairs of nodes{where} in {place}, {wanted}")
+    return networks
 
 
 def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, object]) -> Network | None:
