@@ -76,6 +76,18 @@ def test_a_ranking_of_all_algorithms(params):
     assert "intervals contain no model error" in text
 
 
+def test_tables_name_the_layout_near(params, tmp_path):
+    write_text(tmp_path / "leaves.yaml", f"{PLATFORM}levels: {{leaf: 2}}\n")
+    command = f"advise --operation allgather --ranks 32 --platform {tmp_path}/leaves.yaml --params {params}"
+    text = run(f"{command} --layout near --bytes 4KiB").stdout
+    rows = read_rows(f"{command} --layout near --bytes 4KiB")
+    decisions = run(f"{command} --layout near --bytes 1KiB,4KiB").stdout
+    assert ", near (predicted time" in text
+    assert all(row["layout"].startswith("nodes:") and row["layout_name"] == "near" for row in rows)
+    assert "near" in decisions
+    assert "nodes:" not in text + decisions
+
+
 def test_only_and_layout(params):
     requested = "--only ring --only rabenseifner --layout block:2 --format json"
     rows = json.loads(run(f"advise {WORKLOAD} --params {params} {requested}").stdout)

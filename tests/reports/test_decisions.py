@@ -27,6 +27,7 @@ def row(operation, ranks, size, algorithm, **more):
         "interval_basis": "at least: 1 allocation, 20 workloads of bcast",
         "weights": "loggp 100 %",
         "notes": "",
+        "layout_name": "block:1",
     }
     return {"operation": operation, "ranks": ranks, "bytes": size, "algorithm": algorithm} | known | more
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.advice.alternatives import (
+    NEAR_LAYOUT,
     assess_alternatives,
     list_algorithms,
     list_layouts,
@@ -119,7 +120,7 @@ def advise(
     """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times between waves."""
     sets = evidence.by_family()
     ranks = workload.ranks or workload.leaves + 1
-    points, omitted = _list_points(workload, evidence.resources.extended(ranks), sets, layouts, only)
+    points, names, omitted = _list_points(workload, evidence.resources.extended(ranks), sets, layouts, only)
     points, patterns = _drop_duplicates(points)
     measured_times = evidence.find_measured(points)
     panel = assess_alternatives(sets, patterns, streams)
@@ -164,6 +165,7 @@ def advise(
     rows = pd.DataFrame(
         {
             **{name: [getattr(point, name) for point in points] for name in ("alternative", "layout", "ranks")},
+            "layout_name": [names[point] for point in points],
             "measured": [measured_times.get(point, np.nan) for point in points],
             "seconds": combined.seconds,
             "low": interval.low,
@@ -215,7 +217,7 @@ def _find_informative_points(
     row_of_number = {int(number): row for row, number in zip(rows.itertuples(), order, strict=True)}
     seconds = estimate_seconds(combined.seconds[numbers], SAMPLING_SECONDS, MIN_SAMPLES)
     return tuple(
-        InformativePoint(row_of_number[number].alternative, row_of_number[number].layout, float(time))
+        InformativePoint(row_of_number[number].alternative, row_of_number[number].layout_name, float(time))
         for number, time in zip(numbers, seconds, strict=True)
     )
 
@@ -297,8 +299,9 @@ def _list_points(
     sets: dict[str, ParameterSet],
     layouts: Sequence[str],
     only: Sequence[str],
-) -> tuple[list[Point], int]:
-    """Return the distinct alternatives that fit on the platform, and the number of those that do not."""
+) -> tuple[list[Point], dict[Point, str], int]:
+    """Return the distinct alternatives that fit on the platform, the name of each one's layout, and the number of those
+    that do not fit."""
     if workload.leaves:
         choices = [
             {"topology": spec} for spec in only or list_trees(workload.leaves, _compute_latencies(workload, sets))
@@ -309,7 +312,7 @@ def _list_points(
         )
         specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes, windows)
         choices = [{"algorithm": spec, "ranks": workload.ranks} for spec in specs]
-    points, missing = {}, []
+    points, names, missing = {}, {}, []
     for choice in choices:
         for layout in layouts or list_layouts(resources, workload.ranks):
             combination = {"operation": workload.operation, "bytes": workload.bytes, "layout": layout, **choice}
@@ -323,9 +326,10 @@ def _list_points(
             if point:  # with one rank a node all layouts are equal if all nodes are
                 distinct = point.nodes < point.ranks or resources.levels
                 points.setdefault((point.alternative, point.layout if distinct else ""), point)
+                names.setdefault(point, layout if layout == NEAR_LAYOUT else point.layout)
     if not points:
         raise UserError(f"{workload.text}: no alternative fits: {missing[0]}")
-    return list(points.values()), len(missing)
+    return list(points.values()), names, len(missing)
 
 
 def _drop_duplicates(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:

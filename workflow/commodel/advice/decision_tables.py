@@ -23,6 +23,7 @@ BASIS_COLUMNS = (
     "interval_basis",
     "weights",
     "notes",
+    "layout_name",  # `near` in place of the nodes of its ranks
 )  # the basis of a row
 COLUMNS += BASIS_COLUMNS
 NOTE_SEPARATOR = " | "  # separates two notes of a row
@@ -81,6 +82,7 @@ def decide(
             advice.interval,
             describe_weights(advice),
             NOTE_SEPARATOR.join(advice.notes),
+            best["layout_name"],
         )
         rows.append((*workload_columns, *prediction, *basis))
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -174,4 +176,6 @@ def list_tied(advice: Advice) -> str:
     rows = advice.rows.iloc[1:]
     layouts = advice.rows["layout"].nunique() > 1
     tied = rows[rows["as_good"]]
-    return ", ".join(f"{row.alternative} {row.layout}" if layouts else row.alternative for row in tied.itertuples())
+    return ", ".join(
+        f"{row.alternative} {row.layout_name}" if layouts else row.alternative for row in tied.itertuples()
+    )

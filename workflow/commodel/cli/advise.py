@@ -241,7 +241,7 @@ def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
     return (
         {
             "alternative": row["alternative"],
-            "layout": _shorten_layout(row["layout"]),
+            "layout": _shorten_layout(row["layout_name"]),
             "ranks": row["ranks"],
         }
         | ({"measured": row["measured"]} if has_measured else {})
@@ -272,7 +272,7 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
     time = f"{seconds}, 95 % interval {low} to {high}" if best["low"] < best["high"] else seconds
     time += f"; measured: {format_seconds(best['measured'])}" if best["measured"] == best["measured"] else ""
-    alternative, default = f"{best['alternative']}, {best['layout']}", advice.default
+    alternative, default = f"{best['alternative']}, {best['layout_name']}", advice.default
     named, lines = f"{format_seconds(default.seconds)}, {default.source}" if default else "", []
     if advice.informative_points:
         lines.append(_name_informative_points(advice))
@@ -345,9 +345,10 @@ def _write_decisions(
         print_rows(decisions.to_dict("records"), style)
         return
     shown = [name for name in COLUMNS if name not in BASIS_COLUMNS and decisions[name].astype(bool).any()]
+    named = decisions.assign(layout=decisions["layout_name"])
     chosen = [f"{name} ({count})" for name, count in decisions["algorithm"].value_counts(sort=False).items()]
     answer = f"Alternatives to use in {len(decisions)} workloads: {', '.join(chosen)}."
-    body = format_table([_make_decision_row(row) for row in decisions[shown].to_dict("records")], TIME_COLUMNS)
+    body = format_table([_make_decision_row(row) for row in named[shown].to_dict("records")], TIME_COLUMNS)
     print_answer(answer, body, [f"{note}." for note in summarize_notes(decisions)], verbose)
 
 
