@@ -116,7 +116,7 @@ class Project:
 
     def victim(self) -> Path:
         """A raw file, for a test to spoil."""
-        return next(path for path in raw_paths(self.folder) if path.parent.name.startswith("loggp-64-8n-"))
+        return next(path for path in raw_paths(self.folder) if path.parent.name.startswith("loggp-64-upto8n-"))
 
     def lose(self, raw: Path) -> None:
         """Removes a raw file, and the mark that its batch is done."""

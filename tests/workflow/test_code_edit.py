@@ -92,5 +92,5 @@ def test_an_algorithm_that_sends_something_else_is_measured_again_alone_and_one_
     linear = "workflow/commodel/patterns/algorithms/bcast.py"
     assert not any(job.startswith(("compiling", "measuring", "collecting", "fitting")) for job in after_edit(linear))
     jobs = after_edit(linear, MORE_BYTES)
-    assert {"measuring loggp-64-8n", "measuring loggp-64-16n"} <= {job.rsplit("-", 1)[0] for job in jobs}
+    assert {"measuring loggp-64-upto8n", "measuring loggp-64-upto16n"} <= {job.rsplit("-", 1)[0] for job in jobs}
     assert not any("probes" in job or "-7n" in job for job in jobs)

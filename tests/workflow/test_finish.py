@@ -25,7 +25,7 @@ def failed_run(tmp_path_factory, whole_run):
                 shutil.rmtree(path)
             elif path.suffix == ".csv":
                 path.unlink()
-        (failing,) = (folder / "results/small/raw").glob("loggp-64-16n-*")
+        (failing,) = (folder / "results/small/raw").glob("loggp-64-upto16n-*")
         shutil.rmtree(failing)
         given_up, late = cases(project)
         give_up(given_up)
@@ -50,7 +50,7 @@ def cases(project: Project) -> list[Path]:
     """Where the samples are, or would be, of the case that is given up and of the one that comes late: of the smaller
     points."""
     plan = load_plan(project.folder / "results/small/plan.json")
-    (batch,) = (batch for batch in plan.batches if "-8n-" in batch.name)
+    (batch,) = (batch for batch in plan.batches if "-upto8n-" in batch.name)
     return [project.folder / "results/small/raw" / batch.name / f"{point.id}.csv" for point in batch.points[:2]]
 
 
@@ -87,7 +87,7 @@ def test_what_one_batch_of_three_lacks_is_stated_and_the_rest_reported(failed):
         "commodel: 1 of 3 batches did not finish; their points are marked as not measured; run again to try them again"
     ) in complaints.splitlines()
     (refused,) = (line for line in complaints.splitlines() if "refused by the barrier" in line)
-    (log,) = (failed.folder / "results/small/logs").glob("measure.loggp-64-16n-*.log")
+    (log,) = (failed.folder / "results/small/logs").glob("measure.loggp-64-upto16n-*.log")
     assert log.read_text() == f"{refused}\n"
     assert "reports/small/small.xlsx" in (failed.folder / "printed").read_text()
     comparison = pd.read_csv(failed.folder / "results/small/comparison.csv")

@@ -58,7 +58,7 @@ def test_a_job_of_the_workflow_neither_plans_nor_is_kept_out(project):
     plan = project.folder / "results/small/plan.json"
     before = plan.read_bytes()
     project.experiment("small", (project.folder / "params/experiments/small.yaml").read_text() + "seed: 7\n")
-    name = next(path.stem for path in (project.folder / "results/small/batches").glob("loggp-64-16n-*"))
+    name = next(path.stem for path in (project.folder / "results/small/batches").glob("loggp-64-upto16n-*"))
     job = ["--mode", "remote", "--nolock", "--no-hooks", "--force", "--target-jobs", f"measure:batch={name}"]
     with open_lock(project.folder / "results/small", "it"):
         project.snakemake(*job, "--allowed-rules", "measure")
