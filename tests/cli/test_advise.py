@@ -280,6 +280,7 @@ def test_families_that_were_not_probed_where_ranks_sit_have_weight_0_unless_that
     within = run(f"advise {workload} --layout block:4").stdout
     assert "loggp has weight 0 within one node: not probed: ranks in same node" in within
     assert "Weights of models: hockney 100 %" in within
+    assert "has weight 0" not in run(f"advise {workload} --layout block:4".replace("--verbose ", "")).stdout
     between = run(f"advise {workload} --layout block:1").stdout
     assert "Weights of models: loggp 90 %" in between
     rows.assign(nodes=1).to_csv(table, index=False)

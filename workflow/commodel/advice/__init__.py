@@ -106,6 +106,7 @@ class Advice:
     keeps_default: bool = False  # the gain over the MPI default is within its uncertainty
     deviation: float = 0.0  # of the logarithm of the first alternative's time
     informative_points: tuple[InformativePoint, ...] = ()  # points to measure, if the regret at stake is high
+    zero_weights: tuple[str, ...] = ()  # a sentence for each model with weight 0: why
 
     @property
     def gain_over_default(self) -> float:
@@ -135,7 +136,7 @@ def advise(
     notes += (
         [f"left out: {omitted} alternatives that need more nodes or cores than the platform has"] if omitted else []
     )
-    notes += [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
+    zero_weights = [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
     recommenders = {placement: evidence.find_recommender(models, placement) for placement in dict.fromkeys(placements)}
     for placement, recommender in recommenders.items():
         unprobed = panel.unprobed([number for number, other in enumerate(placements) if other == placement])
@@ -147,7 +148,7 @@ def advise(
                 for name, weight in weights[placement].items()
             }
         unweighted = {name: why for name, why in unprobed.items() if not weights[placement][name].weight}
-        notes += [f"{name} has weight 0 {placement}: {why}" for name, why in unweighted.items()]
+        zero_weights += [f"{name} has weight 0 {placement}: {why}" for name, why in unweighted.items()]
     doublings, of_points = count_doublings(points, deciding), arrange_weights(weights, placements)
     predictions = panel.values("seconds")
     fitted = _compute_corrections(
@@ -202,7 +203,16 @@ def advise(
     )
     informative_points = () if keeps_default else _find_informative_points(combined, rows, order)
     return Advice(
-        workload, rows, weights, notes, first["interval_basis"], default, keeps_default, deviation, informative_points
+        workload,
+        rows,
+        weights,
+        notes,
+        first["interval_basis"],
+        default,
+        keeps_default,
+        deviation,
+        informative_points,
+        tuple(zero_weights),
     )
 
 
