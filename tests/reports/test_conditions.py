@@ -1,6 +1,8 @@
 """Anomalies of measurement (caches, other users, more processes than processors), streams of waves, and what was not
 measured."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -125,6 +127,19 @@ def test_the_terminal_has_the_anomalies_of_the_report_below_its_table(folder, ca
     assert anomaly.startswith("ether16: ")
     assert "uncertain by a factor of 2 or more" in anomaly
     assert anomaly in sentences(build_stored_report(folder), BEST_MODEL)
+
+
+def test_the_terminal_has_the_best_five_models_and_counts_the_others(folder, capsys):
+    frame = pd.read_csv(folder / "comparison.csv")
+    first = frame[frame["family"] == frame["family"].iloc[0]]
+    worse = [first.assign(family=f"m{number}", mu=10.0 + number) for number in range(7)]
+    pd.concat([frame, *worse]).to_csv(folder / "comparison.csv", index=False)
+    print_outcome(Results.of(folder))
+    rows = capsys.readouterr().out.splitlines()
+    (others,) = (line for line in rows if line.startswith("other models, with higher errors: "))
+    for platform in frame["platform"].unique():
+        assert len([line for line in rows if line.startswith(platform)]) == 6
+        assert re.search(rf"[1-9] on {platform}", others)
 
 
 def test_the_terminal_does_not_name_a_prediction_to_use_where_all_are_far_off(folder, capsys):

@@ -70,8 +70,8 @@ def run(
 
 
 def print_outcome(results: Results) -> None:
-    """Print the errors of the recommended prediction on each platform, the scores of all models, and anomalies of the
-    measurements."""
+    """Print the errors of the recommended prediction on each platform, the scores of the best models, and anomalies of
+    the measurements."""
     import pandas as pd  # slow to load: after the campaign
 
     from commodel.compare.recommended import evaluate_recommended
@@ -92,10 +92,27 @@ def print_outcome(results: Results) -> None:
         answers.append(f"No prediction is within a factor of {MAX_USEFUL_ERROR:g} on average: best {best}.")
     answer = " ".join(answers) or "No point has both a prediction and a measurement."
     anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
-    print_answer(answer, format_table(rows), anomalies)
+    print_answer(answer, _format_best_rows(rows), anomalies)
 
 
 MAX_USEFUL_ERROR = 2.0  # highest mean μ of a prediction to use
+MAX_SHOWN_MODELS = 5  # of a platform, besides the recommended prediction
+
+
+def _format_best_rows(rows: list[dict]) -> str:
+    """Return the table of the recommended prediction and the best models of each platform, and a line that counts the
+    others."""
+    rows_of_platform: dict[str, list[dict]] = {}
+    for row in rows:
+        rows_of_platform.setdefault(row["platform"], []).append(row)
+    shown = [row for group in rows_of_platform.values() for row in group[: MAX_SHOWN_MODELS + 1]]
+    hidden = [
+        f"{len(group) - MAX_SHOWN_MODELS - 1} on {platform}"
+        for platform, group in rows_of_platform.items()
+        if len(group) > MAX_SHOWN_MODELS + 1
+    ]
+    others = f"\nother models, with higher errors: {', '.join(hidden)}; the report has all" if hidden else ""
+    return format_table(shown) + others
 
 
 def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
