@@ -196,6 +196,24 @@ def test_simulated_points_share_a_batch_up_to_the_next_power_of_two(planned):
     assert simulated == [{2}, {3, 4}, {5, 8}, {9}]
 
 
+@pytest.mark.parametrize(
+    ("axes", "key"),
+    [
+        ('algorithm: linear, ranks: 64, layout: "block:32"', "layout"),
+        ('algorithm: linear, ranks: 513, layout: "block:32"', "ranks"),
+        ("algorithm: linear, ranks: 513", "ranks"),
+        ('algorithm: linear, layout: "nodes:0x17"', "layout"),
+        ("algorithm: linear, nodes: 33, ranks_per_node: 16", "nodes"),
+        ("algorithm: linear, nodes: 2, ranks_per_node: 17", "ranks_per_node"),
+        ('topology: "flat:512"', "topology"),
+        ('topology: "flat:16", layout: "block:17"', "layout"),
+    ],
+)
+def test_an_error_about_ranks_that_do_not_fit_names_the_axis_to_change(planned, axes, key):
+    with pytest.raises(UserError, match=rf"matrix\[0\]\.axes\.{key}: \d+ ranks as "):
+        planned(f"  - axes: {{operation: bcast, bytes: 8, {axes}}}")
+
+
 def test_names_of_batches_state_their_nodes_or_the_limit(planned):
     matrix = "  - axes: {operation: bcast, algorithm: linear, ranks: [3, 5], bytes: 8}"
     real, simulated, shared = (

@@ -329,7 +329,7 @@ def _list_points(
             try:
                 point = make_combination_point(resources, combination, bool(layouts))
             except UserError as error:
-                if layouts or only or error.key not in ("ranks", "topology") or not resources.name:
+                if layouts or only or error.key not in ("ranks", "topology", "layout") or not resources.name:
                     raise
                 missing.append(error.message)
                 continue

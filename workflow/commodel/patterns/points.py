@@ -111,7 +111,11 @@ def make_point(resources: PlatformResources, combination: Mapping[str, object]) 
     if not MIN_RANKS <= ranks <= MAX_COUNT:
         raise UserError(f"found {ranks}, wanted {MIN_RANKS} to {MAX_COUNT}", key="ranks")
     size = find_message_size(resources, name, combination.get("bytes"))
-    placed = _complete_layout(resources, combination, ranks, "topology" if topology else "ranks")
+    given = {"topology": topology, "operation": requested}
+    given |= {"nodes": combination.get("nodes") and combination.get("ranks_per_node")}
+    given |= {"ranks": combination.get("ranks"), "layout": True}
+    rank_source = next(name for name, value in given.items() if value)
+    placed = _complete_layout(resources, combination, ranks, rank_source)
     fields = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.point_fields}
     measured_only = has_no_schedule(name)
     return Point(
@@ -143,10 +147,13 @@ def _count_layout_ranks(combination: Mapping[str, object]) -> int | None:
 def _complete_layout(
     resources: PlatformResources, combination: Mapping[str, object], ranks: int, key: str
 ) -> PlacedLayout:
+    """Return the layout of a combination. The error about one that does not fit names the layout, or the ranks per
+    node, if the ranks fit in the default layout. Otherwise it names the `key` that gives the ranks."""
+    spec, per_node = combination.get("layout") or "block", combination.get("ranks_per_node")
     with locate_mistakes(key="layout"):
-        placed = complete_layout(
-            resources, combination.get("layout") or "block", ranks, combination.get("ranks_per_node")
-        )
+        placed = complete_layout(resources, spec, ranks, per_node)
+    if placed.obstacle and not complete_layout(resources, "block", ranks).obstacle:
+        key = "ranks_per_node" if per_node else "layout"
     return placed.check(ranks, key)
 
 
