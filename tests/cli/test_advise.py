@@ -156,6 +156,7 @@ def test_a_sum_of_iterations_is_for_another_verb(params):
         ("--operation allreduce --ranks 8 --params P", "bytes is missing"),
         ("--ranks 8 --bytes 1KiB --params P", "give --operation NAME"),
         ("--operation bcats", "unknown operation 'bcats'; did you mean 'bcast'?"),
+        ("--operation bcast,reduce", "--operation: found 'bcast,reduce', wanted one name; repeat --operation for each"),
         ("--operation bcast --ranks 0 --bytes 8", "ranks: found '0', wanted a whole number from 2"),
         (f"{WORKLOAD} --params P --out t.txt", "found 't.txt', wanted a file .csv, .xlsx or .conf"),
         (f"{WORKLOAD} --params P --only rng", "no algorithm 'rng' for allreduce"),

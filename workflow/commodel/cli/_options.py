@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from commodel.cli._help import make_option_group
-from commodel.errors import UserError
+from commodel.errors import UserError, make_printable
 from commodel.files.results_folder import PLAN
 from commodel.registry import list_names
 from commodel.sources import PACKAGE, ROOT
@@ -143,6 +143,9 @@ class Name(click.ParamType):
             return f"{head}:{resolve_path(argument, ctx)}"
         if "/" in value or value.endswith((".yaml", ".yml", ".xlsx")):
             return resolve_path(value, ctx)
+        if "," in head and isinstance(param, click.Option):
+            repeat = f"; repeat {param.opts[0]} for each" if param.multiple else ""
+            raise UserError(f"{param.opts[0]}: found '{make_printable(value, 60)}', wanted one name{repeat}")
         spellings = {name.lower(): name for name in self.names(ctx)} if ctx and head.lower() != head else {}
         return spellings.get(head.lower(), head) + colon + argument
 
