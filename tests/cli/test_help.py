@@ -134,7 +134,7 @@ def test_the_overview_has_22_verbs_in_groups_in_the_order_of_use():
     assert verbs == main.list_commands(None)
     assert len(verbs) <= 22
     text = run("--help").output
-    titles = re.findall(r"^(\w+):$", text, re.MULTILINE)
+    titles = re.findall(r"^(\w.+):$", text, re.MULTILINE)
     assert [title for title in titles if title in GROUPS] == list(GROUPS)
     assert not [old for old in OLD_VERBS if re.search(rf"^  {old} ", text, re.MULTILINE)]
 
@@ -152,7 +152,7 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
     assert not [line for line in text.splitlines() if len(line) > MAX_WIDTH]
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert all(hasattr(option, "group_title") for option in options)
-    assert "What" not in {option.group_title for option in options}  # a title names the content
+    assert not {"What", "Where"} & {option.group_title for option in options}  # a title names the content
     for option in options:
         assert re.match(r"[A-Z].*(\.|\])$", option.help.replace("\n", " ")), (page, option.name)
         assert len(option.help.split()) <= 22, (page, option.name)

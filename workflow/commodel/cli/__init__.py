@@ -18,31 +18,31 @@ from commodel.errors import UserError
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 GROUPS = {  # in the order of use: the module of each verb, and its sentence
-    "Start": {
+    "Start: set up and run an experiment": {
         "init": ("project", "Make a project with experiments, platforms and profiles."),
         "doctor": ("project", "List installed programs, and the features that need each missing one."),
         "run": ("run", "Measure, fit, predict, compare and report an experiment."),
         "status": ("run", "Show the progress of an experiment, from any machine."),
     },
-    "Ask": {
+    "Ask: predict and choose": {
         "predict": ("predict", "Predict the time of patterns, of a whole matrix or of a kernel."),
         "advise": ("advise", "Rank the alternatives for a workload by all fitted models."),
         "tune": ("tune", "Measure and write rules for the MPI library's collectives."),
         "calibrate": ("calibrate", "Adapt fitted models to this allocation by a few points."),
         "partition": ("kernels", "Balance a matrix over processes of different speeds."),
     },
-    "Look": {
+    "Look: reports and catalogues": {
         "report": ("report", "Write the workbook, the page or pictures of an experiment."),
         "diff": ("diff", "Compare two results, comparisons or parameter sets."),
         "history": ("diff", "Compare several results with the first of them."),
         "show": ("show", "List algorithms, models and more, or draw one of them."),
     },
-    "Files": {
+    "Files: exchange with other tools": {
         "import": ("import_", "Read files of other tools."),
         "export": ("export", "Write files for other tools, or join tables."),
         "completion": ("project", "Print the script that completes commands by TAB in a shell."),
     },
-    "Stages": {
+    "Stages: the single steps of a run": {
         "plan": ("plan", "List the points, batches and estimated time of an experiment."),
         "build": ("stages", "Compile the native programs."),
         "measure": ("stages", "Measure one batch of a plan, or the speeds of processes."),

@@ -249,7 +249,7 @@ PATTERN_OPTIONS = (
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
     click.option("--layout", help="Layout of ranks on nodes, e.g. cyclic:2.  [default: as few ranks a node as fit]"),
 )
-pattern_options = make_option_group("Pattern", *PATTERN_OPTIONS)
+pattern_options = make_option_group("Workload", *PATTERN_OPTIONS)
 
 
 def check_mode(mode: str, allowed: Iterable[str]) -> None:

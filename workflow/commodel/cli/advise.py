@@ -65,10 +65,11 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
     click.option("--window", is_flag=True, help="Compute how many senders a gather may admit at once."),
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Rank layouts of processes for a kernel."),
 )
-@make_option_group("Models", params_option, set_option, experiment_option)
+@make_option_group("Models", params_option, set_option)
 @make_option_group(
-    "Where",
+    "Platform and results",
     click.option("--platform", help="Platform of a run.  [default: its only one, or the one not simulated]"),
+    experiment_option,
 )
 @make_option_group(
     "For Open MPI's rules",

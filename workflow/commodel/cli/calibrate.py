@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     ),
 )
 @make_option_group(
-    "Where",
+    "Allocation",
     click.option("--platform", help="Platform of this allocation.  [default: the experiment's]"),
     click.option(
         "--setting", help="Name of this allocation.  [default: $COMMODEL_SETTING, the platform's, Slurm's job]"

@@ -138,7 +138,7 @@ def _make_prediction_row(row: dict) -> dict:
     click.option("--from", "source", type=PATH, help="Show this partition instead: .xlsx as edited, or .csv."),
 )
 @make_option_group(
-    "Where",
+    "Processes",
     click.option("--layout", required=True, help="Processes, e.g. processes:params/layouts/fermi/M10.csv."),
     click.option("--platform", required=True, help="Platform of the processes: a name or a file."),
     process_count_option,

@@ -55,12 +55,12 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
 )
 @pattern_options
 @make_option_group(
-    "In place of a pattern",
+    "In place of a workload",
     click.option("--matrix", metavar="EXPERIMENT", help="Predict every point of an experiment's matrix."),
     click.option("--kernel", type=click.Choice(["summa", "wave2d"]), help="Predict a kernel's communication."),
 )
 @make_option_group("Models", PARAMS, FAMILY, set_option)
-@make_option_group("Where", platform_option)
+@make_option_group("Platform and results", platform_option, experiment_option)
 @make_option_group(
     "Streams of a pattern",
     click.option("--waves", help="Repetitions in a row, e.g. 50: predict the time between two of them."),
@@ -75,7 +75,6 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
     click.option("--iteration", help="Iteration of summa to predict, from 0.  [default: all]"),
     click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict the visible time."),
     click.option("--speeds", type=PATH, help="Speeds of processes for --overlapped.  [default: the partition's]"),
-    experiment_option,
     folded=True,
 )
 @make_option_group(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     click.option("-n", "--dry-run", is_flag=True, help="Show the jobs that would run."),
 )
 @make_option_group(
-    "Where",
+    "Jobs and cores",
     click.option("--profile", help="Run jobs by this Snakemake profile, e.g. slurm."),
     click.option("--cores", type=click.IntRange(min=1), help="Use at most N cores of this machine.  [default: all]"),
 )
