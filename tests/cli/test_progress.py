@@ -279,3 +279,30 @@ def test_a_stopped_run_names_jobs_that_may_still_be_in_the_queue(monkeypatch, tm
     queued, kept = err.splitlines()
     assert queued == "commodel: jobs may still be in Slurm's queue (no answer); once it answers: scancel --name two-2"
     assert kept.startswith("commodel: stopped by Ctrl-C")
+
+
+def test_a_plan_that_changes_after_the_survey_is_explained_once(monkeypatch, tmp_path, capsys):
+    def make_campaign(count):
+        plan = SimpleNamespace(batches=[SimpleNamespace(ids=range(count))])
+        return SimpleNamespace(results=SimpleNamespace(log=lambda name: tmp_path / name), plan=plan, lock=None)
+
+    class Reader:
+        campaign = make_campaign(120)
+
+        def __init__(self, campaign):
+            pass
+
+        def read(self, lock_holder, now):
+            self.campaign = make_campaign(180)
+
+    def run_snakemake(command, log, show, tick, lock):
+        tick()
+        tick()
+        return 0, None
+
+    monkeypatch.setattr(snakemake_runs, "run_snakemake", run_snakemake)
+    monkeypatch.setattr(snakemake_runs, "StatusReader", Reader)
+    monkeypatch.setattr(snakemake_runs, "format_status", lambda status, stage="": "at work")
+    assert snakemake_runs.run_with_display(make_campaign(120), [], "run", ProgressLine(quiet=False)) == 0
+    (line,) = (text for text in capsys.readouterr().err.splitlines() if "survey" in text)
+    assert line == "after the survey: 180 points and probe cases instead of 120, as probes depend on the levels found"

@@ -281,9 +281,16 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
     reader, errors = StatusReader(campaign), JobErrors(display.show_message)
     log = campaign.results.log(name)
 
+    def count_cases() -> int:
+        return sum(len(batch.ids) for batch in reader.campaign.plan.batches)
+
     def tick() -> None:
         try:
-            display.show_progress(format_status(reader.read("", time.time()), errors.stage))
+            planned, status = count_cases(), reader.read("", time.time())
+            if planned != (count := count_cases()):
+                counts = f"{count} points and probe cases instead of {planned}"
+                display.show_progress(f"after the survey: {counts}, as probes depend on the levels found", last=True)
+            display.show_progress(format_status(status, errors.stage))
         except (UserError, OSError):  # a damaged or missing file stops no campaign
             display.clear()
 
