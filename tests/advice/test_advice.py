@@ -205,6 +205,19 @@ def test_the_mpi_default_is_kept_if_no_alternative_is_clearly_faster(seconds, ke
     assert advise(WORKLOAD, Evidence(sets, RESOURCES), ["block:4"], WAYS, streams=False).keeps_default is False
 
 
+@pytest.mark.parametrize(
+    ("nodes", "seconds", "simulated", "named"),
+    [(1, 1e-6, False, True), (1, 1.0, False, False), (1, 1e-6, True, False), (2, 1e-6, False, False)],
+)
+def test_shared_memory_is_named_where_the_mpi_default_is_faster_within_a_node(nodes, seconds, simulated, named):
+    layout = f"block:{8 // nodes}"
+    sets = [replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), simulated=simulated)]
+    rows = with_default({64: seconds}).assign(layout=layout)
+    advice = advise(WORKLOAD, Evidence(sets, RESOURCES, rows), [layout], WAYS, streams=False)
+    (note,) = (note for note in advice.notes if note.startswith("the MPI default takes "))
+    assert ("it may use collectives over shared memory" in note) is named
+
+
 def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():
     rows = pd.concat(
         [with_default({64: 1e-5}).assign(ranks=4), with_default({64: 4e-5}).assign(ranks=16)], ignore_index=True

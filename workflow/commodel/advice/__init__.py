@@ -196,7 +196,8 @@ def advise(
         evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes, requested_layouts
     )
     first = rows.iloc[0]
-    notes += describe_library_default(default, first["seconds"])
+    within_real_node = points[order[0]].nodes == 1 and not any(parameters.simulated for parameters in evidence.sets)
+    notes += describe_library_default(default, first["seconds"], within_real_node)
     deviation = float(combined.deviation[order[0]])
     keeps_default = default is not None and bool(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviation, default.deviation))
