@@ -111,8 +111,8 @@ def _format_best_rows(rows: list[dict]) -> str:
         for platform, group in rows_of_platform.items()
         if len(group) > MAX_SHOWN_MODELS + 1
     ]
-    others = f"\nother models, with higher errors: {', '.join(hidden)}; the report has all" if hidden else ""
-    return format_table(shown) + others
+    count_text = f"\nother models, with higher errors: {', '.join(hidden)}; the report has all" if hidden else ""
+    return format_table(shown) + count_text
 
 
 def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:

@@ -51,7 +51,7 @@ def build(toolchain: str) -> None:
 @click.command(
     cls=Verb,
     examples=(
-        "commodel measure --in results/sample --batch fast-ethernet-32-16n",
+        "commodel measure --in results/sample --batch fast-ethernet-32-upto16n",
         "commodel measure --kernel gemm --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
     ),
 )

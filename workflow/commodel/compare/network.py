@@ -467,9 +467,10 @@ def find_networks(name: str, platform: str | None = None, folder: Path = Path("r
     results = runs[-1] if runs else results
     networks = [entry for entry in read_networks(results) if platform in (None, entry.platform)] if results else []
     if not networks:
-        where = f" on platform '{platform}'" if platform else ""
-        place, wanted = results.folder if results else folder, "wanted a run with `probes: auto` on four nodes or more"
-        raise UserError(f"found no times between pairs of nodes{where} in {place}, {wanted}")
+        on_platform = f" on platform '{platform}'" if platform else ""
+        searched = results.folder if results else folder
+        wanted = "wanted a run with `probes: auto` on four nodes or more"
+        raise UserError(f"found no times between pairs of nodes{on_platform} in {searched}, {wanted}")
     return networks
 
 

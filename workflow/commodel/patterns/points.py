@@ -111,10 +111,10 @@ def make_point(resources: PlatformResources, combination: Mapping[str, object]) 
     if not MIN_RANKS <= ranks <= MAX_COUNT:
         raise UserError(f"found {ranks}, wanted {MIN_RANKS} to {MAX_COUNT}", key="ranks")
     size = find_message_size(resources, name, combination.get("bytes"))
-    given = {"topology": topology, "operation": requested}
-    given |= {"nodes": combination.get("nodes") and combination.get("ranks_per_node")}
-    given |= {"ranks": combination.get("ranks"), "layout": True}
-    rank_source = next(name for name, value in given.items() if value)
+    sources = {"topology": topology, "operation": requested}
+    sources |= {"nodes": combination.get("nodes") and combination.get("ranks_per_node")}
+    sources |= {"ranks": combination.get("ranks"), "layout": True}
+    rank_source = next(name for name, value in sources.items() if value)
     placed = _complete_layout(resources, combination, ranks, rank_source)
     fields = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.point_fields}
     measured_only = has_no_schedule(name)
