@@ -409,3 +409,24 @@ def test_a_network_without_levels_whose_protocol_changes_is_fitted():
     flat = replace(machine, times=times, site=replace(machine.site, levels=Hierarchy.written({}, 24)))
     fitted = shares.fit(observed(flat, "shares"))
     assert {"G.beyond.65536", "c_out.node.65536"} <= fitted.values.keys()
+
+
+def test_a_latency_that_hides_the_bytes_does_not_change_the_capacity_for_short_messages(monkeypatch):
+    """Two sites 1 ms apart, whose latency depends on the size in steps, as if messages had fewer or more bytes."""
+    monkeypatch.setitem(L, "beyond", 1e-3)
+    machine = truth("shares")
+
+    def delay(time):
+        def delayed(case):
+            is_far = case.get("level") == "leaf" or case.get("how") in ("far", "in")
+            trips = 2 if case.get("apart") == "beyond" else is_far
+            steps = np.array([1e-3, 9.5e-4, 6e-4, 9e-4, 1.2e-3, 1.5e-3, 2.5e-3])
+            return time(case) + trips * steps[np.searchsorted([256, 700, 1400, 3400, 5700, 9300], case["bytes"])]
+
+        return delayed
+
+    delayed = {name: delay(machine.times[name]) for name in ("distance", "capacity")}
+    fitted = shares.fit(observed(replace(machine, times=machine.times | delayed), "shares"))
+    capacities = {int(name.split(".")[2]): fitted.values[name][0] for name in fitted.values if "c_out.leaf" in name}
+    visible = [capacity for size, capacity in capacities.items() if size >= 256]  # of which near nodes show the bytes
+    assert visible == pytest.approx([C_OUT] * len(visible), rel=0.05)

@@ -32,6 +32,8 @@ from commodel.patterns.schedule import Schedule
 
 MIN_SLOWDOWN = 1.1  # time relative to a single message, from which messages count as sharing a link
 OUTSIDE_FACTOR = 1.25  # of a capacity beyond those of the measured sizes around it
+MIN_BYTE_SHARE = 0.03  # time of a message's bytes relative to its latency, below which latency hides them
+LONG_BYTES = 1 << 20
 BELOW_FACTOR = 4.0  # by which a capacity may be smaller below the measured sizes
 CLEAR_EXCESS = 1.15  # time relative to that of the known capacities, from which another capacity is fitted
 SENDER_FACTOR = 1.5  # time relative to the sender's busy time, up to which the sender may be the limit, not the network
@@ -365,10 +367,26 @@ def _fit_capacity(
         elif not shares:
             return {}
     bound = {size: share for size, share in shares.items() if size >= smallest_bound}
-    return _add_sizes(bound, trips[distance]) if bound else {}
+    return _add_sizes(bound, trips, distance) if bound else {}
 
 
-def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
+def _split_time(trips: TripsByClass, distance: str, bytes: Array) -> tuple[Array, Array]:
+    """Return L and m·G of messages of a class: (draws, sizes) each.
+
+    A latency of milliseconds that changes with the size hides the bytes of short messages. Their G is then that between
+    the nearest nodes, times the ratio of both for long messages.
+    """
+    L, byte_seconds = trips[distance].split_time(bytes)
+    nearest = next(name for name in trips if name != NODE)
+    long, near_long = (trips[name].byte_seconds(LONG_BYTES) for name in (distance, nearest))
+    ratio = np.divide(long, near_long, out=np.ones_like(long), where=near_long > 0)
+    near_L, near_seconds = trips[nearest].split_time(bytes)
+    expected = near_seconds * ratio[:, None]
+    is_hidden = (expected[0] < MIN_BYTE_SHARE * L[0]) & (near_seconds[0] >= MIN_BYTE_SHARE * near_L[0])
+    return np.where(is_hidden, L + byte_seconds - expected, L), np.where(is_hidden, expected, byte_seconds)
+
+
+def _add_sizes(shares: dict[int, Array], trips: TripsByClass, distance: str) -> dict[int, Array]:
     """Return the capacities also at smaller sizes at which G is known: relative to G, they are interpolated, and
     constant below the measured sizes. A protocol that changes between two measured sizes is thus taken into account.
 
@@ -377,10 +395,12 @@ def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
     may contain copying there.
     """
     size = np.array(sorted(shares))
-    added_sizes = [length for length in trip.byte_sizes if length < size[-1] and length not in shares]
+    added_sizes = [length for length in trips[distance].byte_sizes if length < size[-1] and length not in shares]
     if not added_sizes:
         return shares
-    G, added_bytes = trip.split_time(size.astype(float))[1] / size, np.array(added_sizes, dtype=float)
+    lengths = np.array([*added_sizes, *size], dtype=float)
+    G = _split_time(trips, distance, lengths)[1] / lengths
+    G_added, G, added_bytes = G[:, : len(added_sizes)], G[:, len(added_sizes) :], lengths[: len(added_sizes)]
     if not (G > 0).all():
         return shares
     measured = np.stack([shares[measured_size] for measured_size in size.tolist()], axis=-1)
@@ -390,7 +410,7 @@ def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
     is_below = above == 0
     low = neighbours.min(axis=0) / np.where(is_below, BELOW_FACTOR, OUTSIDE_FACTOR)
     high = neighbours.max(axis=0) * np.where(is_below, 1.0, OUTSIDE_FACTOR)
-    added = np.clip(ratio * trip.split_time(added_bytes)[1] / added_bytes, low, high)
+    added = np.clip(ratio * G_added, low, high)
     return shares | dict(zip(added_sizes, added.T, strict=True))
 
 
@@ -427,7 +447,7 @@ def _select_slowed(cases: Cases, trips: TripsByClass, distance: str) -> tuple[Ar
     messages as the slowed cases."""
     if not len(cases) or distance not in trips:
         return np.zeros((1, len(cases))), np.zeros(len(cases), dtype=bool)
-    latency, single = trips[distance].split_time(cases["bytes"])
+    latency, single = _split_time(trips, distance, cases["bytes"])
     byte_seconds = cases.seconds - latency
     unshared = single[0] * cases.columns.get(SLOWEST_PORT, 1.0)
     slow = (byte_seconds[0] > MIN_SLOWDOWN * unshared) & (cases["flows"] > 1)
@@ -443,7 +463,7 @@ def _fit_all_groups(
     shares, cases = {}, _subtract_tiny_excess(cases.where(level=level, how="all", ways=1), trips, distance)
     for size in np.unique(cases["bytes"])[::-1].tolist() if distance in trips else ():
         same_size = cases.where(bytes=size)
-        latency, single = trips[distance].split_time(same_size["bytes"])
+        latency, single = _split_time(trips, distance, same_size["bytes"])
         byte_seconds = same_size.seconds - latency
         # `step` messages leave each group.
         unshared = single[0] * same_size[SLOWEST_PORT]
