@@ -22,6 +22,7 @@ from commodel.predictions.prediction_intervals import (
     PARAMETERS_ONLY_TEXT,
     IntervalBasis,
     PointSeries,
+    find_residual_interval,
     fit_residual_intervals,
 )
 from commodel.predictions.predictions import predict
@@ -382,6 +383,20 @@ def test_prediction_intervals_are_listed_with_parameter_intervals():
     np.testing.assert_allclose(rows["parameters_low"], 0.99 * rows["predicted"])
     np.testing.assert_allclose(rows["parameters_high"], 1.01 * rows["predicted"])
     assert (rows["interval_basis"] == "at least: 1 allocation, 11 workloads of bcast").all()
+
+
+def test_allocations_of_a_simulator_do_not_differ():
+    """Settings may still differ there."""
+
+    def find_basis(**columns):
+        intervals = read_residuals(compare_series().assign(simulated=True, **columns), "p", "f")
+        (basis,) = find_residual_interval(intervals, LAST_WORKLOAD).bases
+        assert IntervalBasis.parse(basis.text) == basis
+        return basis
+
+    assert find_basis().text == "12 workloads of bcast"
+    assert "allocation" not in find_basis().sentence
+    assert find_basis(setting="rails=2").text == "at least: 1 allocation, 12 workloads of bcast"
 
 
 def test_the_measurement_of_a_point_does_not_change_its_own_interval():

@@ -78,13 +78,14 @@ def scale_predictions(rows: pd.DataFrame) -> pd.Series:
 
 
 def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
-    """Return the residuals of one model's rows. `logs` replaces them, such as by those of a combined prediction."""
+    """Return the residuals of one model's rows. `logs` replaces them, such as by those of a combined prediction. A
+    batch is measured in one allocation and setting. Allocations of a simulator do not differ: only settings count."""
     axes = {RANKS: rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]), BYTES: rows["bytes"], NODES: rows["nodes"]}
     return Residuals(
         np.log(rows["measured"] / scale_predictions(rows)).to_numpy(float) if logs is None else logs,
         np.array([find_operation_class(*fields) for fields in zip(rows["operation"], rows["waves"], strict=True)]),
         rows["workload"].to_numpy(str),
-        (rows["batch"] + " " + rows["setting"]).to_numpy(str),  # a batch is measured in one allocation and setting
+        rows["setting"].where(rows["simulated"].astype(bool), rows["batch"] + " " + rows["setting"]).to_numpy(str),
         {name: column.to_numpy(float) for name, column in axes.items() if column.notna().all()},
         setting=rows["setting"].to_numpy(str),
         seconds=rows["measured"].to_numpy(float),

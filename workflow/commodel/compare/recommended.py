@@ -73,7 +73,7 @@ MIN_DEVIATION = 1e-3  # standard deviation of residuals; a smaller one is roundi
 MAX_DISAGREEMENT = 4.0  # ratio of predicted times, between a model and the one with the largest weight
 # Columns of a comparison that decide about the recommended prediction. All others would be copied with every fold.
 PLACE_COLUMNS = ["point", "workload", "operation", "alternative", "layout", "ranks", "leaves", "bytes", "nodes"]
-PLACE_COLUMNS += ["levels_crossed", "waves", "batch", "setting", "measured", "held_out"]
+PLACE_COLUMNS += ["levels_crossed", "waves", "batch", "setting", "simulated", "measured", "held_out"]
 MODEL_COLUMNS = ["family", "predicted", "single_message_ratio", "validity"]
 OPERATION = "operation"
 WORKLOAD, ALGORITHM = "workload", "algorithm"

@@ -195,7 +195,7 @@ def cross_validate_points(points: Sequence[Point], seconds: Array, refit: Refit)
     groups = np.array([point.workload for point in points])
     axes = {name: labels[name] for name in AXES}
     residuals = Residuals(
-        first, labels["operation"], groups, np.full(len(points), ""), axes, left_out_logs, seconds=seconds
+        first, labels["operation"], groups, np.full(len(points), "table"), axes, left_out_logs, seconds=seconds
     )
     return fit_residual_intervals(
         residuals.only(np.all([np.isfinite(logs) for logs in left_out_logs.values()], axis=0))

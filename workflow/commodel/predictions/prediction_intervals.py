@@ -92,7 +92,7 @@ def _outline_interval(part: Residuals) -> Errors | None:
         0.0,
         0.0,
         count,
-        len(np.unique(part.allocation)),
+        len(np.unique(part.allocation[part.allocation != ""])),
         tuple(np.unique(part.operation).tolist()),
         {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
         zeros,
@@ -329,7 +329,8 @@ def _name_pool(pooled: str) -> str:
 
 
 BASIS_PATTERN = re.compile(  # older tables have groups in place of workloads
-    r"(?:at least: )?([0-9]+) allocations?, ([0-9]+) (?:workloads|groups) of (.*?)(?:, ([0-9.]+) doublings beyond)?"
+    r"(?:(?:at least: )?([0-9]+) allocations?, )?([0-9]+) (?:workloads|groups) of (.*?)"
+    r"(?:, ([0-9.]+) doublings beyond)?"
 )
 
 
@@ -339,7 +340,7 @@ class IntervalBasis:
 
     pooled: str = ""  # name of the class: an operation, its kind or `all`, perhaps followed by a placement
     workloads: int = 0
-    allocations: int = 0
+    allocations: int = 0  # 0: they do not differ, as on a simulator
     doublings: float = 0.0  # of extrapolation beyond the measured sizes and ranks
     unmeasured: str = ""  # the placement without measurements, if other placements have some
 
@@ -350,7 +351,7 @@ class IntervalBasis:
     @property
     def is_lower_bound(self) -> bool:
         """Whether the residuals come from so few allocations that the true interval may be wider."""
-        return self.of_residuals and self.allocations < MIN_ALLOCATIONS
+        return self.of_residuals and 0 < self.allocations < MIN_ALLOCATIONS
 
     @property
     def is_extrapolated(self) -> bool:
@@ -361,8 +362,11 @@ class IntervalBasis:
         """The text in tables."""
         if not self.of_residuals:
             return f"{UNMEASURED_PREFIX}{self.unmeasured}" if self.unmeasured else PARAMETERS_ONLY_TEXT
-        least, plural = "at least: " if self.is_lower_bound else "", "" if self.allocations == 1 else "s"
-        text = f"{least}{self.allocations} allocation{plural}, {self.workloads} workloads of {self.pooled}"
+        allocations = (
+            f"{self.allocations} allocation{'' if self.allocations == 1 else 's'}, " if self.allocations else ""
+        )
+        least = "at least: " if self.is_lower_bound else ""
+        text = f"{least}{allocations}{self.workloads} workloads of {self.pooled}"
         return f"{text}, {self.doublings:.1f} doublings beyond" if self.is_extrapolated else text
 
     @property
@@ -371,7 +375,7 @@ class IntervalBasis:
         if self.of_residuals:
             plural = "" if self.allocations == 1 else "s"
             text = f"95 % prediction interval from residuals at {self.workloads} workloads of {_name_pool(self.pooled)}"
-            text += f" in {self.allocations} allocation{plural}"
+            text += f" in {self.allocations} allocation{plural}" if self.allocations else ""
             text += f", extrapolated by {self.doublings:.1f} doublings" if self.is_extrapolated else ""
             return text + (
                 "; with fewer than five allocations the interval may be too narrow" if self.is_lower_bound else ""
@@ -384,7 +388,7 @@ class IntervalBasis:
     def parse(cls, text: str) -> IntervalBasis:
         """Return the basis with this text of a table. Any other text counts as parameters only."""
         if match := BASIS_PATTERN.fullmatch(text):
-            return cls(match[3], int(match[2]), int(match[1]), float(match[4] or 0))
+            return cls(match[3], int(match[2]), int(match[1] or 0), float(match[4] or 0))
         return (
             cls(unmeasured=text.removeprefix(UNMEASURED_PREFIX))
             if text.startswith(UNMEASURED_PREFIX)

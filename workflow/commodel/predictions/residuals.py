@@ -40,8 +40,8 @@ PLACEMENT_NAMES = {False: "within one node", True: "between nodes"}  # by whethe
 @dataclass(frozen=True, eq=False)
 class Residuals:
     """Residuals ln(measured/predicted) of one model at held-out points. Each has its operation, ranks, size, nodes,
-    workload (group), and the allocation in which it was measured. `left_out` has the residuals of fits without that
-    size, number of ranks or operation."""
+    workload (group), and the allocation in which it was measured (empty if allocations do not differ). `left_out` has
+    the residuals of fits without that size, number of ranks or operation."""
 
     logs: Array
     operation: np.ndarray
