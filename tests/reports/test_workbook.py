@@ -133,6 +133,20 @@ def test_columns_of_a_single_value_are_last_folded_and_repeated_in_the_note(smal
     assert min(entry.min for entry in hidden) == len(keys) - table.folded + 1
 
 
+def test_a_header_row_is_as_high_as_its_wrapped_words(book):
+    """Programs do not adapt row heights of a workbook that they open: a second line would be cut off."""
+    several = 0
+    for sheet in book:
+        ranges = [(range(entry.min, entry.max + 1), entry.width) for entry in sheet.column_dimensions.values()]
+        widths = {column: width for columns, width in ranges for column in columns}
+        for table in sheet.tables.values():
+            head = sheet[table.ref][0]
+            lines = max(-(-len(cell.value) // int(widths.get(cell.column, 9))) for cell in head)
+            assert (sheet.row_dimensions[head[0].row].height or 15) >= 15 * lines
+            several += lines > 1
+    assert several
+
+
 def test_formulas_stand_on_calculators_only_and_none_leaves_its_sheet(book):
     for sheet in book:
         formulas = [cell.value for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]

@@ -5,7 +5,8 @@ file beside the workbook (`write_parquet`; `commodel predict --matrix` needs pya
 """
 
 import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +32,8 @@ HIGHLIGHT_COLOUR = "#8A3B00"  # of texts about simulated platforms, and of marke
 DEFAULT_CREATION_DATE = datetime(2000, 1, 1)  # of a report without a measurement date
 MAX_COLUMN_WIDTH = 52  # characters of a column
 DEFAULT_WIDTH = 9  # characters of a column without a set width
+BOLD_WIDTH = 1.15  # mean width of a bold letter, in characters
+LINE_HEIGHT_PT = 15.0
 MAX_TABLE_ROWS = 20_000  # a sheet has all rows of a table up to this length
 LONG_TABLE_SHOWN_ROWS = 1_000  # rows on the sheet of a longer table
 PARQUET_PIECE_ROWS = 10_000  # rows of one write to a Parquet file
@@ -82,9 +85,24 @@ def choose_column_widths(tables: tuple[Table, ...], only_tables: bool = True, fi
             )
             if not only_tables and column.kind == "text" and index + 1 == len(table.columns) and not table.backgrounds:
                 text_width = 0
-            header_width = max(map(len, f"{column.header} ".split(" "))) * 1.15 + (4 if filters else 1)
+            header_width = max(map(len, column.header.split(" "))) * BOLD_WIDTH + choose_button_width(filters)
             widths[index] = max(widths[index], min(MAX_COLUMN_WIDTH, int(max(text_width, header_width, 7)) + 1))
     return widths
+
+
+def choose_button_width(filters: bool) -> int:
+    """Return the width in characters that a header's filter button, or its margin, takes."""
+    return 4 if filters else 1
+
+
+def compute_header_height(headers: Sequence[str], widths: Sequence[float], filters: bool) -> float:
+    """Return the height in points of a row of wrapped headers. Programs do not adapt the rows of a finished workbook
+    to their texts."""
+    lines = (
+        textwrap.wrap(header, max(1, int((width - choose_button_width(filters)) / BOLD_WIDTH)), break_long_words=False)
+        for header, width in zip(headers, widths, strict=False)
+    )
+    return LINE_HEIGHT_PT * max(map(len, lines), default=1)
 
 
 def count_columns(widths: list[int], characters: float) -> tuple[int, int]:

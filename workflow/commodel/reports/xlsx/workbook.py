@@ -204,7 +204,7 @@ class Workbook:
         if single_block:
             sheet.freeze_panes(row + 1, tables[0].fixed)
             sheet.repeat_rows(row)
-            end = self.write_table(sheet, row, tables[0])
+            end = self.write_table(sheet, row, tables[0], widths)
         else:
             end = self.add_blocks(sheet, row, section, widths, filters)
             characters = charts.CHART_ROW_WIDTH if section.charts else SENTENCE_WIDTH
@@ -226,7 +226,7 @@ class Workbook:
                         row = self.write_answer(sheet, row, block, widths)
                     case Table():
                         row = self.write_heading(sheet, row, block.title, block.note)
-                        row = self.write_table(sheet, row, block, filters) + 2
+                        row = self.write_table(sheet, row, block, widths, filters) + 2
                     case Matrix():
                         row = charts.write_matrix(self, sheet, row, block)
                     case Tiling():
@@ -281,8 +281,10 @@ class Workbook:
             row += 1
         return row + 1
 
-    def write_table(self, sheet, row: int, table: Table, filters: bool = True) -> int:
+    def write_table(self, sheet, row: int, table: Table, widths: list[int], filters: bool = True) -> int:
         """Write the header and the first rows as an Excel table. Return the next free row."""
+        headers = [column.header for column in table.columns]
+        sheet.set_row(row, layout.compute_header_height(headers, widths, filters))
         head = {
             "bold": True,
             "text_wrap": True,
@@ -298,7 +300,7 @@ class Workbook:
             sheet.write_string(row + 1, 0, "none", self.make_format(italic=True, font_color=NOTE_COLOUR))
             return row + 2
         self.places.tables.setdefault(table.name, Place(sheet.get_name(), row + 1, rows, table))
-        titles = layout.make_headers([column.header for column in table.columns])
+        titles = layout.make_headers(headers)
         last = row + len(rows)
         columns = [
             {"header": title, "header_format": header if column.kind in TEXT_KINDS else number}
