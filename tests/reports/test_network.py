@@ -67,6 +67,19 @@ def test_the_page_draws_it_with_a_text_instead():
     assert re.search(r'class="marked"[^>]*>3<', page)
 
 
+@pytest.mark.parametrize(("count", "numbered"), [(8, True), (20, True), (30, False)])
+def test_numbers_stand_in_cells_that_are_wide_enough(count, numbered):
+    """A digit is more than half as wide as its height, which a style has to set: the style sheet's would win."""
+    page = format_page(report(seen(Hierarchy.of({"leaf": [node // 5 for node in range(count)]}), count)))
+    cells = re.findall(r'<g><rect [^>]*width="([\d.]+)"[^>]*><title>.*?</rect>(?:<text ([^>]*)>([^<]*)<)?', page)
+    assert len(cells) > count
+    assert all(bool(number) == numbered for _, _, number in cells)
+    for width, attributes, number in cells if numbered else ():
+        size = float(re.search(r'style="font-size:([\d.]+)px"', attributes)[1])
+        assert size >= 8
+        assert 0.6 * size * len(number) < float(width)
+
+
 def test_a_report_of_several_levels_opens_with_it():
     whole = report(seen())
     before = [Section(name, "", ()) for name in ("Summary", "Comparison")]
@@ -76,11 +89,12 @@ def test_a_report_of_several_levels_opens_with_it():
 
 
 def test_the_workbook_has_the_same_numbers_and_colours(tmp_path):
-    whole = report(seen())
+    whole = report(seen(nodes=[f"compute-{node}" for node in range(8)]))
     write_xlsx(whole, tmp_path / "n.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "n.xlsx")["Network"]
     matrix = next(block for block in whole.sections[0].blocks if isinstance(block, Matrix))
     head = next(cell.row for row in sheet.iter_rows(max_col=1) for cell in row if str(cell.value).startswith("Latency"))
+    assert sheet.row_dimensions[head + 1].height >= 5 * len("compute-0")  # the labels are upright
     assert [sheet.cell(head + 1, place + 2).value for place in range(8)] == list(matrix.labels)
     for row in range(8):
         for place in range(8):

@@ -23,6 +23,7 @@ from commodel.files.streamed_tables import return_freed_memory
 from commodel.reports.charts import PALETTE
 from commodel.reports.elements import (
     COLOURS,
+    MIN_LETTER_PIXELS,
     TEXT_KINDS,
     Answer,
     Chart,
@@ -301,7 +302,8 @@ def make_tiling_picture(tiling: Tiling, element_id: str) -> Picture:
 # Lengths in pixels.
 MATRIX_SIDE = 480  # without labels
 MIN_CELL_SIDE, MAX_CELL_SIDE = 2.0, 44.0
-MIN_NUMBERED_CELL_SIDE = 22.0  # smaller cells show no number
+MAX_NUMBER_SIZE = 11.0  # font size of the numbers in cells
+NUMBER_WIDTH_RATIO = 0.7  # width of a digit, with its share of the margin, over the font size
 MIN_LABELLED_CELL_SIDE = 11.0  # rows and columns of smaller cells have no label
 LETTER_WIDTH = 6.4  # of a label
 
@@ -311,6 +313,7 @@ def format_matrix(matrix: Matrix) -> str:
     side = min(max(MATRIX_SIDE / max(count, 1), MIN_CELL_SIDE), MAX_CELL_SIDE)
     margin = 14 + LETTER_WIDTH * max(map(len, matrix.labels), default=0) if side >= MIN_LABELLED_CELL_SIDE else 14
     size = margin + side * count
+    number_size = _choose_number_size(matrix, side)
     parts = [
         _format_block(matrix, row, index, margin, side)
         for row, values in enumerate(matrix.expected)
@@ -318,7 +321,7 @@ def format_matrix(matrix: Matrix) -> str:
         if is_finite_number(value)
     ]
     parts += [
-        _format_cell(matrix, row, index, margin, side)
+        _format_cell(matrix, row, index, margin, side, number_size)
         for row, values in enumerate(matrix.values)
         for index, value in enumerate(values)
         if is_finite_number(value)
@@ -346,16 +349,24 @@ def _format_block(matrix: Matrix, row: int, column: int, margin: float, side: fl
     return f'<rect x="{margin + side * left_edge:.1f}" y="{margin + side * top:.1f}" {box} fill="{colour}"/>'
 
 
-def _format_cell(matrix: Matrix, row: int, column: int, margin: float, side: float) -> str:
+def _choose_number_size(matrix: Matrix, side: float) -> float:
+    """Return the font size at which the longest number fits into a cell; 0 if it could not be read. The cells then have
+    colours only, and their numbers as tooltips."""
+    finite = (value for row in matrix.values for value in row if is_finite_number(value))
+    longest = max((len(format_digits(value)) for value in finite), default=1)
+    size = min(MAX_NUMBER_SIZE, side / (NUMBER_WIDTH_RATIO * longest))
+    return size if size >= MIN_LETTER_PIXELS else 0.0
+
+
+def _format_cell(matrix: Matrix, row: int, column: int, margin: float, side: float, number_size: float) -> str:
     value = matrix.values[row][column]
     x, y = margin + side * column, margin + side * row
     hover = f"{matrix.labels[row]} – {matrix.labels[column]}: {format_digits(value)} {matrix.unit}"
     text = ""
-    if side >= MIN_NUMBERED_CELL_SIDE:
-        font_size = min(11.0, 1.6 * side / max(len(format_digits(value)), 1))
+    if number_size:
         text = (
-            f'<text x="{x + side / 2:.1f}" y="{y + side / 2 + font_size / 3:.1f}" font-size="{font_size:.1f}">'
-            f"{format_digits(value)}</text>"
+            f'<text x="{x + side / 2:.1f}" y="{y + side / 2 + number_size / 3:.1f}" '
+            f'style="font-size:{number_size:.1f}px">{format_digits(value)}</text>'
         )
     box = f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:.2f}" height="{side:.2f}" fill="{matrix.colour(value)}">'
     return f"<g>{box}<title>{escape(hover)}</title></rect>{text}</g>"

@@ -8,10 +8,19 @@ import re
 from io import BytesIO
 
 from commodel.reports.charts import PALETTE
-from commodel.reports.elements import Axis, Chart, Matrix, Series, Tiling, choose_number_format, is_finite_number
+from commodel.reports.elements import (
+    Axis,
+    Chart,
+    Matrix,
+    Series,
+    Tiling,
+    choose_number_format,
+    format_value,
+    is_finite_number,
+)
 from commodel.reports.pictures.render import DrawingError, render_png
 from commodel.reports.pictures.specifications import specify_tiling
-from commodel.reports.xlsx.layout import HIGHLIGHT_COLOUR
+from commodel.reports.xlsx.layout import HIGHLIGHT_COLOUR, LINE_HEIGHT_PT
 
 CHART_DATA_SHEET = "Chart data"
 CHART_WIDTH_PX, CHART_HEIGHT_PX, CHART_GAP_PX, ROW_HEIGHT_PX = 600, 430, 16, 20  # pixels
@@ -164,7 +173,8 @@ def escape_reference(text: str) -> str:
 
 
 PICTURE_SCALE = 0.5625  # shows a drawing 360 pixels high; it has twice as many pixels as specified, for slides
-MIN_LABEL_WIDTH, CELL_WIDTH = 12, 6.5  # characters: column of labels, columns of values
+MIN_LABEL_WIDTH, MIN_CELL_WIDTH = 12, 6.5  # characters: column of labels, columns of values
+LABEL_LETTER_PT = 6.0  # width of a bold letter of an upright label
 
 
 def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
@@ -187,7 +197,9 @@ def choose_matrix_widths(matrices: list[Matrix]) -> list[float]:
     """Return the column widths of a sheet with these matrices one below the other."""
     max_labels = max(len(matrix.labels) for matrix in matrices)
     longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)
-    return [max(MIN_LABEL_WIDTH, longest + 2)] + [CELL_WIDTH] * max_labels
+    numbers = {value for matrix in matrices for row in matrix.values for value in row if is_finite_number(value)}
+    longest_number = max((len(format_value("number", value)) for value in numbers), default=0)
+    return [max(MIN_LABEL_WIDTH, longest + 2)] + [max(MIN_CELL_WIDTH, longest_number + 1.0)] * max_labels
 
 
 def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
@@ -195,6 +207,7 @@ def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
     row = book.write_heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
     borders = set(matrix.borders)
     label_format = {"bold": True, "font_size": 9}
+    sheet.set_row(row, max(LINE_HEIGHT_PT, 6 + LABEL_LETTER_PT * max(map(len, matrix.labels), default=0)))
     for index, label in enumerate(matrix.labels):
         label_colour = {"font_color": HIGHLIGHT_COLOUR} if index in matrix.marks else {}
         sheet.write_string(
