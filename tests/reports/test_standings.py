@@ -21,6 +21,7 @@ from commodel.compare.recommended import evaluate_recommended
 from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.html.page import format_page
+from commodel.reports.pictures.specifications import specify_lines
 from commodel.reports.sections import measurement_conditions
 from commodel.reports.sections.rankings import compare_with_default, describe_default, list_recommendations
 from commodel.reports.sections.summary import describe_what_to_use
@@ -194,7 +195,26 @@ def test_where_layouts_are_alternatives_a_choice_names_its_layout(library_report
         for series in chart.series
         if chart.name == f"Time fattree bcast {ANY_LAYOUT} 16 ranks"
     ]
-    assert {"library, block", "library, cyclic", "chain, block"} <= set(names)
+    assert {f"{name}, measured" for name in ("library, block", "library, cyclic", "chain, block")} <= set(names)
+
+
+def test_dots_are_measured_lines_are_predicted_and_the_mpi_default_is_wide(library_report):
+    """A default of the same times as an alternative would be hidden."""
+    drawn = [chart for chart in library_report.charts if chart.name.startswith("Time ")]
+    for chart in drawn:
+        styles = {series.name: series.style for series in chart.series}
+        for name, style in styles.items():
+            if name.startswith(("MPI default", "library")):
+                assert style == "wide"
+            elif name.endswith(", predicted"):
+                assert style == "dashed"
+                assert styles[name.replace("predicted", "measured")] == "dots"
+        layers = {layer["name"]: layer for layer in specify_lines(chart)["layer"]}
+        symbols = layers["dots"]["encoding"]["shape"]["scale"]
+        for name, symbol in zip(symbols["domain"], symbols["range"], strict=True):
+            assert symbol == {"dashed": "stroke", "wide": "square"}.get(styles[name], "circle")
+        assert [*layers].index("wide") < [*layers].index("dashed")
+    assert any(series.name == "MPI default, measured" for chart in drawn for series in chart.series)
 
 
 def test_no_table_has_a_model_or_column_without_a_name(library_report, with_library):

@@ -124,27 +124,33 @@ def choose_workloads(points: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
+    """Return the chart of a workload: dots are measured, dashed lines are predicted by the best model. A line joins the
+    dots of an alternative without a prediction."""
     platform, operation, layout, size = workload
-    lines, predictions = [], []
+    measured, predictions = [], []
     defaults = set(part.loc[is_library_default(part), "alternative_label"])
-    alternatives = sorted(
-        part["alternative_label"].unique(), key=lambda name: (name in defaults, name)
-    )  # the MPI default last
+    alternatives = sorted(part["alternative_label"].unique(), key=lambda name: (name in defaults, name))
     for index, alternative in enumerate(alternatives):
         rows = part[part["alternative_label"] == alternative].sort_values("bytes", kind="stable")
         name, colour = ("MPI default", GREY) if defaults == {alternative} else (alternative, index)
-        points = rows.drop_duplicates("point")
-        lines.append(make_time_series(name, points, "bytes", "measured", "both", colour, error_bars=True))
+        predicted = rows.iloc[:0]
         if best is not None and alternative not in defaults:
             predicted = rows[(rows["family"] == best["family"]) & (rows["predicted"] > 0)]
-            name = f"{alternative}, {best['family']}"
+        style = "wide" if alternative in defaults else "both" if predicted.empty else "dots"
+        points = rows.drop_duplicates("point")
+        measured.append(
+            make_time_series(f"{name}, measured", points, "bytes", "measured", style, colour, error_bars=True)
+        )
+        if len(predicted):
+            name = f"{alternative}, predicted"
             predictions.append(make_time_series(name, predicted, "bytes", "predicted", "dashed", index))
     return Chart(
         f"Time {' '.join(workload)}",
         f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{make_simulation_mark(part)}",
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),
-        (*lines, *(series for series in predictions if series.x)),
+        (*measured, *predictions),
+        f"Dots: measured. Dashed: predicted by {best['family']}." if predictions else "",
     )
 
 

@@ -391,7 +391,9 @@ class Series:
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    style: str = "dots"  # dots, line, both, dashed, bars; walk: a line through its points in the given order
+    # dots, line, both, dashed, bars; wide: a broad line below the others, with dots; walk: a line through its points in
+    # the given order
+    style: str = "dots"
     colour: int = 0
     labels: tuple[str, ...] = ()
     low: tuple[float, ...] = ()

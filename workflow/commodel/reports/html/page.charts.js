@@ -35,13 +35,13 @@ for (const box of document.querySelectorAll(".plot")) {
 
 // The charts of the visible first screen.
 const findLayer = (specification, name) => specification.layer.find(layer => layer.name === name);
-function fillLayers(specification, rows, names, colours) {
-  for (const name of ["interval", "line", "dashed", "dots"]) {
+function fillLayers(specification, rows, names, colours, symbols = {}) {
+  for (const name of ["interval", "wide", "line", "dashed", "dots"]) {
     const layer = findLayer(specification, name);
     if (!layer) continue;
     layer.data.values = rows[name] ?? [];
     layer.encoding.color.scale = {domain: names, range: colours};
-    if (layer.encoding.shape) layer.encoding.shape.scale = {domain: names, range: names.map((_, index) => index < 8 ? "circle" : "diamond")};
+    if (layer.encoding.shape) layer.encoding.shape.scale = {domain: names, range: names.map((text, index) => symbols[text] ?? (index < 8 ? "circle" : "diamond"))};
   }
 }
 // Return the colour of each name: that of the scale, or one that the scale does not use.
@@ -61,7 +61,7 @@ function drawScatter(screen, rows) {
     t: `${value(row, "operation")} ${value(row, "alternative")}, ${extentText(row)}, ${value(row, "layout")}, ${bytesText(number(value(row, "bytes")))}`}));
   const names = [identity, ...shownModels];
   const interval = dots.length <= MAX_INTERVALS ? dots.filter(dot => dot.low > 0 && dot.high > 0) : [];
-  fillLayers(specification, {line: findLayer(specification, "line").data.values, dots, interval}, names, [GREY, ...chooseColours(shownModels, scale)]);
+  fillLayers(specification, {line: findLayer(specification, "line").data.values, dots, interval}, names, [GREY, ...chooseColours(shownModels, scale)], {[identity]: "stroke"});
   setCaption(screen, "scatter", `Predicted over measured${describeFilters()}: ${points.length.toLocaleString("en")} predictions`,
     `${interval.length ? "With 95 % intervals. " : ""}${step > 1 ? `One of every ${step} points drawn.` : "All points drawn."}`);
   draw(`${screen.id}-scatter`, specification);
@@ -74,9 +74,9 @@ function drawTimes(screen, platformRows) {
   const workload = [...workloads.keys()].sort((a, b) => priority(b) - priority(a))[0];
   if (!workload) return setCaption(screen, "times", `Time over size${describeFilters()}: nothing was measured`);
   const workloadRows = workloads.get(workload), severalLayouts = new Set(workloadRows.map(row => value(row, "layout"))).size > 1;
-  const nameAlternative = row => value(row, "alternative") + (severalLayouts ? `, ${value(row, "layout")}` : "");
-  const model = state.family || findBestModel(workloadRows);
   const isDefault = row => value(row, "kind") === "library";
+  const nameAlternative = row => (isDefault(row) ? "MPI default" : value(row, "alternative")) + (severalLayouts ? `, ${value(row, "layout")}` : "");
+  const model = state.family || findBestModel(workloadRows);
   const alternatives = [...new Set([...workloadRows.filter(row => !isDefault(row)), ...workloadRows.filter(isDefault)].map(nameAlternative))];
   const defaults = new Set(workloadRows.filter(isDefault).map(nameAlternative)), line = [], interval = [], dashed = [], drawnPoints = new Set();
   for (const row of workloadRows) {
@@ -89,7 +89,10 @@ function drawTimes(screen, platformRows) {
   }
   const order = (a, b) => alternatives.indexOf(a.s) - alternatives.indexOf(b.s) || a.x - b.x;
   const specification = copySpecification(`${screen.id}-times`), first = specification.layer[0].encoding;
-  fillLayers(specification, {line: line.sort(order), dots: line, interval, dashed: dashed.sort(order)}, alternatives, alternatives.map((name, index) => defaults.has(name) ? GREY : COLOURS[index % COLOURS.length]));
+  const wide = line.sort(order).filter(dot => defaults.has(dot.s)), predicted = new Set(dashed.map(dot => dot.s));
+  const thin = line.filter(dot => !defaults.has(dot.s) && !predicted.has(dot.s));
+  fillLayers(specification, {wide, line: thin, dots: line, interval, dashed: dashed.sort(order)}, alternatives, alternatives.map((name, index) => defaults.has(name) ? GREY : COLOURS[index % COLOURS.length]),
+    Object.fromEntries([...defaults].map(name => [name, "square"])));
   const domain = (list, low = Math.min(...list), high = Math.max(...list)) => [low / 1.15, high * 1.15];
   const sizes = [...new Set(line.map(dot => dot.x))].sort((a, b) => a - b);
   first.x.scale.domain = domain(sizes);
@@ -97,7 +100,7 @@ function drawTimes(screen, platformRows) {
   first.x.axis.labelExpr = sizes.map(count => `datum.value == ${count} ? '${bytesText(count)}' : `).join("") + "''";
   first.y.scale.domain = domain([...line, ...dashed].map(dot => dot.y));
   first.y.axis.values = listTicks(first.y.scale.domain);
-  setCaption(screen, "times", `Time over size: ${workload}`, `Solid: measured, with 95 % intervals. Dashed: predicted by ${model}.`);
+  setCaption(screen, "times", `Time over size: ${workload}`, `Dots: measured, with 95 % intervals. Dashed: predicted by ${model}.`);
   draw(`${screen.id}-times`, specification);
 }
 // Return powers of ten as ticks; over a short range, also 2 and 5 times these.

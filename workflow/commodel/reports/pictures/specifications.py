@@ -21,6 +21,7 @@ FONT = "Arial, Liberation Sans, Helvetica, sans-serif"  # vl-convert has at leas
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MIN_LOG_RANGE = 5.0  # highest over lowest value of an axis; a narrower axis has even ticks
 DOT_SHAPES = ("circle", "diamond", "square", "triangle-up", "triangle-down", "cross")
+LINE_SYMBOL, WIDE_SYMBOL = "stroke", "square"  # in the legend: of a series without dots; dots of a wide line
 # Expressions for axis labels. A value in µs is labelled in s, ms, µs or ns.
 TIME_LABEL = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' s' : datum.value >= 1e3 ? "
@@ -46,7 +47,9 @@ def make_config() -> dict:
         "background": BACKGROUND_COLOUR,
         "aria": False,  # the page describes the figure and has its numbers in a table
         "axis": text | lines | {"labelLimit": 0, "titleLimit": 0},
-        "legend": text | {"labelLimit": 0, "title": None, "orient": "bottom", "columns": 3, "symbolStrokeWidth": 2},
+        "legend": text
+        | {"labelLimit": 0, "title": None, "orient": "bottom", "columns": 3, "symbolStrokeWidth": 2}
+        | {"symbolOpacity": 1},
         "title": {
             "color": TEXT_COLOUR,
             "subtitleColor": NOTE_COLOUR,
@@ -71,8 +74,12 @@ def choose_colour(number: int) -> str:
     return GREY if number < 0 else PALETTE[number % len(PALETTE)]
 
 
-def choose_dot_shape(number: int) -> str:
-    return DOT_SHAPES[max(0, number) // len(PALETTE) % len(DOT_SHAPES)]
+def choose_symbol(series: Series) -> str:
+    """Return the shape of a series' dots and of its symbol in the legend."""
+    if series.style in ("line", "dashed"):
+        return LINE_SYMBOL
+    shape = DOT_SHAPES[max(0, series.colour) // len(PALETTE) % len(DOT_SHAPES)]
+    return WIDE_SYMBOL if series.style == "wide" else shape
 
 
 def shorten_number(value: float) -> float | None:
@@ -164,6 +171,9 @@ def specify_lines(
         {"field": "y", "type": "quantitative", "title": chart.y.label, "format": ",.4~g"},
     ]
     layers = [make_band_layer(chart)] if chart.band else []
+    if first or rows["wide"]:
+        mark = {"type": "line", "strokeWidth": WIDE_LINE_PX, "opacity": 0.35, "clip": True}
+        layers.append(make_layer("wide", rows["wide"], mark, {"x": X, "y": Y} | colour_encoding))
     if first or rows["interval"]:
         ends = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
         layers.append(
@@ -188,13 +198,9 @@ def specify_lines(
         encoding = {"x": X, "y": Y, "tooltip": tooltip_fields} | colour_encoding | ends
         layers.append(make_layer("bars", rows["bars"], {"type": "rect", "clip": True}, encoding))
     if first or rows["dots"]:
-        several_shapes = len({choose_dot_shape(entry.colour) for entry in series}) > 1
-        shape_encoding = {
-            "field": "s",
-            "type": "nominal",
-            "scale": scale | {"range": [choose_dot_shape(entry.colour) for entry in series]},
-        }
-        shapes = {"shape": shape_encoding} if several_shapes else {}
+        symbols = [choose_symbol(entry) for entry in series]
+        shape_encoding = {"field": "s", "type": "nominal", "scale": scale | {"range": symbols}}
+        shapes = {"shape": shape_encoding} if first or len(set(symbols)) > 1 else {}
         mark = {"type": "point", "filled": True, "size": 26, "opacity": 0.8, "clip": True}
         layers.append(
             make_layer(
@@ -210,11 +216,12 @@ def specify_lines(
 MAX_UPRIGHT_LETTERS = 60  # letters of all names below an axis; more letters are turned
 LABEL_SLANT_DEGREES = 30
 BAR_GAP_SHARE = 0.25  # gap between two groups of bars, as a share of the distance of groups
-STYLES = ("interval", "walk", "line", "dashed", "dots")
+STYLES = ("interval", "wide", "walk", "line", "dashed", "dots")
+WIDE_LINE_PX = 7
 
 
 def list_layer_names(series: Series) -> tuple[str, ...]:
-    styles = {"both": ("line", "dots"), "bars": ()}.get(series.style, (series.style,))
+    styles = {"both": ("line", "dots"), "wide": ("wide", "dots"), "bars": ()}.get(series.style, (series.style,))
     return ("interval", *styles) if series.low else styles
 
 

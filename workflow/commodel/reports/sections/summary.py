@@ -275,8 +275,8 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
 MODELS_NOTE = "Errors of each model's predictions and regret of its choices, by platform and by class of workload."
 FASTEST_NOTE = "The fastest measured alternative of each workload, and its gain over the MPI default."
 TIMES_NOTE = (
-    "Workloads whose fastest alternative changes with the message size come first. Solid: measured median with its "
-    "95 % confidence interval. Dashed: prediction of the best model of the workload."
+    "Workloads whose fastest alternative changes with the message size come first. Dots: measured medians with "
+    "their 95 % confidence intervals. Dashed: predictions of the best model of the workload. Wide: the MPI default."
 )
 
 

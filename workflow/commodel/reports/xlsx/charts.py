@@ -88,16 +88,18 @@ class ChartData:
         if series.style == "bars":
             bar_options = {key: options[key] for key in ("name", "categories", "values")}
             return bar_options | {"fill": {"color": colour}, "gap": 60}
-        if series.style in ("dots", "both"):
+        if series.style in ("dots", "both", "wide"):
             options["marker"] = {
-                "type": dot,
+                "type": "square" if series.style == "wide" else dot,
                 "size": 5,
                 "fill": {"color": colour},
                 "border": {"color": colour, "width": 0.5},
             }
         if series.style != "dots":
             dash = "dash" if series.style == "dashed" else "solid"
-            options["line"] = {"color": colour, "width": 1.0 if series.colour < 0 else 1.5, "dash_type": dash}
+            width = 5.0 if series.style == "wide" else 1.0 if series.colour < 0 else 1.5
+            options["line"] = {"color": colour, "width": width, "dash_type": dash}
+            options["line"] |= {"transparency": 65} if series.style == "wide" else {}
         if series.low:
             plus = [round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)]
             minus = [round(value - low, 9) for low, value in zip(series.low, series.y, strict=True)]
