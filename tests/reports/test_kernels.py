@@ -141,7 +141,7 @@ def test_iterations_stand_side_by_side_with_all_families(made):
     chart = next(chart for chart in section.charts if chart.name.startswith("Iterations"))
     assert {line.name: line.x for line in chart.series} == dict.fromkeys(("measured", "taulop", "loggp"), (0.0, 3.0))
     (line,) = section.blocks[0].sentences
-    assert "2 single iterations took 2 ms; best model taulop, mean μ 1.10." in line
+    assert "2 single iterations took 2 ms; best model taulop, mean error 10 %." in line
 
 
 def test_speeds_state_where_they_come_from(made):

@@ -107,7 +107,8 @@ def test_recommendations_have_ranges_of_size_and_gain_and_the_most_valuable_is_f
         ("barrier", "dissemination", 0, 0, 1.2, 1.2, 1, 1),
     ]
     lines = [entry.sentence.replace("\N{NO-BREAK SPACE}", " ") for entry in recommendations]
-    assert "chain for bcast from 4 KiB to 64 KiB: 1.50–3.0× faster than the MPI default in 2 of 3 workloads" in lines[0]
+    assert "chain for bcast from 4 KiB to 64 KiB: 1.50–3.0× faster than the MPI default" in lines[0]
+    assert lines[0].endswith("in 2 of 3 bcast workloads of these sizes.")
     assert "at 1 MiB: 4.0× faster" in lines[1]
     assert "dissemination for barrier: 1.20× faster" in lines[2]
 
@@ -116,7 +117,9 @@ def test_use_counts_workloads_recommends_and_keeps_the_mpi_default_for_the_other
     rows = make_comparison(WORKLOADS)
     default, first, second, keep = describe_what_to_use(rows.iloc[:0], rows)
     assert default == describe_default(rows)
-    assert "beats the MPI default in 4 of 7 workloads (2.16× on average)" in default  # (1.5 · 3 · 4 · 1.2)^¼
+    assert (
+        "beats the MPI default in 4 of 7 workloads measured with it (2.16× on average)" in default
+    )  # (1.5 · 3 · 4 · 1.2)^¼
     assert default.endswith("is tied with it in 1; the MPI default is the fastest in 2.")
     assert [first, second] == [entry.sentence for entry in list_recommendations(rows)[:2]]
     assert keep == "Keep the MPI default for gather."
@@ -138,7 +141,9 @@ def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_lib
         part = with_library[(with_library["platform"] == platform) & with_library["measured"].notna()]
         workloads = part.groupby("operation")["workload"].nunique()
         default, *recommended, keep = [line for line in lines if line.startswith(name)]
-        assert f"in {workloads['allreduce']} of {workloads.sum()} workloads (2.00× on average)" in default
+        assert (
+            f"in {workloads['allreduce']} of {workloads.sum()} workloads measured with it (2.00× on average)" in default
+        )
         assert (
             f"is tied with it in {workloads['reduce']}; the MPI default is the fastest in {workloads['bcast']}."
             in default
@@ -146,6 +151,32 @@ def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_lib
         assert len(recommended) == 2
         assert all(" for allreduce " in line and ": 2.0× faster" in line for line in recommended)
         assert keep == f"{name}: Keep the MPI default for bcast and reduce."
+
+
+def test_the_first_screen_counts_the_same_and_names_what_it_counts(library_report):
+    for screen in library_report.screens:
+        (_, faster), (_, tied), (_, slower) = screen.tiles[1].shares
+        workloads = f"{faster + tied + slower} workloads"
+        title = f"An alternative is clearly faster than the MPI default in {faster} of {workloads}"
+        assert screen.fastest.title == title
+        assert "95 % intervals of the medians overlap, or medians differ by at most 1 %" in screen.fastest.note
+        assert f"fastest in {slower} of all {workloads} measured with it." in screen.tiles[1].sentence
+        assert " workloads with several predicted alternatives" in screen.tiles[2].sentence
+        assert "Regret among predicted alternatives and the MPI default: " in screen.tiles[2].sentence
+
+
+def test_regret_columns_name_the_alternatives_that_count(library_report):
+    tables = {shown.name: shown for shown in library_report.section("Standings").tables}
+    for name, alternatives in (
+        ("Recommended", "without"),
+        ("Regret by model", "without"),
+        ("Recommended choices", "with"),
+    ):
+        heads = {column.key: column.header for column in tables[name].columns}
+        assert heads["regret_mean"] == f"mean regret {alternatives} MPI default [%]"
+        assert heads["regret_max"] == f"max regret {alternatives} MPI default [%]"
+    heads = {column.header for shown in tables.values() for column in shown.columns if " / " in column.header}
+    assert heads == {"default / choice [×]", "default / fastest [×]"}
 
 
 def test_the_table_of_gains_counts_the_same(library_report):
@@ -239,14 +270,14 @@ def test_no_table_has_a_model_or_column_without_a_name(library_report, with_libr
 def test_gain_of_a_model_s_choices_over_the_mpi_default(library_report, with_library):
     families = find_table(library_report, "Standings", "Regret by model")
     keys = zip(families.column("platform"), families.column("family"), strict=True)
-    over_default = dict(zip(keys, families.column("over_default"), strict=True))
+    gains = dict(zip(keys, families.column("gain"), strict=True))
     for key, choices in with_library[with_library["chosen"]].groupby(["platform", "family"]):
-        ratios = choices["measured"] / choices["library_default"]
-        assert over_default[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
+        ratios = choices["library_default"] / choices["measured"]
+        assert gains[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
     certainty = list_findings(library_report, "How certain this is")
     (line,) = [line for line in certainty if line.startswith("ether16: plogp chooses")]
-    assert over_default["ether16", "plogp"] > 1
-    assert f"{over_default['ether16', 'plogp']:.2f}× slower than the MPI default" in line
+    assert gains["ether16", "plogp"] < 1
+    assert f"{1 / gains['ether16', 'plogp']:.2f}× slower than the MPI default" in line
 
 
 def test_the_mpi_default_has_no_columns_of_predicted_alternatives(library_report):
@@ -523,7 +554,7 @@ def test_charts_draw_the_best_models_and_name_their_accuracy(report, frame):
         drawn = {series.name for series in chart.series} - {"predicted = measured"}
         models = list(rank_models(part)["family"])
         assert drawn == set(models[:5])
-        assert chart.note.startswith("Shown: the best 5 of 9 models by mean μ")
+        assert chart.note.startswith("Shown: the best 5 of 9 models by mean error")
         own = part[(part["family"] == models[0]) & (part["measured"] > 0) & (part["predicted"] > 0)]
         share = ((own["predicted"] / own["measured"] - 1).abs() <= 0.1).mean()
         assert chart.title.startswith(f"{100 * share:.0f} % of {models[0]}'s predictions are within 10 %: {platform}")

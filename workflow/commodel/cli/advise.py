@@ -23,6 +23,7 @@ from commodel.cli._options import (
 )
 from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
+from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -286,7 +287,9 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     tied = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if tied:
         more_text = f" and {len(tied) - MAX_NAMED} more" if len(tied) > MAX_NAMED else ""
-        lines.append(f"Statistically tied with it: {', '.join(map(_shorten_layout, tied[:MAX_NAMED]))}{more_text}.")
+        names = f"{', '.join(map(_shorten_layout, tied[:MAX_NAMED]))}{more_text}"
+        rule = f"the difference is within its 95 % interval, or at most {100 * NEGLIGIBLE_DIFFERENCE:g} %"
+        lines.append(f"Statistically tied with it: {names} ({rule}).")
     fastest = rows.sort_values("period", kind="stable").iloc[0]
     if fastest["period"] * MIN_STREAM_GAIN < best["period"]:
         gain = best["period"] / fastest["period"]

@@ -77,15 +77,16 @@ def print_outcome(results: Results) -> None:
     from commodel.compare.recommended import evaluate_recommended
     from commodel.files.tables import COMPARISON, read_table
     from commodel.reports import list_anomalies  # slow to load: after the campaign
+    from commodel.reports.elements import format_error
 
     comparison = read_table(results.table("comparison"), COMPARISON)
     rows = tabulate_scores(pd.concat([evaluate_recommended(comparison), comparison], ignore_index=True))
     best_rows = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
     useful, useless = [], []
     for row in best_rows:
-        mu = row["mean error μ"]
-        is_useful = isinstance(mu, float) and mu <= MAX_USEFUL_ERROR
-        (useful if is_useful else useless).append(f"{row['model']}, mean error μ {mu} on {row['platform']}")
+        mu = math.inf if row["mean error μ"] == "∞" else float(row["mean error μ"])
+        is_useful = mu <= MAX_USEFUL_ERROR
+        (useful if is_useful else useless).append(f"{row['model']}, mean error {format_error(mu)} on {row['platform']}")
     answers = [f"Prediction to use: {'; '.join(useful)}."] if useful else []
     if useless:
         best = "; ".join(useless)
@@ -128,7 +129,7 @@ def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
     rows = rows.assign(model=rows["family"] != RECOMMENDED)
     rows = rows.sort_values(["simulated", "platform", "model", "mu_mean", "family"])
 
-    def format_error(mu: float) -> float | str:
+    def round_error(mu: float) -> float | str:
         return "∞" if math.isinf(mu) else "-" if math.isnan(mu) else round(float(mu), 3)
 
     return [
@@ -136,10 +137,12 @@ def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
             "platform": f"{row.platform} (simulated)" if row.simulated else row.platform,
             "model": row.family,
             "points": int(row.points),
-            "mean error μ": format_error(row.mu_mean),
+            "mean error μ": round_error(row.mu_mean),
             "valid points": int(row.points_valid),
-            "μ of these": format_error(row.mu_valid),
-            "fastest found": f"{100 * row.right:.0f} % of {int(row.workloads)}" if row.workloads > 0 else "-",
+            "μ of these": round_error(row.mu_valid),
+            "fastest found without default": f"{100 * row.right:.0f} % of {int(row.workloads)}"
+            if row.workloads > 0
+            else "-",
         }
         for row in rows.itertuples()
     ]

@@ -332,7 +332,14 @@ COMPARISON = (
     ),
     _schedule_field("chosen", bool, note="the model chooses this alternative"),
     _schedule_field("tie", bool, note="chosen as the first of alternatives with equal predictions"),
-    Field("regret", float, blank=True, format="percent", blank_without="chosen"),
+    Field(
+        "regret",
+        float,
+        blank=True,
+        note="over the best alternative: the MPI default does not count",
+        format="percent",
+        blank_without="chosen",
+    ),
     *_time_fields("library_default", old=("library",), shown=HIDDEN),
     *_time_fields("fastest", shown=HIDDEN),
 )

@@ -50,7 +50,7 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
     for platform, part in frame.groupby("platform"):
         best_models, model_count = best[platform], part.loc[part["family"] != "", "family"].nunique()
         count = len(best_models)
-        note = f"Shown: the best {count} of {model_count} models by mean μ; of models with equal predictions, one."
+        note = f"Shown: the best {count} of {model_count} models by mean error; of models with equal predictions, one."
         note = note if count < model_count else ""
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # zero has no place on a log axis
         part = part[part["family"].isin(best_models)]

@@ -183,6 +183,13 @@ def format_percent(share: float, sign: bool = False) -> str:
     return f"{value:+.{digits}f} %" if sign else f"{value:.{digits}f} %"
 
 
+def format_error(mu: float) -> str:
+    """Return the mean error of a mean μ: in percent below a factor of two, else the factor."""
+    if mu == math.inf:
+        return "factor ∞"
+    return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {format_digits(mu)}"
+
+
 MAX_SPREADSHEET_INTEGER = 2**53  # a spreadsheet stores all whole numbers below it exactly
 
 

@@ -45,7 +45,7 @@ from commodel.reports.elements import (
     Tile,
     capitalize,
     format_count,
-    format_digits,
+    format_error,
     format_percent,
     format_ratio,
     format_size,
@@ -62,8 +62,10 @@ from commodel.reports.sections.network import format_bandwidth
 from commodel.units import format_seconds
 
 DEFAULT_COLOUR, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
-FASTEST_NOTE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI default is the fastest."
-ERRORS_NOTE = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
+FASTEST_NOTE = (
+    f"Colour: algorithm. ≈: statistically tied: {rankings.TIE_RULE}. Outlined: the MPI default is the fastest."
+)
+ERRORS_NOTE = "Mean error factor μ of held-out points: 1.02 is an error of 2 %. Grey: most predictions are flagged."
 DEFAULT_LABEL = "MPI default"  # the MPI library's own selection, in a cell
 KEEP_DEFAULT = "Keep the MPI default"
 MIN_SHOWN_GAIN = 1.005  # smallest gain that is shown
@@ -100,13 +102,10 @@ def make_fastest_grid(part: pd.DataFrame) -> Grid:
             joined_label = join_labels([label for label, _ in equal_rows])
             labels.append((operation, f"{joined_label}, {placement}" if several_placements else joined_label))
     columns = tuple(format_size(length) for length in sizes)
-    default_count = int(rows["is_default"].sum())
-    tied = int((rows["ties"].astype(bool) & ~rows["is_default"]).sum())
-    title = (
-        f"An alternative is the fastest in {len(rows) - default_count - tied} of {format_count(len(rows), 'workload')}"
-    )
-    title += f", and in {tied} more statistically tied" if tied else ""
-    title = title if len(rows) and rows["default_over_fastest"].notna().any() else "The fastest alternatives"
+    outcomes = rankings.compare_with_default(part)["outcome"]
+    title = f"An alternative is clearly faster than the MPI default in {(outcomes == 'faster').sum()} of "
+    title += format_count(len(outcomes), "workload")
+    title = title if len(outcomes) else "The fastest alternatives"
     return Grid("fastest", title, FASTEST_NOTE, tuple(labels), columns, tuple(cells), "message size", "ranks or leaves")
 
 
@@ -169,7 +168,7 @@ def make_error_grid(held_out: pd.DataFrame) -> Grid:
     row_labels = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
-        title = f"{best['family']} predicts best: mean μ {format_mu(best['mu_mean'])}"
+        title = f"{best['family']} predicts best: mean error {format_error(best['mu_mean'])}"
     return Grid("errors", title, ERRORS_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model")
 
 
@@ -323,11 +322,6 @@ def describe_container(container: object) -> str:
     return f"container {str(image).rpartition('/')[2]}" if image else "no container"
 
 
-def format_error(mu: float) -> str:
-    """Return the mean error of a mean μ: in percent below a factor of two, else the factor."""
-    return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {format_digits(mu)}"
-
-
 def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
     """Return the error of the recommended prediction; that of the best model if too little was measured."""
     recommended = campaign.recommended[campaign.recommended["prediction"] == RECOMMENDED]
@@ -379,10 +373,11 @@ def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool)
         return replace(tile, headline="see the map", sentence=line)
     counts = {name: int((rows["outcome"] == name).sum()) for name in rankings.OUTCOMES}
     shares = (("alternative", counts["faster"]), ("tied", counts["tied"]), ("MPI default", counts["slower"]))
-    default = f"The MPI default is the fastest in {counts['slower']} of {format_count(len(rows), 'workload')}."
+    default = f"The MPI default is the fastest in {counts['slower']} of all {format_count(len(rows), 'workload')} "
+    default += "measured with it."
     recommendations = rankings.list_recommendations(rows)
     if not recommendations:
-        line = f"No alternative is clearly faster in {format_count(len(rows), 'workload')}."
+        line = f"No alternative is clearly faster in {format_count(len(rows), 'workload')} measured with it."
         return replace(tile, headline=KEEP_DEFAULT, sentence=line, shares=shares)
     first = recommendations[0]
     headline = f"{first.alternative} for {first.operation}"
@@ -399,23 +394,25 @@ def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
         operations = choices["operation"].unique()
         operation = ALL_OPERATIONS if len(operations) > 1 else operations[0]
         source = link_rows("Recommended choices", platform=platform, operation=operation)
-        model = "the recommended prediction"
-        model += " among the alternatives and the MPI default" if choice["gain"] > 0 else ""
-        return replace(describe_gain(model, choice, frame), source=source)
+        alternatives = f"{rankings.PREDICTED} and the MPI default" if choice["gain"] > 0 else rankings.PREDICTED
+        return replace(describe_gain("the recommended prediction", choice, frame, alternatives), source=source)
     by_best = frame[frame["family"] == best["family"]] if best is not None else frame.iloc[:0]
     if not by_best["chosen"].any():
         return Tile("Gain", "nothing to choose", "No workload has two alternatives that are measured and predicted.")
     choice = summarize_choices(by_best, ["family"]).iloc[0]
     source = link_rows("Regret by model", platform=platform, family=best["family"])
-    return replace(describe_gain(best["family"], choice, frame), source=source)
+    return replace(describe_gain(best["family"], choice, frame, rankings.PREDICTED), source=source)
 
 
-def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame) -> Tile:
+def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, alternatives: str) -> Tile:
+    """Return the gain and the regret of a model's choices among the named alternatives."""
     question = "Gain"
-    regret = f"Regret: {format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst."
+    regret = f"Regret among {alternatives}: "
+    regret += f"{format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst."
     if not choice["regret_max"] > 0:
-        regret = "Regret: none."
-    workloads, over_default = format_count(choice["workloads"], "workload"), choice["over_default"]
+        regret = f"Regret among {alternatives}: none."
+    workloads = f"{format_count(choice['workloads'], 'workload')} with several predicted alternatives"
+    over_default = choice["over_default"]
     if not over_default > 0:
         line = f"Choices by {model} are the fastest alternative in {format_percent(choice['right'])} of {workloads}."
         return Tile(question, f"{format_percent(choice['right'])} right", f"{line} {regret}")

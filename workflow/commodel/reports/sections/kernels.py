@@ -35,7 +35,7 @@ from commodel.reports.elements import (
     Tiling,
     format_count,
     format_digits,
-    format_ratio,
+    format_error,
     format_size,
     join_words,
     label_platform,
@@ -314,7 +314,7 @@ def describe_iterations(iterations: pd.DataFrame) -> list[str]:
         line = f"{head}: {format_count(len(points), 'single iteration')} took {' to '.join(ends)}"
         means = part.dropna(subset="mu").groupby("family")["mu"].mean().sort_values()
         if len(means):
-            line += f"; best model {means.index[0]}, mean μ {format_ratio(means.iloc[0])}"
+            line += f"; best model {means.index[0]}, mean error {format_error(means.iloc[0])}"
         lines.append(f"{line}.")
     return lines or ["No single iteration was measured."]
 

@@ -32,6 +32,7 @@ from commodel.reports.elements import (
     count_by_frequency,
     count_with_verb,
     format_count,
+    format_error,
     format_tally,
     is_finite_number,
     join_words,
@@ -188,7 +189,8 @@ def describe_settings(drift: pd.DataFrame) -> list[Remark]:
         if parts:
             factors = " and ".join(part for _, part in parts)
             text = f"In {to_plain_value(row['allocation'])}, {factors} that of the campaign"
-            error_note = f"; mean μ there: {row['before']:.2f}, after `commodel calibrate`: {row['after']:.2f}"
+            error_note = f"; mean error there: {format_error(row['before'])}, after `commodel calibrate`: "
+            error_note += format_error(row["after"])
             text = f"{text}{error_note if row['after'] == row['after'] else ''}."
             lines.append((max(parts)[0], Remark(to_plain_value(row["platform"]), text)))
     return [text for _, text in sorted(lines, reverse=True)[:MAX_ALLOCATIONS]]

@@ -13,6 +13,7 @@ import pandas as pd
 
 from commodel.compare import combined_prediction
 from commodel.compare.comparison import (
+    NEGLIGIBLE_DIFFERENCE,
     compute_geometric_mean,
     has_schedule,
     is_clearly_faster,
@@ -50,6 +51,8 @@ from commodel.reports.elements import (
 )
 from commodel.units import format_bytes
 
+MU_NOTE = "Error factor μ: predicted over measured time or its inverse; 1.05 is an error of 5 %."
+REGRET_NOTE = "Regret: over the fastest alternative that the model predicts; the MPI default does not count."
 DEFAULT_KEYS = (
     "platform",
     "simulated",
@@ -62,6 +65,8 @@ DEFAULT_KEYS = (
     "measured",
 )
 OUTCOMES = ("faster", "tied", "slower")
+TIE_RULE = f"95 % intervals of the medians overlap, or medians differ by at most {100 * NEGLIGIBLE_DIFFERENCE:g} %"
+PREDICTED = "predicted alternatives"  # among which a model chooses; the MPI default is only measured
 
 
 def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -109,7 +114,8 @@ class Recommendation:
     @property
     def gain(self) -> str:
         gain = f"{format_factor_range(self.smallest_factor, self.largest_factor)} faster than the MPI default"
-        return f"{gain} in {self.workloads} of {format_count(self.measured, 'workload')}."
+        sizes = "" if not self.largest else " of this size" if self.smallest == self.largest else " of these sizes"
+        return f"{gain} in {self.workloads} of {format_count(self.measured, f'{self.operation} workload')}{sizes}."
 
     @property
     def scope(self) -> str:
@@ -138,7 +144,8 @@ def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
 def describe_default(rows: pd.DataFrame) -> str:
     """Return how often the fastest alternative beats the MPI default, and by how much."""
     faster, tied, slower = (rows[rows["outcome"] == name] for name in OUTCOMES)
-    line = f"The fastest alternative beats the MPI default in {len(faster)} of {format_count(len(rows), 'workload')}"
+    line = f"The fastest alternative beats the MPI default in {len(faster)} of {format_count(len(rows), 'workload')} "
+    line += "measured with it"
     line += f" ({compute_mean_gain(faster['gain']):.2f}× on average)" if len(faster) else ""
     line += f" and is tied with it in {len(tied)}" if len(tied) else ""
     line += f"; the MPI default is the fastest in {len(slower)}" if len(slower) else ""
@@ -162,7 +169,7 @@ def tabulate_default_gains(rows: pd.DataFrame) -> Table:
             | {"mean": compute_mean_gain(part["gain"]), "min": part["gain"].min(), "max": best["gain"]}
             | {"top": f"{best['alternative_label']}, {best['size']}{size}"}
         )
-    note = "The fastest measured alternative of each workload, compared with the MPI default. Above 1: choosing pays."
+    note = f"The fastest measured alternative of each workload, compared with the MPI default. Tied: {TIE_RULE}."
     marks = {"mean": [row["mean"] > 1 for row in shown]}
     return make_table("Gain over the default", "Gain over the MPI default", shown, note=note, fixed=3, marks=marks)
 
@@ -173,7 +180,8 @@ def tabulate_recommended(recommended: pd.DataFrame) -> Table:
     marks = {"prediction": shown["prediction"] == RECOMMENDED}
     note = (
         "The recommended prediction is a weighted geometric mean of the models, corrected by measured points. The "
-        "fits for a point leave out its workload. Below it: the model with the lowest mean μ at the same points."
+        "fits for a point leave out its workload. Below it: the model with the lowest mean error at the same points. "
+        f"{MU_NOTE} {REGRET_NOTE}"
     )
     return make_table("Recommended", "Recommended prediction", shown, note=note, fixed=3, marks=marks)
 
@@ -194,8 +202,8 @@ def tabulate_choices(choices: pd.DataFrame) -> Table:
     marks = {"gain": shown["gain"] > 1}
     note = (
         "The alternative with the lowest recommended prediction, as in `commodel advise`, from fits without its "
-        "workload; the MPI default where the gain over it is within its uncertainty. Marked: faster than the MPI "
-        "default."
+        "workload; the MPI default where the gain over it is within its uncertainty. Regret: over the fastest "
+        "alternative, the MPI default included. Marked: faster than the MPI default."
     )
     return make_table(
         "Recommended choices", "Choices by the recommended prediction", shown, note=note, fixed=3, marks=marks
@@ -210,7 +218,9 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     rows = every.merge(summarize_errors(held_out, keys), "left", on=keys).merge(
         summarize_choices(frame, keys), "left", on=keys
     )
-    rows = scale_to_shown_units(rows.assign(points=rows["points"].fillna(0), workloads=rows["workloads"].fillna(0)))
+    rows = rows.assign(points=rows["points"].fillna(0), workloads=rows["workloads"].fillna(0))
+    gains = {"gain": 1 / rows["over_default"], "largest_gain": rows["over_fastest"] / rows["over_default"]}
+    rows = scale_to_shown_units(rows.assign(**gains))
     rows = sort_by_error(rows, ("simulated", "platform"))
     best, standing = {}, {}
     for platform, part in held_out.groupby("platform"):
@@ -224,11 +234,11 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
     measured_points = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(measured_points).fillna(0)
-    note = "Marked: the best value of each platform, of models that predict at least 80 % of the points."
+    note = f"{MU_NOTE} Marked: the best value of each platform, of models that predict at least 80 % of the points."
     marks = mark_best(rows, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
     errors = make_table("Errors by model", "Errors of predictions, by model", rows, note=note, fixed=3, marks=marks)
-    note = "The alternative with the model's lowest prediction, compared with the fastest one and the MPI default."
-    signs = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_default": 1, "over_fastest": 1}
+    note = f"The alternative with the model's lowest prediction. {REGRET_NOTE}"
+    signs = {"right": -1, "regret_mean": 1, "regret_max": 1, "gain": -1}
     marks = mark_best(rows, signs, best)
     return errors, make_table("Regret by model", "Regret of choices, by model", rows, note=note, fixed=3, marks=marks)
 
@@ -255,7 +265,7 @@ def tabulate_classes(best_by_class: pd.DataFrame) -> Table:
         mu_next=best_by_class["mu_next"].astype(object).where(best_by_class["next"] != "", None),
         clearly_best=[row.enough and not row.tied for row in rows],
     )
-    note = "Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
+    note = f"{MU_NOTE} Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
     title = "Best model by operation, fan-in and message size"
     return make_table("Best model by class", title, shown, note=note, fixed=5, marks={"best": shown["clearly_best"]})
 
@@ -267,7 +277,8 @@ MATRICES |= {"fan_in": "operation and fan-in"}  # titles
 def make_error_section(frame: pd.DataFrame) -> Section:
     """Return matrices of mean μ: models × operation, alternative, message size, and fan-in of an operation."""
     matrices = () if frame.empty else tuple(make_error_matrix(frame, *item) for item in MATRICES.items())
-    return Section("Errors", "Mean μ of each model. n/a: no prediction, or nothing was measured.", matrices)
+    note = f"Mean error factor μ of each model. {MU_NOTE} n/a: no prediction, or nothing was measured."
+    return Section("Errors", note, matrices)
 
 
 def make_error_matrix(frame: pd.DataFrame, key: str, title: str) -> Table:
@@ -310,8 +321,8 @@ def make_selection_section(rows: list[dict], single_count: int, families: list[s
     regrets = (Column(f"regret {family}", family, "percent", scale=REGRET_SCALE) for family in families)
     columns = [*select_columns("Workload", "Selection"), *regrets]
     note = (
-        "Workloads with two measured alternatives or more, including the MPI default. Regret 0: the model chooses the "
-        "fastest alternative. With equal predictions the first counts. n/a: the model has no choice."
+        "Workloads with two measured alternatives or more, including the MPI default. "
+        f"{REGRET_NOTE} With equal predictions the first counts. n/a: the model has no choice. Tied: {TIE_RULE}."
     )
     if single_count:
         note += f" Not shown: {format_count(single_count, 'workload')} with fewer."

@@ -30,8 +30,8 @@ from commodel.reports.elements import (
     Section,
     Table,
     format_count,
+    format_error,
     format_percent,
-    format_ratio,
     format_simulated,
     format_size,
     format_size_range,
@@ -127,11 +127,11 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
     remarks = []
     for row in summary.itertuples():
         name = "It" if row.prediction == RECOMMENDED else f"The best single model at these points, {row.prediction},"
-        line = f"{name} has mean μ {row.mu_mean:.3f} (worst {row.mu_max:.2f})"
+        line = f"{name} has a mean error of {format_error(row.mu_mean)} (worst {format_error(row.mu_max)})"
         line += f" at {format_count(row.points, 'held-out point')}" if row.prediction == RECOMMENDED else ""
         if row.regret_mean == row.regret_mean:
             line += (
-                f", regret among the alternatives {format_percent(row.regret_mean)} on average"
+                f", regret among {rankings.PREDICTED} {format_percent(row.regret_mean)} on average"
                 f" and {format_percent(row.regret_max)} at worst"
             )
         if row.width == row.width:
@@ -150,14 +150,14 @@ def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
         return ["No point has both a prediction and a measurement."]
     if best is None:
         return ["Every model predicts 0 for some point. No model can be recommended."]
-    line = f"{best['family']} predicts best: mean μ {best['mu_mean']:.2f} "
+    line = f"{best['family']} predicts best: mean error {format_error(best['mu_mean'])} "
     line += f"on {format_count(best['points'], 'held-out point')}"
     line += (
         f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
     )
     lines = [f"{line}({grade_error(best['mu_mean'])})."]
     tied, equal = find_tied_models(held_out, best), find_equal_models(held_out, best["family"])
-    names = {model: f"{model} ({format_ratio(mu)})" for model, mu in campaign.mean_errors.items()}
+    names = {model: f"{model} ({format_error(mu)})" for model, mu in campaign.mean_errors.items()}
     next_models = [names[model] for model in drop_equal_models(held_out, 3)[1:] if model not in tied]
     line = f"Statistically tied with it: {shorten_list([names[model] for model in tied])}. " if tied else ""
     line += f"Equal predictions: {shorten_list(equal)}. " if equal else ""
@@ -169,7 +169,7 @@ def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
         if best_there is None:
             poor.append(f"{operation} (no comparable point)")
         elif best_there["mu_mean"] > MAX_MU_FAIR:
-            poor.append(f"{operation} (best: {best_there['family']}, {best_there['mu_mean']:.2f})")
+            poor.append(f"{operation} (best: {best_there['family']}, {format_error(best_there['mu_mean'])})")
     return [*lines, f"No model predicts {join_words(poor)} well."] if poor else lines
 
 
@@ -187,7 +187,8 @@ def describe_what_to_use(fastest_rows: pd.DataFrame, rows: pd.DataFrame) -> list
         return lines
     recommended = rankings.list_recommendations(rows)
     if not recommended:
-        return [f"Keep the MPI default: no alternative is clearly faster in {format_count(len(rows), 'workload')}."]
+        workloads = format_count(len(rows), "workload")
+        return [f"Keep the MPI default: no alternative is clearly faster in {workloads} measured with it."]
     lines = [recommendation.sentence for recommendation in recommended]
     lines = [rankings.describe_default(rows), *lines[:MAX_RECOMMENDED]]
     default_operations = sorted(set(rows["operation"]) - {recommendation.operation for recommendation in recommended})
@@ -241,8 +242,8 @@ def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
     if chosen.empty:
         return []
     choice = summarize_choices(part[part["family"] == family], ["family"]).iloc[0]
-    line = f"{family} chooses the fastest alternative, or a tied one, in {format_percent(choice['right'])} of "
-    line += format_count(choice["workloads"], "workload")
+    line = f"{family} chooses the fastest of the {rankings.PREDICTED}, or a tied one, in "
+    line += f"{format_percent(choice['right'])} of {format_count(choice['workloads'], 'workload')} with several"
     if (over := choice["over_default"]) > 0:
         line += f", {1 / over:.2f}× faster than" if over < 1 else f", {over:.2f}× slower than"
         line += " the MPI default on average"
@@ -266,14 +267,15 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
         line = f"{family} is clearly the best for {shorten_list(places, 4)}"
         if len(gaps):
             widest = gaps.loc[(gaps["mu_next"] / gaps["mu"]).idxmax()]
-            line += f"; widest lead: μ {format_ratio(widest['mu'])}, "
-            line += f"next {widest['next']} at {format_ratio(widest['mu_next'])}"
+            line += f"; widest lead: mean error {format_error(widest['mu'])}, "
+            line += f"next {widest['next']} with {format_error(widest['mu_next'])}"
         lines.append(line)
     return lines
 
 
 MODELS_NOTE = "Errors of each model's predictions and regret of its choices, by platform and by class of workload."
-FASTEST_NOTE = "The fastest measured alternative of each workload, and its gain over the MPI default."
+FASTEST_NOTE = "The fastest measured alternative of each workload, and its gain over the MPI default. "
+FASTEST_NOTE += f"Clear: not statistically tied. Tied: {rankings.TIE_RULE}."
 TIMES_NOTE = (
     "Workloads whose fastest alternative changes with the message size come first. Dots: measured medians with "
     "their 95 % confidence intervals. Dashed: predictions of the best model of the workload. Wide: the MPI default."
