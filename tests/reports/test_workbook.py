@@ -133,7 +133,7 @@ def test_columns_of_a_single_value_are_last_folded_and_repeated_in_the_note(smal
     assert min(entry.min for entry in hidden) == len(keys) - table.folded + 1
 
 
-def test_a_header_row_is_as_high_as_its_wrapped_words(book):
+def test_a_row_is_as_high_as_its_wrapped_words(book):
     """Programs do not adapt row heights of a workbook that they open: a second line would be cut off."""
     several = 0
     for sheet in book:
@@ -144,6 +144,9 @@ def test_a_header_row_is_as_high_as_its_wrapped_words(book):
             lines = max(-(-len(cell.value) // int(widths.get(cell.column, 9))) for cell in head)
             assert (sheet.row_dimensions[head[0].row].height or 15) >= 15 * lines
             several += lines > 1
+            for cell in (cell for row in sheet[table.ref][1:] for cell in row if cell.alignment.wrap_text):
+                lines = -(-(len(str(cell.value or "")) + 1) // (layout.MAX_COLUMN_WIDTH + 1))  # spaces end lines
+                assert (sheet.row_dimensions[cell.row].height or 15) >= 15 * lines
     assert several
 
 

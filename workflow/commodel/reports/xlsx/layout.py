@@ -33,6 +33,7 @@ DEFAULT_CREATION_DATE = datetime(2000, 1, 1)  # of a report without a measuremen
 MAX_COLUMN_WIDTH = 52  # characters of a column
 DEFAULT_WIDTH = 9  # characters of a column without a set width
 BOLD_WIDTH = 1.15  # mean width of a bold letter, in characters
+MAX_HEADER_LINES = 3  # unless its words need more
 LINE_HEIGHT_PT = 15.0
 MAX_TABLE_ROWS = 20_000  # a sheet has all rows of a table up to this length
 LONG_TABLE_SHOWN_ROWS = 1_000  # rows on the sheet of a longer table
@@ -71,7 +72,7 @@ def make_colour_scale(scale: Scale) -> dict:
 
 
 def choose_column_widths(tables: tuple[Table, ...], only_tables: bool = True, filters: bool = True) -> list[int]:
-    """Return widths in characters: enough for every value, and for the longest word of a header with its filter button.
+    """Return widths in characters: enough for every value, and for a header of few lines with its filter button.
 
     If tables share a sheet, text of a last column may continue over the empty cells to its right.
     """
@@ -85,7 +86,8 @@ def choose_column_widths(tables: tuple[Table, ...], only_tables: bool = True, fi
             )
             if not only_tables and column.kind == "text" and index + 1 == len(table.columns) and not table.backgrounds:
                 text_width = 0
-            header_width = max(map(len, column.header.split(" "))) * BOLD_WIDTH + choose_button_width(filters)
+            letters = max(len(column.header) / MAX_HEADER_LINES, *map(len, column.header.split(" ")))
+            header_width = letters * BOLD_WIDTH + choose_button_width(filters)
             widths[index] = max(widths[index], min(MAX_COLUMN_WIDTH, int(max(text_width, header_width, 7)) + 1))
     return widths
 

@@ -4,6 +4,7 @@ A sheet is printed at the page's width with its header row repeated; of a long s
 Texts that look like formulas remain texts."""
 
 import re
+import textwrap
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
@@ -39,6 +40,7 @@ from commodel.reports.xlsx.calculator import sheet as calculator
 from commodel.reports.xlsx.layout import (
     HEADER_COLOUR,
     HIGHLIGHT_COLOUR,
+    LINE_HEIGHT_PT,
     LINK_COLOUR,
     MAX_COLUMN_WIDTH,
     MAX_TABLE_ROWS,
@@ -257,9 +259,11 @@ class Workbook:
 
     def write_heading(self, sheet, row: int, title: str, note: str = "") -> int:
         sheet.write_string(row, 0, title, self.make_format(bold=True, font_size=12, font_color=HEADER_COLOUR))
-        if note:
-            sheet.write_string(row + 1, 0, note, self.make_format(italic=True, font_color=NOTE_COLOUR))
-        return row + 1 + bool(note)
+        # A longer line would widen the printed page.
+        lines = textwrap.wrap(note.replace(" %", "\N{NO-BREAK SPACE}%"), SENTENCE_WIDTH)
+        for at, line in enumerate(lines, row + 1):
+            sheet.write_string(at, 0, line, self.make_format(italic=True, font_color=NOTE_COLOUR))
+        return row + 1 + len(lines)
 
     def write_text(self, sheet, row: int, text: Text) -> int:
         """Write a text, one line a row, over the empty cells beside it. Return the next free row."""
@@ -310,14 +314,16 @@ class Workbook:
         options = {"name": name, "style": "Table Style Light 1", "autofilter": filters, "columns": columns}
         sheet.add_table(row, 0, last, len(titles) - 1, options)
         for at, values in enumerate(table.rows[: len(rows)]):
-            for index, value in enumerate(values):
-                self.write_cell(sheet, row + 1 + at, table, at, index, value)
+            lines = max(self.write_cell(sheet, row + 1 + at, table, at, *entry) for entry in enumerate(values))
+            if lines > 1:
+                sheet.set_row(row + 1 + at, LINE_HEIGHT_PT * lines)
         for index, column in enumerate(table.columns):
             if column.scale is not None:
                 sheet.conditional_format(row + 1, index, last, index, layout.make_colour_scale(column.scale))
         return last + 1
 
-    def write_cell(self, sheet, row: int, table: Table, at: int, column_index: int, value: object) -> None:
+    def write_cell(self, sheet, row: int, table: Table, at: int, column_index: int, value: object) -> int:
+        """Write the cell and return the number of its lines."""
         column, is_marked, background = (
             table.columns[column_index],
             (at, column_index) in table.marks,
@@ -330,7 +336,7 @@ class Workbook:
                 value,
                 self.make_cell_format(choose_number_format(column.kind, value), is_marked, background=background),
             )
-            return
+            return 1
         text, is_text = format_value(column.kind, value), column.kind in TEXT_KINDS
         target = self.find_link(column.key, column.kind, value)
         if target:
@@ -341,20 +347,20 @@ class Workbook:
                 self.make_cell_format("", is_marked, is_text, LINK_COLOUR, background=background),
                 string=text,
             )
-            return
+            return 1
         is_infinite = has_rank(value)  # Excel has no infinity: a text, which sorts after every number
         font_colour = "" if is_infinite or (is_text and text not in TEXT_COLOURS) else TEXT_COLOURS.get(text, "#8A8A8A")
         background = (
             COLOURS["bad"] if is_infinite and column.scale is not None else background
         )  # colour scales skip texts
         may_overflow = len(table.columns) > MAX_A4_COLUMNS or column_index + 1 == len(table.columns)
-        cell_format = self.make_cell_format(
-            "", is_marked, is_text, font_colour, len(text) > MAX_COLUMN_WIDTH and not may_overflow, background
-        )
+        wraps = len(text) > MAX_COLUMN_WIDTH and not may_overflow
+        cell_format = self.make_cell_format("", is_marked, is_text, font_colour, wraps, background)
         if text:
             sheet.write_string(row, column_index, text, cell_format)
         else:
             sheet.write_blank(row, column_index, None, cell_format)
+        return len(textwrap.wrap(text, MAX_COLUMN_WIDTH)) if wraps else 1
 
     def find_link(self, key: str, kind: str, value: object) -> str:
         """Return the link of a cell: from a raw file to its samples, from a point to its raw summary."""
