@@ -112,7 +112,7 @@ def test_regret_is_the_mean_of_all_choices(comparison, report):
         assert f" of {len(chosen)} workloads with several predicted alternatives." in screen.tiles[2].sentence
         assert 0 < (regret > 0).mean() < 0.5
         ends = f"{format_percent(regret.mean())} mean, {format_percent(regret.max())} worst."
-        assert screen.tiles[2].sentence.endswith(f" Regret among predicted alternatives: {ends}")
+        assert screen.tiles[2].sentence.endswith(f" Regret: {ends}")
 
 
 def test_with_few_workloads_the_best_model_stands_in_for_the_recommended_prediction(fewer):

@@ -62,9 +62,7 @@ from commodel.reports.sections.network import format_bandwidth
 from commodel.units import format_seconds
 
 DEFAULT_COLOUR, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
-FASTEST_NOTE = (
-    f"Colour: algorithm. ≈: statistically tied: {rankings.TIE_RULE}. Outlined: the MPI default is the fastest."
-)
+FASTEST_NOTE = f"Outlined: the MPI default is the fastest. ≈: statistically tied ({rankings.TIE_RULE})."
 ERRORS_NOTE = "Mean error factor μ of held-out points: 1.02 is an error of 2 %. Grey: most predictions are flagged."
 DEFAULT_LABEL = "MPI default"  # the MPI library's own selection, in a cell
 KEEP_DEFAULT = "Keep the MPI default"
@@ -103,8 +101,8 @@ def make_fastest_grid(part: pd.DataFrame) -> Grid:
             labels.append((operation, f"{joined_label}, {placement}" if several_placements else joined_label))
     columns = tuple(format_size(length) for length in sizes)
     outcomes = rankings.compare_with_default(part)["outcome"]
-    title = f"An alternative is clearly faster than the MPI default in {(outcomes == 'faster').sum()} of "
-    title += format_count(len(outcomes), "workload")
+    workloads = format_count(len(outcomes), "workload")
+    title = f"An alternative beats the MPI default in {(outcomes == 'faster').sum()} of {workloads}"
     title = title if len(outcomes) else "The fastest alternatives"
     return Grid("fastest", title, FASTEST_NOTE, tuple(labels), columns, tuple(cells), "message size", "ranks or leaves")
 
@@ -373,15 +371,14 @@ def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool)
         return replace(tile, headline="see the map", sentence=line)
     counts = {name: int((rows["outcome"] == name).sum()) for name in rankings.OUTCOMES}
     shares = (("alternative", counts["faster"]), ("tied", counts["tied"]), ("MPI default", counts["slower"]))
-    default = f"The MPI default is the fastest in {counts['slower']} of all {format_count(len(rows), 'workload')} "
-    default += "measured with it."
+    total = f"Counts: {format_count(len(rows), 'workload')} measured with the MPI default."
     recommendations = rankings.list_recommendations(rows)
     if not recommendations:
         line = f"No alternative is clearly faster in {format_count(len(rows), 'workload')} measured with it."
         return replace(tile, headline=KEEP_DEFAULT, sentence=line, shares=shares)
     first = recommendations[0]
     headline = f"{first.alternative} for {first.operation}"
-    return replace(tile, headline=headline, sentence=f"{first.scope} {default}", shares=shares)
+    return replace(tile, headline=headline, sentence=f"{first.scope} {total}", shares=shares)
 
 
 def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
@@ -394,25 +391,22 @@ def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
         operations = choices["operation"].unique()
         operation = ALL_OPERATIONS if len(operations) > 1 else operations[0]
         source = link_rows("Recommended choices", platform=platform, operation=operation)
-        alternatives = f"{rankings.PREDICTED} and the MPI default" if choice["gain"] > 0 else rankings.PREDICTED
-        return replace(describe_gain("the recommended prediction", choice, frame, alternatives), source=source)
+        return replace(describe_gain("the recommended prediction", choice, frame, "with"), source=source)
     by_best = frame[frame["family"] == best["family"]] if best is not None else frame.iloc[:0]
     if not by_best["chosen"].any():
         return Tile("Gain", "nothing to choose", "No workload has two alternatives that are measured and predicted.")
     choice = summarize_choices(by_best, ["family"]).iloc[0]
     source = link_rows("Regret by model", platform=platform, family=best["family"])
-    return replace(describe_gain(best["family"], choice, frame, rankings.PREDICTED), source=source)
+    return replace(describe_gain(best["family"], choice, frame, "without"), source=source)
 
 
-def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, alternatives: str) -> Tile:
-    """Return the gain and the regret of a model's choices among the named alternatives."""
-    question = "Gain"
-    regret = f"Regret among {alternatives}: "
-    regret += f"{format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst."
-    if not choice["regret_max"] > 0:
-        regret = f"Regret among {alternatives}: none."
+def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition: str) -> Tile:
+    """Return the gain and the regret of a model's choices, `with` or `without` the MPI default as an alternative."""
+    question, over_default = "Gain", choice["over_default"]
+    regret = f"{format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst."
+    regret = regret if choice["regret_max"] > 0 else "none."
+    regret = f"Regret {preposition} the MPI default: {regret}" if over_default > 0 else f"Regret: {regret}"
     workloads = f"{format_count(choice['workloads'], 'workload')} with several predicted alternatives"
-    over_default = choice["over_default"]
     if not over_default > 0:
         line = f"Choices by {model} are the fastest alternative in {format_percent(choice['right'])} of {workloads}."
         return Tile(question, f"{format_percent(choice['right'])} right", f"{line} {regret}")

@@ -65,7 +65,7 @@ DEFAULT_KEYS = (
     "measured",
 )
 OUTCOMES = ("faster", "tied", "slower")
-TIE_RULE = f"95 % intervals of the medians overlap, or medians differ by at most {100 * NEGLIGIBLE_DIFFERENCE:g} %"
+TIE_RULE = f"95 % intervals overlap, or medians differ by at most {100 * NEGLIGIBLE_DIFFERENCE:g} %"
 PREDICTED = "predicted alternatives"  # among which a model chooses; the MPI default is only measured
 
 

@@ -131,7 +131,7 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
         line += f" at {format_count(row.points, 'held-out point')}" if row.prediction == RECOMMENDED else ""
         if row.regret_mean == row.regret_mean:
             line += (
-                f", regret among {rankings.PREDICTED} {format_percent(row.regret_mean)} on average"
+                f", regret without the MPI default {format_percent(row.regret_mean)} on average"
                 f" and {format_percent(row.regret_max)} at worst"
             )
         if row.width == row.width:
