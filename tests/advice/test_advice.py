@@ -28,7 +28,7 @@ def measured(ratios_within, ratios_between):
             rows += [(family, nodes, number, 1e-5 * ratio * 1.01**number) for number in range(10)]
     frame = pd.DataFrame(rows, columns=["family", "nodes", "workload", "predicted"])
     workload = {"measured": 1e-5, "operation": "bcast", "validity": "valid", "ranks": 8, "bytes": 64, "leaves": 0}
-    workload |= {"batch": "b", "algorithm": "linear", "alternative": "linear", "layout": "block:1"}
+    workload |= {"batch": "b", "simulated": False, "algorithm": "linear", "alternative": "linear", "layout": "block:1"}
     points = frame["workload"].astype(str) + "/" + frame["nodes"].astype(str)
     return frame.assign(**workload, held_out=True, mu=frame["predicted"] / 1e-5, workload=points, point=points)
 
@@ -150,7 +150,9 @@ def with_default(seconds_by_size):
         validity="",
         held_out=True,
     )
-    own = own.assign(measured_low=own["measured"] / 1.1, measured_high=own["measured"] * 1.1, batch="b", nodes=2)
+    own = own.assign(
+        measured_low=own["measured"] / 1.1, measured_high=own["measured"] * 1.1, batch="b", simulated=False, nodes=2
+    )
     names = "library/" + own["bytes"].astype(str)
     return pd.concat([rows, own.assign(point=names, workload=names, predicted=np.nan, mu=np.nan)], ignore_index=True)
 

@@ -269,7 +269,7 @@ def test_calibrations_have_the_model_with_the_smallest_error_afterwards():
     (only,) = describe_settings(rows)
     assert only.platform == "p"
     assert only.text.startswith("In rails=2, on q, latency is 1.5× [1.43, 1.58] that of the campaign")
-    for figure in ("1.40", "1.05"):
+    for figure in ("mean error there: 40 %", "after `commodel calibrate`: 5 %"):
         assert figure in only.text
     (section,) = list_settings(rows)
     assert len(section.tables[0].rows) == 2
