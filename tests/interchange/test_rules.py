@@ -97,8 +97,8 @@ def test_every_choice_holds_from_its_size_to_the_next(choices):
 
 
 @given(tables())
-def test_a_rooted_operation_has_one_rule_for_all_sizes(choices):
-    """Ranks of a correct gather or scatter look different sizes up."""
+def test_an_operation_has_one_rule_for_all_sizes_if_ranks_may_look_up_different_ones(choices):
+    """The send count of a scatter, and of an in-place gather, allgather or alltoall may differ."""
     table = read(format_rules(choices))
     for operation in SIZE_INDEPENDENT_OPERATIONS:
         for ranks, sizes in table.get(COLLECTIVE_NUMBERS[operation], []):
@@ -107,7 +107,7 @@ def test_a_rooted_operation_has_one_rule_for_all_sizes(choices):
             safe = len(specs) == 1 and not find_risk(operation, *specs)
             assert sizes[0][1] == (find_rule(operation, *specs) if safe else Rule())
     assert set(LOOKUP_QUANTITIES) == set(COLLECTIVE_NUMBERS)
-    assert SIZE_INDEPENDENT_OPERATIONS == ("gather", "scatter")
+    assert SIZE_INDEPENDENT_OPERATIONS == ("allgather", "alltoall", "gather", "scatter")
 
 
 @given(tables(), st.builds(Assumptions, st.booleans(), st.booleans()))

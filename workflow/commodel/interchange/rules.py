@@ -49,12 +49,12 @@ COLLECTIVE_NUMBERS = {
 WHOLE_RESULT_COLLECTIVES = ("allgather", "alltoall", "gather", "scatter")
 # By operation: the size by which a rank looks up its rule (the same in Open MPI 4.1, 5.0 and main), and whether this
 # size can differ between the ranks of a correct call. The root of an in-place gather passes no send count; only the
-# root of a scatter needs one. MPI also ignores the send count of an in-place allgather or alltoall, but on all ranks,
-# and Open MPI's default selection uses the same size.
+# root of a scatter needs one. MPI ignores the send count of an in-place allgather or alltoall, so each rank may pass
+# another.
 LOOKUP_QUANTITIES = {
-    "allgather": ("own send count × size of its datatype × ranks", False),
+    "allgather": ("own send count × size of its datatype × ranks", True),
     "allreduce": ("count × size of the datatype", False),
-    "alltoall": ("own send count × size of its datatype × ranks", False),
+    "alltoall": ("own send count × size of its datatype × ranks", True),
     "barrier": ("0", False),
     "bcast": ("own count × size of its datatype: the same bytes on all ranks", False),
     "gather": ("own send count × size of its datatype × ranks", True),
