@@ -84,7 +84,7 @@ def print_outcome(results: Results) -> None:
     best_rows = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
     useful, useless = [], []
     for row in best_rows:
-        mu = math.inf if row["mean error μ"] == "∞" else float(row["mean error μ"])
+        mu = row["mean error μ"]
         is_useful = mu <= MAX_USEFUL_ERROR
         (useful if is_useful else useless).append(f"{row['model']}, mean error {format_error(mu)} on {row['platform']}")
     answers = [f"Prediction to use: {'; '.join(useful)}."] if useful else []
@@ -113,7 +113,13 @@ def _format_best_rows(rows: list[dict]) -> str:
         if len(group) > MAX_SHOWN_MODELS + 1
     ]
     count_text = f"\nother models, with higher errors: {', '.join(hidden)}; the report has all" if hidden else ""
-    return format_table(shown) + count_text
+    return format_table([{name: _format_score(value) for name, value in row.items()} for row in shown]) + count_text
+
+
+def _format_score(value: object) -> object:
+    if not isinstance(value, float):
+        return value
+    return "∞" if math.isinf(value) else "-" if math.isnan(value) else round(value, 3)
 
 
 def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
@@ -129,17 +135,14 @@ def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
     rows = rows.assign(model=rows["family"] != RECOMMENDED)
     rows = rows.sort_values(["simulated", "platform", "model", "mu_mean", "family"])
 
-    def round_error(mu: float) -> float | str:
-        return "∞" if math.isinf(mu) else "-" if math.isnan(mu) else round(float(mu), 3)
-
     return [
         {
             "platform": f"{row.platform} (simulated)" if row.simulated else row.platform,
             "model": row.family,
             "points": int(row.points),
-            "mean error μ": round_error(row.mu_mean),
+            "mean error μ": row.mu_mean,
             "valid points": int(row.points_valid),
-            "μ of these": round_error(row.mu_valid),
+            "μ of these": row.mu_valid,
             "fastest found without default": f"{100 * row.right:.0f} % of {int(row.workloads)}"
             if row.workloads > 0
             else "-",
