@@ -1,13 +1,15 @@
 """What the labs do to the machine that they run on, and what of it they depend on."""
 
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from commodel.platforms.mpi_libraries import find_kind
-from commodel.platforms.tools import ROOT, find_sibling, find_tool, read_version
+from commodel.platforms.tools import ROOT, compute_native_digest, find_sibling, find_tool, read_version
 from tests.lab.pinned_mpi import first_on_path
 
 LAB = ROOT / "tests" / "lab"
@@ -57,3 +59,10 @@ def test_labs_have_their_own_mpi_whatever_stands_first_on_the_path(tmp_path, mon
         )
     assert find_tool("mpicc") == str(tmp_path / "mpicc")
     find_tool.cache_clear()
+
+
+def test_the_container_definition_computes_the_digest_that_a_run_compares():
+    """Only the lab builds the image itself."""
+    (code,) = re.findall("python -c '(.*?)'", (ROOT / "container.def").read_text())
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == (compute_native_digest(), "")
