@@ -359,6 +359,24 @@ def test_measured_times_stand_beside_predictions_of_the_same_points(platform, tm
     assert {row["measured"] for row in predicted if row["algorithm"] != "ring"} == {None}
 
 
+def test_equal_messages_have_one_recommended_time_and_the_name_that_was_measured(platform, tmp_path):
+    """Over two ranks, Rabenseifner's algorithm sends the messages of the ring."""
+    (point,) = add_digests(list_points("allreduce", ["ring"], (), "2", "8", "block:1", load_resources(platform)))
+    table = tmp_path / "results/study/comparison.csv"
+    add_sizes(table)
+    rows = pd.read_csv(table)
+    of_ring = rows[rows["point"] == "8 ring-0"].assign(point=point.id, ranks=2, measured=42e-6, workload="2-0")
+    pd.concat([rows, of_ring]).to_csv(table, index=False)
+    workload = f"--operation allreduce --ranks 2 --bytes 8 --layout block:1 --platform {platform}"
+    advised = {row["alternative"]: row for row in read_rows(f"advise {workload}")}
+    assert "rabenseifner" not in advised
+    assert advised["ring"]["measured"] == 42e-6
+    predicted = read_rows(f"predict {workload}")
+    seconds = {row["algorithm"]: row["seconds"] for row in predicted if row["family"] == "recommended"}
+    assert seconds["rabenseifner"] == seconds["ring"] == pytest.approx(advised["ring"]["seconds"])
+    assert seconds["recursive-doubling"] != seconds["ring"]
+
+
 def test_what_the_weights_come_from_is_stated_where_it_is_another_operation(platform):
     said = run(f"advise --operation bcast --ranks 8 --bytes 8 --platform {platform}").stdout
     assert "too little of bcast was measured here: the weights come from allreduce" in said

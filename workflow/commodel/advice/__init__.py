@@ -4,7 +4,6 @@ Points measured on the platform weigh the models; beyond these points intervals 
 There are two goals: the time of one wave, and the time between waves of a stream.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -50,7 +49,7 @@ from commodel.errors import UserError
 from commodel.parameters import ParameterSet, describe_origins
 from commodel.patterns.build import build_schedule, list_parts
 from commodel.patterns.points import PlatformResources, make_point
-from commodel.patterns.schedule import Schedule, encode_integers
+from commodel.patterns.schedule import Schedule
 from commodel.predictions.barrier_bounds import describe_barrier_bound
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import (
@@ -122,7 +121,9 @@ def advise(
     sets = evidence.by_family()
     ranks = workload.ranks or workload.leaves + 1
     points, names, omitted = _list_points(workload, evidence.resources.extended(ranks), sets, layouts, only)
-    points, patterns = _drop_duplicates(points)
+    patterns = [_build_single_schedule(point) for point in points]
+    numbers = list(dict.fromkeys(evidence.choose_among_equal(points, patterns)))
+    points, patterns = [points[number] for number in numbers], [patterns[number] for number in numbers]
     measured_times = evidence.find_measured(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
@@ -137,7 +138,9 @@ def advise(
         [f"left out: {omitted} alternatives that need more nodes or cores than the platform has"] if omitted else []
     )
     zero_weights = [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
-    recommenders = {placement: evidence.find_recommender(models, placement) for placement in dict.fromkeys(placements)}
+    recommenders = {
+        placement: evidence.find_recommender(list(sets), placement, models) for placement in dict.fromkeys(placements)
+    }
     for placement, recommender in recommenders.items():
         unprobed = panel.unprobed([number for number, other in enumerate(placements) if other == placement])
         measured = weigh_models(models, select_placement(held_out, [placement]), workload.operation)
@@ -181,7 +184,7 @@ def advise(
     choices = rows["alternative"].tolist()
     order = np.lexsort((rows["ranks"], rows["behind"].round(9), rows["regret"]))  # equal: fewer ranks
     rows = rows.iloc[order].reset_index(drop=True)
-    notes += [*panel.describe_streams(), *panel.losses(choices)]
+    notes += [*(panel.describe_streams() if np.isfinite(period).any() else []), *panel.losses(choices)]
     if workload.operation == "barrier" and "lop" in predictions:
         times = dict(zip(choices, predictions["lop"][0].tolist(), strict=True))
         notes.append(describe_barrier_bound(sets["lop"], workload.ranks, times))
@@ -343,19 +346,11 @@ def _list_points(
     return list(points.values()), names, len(missing)
 
 
-def _drop_duplicates(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
-    """Return the first of alternatives that are the same messages under other names, as knomial:2 and binomial are."""
-    distinct: dict[bytes, tuple[Point, Schedule]] = {}
-    for point in points:
-        if len(list_parts(point)) > 1:
-            reason = "is a sum of iterations, each begun by all ranks at once"
-            raise UserError(
-                f"'{point.operation}' {reason}: `commodel predict --kernel` predicts it; here give iteration=K"
-            )
-        pattern = build_schedule(point)
-        same = hashlib.blake2b(pattern.encode() + encode_integers(pattern.node)).digest()
-        distinct.setdefault(same, (point, pattern))
-    return [point for point, _ in distinct.values()], [pattern for _, pattern in distinct.values()]
+def _build_single_schedule(point: Point) -> Schedule:
+    if len(list_parts(point)) > 1:
+        reason = "is a sum of iterations, each begun by all ranks at once"
+        raise UserError(f"'{point.operation}' {reason}: `commodel predict --kernel` predicts it; here give iteration=K")
+    return build_schedule(point)
 
 
 def _compute_latencies(workload: Workload, sets: dict[str, ParameterSet]) -> list[float]:

@@ -5,6 +5,7 @@ returns how far a workload lies outside of the measured points. `find_library_de
 default. The functions `describe_…` return notes on all of these.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
 from commodel.patterns.operations import find_base_name
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources
+from commodel.patterns.schedule import Schedule, encode_integers
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.residuals import MIN_OF_AXIS, NODES, PLACEMENT_NAMES
 from commodel.records import Point
@@ -56,14 +58,18 @@ class Evidence:
     measured: pd.DataFrame = field(default_factory=make_empty_held_out)
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
-    def find_recommender(self, families: Sequence[str], placement: str) -> Recommender | None:
+    def find_recommender(
+        self, families: Sequence[str], placement: str, usable: Sequence[str] = ()
+    ) -> Recommender | None:
         """Return the recommender of these models at a placement, which is fitted once; None if too little was measured
-        there."""
+        there. If it gives a weight to a model that is not `usable`, return that of the usable models."""
         key = (*sorted(families), placement)
         if key not in self._recommenders:
             rows = select_placement(self.predicted_points(), [placement])
             self._recommenders[key] = Recommender.fit(rows, families)
-        return self._recommenders[key]
+        recommender = self._recommenders[key]
+        weighted = {name for name, weight in recommender.weights.items() if weight} if recommender and usable else set()
+        return self.find_recommender(usable, placement) if weighted - set(usable) else recommender
 
     def find_measured(self, points: Iterable[Point]) -> dict[Point, float]:
         """Return the measured times of those points that were measured themselves."""
@@ -72,6 +78,19 @@ class Evidence:
         points = [point for point in points if (point.ranks, point.bytes) in sizes]
         ids = [point.id for point in add_digests(points)]
         return {point: seconds[key] for point, key in zip(points, ids, strict=True) if key in seconds}
+
+    def choose_among_equal(self, points: Sequence[Point], patterns: Sequence[Schedule]) -> list[int]:
+        """Return for each point the number of the point that stands for all with the same messages, as `chain` and
+        `chain:8KiB` are: one that was measured, else one whose alternative was, else the first."""
+        measured = self.find_measured(points)
+        alternatives = set(zip(self.measured["operation"], self.measured["alternative"], strict=True))
+        chosen: dict[bytes, tuple[int, int]] = {}
+        keys = []
+        for number, (point, pattern) in enumerate(zip(points, patterns, strict=True)):
+            is_unmeasured = 0 if point in measured else 1 if (point.operation, point.alternative) in alternatives else 2
+            keys.append(hashlib.blake2b(pattern.encode() + encode_integers(pattern.node)).digest())
+            chosen[keys[-1]] = min(chosen.get(keys[-1], (is_unmeasured, number)), (is_unmeasured, number))
+        return [chosen[key][1] for key in keys]
 
     def by_family(self) -> dict[str, ParameterSet]:
         """Return the sets that have values."""
@@ -244,8 +263,9 @@ def describe_library_default(default: LibraryDefault | None, seconds: float, wit
     if default is None:
         return []
     ratio = default.seconds / seconds
+    speed = f"takes {ratio:.2f} times as long" if ratio >= 1 else f"is {1 / ratio:.2f} times as fast"
     hint = SHARED_MEMORY_HINT if within_real_node and ratio < MAX_UNEXPLAINED_RATIO else ""
-    return [f"the MPI default takes {ratio:.2f} times as long ({default.source}){hint}"]
+    return [f"the MPI default {speed} ({default.source}){hint}"]
 
 
 def _format_range(low: object, high: object) -> str:

@@ -279,8 +279,9 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     if advice.informative_points:
         lines.append(_name_informative_points(advice))
     if advice.keeps_default:
+        gain = "slower" if best["seconds"] > default.seconds else "not faster by more than its uncertainty"
         answer = f"{advice.workload.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
-        lines.append(f"{answer} is not faster by more than its uncertainty (predicted time {time}).")
+        lines.append(f"{answer} is {gain} (predicted time {time}).")
     else:
         default_time = f"; MPI default: {named}" if named else ""
         lines.append(f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time}).")
@@ -315,7 +316,7 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
 def _name_informative_points(advice: Advice) -> str:
     """Return which points to measure first, and why."""
     points = [
-        f"{point.alternative}, {_shorten_layout(point.layout)} ({format_seconds(point.seconds)})"
+        f"{point.alternative}, {_shorten_layout(point.layout)} (in about {format_seconds(point.seconds)})"
         for point in advice.informative_points
     ]
     regret = 100 * advice.rows["regret"].iloc[0]
@@ -345,6 +346,8 @@ def _write_decisions(
 
             write_decision_workbook(decisions, summarize_notes(decisions), out)
         click.echo(out)
+        for note in summarize_notes(decisions):
+            click.echo(f"{note}.", err=True)
         return
     if style != "table":
         print_rows(decisions.to_dict("records"), style)
@@ -390,8 +393,8 @@ def _make_score_row(row: dict) -> dict:
         "operation": row["operation"],
         "workloads": row["workloads"],
         "fastest [%]": round(100 * row["right"]),
-        "mean regret [%]": 100 * row["regret_mean"],
-        "max regret [%]": 100 * row["regret_max"],
+        "mean regret [%]": round(100 * row["regret_mean"], 2),
+        "max regret [%]": round(100 * row["regret_max"], 2),
         "MPI default / advised": row["gain"],
         "MPI default / fastest": row["largest_gain"],
     }

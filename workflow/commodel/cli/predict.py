@@ -137,6 +137,7 @@ def _predict_patterns(
 ) -> None:
     from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
     from commodel.parameters import describe_origins
+    from commodel.patterns.algorithms import find_algorithms
     from commodel.patterns.pattern_files import is_pattern_file
 
     style = choose_style(style, out, STYLES)
@@ -191,6 +192,9 @@ def _predict_patterns(
         for line in sources:
             click.echo(line, err=True)
         return
+    entries = find_algorithms(points[0].operation).values()
+    if not (options["algorithm"] or options["topology"]) and any(entry.argument for entry in entries):
+        sources.append("Arguments, such as segment sizes, have their defaults; `commodel advise` also ranks others.")
     numbers: dict[str, int] = {}
     for row in rows:
         if row["validity"].partition(": ")[2]:
@@ -258,7 +262,8 @@ def _format_answer_sentence(rows: list[dict]) -> str:
         named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
         lowest = min(row["seconds"] for row in predicted)
         has_lower = any(row["seconds"] < lowest for row in rows)  # false for NaN
-        fastest = f"Fastest of the valid predictions of {workload}" if has_lower else f"Fastest {workload}"
+        kinds = "recommended and valid" if RECOMMENDED in families else "valid"
+        fastest = f"Fastest of the {kinds} predictions of {workload}" if has_lower else f"Fastest {workload}"
         return f"{fastest}: {_join_first(named, '; ')}."
     if len(workloads) == 1:
         named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in predicted]
