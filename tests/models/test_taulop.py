@@ -63,9 +63,9 @@ def test_more_at_once_than_was_measured_is_an_extrapolation():
 
 def test_of_what_lasts_as_long_the_same_counts_whichever_nodes_it_is_on():
     """A byte more takes no longer here, so two nodes last as long: the one that three bytes come to counts."""
-    label = np.zeros(6, dtype=int)
+    zeros = np.zeros(6, dtype=int)
     for sizes in ([0, 1, 1, 1, 1, 1], [1, 1, 1, 0, 1, 1]):
-        stage = make_terms(label, label, np.arange(6) // 3, np.array(sizes), label)
+        stage = make_terms(zeros, zeros, np.arange(6) // 3, np.array(sizes), zeros)
         chosen = find_longest_group(stage, np.where(stage.message >= 0, 1.0, 0.0))[0]
         rows = slice(stage.group[chosen], (*stage.group, len(stage.count))[chosen + 1])
         assert (stage.count[rows] * stage.bytes[rows]).sum() == 3

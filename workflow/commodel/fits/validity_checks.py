@@ -76,7 +76,7 @@ def make_case_schedule(name: str, settings: Mapping[str, object], types: Mapping
     where = str(settings.get("where") or "")
     nodes = list_nodes(str(settings["layout"]), int(settings["ranks"]), where)[: pattern.ranks]
     pair = Pair.parse(str(settings["pair"]))
-    if types and pair.one and not where:
+    if types and pair.sender_type and not where:
         members = Site(sum(types.values()), 1, types).members()
         first, second = pair.types
         second_node = (

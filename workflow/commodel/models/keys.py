@@ -19,31 +19,31 @@ SAMPLE_PATTERN = re.compile(r"([0-9]{1,18})(?:x([0-9]{1,9}))?")
 class Pair(NamedTuple):
     """The node types of sender and receiver; the second is SAME_NODE within one node."""
 
-    one: str
-    two: str
+    sender_type: str
+    receiver_type: str
     distance_class: str = ""  # if the class has values of its own
 
     @classmethod
     def parse(cls, text: str) -> "Pair":
         """Return the pair of a text such as `fat.thin`."""
-        one, _, two = text.partition(".")
-        return cls(one, two)
+        sender_type, _, receiver_type = text.partition(".")
+        return cls(sender_type, receiver_type)
 
     @property
     def within(self) -> bool:
-        return self.two == SAME_NODE
+        return self.receiver_type == SAME_NODE
 
     @property
     def types(self) -> tuple[str, str]:
-        return self.one, self.one if self.within else self.two
+        return self.sender_type, self.sender_type if self.within else self.receiver_type
 
     @property
     def type_or_pair(self) -> "str | Pair":
         """What the values of the channel between the two ranks are named after: within a node the node type."""
-        return self.one if self.within else self
+        return self.sender_type if self.within else self
 
     def __str__(self) -> str:
-        return f"{self.one}.{self.two}"
+        return f"{self.sender_type}.{self.receiver_type}"
 
 
 class Key(NamedTuple):

@@ -45,15 +45,16 @@ class Finding:
 
 
 def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
-    """Return the findings (same, different or missing), and a remark on the parts that were not compared."""
+    """Return the findings (same, differs, missing or skipped), and a remark on the parts that were not compared."""
     with open_received(path) as book:
-        files, tools = (read_provenance_table(book, path, name) for name in ("Files", "Tools"))
+        files = read_provenance_table(book, path, "Files")
+        provenance = read_provenance_table(book, path, "Tools")  # versions of programs, and options of the report
         if not files:
             raise UserError("found no digests in it, wanted a report's workbook", file=path)
         findings = list(compare_files(files, folder))
         try:
             report = build_stored_report(
-                folder, anonymous=ANONYMOUS_KEY in tools, tools=tools, samples=SAMPLES_KEY in tools
+                folder, anonymous=ANONYMOUS_KEY in provenance, tools=provenance, samples=SAMPLES_KEY in provenance
             )
         except UserError as error:
             return [*findings, Finding(SKIPPED, "sheets", error.message)], ""
@@ -62,7 +63,7 @@ def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
             write_xlsx(report, wanted)
             if filecmp.cmp(wanted, path, shallow=False):
                 return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in report.sections)], ""
-            same_version = tools.get("code_digest") == compute_code_digest()
+            same_version = provenance.get("code_digest") == compute_code_digest()
             with open_received(wanted) as wanted_book:
                 findings += compare_sheets(book, wanted_book, path, same_version)
             return findings, NOT_COMPARED if same_version else f"The workbook was {OTHER_VERSION}."
@@ -105,7 +106,8 @@ def compare_sheets(book, wanted, path: Path, same_version: bool) -> Iterator[Fin
         if not same_version and not name.startswith(COMPARISON_SHEET):
             yield Finding(SKIPPED, label, OTHER_VERSION)
             continue
-        expected = list(read_sheet_rows(wanted[name], 1 << 20, None, path))  # its own, so columns need no limit
+        # This workbook was written by commodel just now, so it needs no column limit.
+        expected = list(read_sheet_rows(wanted[name], 1 << 20, None, path))
         width = max((len(row) for row in expected), default=0)
         found_rows = list(read_sheet_rows(book[name], len(expected) + MARGIN_CELLS, width + MARGIN_CELLS, path))
         if not same_version:
@@ -113,7 +115,7 @@ def compare_sheets(book, wanted, path: Path, same_version: bool) -> Iterator[Fin
         different = list(find_differences(expected, found_rows))
         formulas = any(isinstance(value, Formula) for cell in different for value in cell)
         if different and name.startswith(CALCULATOR_SHEET) and not formulas:
-            yield Finding(SAME, label, f"its formulas; a reader has changed {len(different)} of its cells")
+            yield Finding(SAME, label, f"formulas unchanged; input cells edited: {len(different)}")
         else:
             yield Finding(DIFFERS, label, describe_differences(different)) if different else Finding(SAME, label)
     for name in book.sheetnames:

@@ -16,8 +16,10 @@ Settings of a parameter set select among the readings of the paper (`SETTINGS`, 
 `shared: port`, a channel is a node's memory or one direction of its port, and all messages between two waits are
 concurrent.
 
+p_c is an extension of the paper: the time of a processor for each further message on channel c.
+
     >>> zeros, sizes = np.zeros(2, dtype=int), np.array([100, 40])  # both over one channel into one node
-    >>> terms = make_terms(position=zeros, channel=zeros, target=zeros, bytes=sizes, label=zeros)
+    >>> terms = make_terms(position=zeros, channel=zeros, target=zeros, bytes=sizes, pair=zeros)
     >>> [f"{n}‖T({m})" for n, m in zip(terms.count, terms.bytes)]
     ['2‖T(40)', '1‖T(60)']
 """
@@ -46,8 +48,8 @@ class Terms:
     bytes: np.ndarray  # m
     transferred: np.ndarray  # bytes of the messages in earlier terms; 0 in a group's first term
     message: np.ndarray  # the size of the message whose overhead is in this term; −1: none, a continuation
-    label: np.ndarray  # the active pairs of node types, as indices of `labels`
-    labels: list[tuple[int, ...]]  # sets of pairs
+    pair_set: np.ndarray  # the active pairs of node types, as indices of `pair_sets`
+    pair_sets: list[tuple[int, ...]]  # sets of indices of pairs
     group: np.ndarray  # first term of every group
     stage: np.ndarray  # first group of every stage
 
@@ -78,31 +80,32 @@ def make_terms(
     channel: np.ndarray,
     target: np.ndarray,
     bytes: np.ndarray,
-    label: np.ndarray,
+    pair: np.ndarray,
     separate_rest: bool = False,
-    turn: np.ndarray | int = 0,
+    step: np.ndarray | int = 0,
 ) -> Terms:
     """Return the terms of transmissions.
 
-    Those of one position are concurrent, counted by channel and target (A2 within, A3 between). Of one target, those of
-    another `turn` follow. `separate_rest`: the rest of a longer message is a message of its own.
+    Transmissions of one position are concurrent, counted by channel and target (A2 within, A3 between). Transmissions
+    to one target in different steps are successive: their terms add up. `pair` is the index of the node types of sender
+    and receiver. `separate_rest`: the rest of a longer message is a message of its own.
     """
-    turn = np.broadcast_to(turn, position.shape)
-    order = np.lexsort((bytes, turn, target, channel, position))
-    columns = (column[order] for column in (position, channel, target, turn, bytes, label))
-    position, channel, target, turn, size, label = columns
+    step = np.broadcast_to(step, position.shape)
+    order = np.lexsort((bytes, step, target, channel, position))
+    columns = (column[order] for column in (position, channel, target, step, bytes, pair))
+    position, channel, target, step, size, pair = columns
     new_stage = _find_changes(position)
     new_group = new_stage | _find_changes(channel) | _find_changes(target)
-    new_turn = new_group | _find_changes(turn)
-    first = np.flatnonzero(new_turn)
+    new_step = new_group | _find_changes(step)
+    first = np.flatnonzero(new_step)
     lengths = np.diff(first, append=len(size))
-    transferred = np.where(new_turn, 0, np.concatenate([[0], size[:-1]]))
-    concurrent = np.repeat(first + lengths, lengths) - np.arange(len(size))  # how many of the turn are still active
+    transferred = np.where(new_step, 0, np.concatenate([[0], size[:-1]]))
+    concurrent = np.repeat(first + lengths, lengths) - np.arange(len(size))  # transmissions of the step still active
     remaining = size - transferred
-    has_term = new_turn | (remaining > 0)
+    has_term = new_step | (remaining > 0)
     starts = np.cumsum(has_term) - 1  # index of each kept term
-    label, labels = _collect_active(label, first, lengths)
-    message = np.where(new_turn, np.repeat(size[first + lengths - 1], lengths), -1)
+    pair_set, pair_sets = _collect_active_pairs(pair, first, lengths)
+    message = np.where(new_step, np.repeat(size[first + lengths - 1], lengths), -1)
     if separate_rest:
         transferred, message = np.zeros_like(size), remaining
     columns = (
@@ -111,32 +114,32 @@ def make_terms(
         remaining[has_term],
         transferred[has_term],
         message[has_term],
-        label[has_term],
+        pair_set[has_term],
     )
     groups = np.flatnonzero(new_group)
-    return Terms(*columns, labels, starts[groups], np.flatnonzero(new_stage[groups]))
+    return Terms(*columns, pair_sets, starts[groups], np.flatnonzero(new_stage[groups]))
 
 
 def join_across_stages(
     stages: Iterable[Terms], longest: Iterable[np.ndarray], times: Iterable[int], separate_rest: bool
 ) -> Terms:
-    """Return A1 applied from stage to stage: the terms of the longest groups, joined if channel and count are equal.
+    """Return A1 applied from stage to stage: the joined terms of the longest groups.
 
-    Each stage occurs `times` times. Each channel is one group and one stage, so channels add up: successive
+    Terms are joined if channel, count and set of active pairs are equal. Each stage occurs `times` times. Each channel is one group and one stage, so channels add up: successive
     transmissions are not concurrent.
     """
     sizes: dict[tuple, int] = defaultdict(int)
     for stage, groups, occurs in zip(stages, longest, times, strict=True):
         ends = np.append(stage.group[1:], len(stage.bytes))
         for row in (row for group in groups for row in range(stage.group[group], ends[group])):
-            key = int(stage.channel[row]), -int(stage.count[row]), stage.labels[stage.label[row]]
+            key = int(stage.channel[row]), -int(stage.count[row]), stage.pair_sets[stage.pair_set[row]]
             sizes[key] += occurs * int(stage.bytes[row])
-    labels = sorted({active for _, _, active in sizes})
+    pair_sets = sorted({active for _, _, active in sizes})
     columns = [
-        (-negative, channel, size, labels.index(active_pairs))
+        (-negative, channel, size, pair_sets.index(active_pairs))
         for (channel, negative, active_pairs), size in sorted(sizes.items())
     ]
-    count, channel, size, label = np.array(columns, dtype=int).T
+    count, channel, size, pair_set = np.array(columns, dtype=int).T
     first = np.flatnonzero(_find_changes(channel))
     transferred, message = np.zeros_like(size), size
     if not separate_rest:
@@ -145,21 +148,24 @@ def join_across_stages(
         transferred = sum_before - np.repeat(sum_before[first], lengths)
         message = np.full_like(size, -1)
         message[first] = np.add.reduceat(size, first)
-    return Terms(count, channel, size, transferred, message, label, labels, first, np.arange(len(first)))
+    return Terms(count, channel, size, transferred, message, pair_set, pair_sets, first, np.arange(len(first)))
 
 
-def _collect_active(
-    label: np.ndarray, first: np.ndarray, lengths: np.ndarray
+def _collect_active_pairs(
+    pair: np.ndarray, first: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, list[tuple[int, ...]]]:
-    """Return for every row the set of labels from it to the end of its group: its index, and the list of sets."""
-    labels = [(number,) for number in range(label.max() + 1)]
-    indices = {members: number for number, members in enumerate(labels)}
-    mixed = np.maximum.reduceat(label, first) != np.minimum.reduceat(label, first)
-    sets = label.copy()
+    """Return for every row the set of pairs from it to the end of its step: its index, and the list of sets.
+
+    `first` and `lengths` are the first row and the number of rows of each step.
+    """
+    single_pairs = [(number,) for number in range(pair.max() + 1)]
+    indices = {members: number for number, members in enumerate(single_pairs)}
+    mixed = np.maximum.reduceat(pair, first) != np.minimum.reduceat(pair, first)
+    sets = pair.copy()
     for start, length in zip(first[mixed], lengths[mixed], strict=True):
         active: set[int] = set()
         for row in range(start + length - 1, start - 1, -1):
-            active.add(int(label[row]))
+            active.add(int(pair[row]))
             name = tuple(sorted(active))
             sets[row] = indices.setdefault(name, len(indices))
     return sets, list(indices)
@@ -200,7 +206,7 @@ def _make_sort_key(terms: Terms, group: int) -> tuple:
     end = terms.group[group + 1] if group + 1 < len(terms.group) else len(terms.bytes)
     rows = slice(terms.group[group], end)
     columns = terms.bytes[rows], terms.count[rows], terms.channel[rows], terms.transferred[rows], terms.message[rows]
-    active = tuple(terms.labels[label] for label in terms.label[rows])
+    active = tuple(terms.pair_sets[number] for number in terms.pair_set[rows])
     return (terms.count[rows] * terms.bytes[rows]).sum(), *(tuple(column.tolist()) for column in columns), active
 
 
@@ -294,36 +300,36 @@ def assign_ports(schedule: Schedule, rows: np.ndarray) -> tuple[np.ndarray, np.n
 class ProcessorLoads:
     """The distinct loads of processors in a stage: what a rank posts, what it receives, and both.
 
-    A rank that posts or receives several messages waits for one empty message, between nodes if there is one, and is
-    busy with each further one. A rank that does both posts while its first messages arrive: it is busy with all, and
-    waits for none.
+    If a rank only posts or only receives, its first message costs o_c(0), which includes the network latency; each
+    further one costs p_c. The first message is one between nodes if there is any. A rank that does both posts while its
+    first messages arrive: each of its messages costs p_c.
     """
 
-    further: np.ndarray  # (loads, kinds): number of further messages
-    waits: np.ndarray  # (loads, kinds): whether the awaited empty message may be of this kind
+    further: np.ndarray  # (loads, pairs): number of further messages
+    first_overhead_candidates: np.ndarray  # (loads, pairs): whether the first message may be of this pair
 
     @classmethod
     def of(cls, schedule: Schedule, rows: np.ndarray, pairs: Pairs) -> "ProcessorLoads":
         """Return the loads of a stage's messages `rows`."""
-        kind, kinds = pairs.pair[rows], len(pairs.pairs)
+        pair, count = pairs.pair[rows], len(pairs.pairs)
         between = np.array([not pair.within for pair in pairs.pairs])
-        handled, loads = np.zeros((schedule.ranks, kinds), dtype=np.int64), []
+        handled, loads = np.zeros((schedule.ranks, count), dtype=np.int64), []
         for rank in (schedule.src[rows], schedule.dst[rows]):
-            counts = np.bincount(rank * kinds + kind, minlength=schedule.ranks * kinds).reshape(-1, kinds)
+            counts = np.bincount(rank * count + pair, minlength=schedule.ranks * count).reshape(-1, count)
             handled += counts
             further, busy = counts.copy(), counts.any(axis=1)
             further[busy, ((counts[busy] > 0) * (1 + between)).argmax(axis=1)] -= 1
             loads.append(np.unique(np.concatenate([further, counts > 0], axis=1), axis=0))
         loads.append(np.unique(np.concatenate([handled, np.zeros_like(handled)], axis=1), axis=0))
         distinct = np.unique(np.concatenate(loads), axis=0)
-        return cls(distinct[:, :kinds], distinct[:, kinds:] > 0)
+        return cls(distinct[:, :count], distinct[:, count:] > 0)
 
     def predict_busiest(self, values: Values, pairs: list[Pair]) -> Array:
-        """Return the time of the busiest processor: that of an empty message of its slowest kind, and p_c of each
-        further one."""
+        """Return the time of the busiest processor: o_c(0) of the slowest pair among its messages, and p_c of each
+        further message."""
         channels = [MEMORY if pair.within else NETWORK for pair in pairs]
         empty = [_compute_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
-        first = np.where(self.waits, np.stack(empty, axis=-1)[..., None, :], 0.0).max(axis=-1)
+        first = np.where(self.first_overhead_candidates, np.stack(empty, axis=-1)[..., None, :], 0.0).max(axis=-1)
         further = [
             find_value(select_pair_values(values, pair), f"p_{channel}", pair.type_or_pair)
             for channel, pair in zip(channels, pairs, strict=True)
@@ -352,23 +358,23 @@ def get_setting(settings: Mapping[str, object], name: str) -> object:
 def compute_term_seconds(terms: Terms, pairs: list[Pair], values: Values) -> Array:
     """Return the time of each term; of several pairs the slowest counts. Equal terms are computed once."""
     columns = [terms.count, terms.channel, terms.bytes, terms.transferred, terms.message]
-    kinds, kind_of = np.unique(np.stack([*columns, terms.label]), axis=1, return_inverse=True)
-    seconds = np.empty((*values.draw_shape, kinds.shape[1]))
-    for number, (count, channel, size, transferred, message, label) in enumerate(kinds.T):
-        active = (pairs[pair] for pair in terms.labels[label])
+    distinct, distinct_of = np.unique(np.stack([*columns, terms.pair_set]), axis=1, return_inverse=True)
+    seconds = np.empty((*values.draw_shape, distinct.shape[1]))
+    for number, (count, channel, size, transferred, message, pair_set) in enumerate(distinct.T):
+        active = (pairs[pair] for pair in terms.pair_sets[pair_set])
         by_pair = [_compute_pair_seconds(values, channel, pair, size, transferred, count, message) for pair in active]
         seconds[..., number] = np.max(by_pair, axis=0)
-    return seconds[..., kind_of.ravel()]
+    return seconds[..., distinct_of.ravel()]
 
 
 def find_overheads(terms: Terms, pairs: list[Pair], values: Values) -> Array:
     """Return the overhead in each term: 0 in a continuation."""
-    columns = zip(terms.channel, terms.message, terms.label, strict=True)
+    columns = zip(terms.channel, terms.message, terms.pair_set, strict=True)
     seconds = [
-        np.max([_compute_overhead(values, channel, pairs[pair], size) for pair in terms.labels[label]], axis=0)
+        np.max([_compute_overhead(values, channel, pairs[pair], size) for pair in terms.pair_sets[pair_set]], axis=0)
         if size >= 0
         else np.zeros(values.draw_shape)
-        for channel, size, label in columns
+        for channel, size, pair_set in columns
     ]
     return np.stack(seconds, axis=-1)
 
@@ -383,9 +389,9 @@ def sum_sent_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, valu
 
 def _compute_message_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
     """Return the overhead of each message."""
-    columns, kind_of = np.unique(np.stack([schedule.channel, pairs.pair, bytes]), axis=1, return_inverse=True)
+    columns, distinct_of = np.unique(np.stack([schedule.channel, pairs.pair, bytes]), axis=1, return_inverse=True)
     seconds = [_compute_overhead(values, channel, pairs.pairs[pair], size) for channel, pair, size in columns.T]
-    return np.stack(seconds, axis=-1)[..., kind_of.ravel()]
+    return np.stack(seconds, axis=-1)[..., distinct_of.ravel()]
 
 
 def _compute_overhead(values: Values, channel: int, pair: Pair, size: int) -> Array:
@@ -411,16 +417,18 @@ def _compute_pair_seconds(
 def _compute_transfer_seconds(values: Values, channel: int, pair: Pair, size: int, count: int) -> Array:
     """Return the time of `count` concurrent transfers of `size` bytes."""
     if channel == MEMORY:
-        return 2 * _evaluate_cached(values, f"L_{MEMORY}", pair.one, size, count)
+        return 2 * _evaluate_cached(values, f"L_{MEMORY}", pair.sender_type, size, count)
     seconds = _evaluate_cached(values, f"L_{NETWORK}", pair, size, convert_concurrency(values, channel, count))
     if get_setting(values.settings, "network") == "copies":
-        seconds = seconds + sum(_evaluate_cached(values, f"L_{MEMORY}", kind, size, count) for kind in pair.types)
+        seconds = seconds + sum(
+            _evaluate_cached(values, f"L_{MEMORY}", node_type, size, count) for node_type in pair.types
+        )
     return seconds
 
 
 def convert_concurrency(values: Values, channel: int, count: int) -> int:
-    """Return the number of concurrent transfers in the rings that corresponds to `count`, as the parameter set
-    counts."""
+    """Convert a count of transfers in one direction to the τ of the ring probe, whose transfers run in both directions
+    (setting `rings`)."""
     one_way = get_setting(values.settings, "shared") != "channel"
     both_ways = one_way and get_setting(values.settings, "rings") == "both-ways"
     return 2 * count if channel == NETWORK and both_ways else count
@@ -453,10 +461,10 @@ def make_stage_terms(
     stages = []
     for stage in list_stages(schedule, settings):
         rows = list_message_rows(schedule, stage)
-        size, turn, target = bytes[rows], 0, np.zeros(len(rows), dtype=int)
+        size, step, target = bytes[rows], 0, np.zeros(len(rows), dtype=int)
         if shared == "port":
             rows, target = assign_ports(schedule, rows)
-            size, turn = bytes[rows], schedule.step[rows]
+            size, step = bytes[rows], schedule.step[rows]
         position = np.zeros(len(rows), dtype=int)
         if joins != "no":
             position, size, first, _ = join_by_channel(schedule.src[rows], schedule.channel[rows], size)
@@ -466,5 +474,5 @@ def make_stage_terms(
         if shared == "node":
             target = schedule.node[schedule.dst[rows]]
         columns = position, schedule.channel[rows], target, size, pairs.pair[rows]
-        stages.append(make_terms(*columns, separate_rest == "message", turn))
+        stages.append(make_terms(*columns, separate_rest == "message", step))
     return stages

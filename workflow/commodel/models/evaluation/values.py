@@ -361,7 +361,7 @@ def find_value_name(exists: Callable[[str], bool], name: str, type_or_pair: str 
     """Return the name of the value of a type, a channel or a pair. The types of a pair may be named in either order."""
     names = [make_key(name, type_or_pair), name]
     if isinstance(type_or_pair, Pair) and not type_or_pair.within:
-        names.insert(1, make_key(name, type_or_pair.two, type_or_pair.one))
+        names.insert(1, make_key(name, type_or_pair.receiver_type, type_or_pair.sender_type))
     if not any(map(exists, names)):
         raise UserError(f"the parameters have no {name} for {type_or_pair}")
     return next(filter(exists, names))

@@ -44,7 +44,7 @@ def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     They come from pairs of two nodes of the type if there are any, otherwise from pairs within a node.
     """
     overhead = {}
-    for pair in sorted(trips, key=lambda pair: (pair.within, pair.one != pair.two)):
+    for pair in sorted(trips, key=lambda pair: (pair.within, pair.sender_type != pair.receiver_type)):
         for node_type in pair.types:
             overhead.setdefault(node_type, trips[pair].short_overheads)
     return overhead

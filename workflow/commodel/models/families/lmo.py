@@ -27,7 +27,11 @@ def fit(observed: Observed) -> Fitted:
     for pair in dict.fromkeys(triplets["pair"]):
         by_count = (triplets.where(pair=pair, n=n) for n in (1, 2))
         one, two = select_common("bytes", *by_count)
-        node_type, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
+        node_type, size, second = (
+            Pair.parse(pair).sender_type,
+            one["bytes"],
+            np.maximum(two.seconds - one.seconds, 1e-12),
+        )
         C, t = by_type[node_type] = fit_line(size, second, 1 / one.seconds[0] ** 2)
         curves.append(make_line_curve(f"cost of a second message, {node_type}", size, second, C, t, "C + t·m"))
     for node_type in observed.types or ("node",):
