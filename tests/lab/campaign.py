@@ -1,5 +1,5 @@
-"""A campaign over the eight hosts: every family's errors, and gathers with the window of the cluster model beside plain
-ones.
+"""A campaign over the eight hosts: the error of each model, and linear gathers against gathers with the window of the
+cluster model.
 
 python -m tests.lab.campaign FOLDER [EXPERIMENT]    an empty folder; its project/ keeps results and reports
 """
@@ -19,11 +19,11 @@ def main(folder: Path, experiment: str = EXPERIMENT) -> None:
     with network(folder) as lab:
         print(lab.commodel("run", experiment))
         print(
-            f"the switch dropped {sum(map(lab.drops, HOSTS))} packets; TCP gave up waiting for an answer "
-            f"{sum(map(lab.timeouts, HOSTS))} times\n"
+            f"the switch dropped {sum(map(lab.drops, HOSTS))} packets; "
+            f"{sum(map(lab.timeouts, HOSTS))} TCP retransmission time-outs (RTO)\n"
         )
         results = lab.project / "results" / experiment
-        print(errors(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
+        print(summarize_errors(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
         fitted = results / "fitted" / "netns-8" / "cluster.yaml"
         if not fitted.exists():
             return
@@ -39,19 +39,20 @@ def main(folder: Path, experiment: str = EXPERIMENT) -> None:
             "--format",
             "csv",
         )
-        print(losses(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
-        print(gathers(results, list(csv.DictReader(windows.splitlines()))))
+        print(compare_gather_predictions(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
+        print(tabulate_gathers(results, list(csv.DictReader(windows.splitlines()))))
 
 
-def errors(comparison: pd.DataFrame) -> str:
-    """The mean of μ by family, operation and algorithm."""
+def summarize_errors(comparison: pd.DataFrame) -> str:
+    """Return the mean of μ by model, operation and algorithm."""
     held_out = comparison[comparison["mu"] != ""].astype({"mu": float})
     table = held_out.pivot_table(index=["operation", "alternative"], columns="family", values="mu", aggfunc="mean")
     return table.round(2).to_string() + "\n"
 
 
-def losses(comparison: pd.DataFrame) -> str:
-    """How well the cluster model predicts gathers that may lose packets, and whether they or windows are faster.
+def compare_gather_predictions(comparison: pd.DataFrame) -> str:
+    """Return the mean μ of the cluster model for gathers that may lose packets, and in how many workloads it predicts
+    correctly whether linear or windowed gather is faster.
 
     Medians are tied if their intervals overlap or they differ by less than 5 %.
     """
@@ -73,11 +74,14 @@ def losses(comparison: pd.DataFrame) -> str:
             right += (tied | (faster == (both["predicted"] < both["predicted_linear"]))).tolist()
     means = ", ".join(f"{name} {part['mu'].mean():.2f}" for name, part in tables.items())
     share = f"{sum(right)} of {len(right)}"
-    return f"gathers from 4 KiB: mean μ {rows['mu'].mean():.2f} ({means}); linear against a window right in {share}\n"
+    return (
+        f"gathers from 4 KiB: mean μ {rows['mu'].mean():.2f} ({means}); the faster of linear and windowed gather is "
+        f"predicted correctly in {share} workloads\n"
+    )
 
 
-def gathers(results: Path, windows: list[dict]) -> str:
-    """Medians of the gathers in ms, and which window the model would take."""
+def tabulate_gathers(results: Path, windows: list[dict]) -> str:
+    """Return the medians of the gathers in ms, and the alternative with the shortest predicted time."""
     summary = pd.read_csv(results / "summary.csv")
     points = summary[(summary["kind"] == "point") & (summary["name"] == "gather")]
     settings = points["settings"].str.extract(
@@ -85,7 +89,7 @@ def gathers(results: Path, windows: list[dict]) -> str:
     )
     points = points.join(settings).astype({"ranks": int, "bytes": int})
     table = points.pivot_table(index=["ranks", "bytes"], columns="alternative", values="median") * 1e3
-    table["by the model"] = pd.Series({(int(row["ranks"]), int(row["bytes"])): row["algorithm"] for row in windows})
+    table["recommended"] = pd.Series({(int(row["ranks"]), int(row["bytes"])): row["algorithm"] for row in windows})
     return table.round(2).to_string()
 
 

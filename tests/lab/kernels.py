@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.lab.campaign import errors
+from tests.lab.campaign import summarize_errors
 from tests.lab.network_lab import HOSTS, Network, network
 from tests.lab.shares import shares
 
@@ -85,7 +85,7 @@ def mean_errors(lab: Network, experiment: str) -> str:
     lab.write("platforms", "alike", PLATFORM.format(types="", more=""))
     lab.write("experiments", "messages", experiment)
     lab.commodel("run", "messages", "-q")
-    return errors(pd.read_csv(lab.project / "results/messages/comparison.csv", keep_default_na=False))
+    return summarize_errors(pd.read_csv(lab.project / "results/messages/comparison.csv", keep_default_na=False))
 
 
 def partitions(lab: Network, kernels: tuple[Kernel, ...], samples: int) -> pd.DataFrame:

@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 {
   if (argc > 1 && strcmp(argv[1], "--back-end") == 0) return back_end();
   if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
-    describe(&program, substrate);
+    print_description_json(&program, substrate);
     return 0;
   }
   char **launch = parse_launch(&argc, argv);

@@ -26,7 +26,7 @@ static void write_member(FILE *file, const char *name, const char *text, const c
   fprintf(file, "%s\n", after);
 }
 
-void describe(const Program *program, const char *substrate)
+void print_description_json(const Program *program, const char *substrate)
 {
   puts("{");
   write_member(stdout, "name", program->name, ",");

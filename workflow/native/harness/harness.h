@@ -55,7 +55,7 @@ void calibrate_repeats(int *repeats, void (*pass)(void *state), void *state);
 /* ---- text.c: whole files, strict numbers, JSON strings ---- */
 char *read_text(const char *path, const char *what); /* ends with user_error if it cannot */
 char *next_line(char **cursor);                      /* cuts one line off, NULL at the end */
-int split_fields(char *line, char **fields, int capacity); /* at commas; the number found, also when above most */
+int split_fields(char *line, char **fields, int capacity); /* at commas; returns the number of fields, which may exceed `capacity` */
 bool parse_integer(const char *text, long long *value);
 bool parse_real(const char *text, double *value); /* finite only */
 void write_json_string(FILE *file, const char *text);
@@ -65,7 +65,8 @@ void commit_partial(FILE *file, char *partial, const char *path); /* flush, clos
 
 /* ---- options.c ---- */
 typedef struct {
-  const char *cases, *out, *meta, *placement, *cores, *sync;
+  const char *cases, *out, *meta, *placement, *cores;
+  const char *sync; /* name of a Scheme */
   double precision, max_seconds;
   long long min_samples, max_samples, warmup, seed;
 } Options;
@@ -109,7 +110,7 @@ double median_sorted(const double *sorted, int n);
 bool median_is_precise(const double *sorted, int n, double precision);
 void sort_doubles(double *values, int n);
 
-/* ---- align.c: alignment of ranks before a sample ---- */
+/* ---- align.c: alignment of ranks before a sample. Chunk: samples taken without a decision of rank 0 in between ---- */
 typedef struct Scheme Scheme;
 /* Of a rank in a sample. LATE_START: it arrived in time, but was preempted when the window opened. The ranks' maximum
  * is that of the sample. */
@@ -141,7 +142,8 @@ Lateness align_pass(Alignment *a, double lead);
 
 /* ---- window.c ---- */
 void init_window(Alignment *a, double pass); /* pass: estimated seconds of a pass */
-/* Rank 0: sets the next window from the durations of a chunk's passes, which it sorts, and from its late ranks. */
+/* Rank 0: sets the next window from the durations of a chunk's n passes, which it sorts. late: number of late samples;
+ * first_late: the chunk's first sample was late. */
 void fit_window(Alignment *a, double *durations, int n, int late, bool first_late);
 
 /* ---- program ---- */
@@ -159,7 +161,8 @@ typedef struct {
 } Run;
 typedef enum { TIMED_BY_ROOT, TIMED_BY_HARNESS, TIMED_BY_PASS } Timing; /* who measures time: rank 0, the harness, or the pass */
 typedef struct {
-  const char *name, *title, *kind;
+  const char *name, *title;
+  const char *kind; /* "probe", "player", "kernel" or "overlay" */
   const Column *columns;
   int ncolumns, min_ranks;
   Timing timing;
@@ -201,7 +204,8 @@ void grow_samples(Samples *samples, int count, int with); /* memory for `count` 
 void free_samples(Samples *samples);
 /* Why to stop after `spent` seconds, or STOP_NONE. Sets the median and the number of valid samples. */
 Stop choose_stop(const Options *options, Samples *samples, double spent);
-int next_chunk(const Options *options, const Samples *samples, double estimate, double spent); /* estimate: of one pass */
+/* Number of samples of the next chunk. estimate: seconds of one pass. */
+int next_chunk(const Options *options, const Samples *samples, double estimate, double spent);
 
 /* ---- sink.c: one file for each finished case, and the current case ---- */
 char *sample_path(const char *dir, const char *id);
@@ -217,12 +221,12 @@ typedef struct {
   int ranks;
   const char *hosts; /* of each rank, HOST_BYTES bytes */
   const char *cores; /* of each rank, CORES_BYTES bytes; NULL if ranks are not bound */
-  const char *sync;
+  const char *sync; /* name of a Scheme, or "round-trip" if rank 0 measures time */
   double uncertainty;
 } RunDescription;
 /* Rank 0 of a program with `sweep`: writes all samples of a case. */
 void finish_case(const Options *options, const Case *c, const double *seconds, int samples);
-void describe(const Program *program, const char *substrate);
+void print_description_json(const Program *program, const char *substrate);
 void write_meta(const Program *program, const Options *options, const RunDescription *run);
 #ifdef COMMODEL_WITHOUT_MPI
 enum { HOST_BYTES = 320, CORES_BYTES = 256 };

@@ -88,7 +88,7 @@ int harness_main(int argc, char **argv, const Program *program)
   char version[MPI_MAX_LIBRARY_VERSION_STRING];
   if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
     mpi_version(version);
-    describe(program, version);
+    print_description_json(program, version);
     return 0;
   }
   char *wrong = bind_to_cores(argv);

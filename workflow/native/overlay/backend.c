@@ -25,7 +25,7 @@ static OverlayNetwork *attach(const char *connection_file, int backend)
     if (code == OVERLAY_OK && network->state == STARTING && now() > end)
       code = overlay_fail("the parent does not answer");
   }
-  /* A network may start and end in one turn: the tool's next receive then returns this. */
+  /* A network may start and end in one iteration of the event loop: the tool's next receive then returns this. */
   if (code == OVERLAY_OK && !network->backends)
     code = overlay_fail("the parent has refused this process: %s", network->failure[0] ? network->failure : "it ends");
   unsetenv("OVERLAY_ATTACH"); /* it is nothing for processes that this one starts */

@@ -121,12 +121,12 @@ void on_lost(Neighbour *from, OverlayPacket *packet)
 
 /* A host that is gone does not answer what was sent again and again. One whose process is only busy does answer, so
  * back-ends and the front-end may be silent as long as they like. */
-static bool host_is_gone(const Neighbour *neighbour, double silence)
+static bool host_is_gone(const Neighbour *neighbour, double silence_seconds)
 {
   struct tcp_info info;
   socklen_t size = sizeof info;
   if (getsockopt(neighbour->peer.watch.fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
-  return info.tcpi_last_ack_recv > silence * 1e3 && (info.tcpi_retransmits >= 2 || info.tcpi_probes >= 2);
+  return info.tcpi_last_ack_recv > silence_seconds * 1e3 && (info.tcpi_retransmits >= 2 || info.tcpi_probes >= 2);
 }
 
 /* A running internal process sends a heartbeat between any two checks. */
@@ -136,7 +136,7 @@ static void look_at(Neighbour *neighbour)
   if (!peer_is_up(&neighbour->peer)) return;
   if (neighbour->is_internal && neighbour->peer.silent_checks++ >= SILENCE_CHECKS)
     return peer_lose(&neighbour->peer, "it was silent for too long");
-  if (host_is_gone(neighbour, network->settings.silence))
+  if (host_is_gone(neighbour, network->settings.silence_seconds))
     return peer_lose(&neighbour->peer, "its host does not answer");
   if (network->role == INTERNAL && !neighbour->peer.sent_since_check) post_control(neighbour, PING, 0, "");
   neighbour->peer.sent_since_check = false;

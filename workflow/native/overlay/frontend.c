@@ -45,7 +45,7 @@ static int take_settings(OverlayNetwork *network, const OverlayOptions *options)
   if ((options->backend && !options->backend[0]) || (options->launch && !options->launch[0]))
     return overlay_fail("found an empty command");
   if (options->silence > 1e6) return overlay_fail("found a silence of %g s, wanted at most 1e6", options->silence);
-  if (options->silence > 0) settings->silence = options->silence < 1 ? 1 : options->silence;
+  if (options->silence > 0) settings->silence_seconds = options->silence < 1 ? 1 : options->silence;
   if (options->window) settings->window = options->window;
   settings->join = options->join != 0;
   network->authenticates = options->authenticate != 0;

@@ -77,7 +77,7 @@ void loop_close(Loop *loop, Watch *watch)
 
 int loop_wait(Loop *loop, struct epoll_event ready[static MAX_READY], double seconds)
 {
-  /* Rounded up: a wait that ends before its time only turns once more. */
+  /* Rounded up: a wait that ends before its time only adds an iteration. */
   int milliseconds = seconds < 0 ? -1 : seconds > 1e6 ? 1000000000 : (int)(seconds * 1e3 + 0.999);
   int count = epoll_wait(loop->epoll, ready, MAX_READY, milliseconds);
   if (count < 0 && errno != EINTR) return overlay_fail("cannot wait for sockets: %s", strerror(errno));

@@ -26,7 +26,7 @@ void loop_end(Loop *loop);
 int loop_period(Loop *loop, double seconds);               /* of the tick */
 int loop_watch(Loop *loop, Watch *watch, uint32_t events); /* changes the watched events */
 int loop_forget(Loop *loop, Watch *watch);                 /* stops watching the socket, without closing it */
-void loop_close(Loop *loop, Watch *watch); /* closes its socket, too; further events of the same turn find fd -1 */
+void loop_close(Loop *loop, Watch *watch); /* closes its socket, too; further events of the same iteration find fd -1 */
 enum { MAX_READY = 64 };
 /* Waits for an event, the tick included, or for this time (below 0: without limit). Returns their number; OVERLAY_FAILED. */
 int loop_wait(Loop *loop, struct epoll_event ready[static MAX_READY], double seconds);

@@ -1,4 +1,5 @@
-/* network.c: one process of the tree: its turns, and packets to its neighbours. */
+/* network.c: one process of the tree: its event loop, and packets to its neighbours. An iteration of the event loop is one
+ * call of network_progress(). */
 #include "network.h"
 #include "arguments.h"
 #include "errors.h"
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EARLY_FLUSH = 128 << 10 }; /* bytes for a neighbour that do not wait for the end of a turn */
+enum { EARLY_FLUSH = 128 << 10 }; /* bytes for a neighbour that do not wait for the end of an iteration */
 static const double start_period = 0.05;
 
 static void lines_free(char **lines)
@@ -33,7 +34,7 @@ OverlayNetwork *network_new(Role role)
   network->parent.index = -1;
   network->parent.network = network;
   network->broadcast.network = network;
-  network->settings = (Settings){.silence = 20, .window = DEFAULT_WINDOW};
+  network->settings = (Settings){.silence_seconds = 20, .window = DEFAULT_WINDOW};
   network->started = now();
   if (loop_open(&network->loop) != OVERLAY_OK) {
     free(network);
@@ -119,7 +120,8 @@ int network_children(OverlayNetwork *network)
 void network_open_peer(Neighbour *neighbour, int socket)
 {
   /* The kernel of a host that is there answers these probes also while its process is busy. */
-  int on = 1, silence = (int)neighbour->network->settings.silence, period = silence > 8 ? silence / 4 : 2, probes = 3;
+  int silence_seconds = (int)neighbour->network->settings.silence_seconds;
+  int on = 1, period = silence_seconds > 8 ? silence_seconds / 4 : 2, probes = 3;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &period, sizeof period);
@@ -184,11 +186,11 @@ void network_flush(OverlayNetwork *network)
   }
 }
 
-/* ---- turns ---- */
+/* ---- the event loop ---- */
 static double check_period(const OverlayNetwork *network)
 {
   if (network->state == STARTING || network->strangers) return start_period;
-  return network->settings.silence / SILENCE_CHECKS;
+  return network->settings.silence_seconds / SILENCE_CHECKS;
 }
 
 static void check(OverlayNetwork *network)
@@ -198,14 +200,14 @@ static void check(OverlayNetwork *network)
   if (network->strangers) check_strangers(network);
   /* Ticks are counted, not time: while the tool does not receive, no neighbour counts as silent. */
   network->since_silence_check += check_period(network);
-  if (network->since_silence_check < network->settings.silence / SILENCE_CHECKS) return;
+  if (network->since_silence_check < network->settings.silence_seconds / SILENCE_CHECKS) return;
   network->since_silence_check = 0;
   check_silence(network);
 }
 
 /* A back-end has one socket. Waiting in recv() itself spares it a call for each packet; the socket's own time-out is
  * its tick then. */
-static bool waits_for_parent_alone(const OverlayNetwork *network)
+static bool waits_for_parent_only(const OverlayNetwork *network)
 {
   return network->role == BACK_END && network->state == RUNNING && peer_is_up(&network->parent.peer) &&
          !blocked(&network->parent) && !network->share;
@@ -214,12 +216,13 @@ static bool waits_for_parent_alone(const OverlayNetwork *network)
 static int wait_for_parent(OverlayNetwork *network)
 {
   double period = check_period(network);
-  if (network->patience != period) {
+  if (network->receive_timeout != period) {
     struct timeval time = {.tv_sec = (time_t)period, .tv_usec = (suseconds_t)((period - (double)(time_t)period) * 1e6)};
     if (setsockopt(network->parent.peer.watch.fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) != 0)
       return overlay_fail("cannot limit the time of a receive: %s", strerror(errno));
-    if (loop_period(&network->loop, period) != OVERLAY_OK) return OVERLAY_FAILED; /* that of start-up is short */
-    network->patience = period;
+    /* The timer still has the short start-up period. */
+    if (loop_period(&network->loop, period) != OVERLAY_OK) return OVERLAY_FAILED;
+    network->receive_timeout = period;
   }
   if (!peer_receive(&network->parent.peer, 0)) network->loop.ticked = 1;
   return OVERLAY_OK;
@@ -229,27 +232,27 @@ static int wait_for_any(OverlayNetwork *network, double seconds)
 {
   if (loop_period(&network->loop, check_period(network)) != OVERLAY_OK) return OVERLAY_FAILED;
   struct epoll_event ready[MAX_READY];
-  if (network->share) release_turn(network);
+  if (network->share) unlock_while_waiting(network);
   int count = loop_wait(&network->loop, ready, seconds);
-  if (network->share) reacquire_turn(network);
+  if (network->share) lock_after_waiting(network);
   loop_call(ready, count);
-  if (network->share) turn_done(network);
+  if (network->share) wake_waiting_threads(network);
   return count < 0 ? OVERLAY_FAILED : OVERLAY_OK;
 }
 
 int network_progress(OverlayNetwork *network, double seconds)
 {
   network_flush(network);
-  double wave = network->timed ? streams_deadline(network) : 0, wait = wave > 0 ? wave - now() : -1;
-  if (wave > 0 && wait < 0) wait = 0;
+  double deadline = network->timed ? streams_deadline(network) : 0, wait = deadline > 0 ? deadline - now() : -1;
+  if (deadline > 0 && wait < 0) wait = 0;
   if (seconds >= 0 && (wait < 0 || seconds < wait)) wait = seconds;
-  if (network->share && other_turns(network)) {
+  if (network->share && another_thread_waits(network)) {
     handle_losses(network);
-    await_turn(network, wait);
+    await_other_thread(network, wait);
     return OVERLAY_OK;
   }
-  bool alone = wait < 0 && waits_for_parent_alone(network);
-  if ((alone ? wait_for_parent(network) : wait_for_any(network, wait)) != OVERLAY_OK) return OVERLAY_FAILED;
+  bool parent_only = wait < 0 && waits_for_parent_only(network);
+  if ((parent_only ? wait_for_parent(network) : wait_for_any(network, wait)) != OVERLAY_OK) return OVERLAY_FAILED;
   if (network->timed) streams_timed(network);
   if (network->loop.ticked) check(network);
   handle_losses(network);

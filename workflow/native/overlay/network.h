@@ -53,7 +53,7 @@ typedef enum { STARTING, RUNNING, ENDING, ENDED } State;
 typedef struct {
   char **backend, **launch; /* NULL-ended; NULL: none */
   char *program, *folder;
-  double silence;
+  double silence_seconds; /* without a response, after which a process counts as lost */
   uint32_t window;
   int32_t join; /* back-ends may attach while the network runs; until then they count as lost */
   int32_t one_step; /* one command starts all other processes, which request their parents' addresses from the front-end */
@@ -79,7 +79,7 @@ struct Neighbour {
   OverlayPacket *rejoin; /* first packet of an adopted child, until the loss of the processes between is known */
   int silence_checks_left; /* until the children of a lost child count as lost, too, or a rejoin is refused */
   double lost_at;  /* time at which the loss was found */
-  char *why;       /* the reason of its loss, which is handled at the end of the turn; NULL: not lost */
+  char *why;       /* the reason of its loss, which is handled at the end of the event loop's iteration; NULL: not lost */
   pid_t process;   /* of the command that started it, if not yet waited for; 0: none */
   pid_t adopted;   /* of an adopted process on this machine; 0: none */
   Neighbour *next; /* in the list of unflushed ones */
@@ -118,7 +118,7 @@ struct OverlayNetwork {
   uint64_t arrivals;
   Neighbour *unflushed, *unflushed_last; /* children, each once */
   bool has_losses;          /* a neighbour has a `why` */
-  double patience;          /* time limit of a back-end for attaching, in seconds; 0: not set */
+  double receive_timeout;   /* of the parent's socket in a back-end, in seconds; 0: not set */
   double started, since_silence_check; /* seconds */
   OverlayPhases phases;
   bool *lost;       /* by back-end of the sub-tree */
@@ -149,7 +149,7 @@ int network_children(OverlayNetwork *network);             /* creates the childr
 Neighbour *network_add_child(OverlayNetwork *network, int node);
 int network_progress(OverlayNetwork *network, double seconds); /* waits for events and handles them */
 void network_flush(OverlayNetwork *network);
-void post(Neighbour *to, OverlayPacket *packet); /* takes the reference; sent when the turn ends */
+void post(Neighbour *to, OverlayPacket *packet); /* takes the reference; sent when the event loop's iteration ends */
 void post_control(Neighbour *to, Kind kind, uint32_t stream, const char *format, ...);
 void network_open_peer(Neighbour *neighbour, int socket);
 double network_clock(const OverlayNetwork *network); /* the real time whose skew is measured */
@@ -213,11 +213,11 @@ Role read_connection_file(const char *path, int number, char attach[static MAX_A
 /* ---- share.c ---- */
 void share_lock(Share *share);
 void share_unlock(Share *share);
-bool other_turns(const OverlayNetwork *network);
-void await_turn(OverlayNetwork *network, double seconds);
-void release_turn(OverlayNetwork *network);
-void reacquire_turn(OverlayNetwork *network);
-void turn_done(OverlayNetwork *network);
+bool another_thread_waits(const OverlayNetwork *network);
+void await_other_thread(OverlayNetwork *network, double seconds);
+void unlock_while_waiting(OverlayNetwork *network); /* before a wait for sockets */
+void lock_after_waiting(OverlayNetwork *network);
+void wake_waiting_threads(OverlayNetwork *network); /* after the events of the wait were handled */
 void share_free(OverlayNetwork *network);
 
 /* ---- observe.c ---- */

@@ -61,7 +61,7 @@ static int send_rejoin(OverlayNetwork *network)
 
 bool rejoin(OverlayNetwork *network)
 {
-  double patience = network->settings.silence / 2;
+  double patience = network->settings.silence_seconds / 2;
   if (patience > MAX_CONNECT_SECONDS) patience = MAX_CONNECT_SECONDS;
   while (network->ancestor < network->nlineage) {
     const char *address = network->lineage[network->ancestor++];
@@ -69,7 +69,7 @@ bool rejoin(OverlayNetwork *network)
     /* The last ancestor is the front-end, which sends no heartbeats while its tool does not call the library. */
     network->parent.is_internal = network->ancestor < network->nlineage;
     network->parent.rejoining = true;
-    network->patience = 0;
+    network->receive_timeout = 0;
     if (send_rejoin(network) == OVERLAY_OK) return true;
     log_line("cannot attach to an ancestor: %s", overlay_error());
     peer_close(&network->parent.peer);

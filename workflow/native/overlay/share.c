@@ -1,5 +1,5 @@
-/* share.c: one network, several threads. One lock holds all of it. A thread that waits for sockets lets go of it meanwhile;
- * others that wait then wait for what that one's turn brings. */
+/* share.c: one network, several threads. One mutex locks the whole network. A thread that waits for sockets unlocks it.
+ * Other threads that have to wait meanwhile wait until that thread has handled its events. */
 #include "errors.h"
 #include "network.h"
 
@@ -9,8 +9,8 @@
 
 struct Share {
   pthread_mutex_t mutex;
-  pthread_cond_t turned;
-  bool turning; /* a thread waits for sockets */
+  pthread_cond_t events_handled;
+  bool is_waiting; /* a thread waits for sockets, or handles the events of this wait */
 };
 
 int overlay_share(OverlayNetwork *network)
@@ -22,7 +22,7 @@ int overlay_share(OverlayNetwork *network)
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&share->mutex, NULL);
-  pthread_cond_init(&share->turned, &monotonic);
+  pthread_cond_init(&share->events_handled, &monotonic);
   pthread_condattr_destroy(&monotonic);
   count_references_atomically();
   network->share = share;
@@ -32,7 +32,7 @@ int overlay_share(OverlayNetwork *network)
 void share_free(OverlayNetwork *network)
 {
   if (!network->share) return;
-  pthread_cond_destroy(&network->share->turned);
+  pthread_cond_destroy(&network->share->events_handled);
   pthread_mutex_destroy(&network->share->mutex);
   free(network->share);
   network->share = NULL;
@@ -41,34 +41,33 @@ void share_free(OverlayNetwork *network)
 void share_lock(Share *share) { pthread_mutex_lock(&share->mutex); }
 void share_unlock(Share *share) { pthread_mutex_unlock(&share->mutex); }
 
-bool other_turns(const OverlayNetwork *network) { return network->share->turning; }
+bool another_thread_waits(const OverlayNetwork *network) { return network->share->is_waiting; }
 
-/* Waits until another thread's turn has received something, or for this time (below 0: without limit). */
-void await_turn(OverlayNetwork *network, double seconds)
+/* Waits until the thread that waits for sockets has handled its events, or for this time (below 0: without limit). */
+void await_other_thread(OverlayNetwork *network, double seconds)
 {
   if (seconds < 0) {
-    pthread_cond_wait(&network->share->turned, &network->share->mutex);
+    pthread_cond_wait(&network->share->events_handled, &network->share->mutex);
     return;
   }
   double seconds_part, part = modf(now() + seconds, &seconds_part);
   struct timespec end = {.tv_sec = (time_t)seconds_part, .tv_nsec = (long)(part * 1e9)};
-  pthread_cond_timedwait(&network->share->turned, &network->share->mutex, &end);
+  pthread_cond_timedwait(&network->share->events_handled, &network->share->mutex, &end);
 }
 
-/* Around waiting for sockets. */
-void release_turn(OverlayNetwork *network)
+void unlock_while_waiting(OverlayNetwork *network)
 {
-  network->share->turning = true;
+  network->share->is_waiting = true;
   pthread_mutex_unlock(&network->share->mutex);
 }
 
-void reacquire_turn(OverlayNetwork *network)
+void lock_after_waiting(OverlayNetwork *network)
 {
   pthread_mutex_lock(&network->share->mutex);
 }
 
-void turn_done(OverlayNetwork *network)
+void wake_waiting_threads(OverlayNetwork *network)
 {
-  network->share->turning = false;
-  pthread_cond_broadcast(&network->share->turned);
+  network->share->is_waiting = false;
+  pthread_cond_broadcast(&network->share->events_handled);
 }

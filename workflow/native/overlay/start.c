@@ -65,7 +65,7 @@ static void send_config(Neighbour *child)
   post_control(child, CONFIG, 0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %d %as",
                network->node + (uint32_t)child->node, (uint32_t)child->first, network->backends,
                network->role == INTERNAL, parent, nodes, tree->name + child->node, nodes, backend, count_lines(backend),
-               launch, count_lines(launch), settings->program, settings->folder, settings->silence, settings->window,
+               launch, count_lines(launch), settings->program, settings->folder, settings->silence_seconds, settings->window,
                settings->join, settings->one_step, network->lineage, (uint32_t)network->nlineage);
   free(parent);
 }
@@ -88,7 +88,7 @@ void child_attached(Neighbour *child, int socket)
     send_config(child);
   } else {
     post_control(child, WELCOME, 0, "%ud %ud %d %lf %ud %as", (uint32_t)child->first, network->backends,
-                 network->role == INTERNAL, network->settings.silence, network->settings.window, network->lineage,
+                 network->role == INTERNAL, network->settings.silence_seconds, network->settings.window, network->lineage,
                  (uint32_t)network->nlineage);
     child->ready = true;
     if (network->settings.join) join_in(child);
@@ -113,7 +113,7 @@ static bool is_sound(const OverlayNetwork *network)
 {
   const Settings *settings = &network->settings;
   return network->node < TOPOLOGY_MAX_NODES && network->backends <= TOPOLOGY_MAX_NODES &&
-         network->first < network->backends && settings->silence >= 1 && settings->silence <= 1e6 &&
+         network->first < network->backends && settings->silence_seconds >= 1 && settings->silence_seconds <= 1e6 &&
          settings->window > 0;
 }
 
@@ -129,7 +129,7 @@ void on_config(Neighbour *from, OverlayPacket *packet)
     return peer_lose(&from->peer, "it sent a second configuration");
   if (overlay_unpack(packet, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %d %as", &network->node, &network->first,
                      &network->backends, &is_internal, &parent, &parents, &name, &names, &backend, &backend_words, &launch,
-                     &launch_words, &program, &folder, &settings->silence, &settings->window, &settings->join,
+                     &launch_words, &program, &folder, &settings->silence_seconds, &settings->window, &settings->join,
                      &settings->one_step, &ancestors, &nancestors) != OVERLAY_OK ||
       parents != names || !is_sound(network))
     return start_failed(network, "a configuration that is none");
@@ -156,7 +156,7 @@ void on_welcome(Neighbour *from, OverlayPacket *packet)
   if (network->state != STARTING || network->role != BACK_END)
     return peer_lose(&from->peer, "it sent a second welcome");
   if (overlay_unpack(packet, "%ud %ud %d %lf %ud %as", &network->first, &network->backends, &is_internal,
-                     &network->settings.silence, &network->settings.window, &ancestors, &nancestors) != OVERLAY_OK)
+                     &network->settings.silence_seconds, &network->settings.window, &ancestors, &nancestors) != OVERLAY_OK)
     return;
   if (!is_sound(network) || take_lineage(network, ancestors, nancestors) != OVERLAY_OK) return peer_lose(&from->peer, "it sent a welcome that is none");
   from->is_internal = is_internal;
