@@ -1,11 +1,12 @@
-"""What a user reads when something is refused: the one line of a UserError."""
+"""The text that a user reads if input is refused: the one line of a UserError."""
 
 import pytest
 
 from commodel.errors import UserError
 
 
-def message(call, *arguments) -> str:
+def catch_error_message(call, *arguments) -> str:
+    """Return the one-line message of the UserError that the call raises."""
     with pytest.raises(UserError) as caught:
         call(*arguments)
     text = caught.value.format_message()

@@ -23,7 +23,7 @@ from commodel.patterns.trees.files import format_mrnet
 from commodel.patterns.trees.topologies import make_tree
 from commodel.registry import discover
 from tests.interchange.samples import SAMPLES
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 FORMATS = discover("interchange", "FORMAT")
 
@@ -148,7 +148,7 @@ def test_a_user_knows_the_algorithm(name, tmp_path):
     ],
 )
 def test_what_is_missing_is_stated(name, text, complaint, tmp_path):
-    assert complaint in message(read, name, tmp_path, text)
+    assert complaint in catch_error_message(read, name, tmp_path, text)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from commodel.interchange import StatedProperties, pico, read_all_times
 from commodel.interchange.pico import find_equal_to_default, translate_algorithm
 from tests.cli.running import output
 from tests.interchange.samples import CUDA, HEAD, RUN, alloc, line, packed, samples
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 
 @pytest.fixture
@@ -171,7 +171,9 @@ def test_such_rows_are_the_librarys_and_stated_to_be(run, tmp_path):
     ],
 )
 def test_what_cannot_be_is_refused_with_its_file(run, files, complaint):
-    assert complaint in message(pico.read_file, run([line(0, 4, 1, "ALLREDUCE")], FILES | files), StatedProperties())
+    assert complaint in catch_error_message(
+        pico.read_file, run([line(0, 4, 1, "ALLREDUCE")], FILES | files), StatedProperties()
+    )
 
 
 def test_metadata_are_requested(run, tmp_path):

@@ -39,7 +39,7 @@ from commodel.patterns.build import build_schedule
 from commodel.patterns.libraries import MPICH, MPICH_FUNCTIONS, OPEN_MPI, OPEN_MPI_FUNCTIONS
 from commodel.records import Choice
 from tests.patterns.catalogue import ENTRIES, point
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 KNOWN = st.sampled_from(
     [(name, spec) for name in sorted(COLLECTIVE_NUMBERS) for spec in find_algorithms(name) if can_select(name, spec)]
@@ -211,7 +211,7 @@ def test_numbers_of_algorithms(name, spec, rule):
 def test_a_mistake_in_the_table(tmp_path, row, complaint):
     path = tmp_path / "t.csv"
     path.write_text(f"operation,ranks,bytes,algorithm\nbcast,8,8,binomial\n{row}\n")
-    assert complaint in message(read_choices, path)
+    assert complaint in catch_error_message(read_choices, path)
 
 
 def test_a_tree_is_no_algorithm_of_these_rules(tmp_path):

@@ -9,7 +9,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.config import load_platform
 from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import point
-from tests.refusals import message
+from tests.refusals import catch_error_message
 from tests.workflow.conftest import Project
 
 
@@ -121,4 +121,4 @@ def test_the_platform_is_one_that_experiments_take(tmp_path):
     ],
 )
 def test_what_cannot_be_simulated(parameters, complaint):
-    assert complaint in message(make_network, parameters)
+    assert complaint in catch_error_message(make_network, parameters)

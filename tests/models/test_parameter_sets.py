@@ -14,7 +14,7 @@ from commodel.parameters import Estimate
 from commodel.predictions.predictions import predict
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 SOME = 12  # values of a family; some have hundreds of samples
 PATTERNS = [point("bcast", "binomial", ranks=7, bytes=1000), point("gather", "linear", ranks=7, bytes=1000)]
@@ -133,7 +133,7 @@ def test_what_a_set_lacked_may_be_given():
 )
 def test_mistakes(texts, said):
     sets = [LOGGP, HOCKNEY] if "hockney" in said or ":" in texts[0] else [LOGGP]
-    assert said in message(replace_by_hand, sets, texts)
+    assert said in catch_error_message(replace_by_hand, sets, texts)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from commodel.models.speeds import (
     read_speeds,
     write_speeds,
 )
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 ROWS = ((16.0, 1.0e5), (64.0, 2.0e5, 1.9e5, 2.2e5), (1024.0, 3.0e5), (4096.0, 2.0e5))
 FILE = """platform: fermi
@@ -129,7 +129,7 @@ def test_what_is_written_is_read(tmp_path):
 )
 def test_a_bad_row_is_refused_with_its_line(tmp_path, row, wanted):
     (tmp_path / "s.yaml").write_text(FILE.replace("ROW", row))
-    text = message(read_speeds, tmp_path / "s.yaml")
+    text = catch_error_message(read_speeds, tmp_path / "s.yaml")
     assert wanted in text
     assert "s.yaml:9:" in text
 
@@ -148,14 +148,14 @@ def test_a_bad_row_is_refused_with_its_line(tmp_path, row, wanted):
 )
 def test_a_bad_file_is_refused(tmp_path, text, wanted):
     (tmp_path / "s.yaml").write_text(text)
-    assert wanted in message(read_speeds, tmp_path / "s.yaml")
+    assert wanted in catch_error_message(read_speeds, tmp_path / "s.yaml")
 
 
 def test_a_kind_without_a_curve_is_named_and_what_there_is():
     speeds = Speeds({"gemm": KernelSpeeds({"fat/6": ROWS, "thin/4": ROWS})})
-    text = message(speeds.curves, "gemm", ["fat/6", "fat/gpu"])
+    text = catch_error_message(speeds.curves, "gemm", ["fat/6", "fat/gpu"])
     assert text == "no speeds of 'fat/gpu' for gemm; there are those of fat/6, thin/4"
-    assert "did you mean 'gemm'?" in message(speeds.curves, "gem", ["fat/6"])
+    assert "did you mean 'gemm'?" in catch_error_message(speeds.curves, "gem", ["fat/6"])
 
 
 def test_processes_of_a_kind_share_a_curve():

@@ -17,7 +17,7 @@ from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import KINDS
 from tests.patterns.catalogue import ALGORITHMS, ENTRIES, TREE_OPERATIONS, TREES, catalogue, point, with_memory
 from tests.patterns.dataflow import Replay, finishes_with_synchronous_sends
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 
 @given(st.integers(2, 40), st.integers(0, 5000))
@@ -119,7 +119,7 @@ def test_a_wrong_algorithm_is_refused_in_one_line(operation, spec):
         entry, argument = find_algorithm(operation, spec)
         entry.build(4, 10, *entry.parse_argument(argument))
 
-    message(use)
+    catch_error_message(use)
 
 
 def test_the_slow_replay_detects_a_missing_rank_and_missing_data():

@@ -22,7 +22,7 @@ from commodel.patterns.schedule import KINDS
 from commodel.registry import discover
 from tests.patterns.catalogue import point, with_memory
 from tests.patterns.dataflow import Replay, finishes_with_synchronous_sends
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 FIGURE_8 = "summa:partition=params/partitions/taulop-summa.csv"
 
@@ -180,7 +180,9 @@ def test_spellings_of_an_operation_have_one_canonical_form(text, own, ranks):
     ],
 )
 def test_a_mistake_in_a_kernel_is_refused_in_one_line(text, complaint):
-    found = message(make_point, PlatformResources("big", 64, 64), {"operation": text, "algorithm": "paper", "bytes": 8})
+    found = catch_error_message(
+        make_point, PlatformResources("big", 64, 64), {"operation": text, "algorithm": "paper", "bytes": 8}
+    )
     assert found.removeprefix("operation: ") == complaint
 
 

@@ -18,14 +18,14 @@ from commodel.hierarchy import Hierarchy
 from commodel.measure.program_starts import Start
 from commodel.patterns.build import build_schedule, complete_layout
 from commodel.patterns.layouts import (
-    Defaults,
+    PlatformDefaults,
     assigns_cores,
     complete_spec,
     count_layout_ranks,
     find_layout,
     list_cores,
+    list_devices,
     list_process_kinds,
-    list_processor_kinds,
     place_ranks,
 )
 from commodel.patterns.layouts.regular import make_nodes_spec
@@ -38,10 +38,10 @@ from commodel.plan.planning import list_named_files, make_resources
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
 from tests.configfiles import NETWORK
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
-Q = st.integers(1, 12)
-SPECS = {  # what one may write for every layout that fits any number of ranks up to 200
+Q = st.integers(1, 12)  # ranks per node
+SPECS = {  # specs of every layout for any number of ranks up to 200
     "block": st.builds("block:{}".format, Q),
     "cyclic": st.builds("cyclic:{}".format, Q),
     "block-cyclic": st.builds(lambda size, blocks: f"block-cyclic:{size * blocks}x{size}", Q, Q),
@@ -50,7 +50,7 @@ SPECS = {  # what one may write for every layout that fits any number of ranks u
     "scatter": st.builds("scatter:leaf:{}@4-90/0-3/91+93-399/92".format, Q),
     "kinds": st.builds("kinds:{}core+{}accelerator@3,0@2,{}core@300".format, Q, Q, Q),
 }
-DEFAULTS = Defaults(4, (("fat", 4), ("thin", 4)), ("a", "b", "c", "d"))
+DEFAULTS = PlatformDefaults(per_node=4, types=(("fat", 4), ("thin", 4)), hosts=("a", "b", "c", "d"))
 
 
 def test_every_layout_is_known_here():
@@ -77,7 +77,7 @@ def test_nodes_are_filled_within_their_limit(spec, ranks):
 
 @given(st.one_of(SPECS.values()), st.integers(1, 60))
 def test_the_node_usage_of_a_tree_is_that_of_its_layout(spec, leaves):
-    """Q where the spec says it, however few ranks there are; else the most that any node holds."""
+    """Return Q (ranks per node) if the spec has it, however few ranks there are; else the largest number on a node."""
     entry = {"operation": "bcast", "topology": f"flat:{leaves}", "bytes": 8, "layout": spec}
     point = make_point(PlatformResources("big", 1000, 1000), entry)
     most = int(np.bincount(place_ranks(spec, leaves + 1)).max())
@@ -94,14 +94,14 @@ def test_layouts_place_ranks_as_their_docstrings_state():
     spec = complete_spec("kinds:fat=4core+1accelerator,thin=2core", DEFAULTS)
     assert spec == "kinds:4core+1accelerator@4,2core@4"
     assert place_ranks(spec, 24).tolist() == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5 + [4, 4, 5, 5]
-    assert list_processor_kinds(spec, 24).tolist() == (["core"] * 4 + ["accelerator"]) * 4 + ["core"] * 4
+    assert list_devices(spec, 24).tolist() == (["core"] * 4 + ["accelerator"]) * 4 + ["core"] * 4
     assert complete_spec("kinds:thin=2core", DEFAULTS) == "kinds:0@4,2core@4"
     assert place_ranks("kinds:0@4,2core@4", 3).tolist() == [4, 4, 5]
-    assert list_processor_kinds("block:2", 4) is None
+    assert list_devices("block:2", 4) is None
 
 
 @given(Q, st.integers(1, 200))
-def test_block_cyclic_is_block_and_cyclic_at_its_ends(per_node, ranks):
+def test_block_cyclic_with_block_size_q_is_block_and_with_1_is_cyclic(per_node, ranks):
     assert (
         place_ranks(f"block-cyclic:{per_node}x{per_node}", ranks).tolist()
         == place_ranks(f"block:{per_node}", ranks).tolist()
@@ -115,9 +115,9 @@ def test_omitted_parts_of_a_layout_come_from_the_platform():
     assert complete_spec("block", DEFAULTS) == "block:4"
     assert complete_spec("cyclic:2", DEFAULTS) == "cyclic:2"
     assert complete_spec("cyclic", DEFAULTS, requested=4) == "cyclic:4"
-    assert "do not agree" in message(complete_spec, "block:2", DEFAULTS, 4)
-    assert "do not agree" in message(complete_spec, "random:2@1", DEFAULTS, 4)
-    assert "ranks_per_node" in message(complete_spec, "kinds:fat=2core", DEFAULTS, 2)
+    assert "do not agree" in catch_error_message(complete_spec, "block:2", DEFAULTS, 4)
+    assert "do not agree" in catch_error_message(complete_spec, "random:2@1", DEFAULTS, 4)
+    assert "ranks_per_node" in catch_error_message(complete_spec, "kinds:fat=2core", DEFAULTS, 2)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_omitted_parts_of_a_layout_come_from_the_platform():
     ],
 )
 def test_a_wrong_layout_is_refused_in_one_line(spec):
-    message(place_ranks, spec, 4)
+    catch_error_message(place_ranks, spec, 4)
 
 
 def platform(tmp_path, text: str) -> PlatformResources:
@@ -163,9 +163,9 @@ def test_a_layout_has_to_fit_the_platform(tmp_path):
     assert layout("kinds:fat=3core+1accelerator,thin=2core", 10) == ("kinds:3core+1accelerator@2,2core@2", 3)
     assert layout("kinds:thin=2core", 2) == ("kinds:0@2,2core@2", 3)
     assert layout("random:2@1", 8) == ("random:2@1", 4)
-    assert "need 2 nodes of 5 cores; platform 'mine' has 4 of 4" in message(layout, "kinds:fat=5core", 6)
-    assert "need 5 nodes" in message(layout, "random:2@1", 10)
-    assert "room for 8" in message(layout, "kinds:fat=4core", 9)
+    assert "need 2 nodes of 5 cores; platform 'mine' has 4 of 4" in catch_error_message(layout, "kinds:fat=5core", 6)
+    assert "need 5 nodes" in catch_error_message(layout, "random:2@1", 10)
+    assert "room for 8" in catch_error_message(layout, "kinds:fat=4core", 9)
 
 
 def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
@@ -180,7 +180,7 @@ def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
     assert fits("block:4", 11) == "block:4 need 3 cores of node 2; platform 'mine' has 2 there"
 
 
-def test_start_files_of_different_layouts_have_different_names():
+def test_case_files_of_program_starts_of_different_layouts_have_different_names():
     layouts = [
         "block:2",
         "cyclic:2",
@@ -228,7 +228,7 @@ LEVELS = (("leaf", (0, 1, 0, 1, 0, 1)), ("group", (0, 0, 0, 0, 0, 0)))
     ],
 )
 def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
-    assert complete_spec(spec, Defaults(1, levels=LEVELS)) == written
+    assert complete_spec(spec, PlatformDefaults(levels=LEVELS)) == written
     assert place_ranks(written, 4).tolist() == nodes
 
 
@@ -267,12 +267,12 @@ def test_a_layout_by_level_skips_full_groups():
     ],
 )
 def test_a_wrong_layout_by_level_is_refused_with_the_reason(spec, wanted):
-    assert wanted in message(place_ranks, spec, 2)
+    assert wanted in catch_error_message(place_ranks, spec, 2)
 
 
 HEADER = "rank,node,cores,device\n"
 TYPES = {"fat": 1, "thin": 2}
-HOSTS = Defaults(hosts=("a", "b", "c", "d"))
+HOSTS = PlatformDefaults(hosts=("a", "b", "c", "d"))
 
 
 @pytest.fixture
@@ -290,11 +290,13 @@ def test_processes_have_nodes_cores_and_kinds(written):
     spec = written(HEADER + "0,0,6,cpu\n1,0,1,gpu\n\n2,2,3,cpu\n")
     assert place_ranks(spec, 3).tolist() == [0, 0, 2]
     assert list_cores(spec, 3).tolist() == [6, 1, 3]
-    assert list_processor_kinds(spec, 3).tolist() == ["core", "accelerator", "core"]
+    assert list_devices(spec, 3).tolist() == ["core", "accelerator", "core"]
     assert list_process_kinds(spec, 3, TYPES) == ["fat/6", "fat/gpu", "thin/3"]
     assert list_process_kinds(spec, 3, {}) == ["node/6", "node/gpu", "node/3"]
     assert (count_layout_ranks(spec), assigns_cores(spec)) == (3, True)
-    assert "found a node beyond the 2 of the platform's types" in message(list_process_kinds, spec, 3, {"fat": 2})
+    assert "found a node beyond the 2 of the platform's types" in catch_error_message(
+        list_process_kinds, spec, 3, {"fat": 2}
+    )
 
 
 def test_other_layouts_have_one_core_a_rank():
@@ -305,21 +307,23 @@ def test_other_layouts_have_one_core_a_rank():
 
 
 def test_hosts_of_processes_that_the_platform_knows_are_its_nodes(written):
-    spec = complete_spec(written(HEADER + "0,c,2,cpu\n1,a,2,cpu\n"), Defaults(hosts=("a", "b", "c"), max_cores=2))
+    spec = complete_spec(
+        written(HEADER + "0,c,2,cpu\n1,a,2,cpu\n"), PlatformDefaults(hosts=("a", "b", "c"), max_cores=2)
+    )
     assert spec.endswith("mine.csv@2,0")
     assert place_ranks(spec, 2).tolist() == [2, 0]
     assert list_cores(spec, 2).tolist() == [2, 2]
 
 
-def test_a_node_has_the_cores_that_its_processes_keep(written):
+def test_a_node_has_the_cores_that_its_processes_use(written):
     spec = written(HEADER + "0,0,6,cpu\n1,1,5,cpu\n2,0,6,cpu\n3,1,1,gpu\n")
     room = {"types": (("fat", 1), ("thin", 1)), "max_cores": 12}
-    assert complete_spec(spec, Defaults(**room, fewer_cores=(("thin", 6),))) == spec
-    assert "mine.csv:5: found 6 cores in use on node 1, wanted at most its 5" in message(
-        complete_spec, spec, Defaults(**room, fewer_cores=(("thin", 5),))
+    assert complete_spec(spec, PlatformDefaults(**room, fewer_cores=(("thin", 6),))) == spec
+    assert "mine.csv:5: found 6 cores in use on node 1, wanted at most its 5" in catch_error_message(
+        complete_spec, spec, PlatformDefaults(**room, fewer_cores=(("thin", 5),))
     )
-    assert "mine.csv:4: found 12 cores in use on node 0, wanted at most its 11" in message(
-        complete_spec, spec, Defaults(max_cores=11)
+    assert "mine.csv:4: found 12 cores in use on node 0, wanted at most its 11" in catch_error_message(
+        complete_spec, spec, PlatformDefaults(max_cores=11)
     )
 
 
@@ -348,7 +352,7 @@ def test_hosts_that_the_platform_knows_are_its_nodes(written):
     assert spec.endswith("mine.csv@2,0")
     assert place_ranks(spec, 3).tolist() == [2, 0, 2]
     assert complete_spec(spec, HOSTS) == spec
-    assert "mine.csv:2: found host 'e'" in message(complete_spec, written("a\ne\n"), HOSTS)
+    assert "mine.csv:2: found host 'e'" in catch_error_message(complete_spec, written("a\ne\n"), HOSTS)
 
 
 @pytest.mark.parametrize(
@@ -385,7 +389,7 @@ def test_hosts_that_the_platform_knows_are_its_nodes(written):
 )
 def test_a_mistake_in_a_file_is_reported_with_its_line(text, line, word, written):
     spec = written(text)
-    found = message(place_ranks, spec, 2)
+    found = catch_error_message(place_ranks, spec, 2)
     assert word in found
     path = spec.partition(":")[2]
     assert found.startswith(f"{path}:{line}: " if line else f"{path}: ")
@@ -406,7 +410,7 @@ def test_a_changed_rank_file_is_another_point(written):
 
 
 def test_the_process_table_of_a_layout_is_listed_as_an_input_file(written):
-    """Of a full spec, too, whose nodes are no part of the file's name."""
+    """Also for a complete spec: its suffix `@1,0` (nodes) is not part of the path."""
     spec = written(HEADER + "0,a,1,cpu\n1,b,1,cpu\n")
     wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": spec}
     point = make_point(PlatformResources("p", 2, 1, hosts=("b", "a")), wanted)
@@ -414,7 +418,7 @@ def test_the_process_table_of_a_layout_is_listed_as_an_input_file(written):
     assert list(list_named_files([point])) == [("layout", spec.partition(":")[2])]
 
 
-def messages(operation, algorithm, ranks, size=4096):
+def make_traffic(operation, algorithm, ranks, size=4096):
     point = make_point(
         PlatformResources.unlimited(), {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size}
     )
@@ -422,7 +426,7 @@ def messages(operation, algorithm, ranks, size=4096):
 
 
 def crossing(weights, node, hierarchy=None):
-    """What crosses nodes, or what crosses the outermost groups of them."""
+    """Return the traffic between nodes, or between the outermost groups of a hierarchy."""
     group = node if hierarchy is None else list(hierarchy.groups.values())[-1][node]
     dense = weights.toarray()
     return dense[group[:, None] != group].sum() / 2
@@ -430,14 +434,14 @@ def crossing(weights, node, hierarchy=None):
 
 def test_a_grid_is_cut_into_tiles():
     """8×8 ranks on four nodes of 16: rows of two cut 3 × 8 pairs, tiles of 4×4 cut 2 × 8."""
-    weights = messages("halo:grid=8x8", "nonblocking", 64)
+    weights = make_traffic("halo:grid=8x8", "nonblocking", 64)
     rows, pair = np.arange(64) // 16, weights.max()
     assert crossing(weights, rows) == pytest.approx(24 * pair)
     assert crossing(weights, map_ranks(weights, rows)) == pytest.approx(16 * pair)
 
 
 def test_mapping_places_heavy_pairs_of_shuffled_ranks_on_one_node():
-    """Of a chain of heavy pairs, whatever the numbers of the ranks are."""
+    """16 disjoint pairs with heavy traffic, under a random rank numbering."""
     shuffled = np.random.default_rng(3).permutation(32)
     dense = np.zeros((32, 32))
     for rank, partner in zip(shuffled[0::2], shuffled[1::2], strict=True):
@@ -468,7 +472,7 @@ def test_mapping_keeps_clusters_of_ranks_within_groups_of_nodes():
     ],
 )
 def test_mapping_never_sends_more_between_nodes_than_block(operation, algorithm, ranks):
-    weights, slots = messages(operation, algorithm, ranks), np.arange(ranks) // 8
+    weights, slots = make_traffic(operation, algorithm, ranks), np.arange(ranks) // 8
     assert crossing(weights, map_ranks(weights, slots)) <= crossing(weights, slots) * (1 + 1e-9)
 
 
@@ -477,8 +481,8 @@ def test_mapping_uses_every_slot_once(ranks, per_node, seed):
     rng = np.random.default_rng(seed)
     dense = rng.random((ranks, ranks)) * (rng.random((ranks, ranks)) < 0.2)
     slots = np.arange(ranks) // per_node
-    column = rng.integers(0, 3, slots.max() + 1)
-    node = map_ranks(csr_array(dense + dense.T), slots, [column])
+    group_of_node = rng.integers(0, 3, slots.max() + 1)
+    node = map_ranks(csr_array(dense + dense.T), slots, [group_of_node])
     assert np.bincount(node).tolist() == np.bincount(slots).tolist()
     assert place_ranks(make_nodes_spec(node), ranks).tolist() == node.tolist()
 
@@ -515,36 +519,48 @@ def test_layouts_of_table_1(name):
     spec = f"processes:{ROOT}/params/layouts/fermi/{name}.csv"
     resources = make_resources(FERMI)
     kinds = list_process_kinds(
-        complete_spec(spec, Defaults(0, resources.types, (), 12, resources.fewer_cores)), total, FERMI.types
+        complete_spec(spec, PlatformDefaults(types=resources.types, max_cores=12, fewer_cores=resources.fewer_cores)),
+        total,
+        FERMI.types,
     )
-    cores, node = list_cores(spec, total), place_ranks(spec, total)
-    on_cores = Counter(kept for kept, kind in zip(cores, kinds, strict=True) if not kind.endswith("gpu"))
-    assert [on_cores[kept] for kept in (6, 5, 4, 3, 2)] == processes
+    cores_of_process, node = list_cores(spec, total), place_ranks(spec, total)
+    processes_by_cores = Counter(
+        count for count, kind in zip(cores_of_process, kinds, strict=True) if not kind.endswith("gpu")
+    )
+    assert [processes_by_cores[count] for count in (6, 5, 4, 3, 2)] == processes
     assert sum(kind.endswith("gpu") for kind in kinds) == gpu
     assert (len(kinds), count_layout_ranks(spec)) == (total, total)
     used = np.unique(node)
     assert (np.sum(used < 9), np.sum(used >= 9)) == (fat, thin)
-    assert np.bincount(node, cores)[used].tolist() == [12] * fat + [8] * thin  # no core is left over
+    assert np.bincount(node, cores_of_process)[used].tolist() == [12] * fat + [8] * thin  # no core is left over
 
 
-BALANCED = {"summa-128": "gemm", "summa-256": "gemm", "wave2d-256": "wave", "wave2d-512": "wave"}
+KERNEL_OF_PARTITION_SET = {"summa-128": "gemm", "summa-256": "gemm", "wave2d-256": "wave", "wave2d-512": "wave"}
 
 
-@pytest.mark.parametrize("kernel", BALANCED)
-def test_every_layout_has_its_partitions(kernel):
+@pytest.mark.parametrize("partition_set", KERNEL_OF_PARTITION_SET)
+def test_every_layout_has_its_partitions(partition_set):
     for name, row in TABLE_1.items():
-        rectangles = read_rectangles(ROOT / f"params/partitions/fermi/{kernel}/{name}.csv")
-        assert rectangles.side == int(kernel.rpartition("-")[2]), name
+        rectangles = read_rectangles(ROOT / f"params/partitions/fermi/{partition_set}/{name}.csv")
+        assert rectangles.side == int(partition_set.rpartition("-")[2]), name
         assert rectangles.ranks == row[-1], name
         assert (rectangles.area > 0).all(), name
 
 
-@pytest.mark.parametrize(("kernel", "name"), list(zip(BALANCED, ["M16", "M10", "M1", "M6"], strict=True)))
-def test_partitions_are_those_of_the_declared_speeds(kernel, name, tmp_path):
+@pytest.mark.parametrize(
+    ("partition_set", "name"), list(zip(KERNEL_OF_PARTITION_SET, ["M16", "M10", "M1", "M6"], strict=True))
+)
+def test_partitions_are_those_of_the_declared_speeds(partition_set, name, tmp_path):
     """The files are those of `make partitions`."""
-    words = ["--speeds", f"{ROOT}/params/speeds/fermi.yaml", "--platform", "fermi", "--kernel", BALANCED[kernel]]
-    words += ["--blocks", kernel.rpartition("-")[2], "--layout", f"processes:{ROOT}/params/layouts/fermi/{name}.csv"]
-    done = CliRunner().invoke(main, ["partition", *words, "-o", str(tmp_path / "again.csv")])
+    options = ["--speeds", f"{ROOT}/params/speeds/fermi.yaml", "--platform", "fermi"]
+    options += ["--kernel", KERNEL_OF_PARTITION_SET[partition_set]]
+    options += [
+        "--blocks",
+        partition_set.rpartition("-")[2],
+        "--layout",
+        f"processes:{ROOT}/params/layouts/fermi/{name}.csv",
+    ]
+    done = CliRunner().invoke(main, ["partition", *options, "-o", str(tmp_path / "again.csv")])
     assert done.exit_code == 0, done.output
-    again, own = tmp_path / "again.csv", ROOT / f"params/partitions/fermi/{kernel}/{name}.csv"
+    again, own = tmp_path / "again.csv", ROOT / f"params/partitions/fermi/{partition_set}/{name}.csv"
     assert again.read_text() == own.read_text()

@@ -20,7 +20,7 @@ from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources, make_library_points, make_point
 from tests.patterns.catalogue import point
 from tests.patterns.dataflow import Replay
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 GRIDS = st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda grid: 2 <= prod(grid) <= 64)
 
@@ -96,7 +96,7 @@ def test_omitted_parameters_follow_from_the_number_of_ranks():
     ],
 )
 def test_a_mistake_in_a_parameter_is_refused_in_one_line(text, complaint):
-    assert message(canonicalize_operation, text) == complaint
+    assert catch_error_message(canonicalize_operation, text) == complaint
 
 
 def test_a_grid_determines_the_number_of_ranks():

@@ -30,7 +30,7 @@ from commodel.patterns.partitions.shares import (
 )
 from commodel.patterns.rectangles import Rectangles, find_tiling_error, format_rectangles, make_even_grid
 from tests.patterns.catalogue import point
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 
 def arrangements(ranks: int) -> Iterator[Columns]:
@@ -241,7 +241,7 @@ def test_as_many_processes_as_blocks_get_one_each():
     [partition_geometric, partition_constant, lambda curves, total: partition_dynamic(len(curves), total, None, None)],
 )
 def test_more_processes_than_blocks_are_refused(share):
-    text = message(share, [Speed.of(SLOW)] * 5, 4)
+    text = catch_error_message(share, [Speed.of(SLOW)] * 5, 4)
     assert text == "found 5 processes for 4 blocks, wanted at least a block for each"
 
 
@@ -341,6 +341,6 @@ def test_titles_are_escaped_in_pictures():
 
 
 def test_unreadable_pictures_are_refused():
-    assert "20,001 rectangles" in message(
+    assert "20,001 rectangles" in catch_error_message(
         draw_partition, make_even_grid(20_001, (1, 20_001)), np.zeros(20_001), [""] * 20_001
     )

@@ -15,7 +15,7 @@ from commodel.patterns.rectangles import (
     make_even_grid,
     read_rectangles,
 )
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 HEAD = "rank,x,y,width,height\n"
 FAST = "rank,x,y,width,height,speed\n"
@@ -160,7 +160,9 @@ def test_rectangles_that_are_no_columns_have_none():
 def test_a_mistake_in_a_partition_file_is_refused_with_its_line(tmp_path, text, line, complaint):
     path = tmp_path / "p.csv"
     path.write_text(text)
-    assert message(read_rectangles, path).startswith(f"{path}:{line}: {complaint}" if line else f"{path}: {complaint}")
+    assert catch_error_message(read_rectangles, path).startswith(
+        f"{path}:{line}: {complaint}" if line else f"{path}: {complaint}"
+    )
 
 
 def test_a_partition_file_may_have_speeds(tmp_path):

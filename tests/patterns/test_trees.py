@@ -25,7 +25,7 @@ from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
 from tests.models.exact import cost as predict
 from tests.patterns.catalogue import TREES
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 NUMBER = st.integers(1, 12)
 SPECS = {  # what one may write for every topology
@@ -177,7 +177,7 @@ def test_a_random_tree_is_repeatable_and_its_depths_are_those_of_theory():
     ],
 )
 def test_a_wrong_topology_is_refused_in_one_line(spec):
-    message(make_tree, spec)
+    catch_error_message(make_tree, spec)
 
 
 @pytest.mark.parametrize("spec", ["random:5", "random:5@", "random:5@x", "kary:2", "knomial:2", "postal:2", "flat:x"])
@@ -314,7 +314,7 @@ def test_a_csv_tree_may_have_any_numbers_or_names(tmp_path):
 def test_a_mistake_in_a_file_is_reported_with_its_line(text, line, word, tmp_path):
     path = tmp_path / "tree.txt"
     path.write_text(text)
-    found = message(read_tree, path)
+    found = catch_error_message(read_tree, path)
     assert word in found
     assert found.startswith(f"{path}:{line}: " if line else f"{path}: ")
 

@@ -25,7 +25,7 @@ from commodel.patterns.pattern_files.tasks import (
 )
 from tests.patterns.goal_files import BINARY, TEXT, packed
 from tests.patterns.rank_local import ends
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 
 @st.composite
@@ -174,7 +174,7 @@ def test_the_operation_file_reads_goal_and_tables(tmp_path):
 def test_a_mistake_in_a_table_names_its_line_and_column(row, complaint, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(f"step,kind,rank,peer,bytes,seconds,wait\n0,send,0,1,8,,\n{row}\n")
-    assert message(read_pattern, f"file:{path}").startswith(f"{path}:3: {complaint}")
+    assert catch_error_message(read_pattern, f"file:{path}").startswith(f"{path}:3: {complaint}")
 
 
 SEND_ONE, TAKE_ONE = "a: send 8b to 1 tag 3", "a: recv 8b from 0 tag 3"
@@ -257,7 +257,7 @@ def test_a_rank_sends_to_itself(read):
 def test_a_mistake_in_goal_is_refused_with_its_line(text, line, complaint, tmp_path):
     path = tmp_path / "bad.goal"
     path.write_text(text)
-    found = message(lambda: make_schedule(goal.read_tasks(path)))
+    found = catch_error_message(lambda: make_schedule(goal.read_tasks(path)))
     assert complaint in found
     assert found.startswith(f"{path}:{line}: ")
 
@@ -498,6 +498,6 @@ FIRST = BLOCKS + 12  # its first task
     ],
 )
 def test_an_impossible_binary_file_is_refused_in_one_line(read_binary, content, complaint):
-    found = message(read_binary, content)
+    found = catch_error_message(read_binary, content)
     assert complaint in found
     assert "a.bin: " in found

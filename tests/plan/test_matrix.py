@@ -14,7 +14,7 @@ from commodel.plan import matrix
 from commodel.plan.config import load_experiment
 from commodel.plan.experiments import Block
 from commodel.plan.planning import list_tables, make_plan, use_received_files, write_plan
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 
 def experiment_of(tmp_path, text):
@@ -223,12 +223,12 @@ def test_mistakes_name_file_line_and_column(project, tmp_path, old, new, wanted)
     text = TABLE.replace(",", "\t")
     assert text.count(old) == 1
     (tmp_path / "jobs.tsv").write_text(text.replace(old, new))
-    assert message(project, BLOCK).startswith(wanted)
+    assert catch_error_message(project, BLOCK).startswith(wanted)
 
 
 def test_commas_where_tabs_belong_are_seen(project, tmp_path):
     (tmp_path / "jobs.tsv").write_text(TABLE)
-    assert message(project, BLOCK).endswith("; wanted tabs between the cells")
+    assert catch_error_message(project, BLOCK).endswith("; wanted tabs between the cells")
 
 
 @pytest.mark.parametrize(
@@ -246,4 +246,4 @@ def test_a_table_is_a_file_of_the_project(project, tmp_path, name, wanted):
     (tmp_path / "link.tsv").symlink_to("/etc/passwd")
     (tmp_path / "folder.tsv").mkdir()
     shutil.copy("jobs.tsv", "jobs.txt")
-    assert wanted in message(project, BLOCK.replace("jobs.tsv", name))
+    assert wanted in catch_error_message(project, BLOCK.replace("jobs.tsv", name))

@@ -9,7 +9,7 @@ from commodel.patterns.points import PlatformResources, make_point
 from commodel.plan.config import load_platform
 from commodel.plan.plan_tables import summarize_plan
 from commodel.plan.planning import make_plan
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 OVERLAY = "launcher: local\nsubstrate: overlay\nnodes: 1\ncores: 64\n"
 MPI = "launcher: slurm\nnodes: 32\ncores: 16\n"
@@ -162,7 +162,7 @@ def test_ids_of_what_is_measured_only_are_of_its_tree(planned, tmp_path):
 )
 def test_a_platform_says_what_carries_messages(tmp_path, text, complaint):
     (tmp_path / "o.yaml").write_text(text)
-    assert message(load_platform, tmp_path / "o.yaml").startswith(f"{tmp_path}/o.yaml:{complaint}")
+    assert catch_error_message(load_platform, tmp_path / "o.yaml").startswith(f"{tmp_path}/o.yaml:{complaint}")
 
 
 def test_a_platform_with_mpi_has_the_digest_that_it_had_before_there_were_others(tmp_path):

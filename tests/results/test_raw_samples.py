@@ -33,7 +33,7 @@ from commodel.results.raw_samples import (
     tabulate_unmeasured,
 )
 from tests.planning import planned
-from tests.refusals import message
+from tests.refusals import catch_error_message
 
 HEADER = "id,sample,seconds,skew,valid,stop"
 PASS_ROWS = [f"c,{number},{1e-6 * (number + 1):.9e},1.000000000e-09,1,precision" for number in range(4)]
@@ -180,7 +180,7 @@ def test_an_edited_table_is_refused_in_one_line(old, new, complaint, tmp_path):
     text = (tmp_path / "u.csv").read_text()
     assert old in text
     (tmp_path / "u.csv").write_text(text.replace(old, new, 1))
-    assert message(read_unmeasured, tmp_path / "u.csv").startswith(f"{tmp_path}/u.csv:{complaint}")
+    assert catch_error_message(read_unmeasured, tmp_path / "u.csv").startswith(f"{tmp_path}/u.csv:{complaint}")
 
 
 def test_marks_and_samples(tmp_path):

@@ -16,7 +16,13 @@ from commodel.models.families import find_family
 from commodel.models.speeds import Speeds
 from commodel.patterns import rectangles
 from commodel.patterns.build import complete_layout, stack_points
-from commodel.patterns.layouts import Defaults, count_layout_ranks, find_node_type, list_process_kinds, place_ranks
+from commodel.patterns.layouts import (
+    PlatformDefaults,
+    count_layout_ranks,
+    find_node_type,
+    list_process_kinds,
+    place_ranks,
+)
 from commodel.patterns.operations import MIN_RANKS
 from commodel.patterns.partitions.arrangement import VOLUMES, exchange_ranks, find_best_columns, tile_square
 from commodel.patterns.partitions.shares import even_out_times, partition_geometric
@@ -145,7 +151,8 @@ def write_core_layouts(
 ) -> list[str]:
     """Write tables of processes with this number of cores each, as many processes as fit, on the first 1, 2, 4, … and
     on all nodes. A kind without speeds gets no table."""
-    defaults, types = Defaults(1, resources.types, (), resources.cores, resources.fewer_cores), dict(resources.types)
+    types = dict(resources.types)
+    defaults = PlatformDefaults(types=resources.types, max_cores=resources.cores, fewer_cores=resources.fewer_cores)
     counts = sorted({1 << power for power in range(resources.nodes.bit_length())} | {resources.nodes})
     layouts = []
     for core_count in dict.fromkeys(cores):

@@ -299,16 +299,14 @@ def _list_critical_messages(
 def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> None:
     """Show the node of every rank under the layout SPEC, such as cyclic:2."""
     from commodel.patterns.build import complete_layout_and_ranks
-    from commodel.patterns.layouts import assigns_cores, list_cores, list_processor_kinds, place_ranks
+    from commodel.patterns.layouts import assigns_cores, list_cores, list_devices, place_ranks
     from commodel.patterns.points import PlatformResources
     from commodel.plan.planning import load_resources
 
     placed, ranks = complete_layout_and_ranks(
         load_resources(platform) if platform else PlatformResources.unlimited(), spec, ranks
     )
-    nodes, kind, cores = (
-        function(placed.layout, ranks) for function in (place_ranks, list_processor_kinds, list_cores)
-    )
+    nodes, kind, cores = (function(placed.layout, ranks) for function in (place_ranks, list_devices, list_cores))
     if style == "line":
         click.echo(_format_nodes(nodes, kind, cores))
     elif style == "file":

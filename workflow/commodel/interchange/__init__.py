@@ -241,12 +241,12 @@ def normalize_operation(name: str) -> str:
 @lru_cache
 def _explain_refusal(kind: str, spec: str) -> str:
     """Return why a layout or an operation from a file is refused; empty if it is not."""
-    from commodel.patterns.layouts import Defaults, complete_spec
+    from commodel.patterns.layouts import PlatformDefaults, complete_spec
 
     try:
         check_inside(spec)  # parameters may name a file
         if kind == "layout":
-            complete_spec(spec or "block", Defaults())
+            complete_spec(spec or "block", PlatformDefaults())
     except UserError as error:
         return error.message
     return ""

@@ -25,7 +25,7 @@ from commodel.patterns.layouts import (
     assigns_cores,
     format_nodes,
     list_cores,
-    list_processor_kinds,
+    list_devices,
     place_ranks,
 )
 from commodel.patterns.operations import (
@@ -139,8 +139,8 @@ class Start:
     @property
     def drives_accelerator(self) -> tuple[bool, ...]:
         """Whether each rank drives an accelerator; empty if the layout does not define it."""
-        kinds = list_processor_kinds(self.layout, self.ranks) if assigns_cores(self.layout) else None
-        return tuple(kind == ACCELERATOR for kind in kinds) if kinds is not None else ()
+        devices = list_devices(self.layout, self.ranks) if assigns_cores(self.layout) else None
+        return tuple(device == ACCELERATOR for device in devices) if devices is not None else ()
 
     @property
     def ids(self) -> list[str]:

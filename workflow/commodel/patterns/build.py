@@ -18,7 +18,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.patterns.algorithms import find_algorithm, find_tree_algorithm
 from commodel.patterns.layouts import (
-    Defaults,
+    PlatformDefaults,
     assigns_cores,
     complete_spec,
     count_layout_ranks,
@@ -273,8 +273,13 @@ def complete_layout(resources: PlatformResources, spec: str, ranks: int, request
     If the spec has no ranks per node, `requested` is used, else ranks are spread over all nodes.
     """
     per_node = requested or -(-max(ranks, resources.spread) // resources.nodes)
-    defaults = Defaults(
-        per_node, resources.types, resources.hosts, resources.cores, resources.fewer_cores, resources.levels
+    defaults = PlatformDefaults(
+        per_node=per_node,
+        types=resources.types,
+        hosts=resources.hosts,
+        max_cores=resources.cores,
+        fewer_cores=resources.fewer_cores,
+        levels=resources.levels,
     )
     layout = complete_spec(spec, defaults, requested)
     node = place_ranks(layout, ranks)
@@ -294,7 +299,12 @@ def complete_layout_and_ranks(resources: PlatformResources, spec: str, ranks: in
 
 
 def _explain_misfit(
-    resources: PlatformResources, defaults: Defaults, layout: str, used: np.ndarray, ranks_on: np.ndarray, per_node: int
+    resources: PlatformResources,
+    defaults: PlatformDefaults,
+    layout: str,
+    used: np.ndarray,
+    ranks_on: np.ndarray,
+    per_node: int,
 ) -> str:
     """Return why a layout does not fit a platform. `complete_spec` has checked processes with several cores."""
     if resources.substrate == OVERLAY and assigns_cores(layout):

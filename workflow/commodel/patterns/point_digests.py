@@ -15,7 +15,7 @@ from commodel.patterns import rectangles
 from commodel.patterns.algorithms import find_algorithm, find_tree_algorithm
 from commodel.patterns.arguments import DEFAULT_SEGMENT
 from commodel.patterns.build import make_builder
-from commodel.patterns.layouts import CORE, assigns_cores, list_cores, list_processor_kinds, place_ranks
+from commodel.patterns.layouts import CORE, assigns_cores, list_cores, list_devices, place_ranks
 from commodel.patterns.operations import (
     find_required_ranks,
     has_size,
@@ -67,7 +67,7 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
 def _compute_placement_digest(layout: str, ranks: int) -> str:
     parts = [place_ranks(layout, ranks)]
     if assigns_cores(layout):
-        parts += [list_cores(layout, ranks), list_processor_kinds(layout, ranks) == CORE]
+        parts += [list_cores(layout, ranks), list_devices(layout, ranks) == CORE]
     return _digest(map(encode_integers, parts))
 
 

@@ -125,8 +125,8 @@ def join_across_stages(
 ) -> Terms:
     """Return A1 applied from stage to stage: the joined terms of the longest groups.
 
-    Terms are joined if channel, count and set of active pairs are equal. Each stage occurs `times` times. Each channel is one group and one stage, so channels add up: successive
-    transmissions are not concurrent.
+    Terms are joined if channel, count and set of active pairs are equal. Each stage occurs `times` times. Each channel
+    is one group and one stage, so channels add up: successive transmissions are not concurrent.
     """
     sizes: dict[tuple, int] = defaultdict(int)
     for stage, groups, occurs in zip(stages, longest, times, strict=True):

@@ -20,7 +20,7 @@ NODE = "node"  # the node type of a platform without types
 
 
 @dataclass(frozen=True)
-class Defaults:
+class PlatformDefaults:
     """The platform's values for omitted parts of a spec, and the cores of its nodes."""
 
     per_node: int = 1  # ranks per node
@@ -42,7 +42,7 @@ class Layout(SpecType):
 
     _: KW_ONLY
     place: Callable[..., np.ndarray]  # the node of every rank
-    complete: Callable[[str, Defaults], str] = lambda arguments, defaults: arguments  # returns full arguments
+    complete: Callable[[str, PlatformDefaults], str] = lambda arguments, defaults: arguments  # returns full arguments
     per_node: Callable[..., int] | None = None  # ranks per node, if no argument has them
     kinds: Callable[..., np.ndarray] | None = None  # kind of processor of every rank
     cores: Callable[..., np.ndarray] | None = None  # cores κ of every rank; None: one
@@ -65,11 +65,11 @@ def find_layout(spec: str) -> tuple[Layout, str]:
 def place_ranks(spec: str, ranks: int) -> np.ndarray:
     """Return the node of every rank of a full spec; `block` and `cyclic` without a Q place one rank per node."""
     layout, arguments = find_layout(spec)
-    return layout.place(ranks, *layout.read(layout.complete(arguments, Defaults())))
+    return layout.place(ranks, *layout.read(layout.complete(arguments, PlatformDefaults())))
 
 
-def list_processor_kinds(spec: str, ranks: int) -> np.ndarray | None:
-    """Return the kind of processor of every rank of a full spec, or None if the layout does not define it."""
+def list_devices(spec: str, ranks: int) -> np.ndarray | None:
+    """Return the device of every rank of a full spec, CORE or ACCELERATOR, or None if the layout does not define it."""
     layout, arguments = find_layout(spec)
     return layout.kinds(ranks, *layout.read(arguments)) if layout.kinds else None
 
@@ -107,15 +107,17 @@ def list_process_kinds(spec: str, ranks: int, types: Mapping[str, int]) -> list[
 
     It is `fat/6` on six cores of a node of type fat, `fat/gpu` with a GPU, `node/6` without node types.
     """
-    kinds, cores = list_processor_kinds(spec, ranks), list_cores(spec, ranks)
-    devices = ["gpu" if kinds is not None and kinds[rank] == ACCELERATOR else str(cores[rank]) for rank in range(ranks)]
+    devices, cores = list_devices(spec, ranks), list_cores(spec, ranks)
+    resources = [
+        "gpu" if devices is not None and devices[rank] == ACCELERATOR else str(cores[rank]) for rank in range(ranks)
+    ]
     return [
-        f"{find_node_type(int(node), types)}/{device}"
-        for node, device in zip(place_ranks(spec, ranks), devices, strict=True)
+        f"{find_node_type(int(node), types)}/{resource}"
+        for node, resource in zip(place_ranks(spec, ranks), resources, strict=True)
     ]
 
 
-def complete_spec(spec: str, defaults: Defaults, requested: int | None = None) -> str:
+def complete_spec(spec: str, defaults: PlatformDefaults, requested: int | None = None) -> str:
     """Return the full spec. `requested` is a separate `ranks_per_node`, which must agree with the spec."""
     layout, arguments = find_layout(spec)
     arguments = layout.complete(arguments, defaults)

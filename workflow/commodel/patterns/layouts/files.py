@@ -21,7 +21,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, cache_reads, read_lines
 from commodel.files.tables import add_line_to_errors, parse_cell, stream_rows
 from commodel.patterns.arguments import Argument, Kind, parse_whole_number
-from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
+from commodel.patterns.layouts import ACCELERATOR, CORE, Layout, PlatformDefaults
 from commodel.patterns.rank_tables import order_by_rank, read_rank
 from commodel.units import MAX_COUNT
 
@@ -94,7 +94,7 @@ class Processes:
         nodes = dict(zip(hosts, map(int, host_nodes), strict=True))
         return np.array([nodes[process.host] for _, process in self.rows])
 
-    def check_cores(self, node: np.ndarray, defaults: Defaults) -> None:
+    def check_cores(self, node: np.ndarray, defaults: PlatformDefaults) -> None:
         """Refuse a node whose processes use more cores than it has."""
         used = np.zeros(int(node.max()) + 1, dtype=int)
         for number, (line, process) in zip(node.tolist(), self.rows, strict=True):
@@ -163,7 +163,7 @@ def _make_file_layout(name: str, title: str, read: Callable[[AnyPath], Processes
         match = NODES.fullmatch(argument)
         return read(find_input(match[1] if match else argument)), match[2] if match else ""
 
-    def complete(argument: str, defaults: Defaults) -> str:
+    def complete(argument: str, defaults: PlatformDefaults) -> str:
         processes, numbers = read_argument(argument)
         added = "" if numbers else processes.find_nodes(defaults.hosts)
         if defaults.max_cores and name == "processes":

@@ -11,14 +11,14 @@ import numpy as np
 
 from commodel.errors import UserError, suggest_name
 from commodel.patterns.arguments import Argument, Kind, parse_whole_number
-from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
+from commodel.patterns.layouts import ACCELERATOR, CORE, Layout, PlatformDefaults
 
 FORM = "TYPE=4core+1accelerator,… or kinds:4core+1accelerator@NODES,…"
 KINDS = (CORE, ACCELERATOR)
 PROCESSES = re.compile(r"([1-9][0-9]{0,3})([a-z]+)")
 
 
-def _complete_spec(arguments: str, defaults: Defaults) -> str:
+def _complete_spec(arguments: str, defaults: PlatformDefaults) -> str:
     """Return the spec by number of nodes; omitted types have no processes."""
     if "=" not in arguments:
         return arguments

@@ -11,7 +11,7 @@ import numpy as np
 
 from commodel.errors import UserError, suggest_name
 from commodel.patterns.arguments import Argument, Kind, parse_whole_number
-from commodel.patterns.layouts import Defaults, Layout
+from commodel.patterns.layouts import Layout, PlatformDefaults
 from commodel.units import MAX_COUNT, format_ranges
 
 RANGE = re.compile(r"([0-9]{1,8})(?:-([0-9]{1,8}))?")
@@ -26,7 +26,7 @@ class Groups:
     nodes: list[np.ndarray]
 
 
-def _complete_spec(arguments: str, defaults: Defaults) -> str:
+def _complete_spec(arguments: str, defaults: PlatformDefaults) -> str:
     """Add the level's groups, and the default ranks per node if the spec omits them."""
     if "@" in arguments:
         return arguments

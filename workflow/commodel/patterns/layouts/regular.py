@@ -6,7 +6,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.patterns.arguments import SEED, Argument, Kind, count_argument
-from commodel.patterns.layouts import Defaults, Layout
+from commodel.patterns.layouts import Layout, PlatformDefaults
 from commodel.units import MAX_COUNT, show_value
 
 RUN = re.compile(r"([0-9]{1,8})(?:x([1-9][0-9]{0,7}))?")
@@ -14,7 +14,7 @@ Q = count_argument("Q", Kind.PER_NODE)
 Runs = list[tuple[int, int]]  # (node, number of consecutive ranks on it), in the order of ranks
 
 
-def _complete_spec(arguments: str, defaults: Defaults) -> str:
+def _complete_spec(arguments: str, defaults: PlatformDefaults) -> str:
     """Return the argument Q, ranks per node; if it is missing, the platform's default."""
     return arguments or str(defaults.per_node)
 
