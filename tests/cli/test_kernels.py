@@ -359,7 +359,7 @@ def test_a_workbook_without_the_columns_is_refused(tmp_path):
         ({"--blocks": "5"}, "found 29 processes for 25 blocks"),
         ({"--blocks": None}, "give either --blocks, or --from"),
         ({"--format": "xlsx"}, "give -o NAME.xlsx"),
-        ({"--within": "200%"}, "200%"),
+        ({"--within": "200%"}, "--within: found '200%', wanted a fraction"),
         ({"--layout": "processes:params/layouts/fermi/M99.csv"}, "M99.csv"),
         ({"--speeds": "params/platforms/fermi.yaml"}, "params/platforms/fermi.yaml:"),
         ({"--platform": "nowhere"}, "unknown platform 'nowhere'"),

@@ -33,7 +33,7 @@ from commodel.patterns.pattern_files.tasks import make_schedule as in_steps
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.predictions import predict
 from tests.interchange.goal_simulator import play, read
-from tests.models.exact import numbers
+from tests.models.exact import make_exact_values
 from tests.models.synthetic import costs
 from tests.patterns.catalogue import catalogue, point
 from tests.patterns.goal_files import packed
@@ -402,7 +402,7 @@ SETS = {
 
 def finish(name, pattern, levels=None):
     """When each rank is done; on a network of two levels messages between leaves take longer."""
-    values = complete_values(find_family(name), numbers(SETS[name]))
+    values = complete_values(find_family(name), make_exact_values(SETS[name]))
     if levels:
         far = {**values.numbers, "L.leaf": np.array([[7e-6]])}
         values = replace(values, numbers=far, settings={"classes": ["leaf"], "levels": levels.group_lists})

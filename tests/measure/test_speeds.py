@@ -1,4 +1,4 @@
-"""Speeds of this machine, measured by the native program, and what is refused before anything is started."""
+"""Speeds of this machine, measured by the native program, and mistakes that are reported before a program starts."""
 
 import json
 
@@ -34,32 +34,32 @@ def test_speeds_of_this_machine_are_measured_and_balance_a_matrix(mpi_programs, 
     assert (rows[0][0], rows[-1][0]) == (4, 64)
     assert all(low <= speed <= high for _, speed, low, high in rows)
     flops = 2 * 32**3 * rows[-1][1]
-    assert 1e7 < flops < 1e12  # of a core: no clock is off by a factor of thousands
-    like = ["--speeds", out, "--platform", "local", "--layout", layout, "--blocks", 16, "--format", "json"]
-    shown = json.loads(output("partition", *like))
+    assert 1e7 < flops < 1e12  # of one core
+    options = ["--speeds", out, "--platform", "local", "--layout", layout, "--blocks", 16, "--format", "json"]
+    shown = json.loads(output("partition", *options))
     assert [row["area"] for row in shown["rows"]] == [128, 128]  # both of one kind
     assert shown["rows"][0]["low"] <= shown["rows"][0]["seconds"] <= shown["rows"][0]["high"]
 
 
 def test_a_matrix_is_balanced_while_speeds_are_measured(monkeypatch, tmp_path):
-    """On a node of two kinds, the faster of which slows down when its share leaves a cache of 400 blocks."""
+    """Two kinds of process on one node; the faster one slows down if its share exceeds a cache of 400 blocks."""
     (tmp_path / "two.csv").write_text("rank,node,cores,device\n0,0,1,cpu\n1,0,2,cpu\n2,0,1,cpu\n")
     (tmp_path / "node.yaml").write_text("launcher: hosts\nnodes: 1\ncores: 4\nhosts: {names: [one]}\n")
     sizes = []
 
-    def speed(kind, size):
+    def compute_speed(kind, size):
         return 100.0 if kind == "node/1" else 300.0 if size < 400 else 300 * 400 / size
 
-    def measurer(platform, layout, kinds, kernel, settings, rectangle, folder):
+    def make_measurer(platform, layout, kinds, kernel, settings, rectangle, folder):
         assert (kinds, kernel) == (["node/1", "node/2", "node/1"], Kernel("gemm", 32))
 
         def measure(requested):
             sizes.append(requested)
-            return {kind: (speed(kind, size), 0.0, 0.0) for kind, size in requested.items()}
+            return {kind: (compute_speed(kind, size), 0.0, 0.0) for kind, size in requested.items()}
 
         return measure
 
-    monkeypatch.setattr("commodel.api.kernels.make_measurer", measurer)
+    monkeypatch.setattr("commodel.api.kernels.make_measurer", make_measurer)
     requested = ["--layout", f"processes:{tmp_path}/two.csv", "--platform", tmp_path / "node.yaml", "--blocks", 40]
     result = CliRunner().invoke(
         main, [str(part) for part in ["partition", "--measure", *requested, "--format", "json"]]
@@ -67,8 +67,8 @@ def test_a_matrix_is_balanced_while_speeds_are_measured(monkeypatch, tmp_path):
     shown = json.loads(result.stdout)
     assert sizes[0] == {"node/1": 534, "node/2": 533}  # even shares first
     blocks = [row["area"] for row in shown["rows"]]
-    times = [count / speed(row["kind"], count) for count, row in zip(blocks, shown["rows"], strict=True)]
-    assert max(times) / min(times) < 1.15  # whole columns of blocks allow no less
+    times = [count / compute_speed(row["kind"], count) for count, row in zip(blocks, shown["rows"], strict=True)]
+    assert max(times) / min(times) < 1.15  # columns of whole blocks cannot be balanced better
     assert f"dynamic, {len(sizes)} rounds of measuring" in shown["by"]
     assert not shown["simulated"]
 
@@ -88,7 +88,8 @@ def test_speeds_come_from_a_file_or_from_measuring(layout, more):
         ({"--sizes": "64"}, "--sizes: found '64', wanted SMALLEST:LARGEST"),
         ({"--sizes": "64:4"}, "wanted the smaller first"),
         ({"--sizes": "0:4"}, "found '0', wanted a whole number from 1"),
-        ({"--within": "7"}, "found '7', wanted a fraction"),
+        ({"--within": "7"}, "--within: found '7', wanted a fraction"),
+        ({"--precision": "7"}, "--precision: found '7', wanted a fraction"),
         ({"--layout": "block:2"}, "wanted --ranks"),
     ],
 )

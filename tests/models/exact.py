@@ -1,4 +1,4 @@
-"""Parameters without a doubt: values as estimates and as numbers to predict with, and sets that a factor has moved."""
+"""Parameters without uncertainty: as estimates and as values to predict with, and sets that are scaled by factors."""
 
 from collections.abc import Mapping
 
@@ -15,14 +15,17 @@ def estimates(values: Mapping[str, float]) -> dict[str, Estimate]:
     return {name: Estimate(value, "s", value, value) for name, value in values.items()}
 
 
-def numbers(values: Mapping[str, float], forms: Mapping[str, str] | None = None) -> Values:
-    return Values({name: np.array([[float(value)]]) for name, value in values.items()}, forms or {})
+def make_exact_values(values: Mapping[str, float], function_forms: Mapping[str, str] | None = None) -> Values:
+    """Return values of one draw. `function_forms` has the form of each function, such as linear."""
+    return Values({name: np.array([[float(value)]]) for name, value in values.items()}, function_forms or {})
 
 
-def cost(name: str, pattern: Schedule, forms: Mapping[str, str] | None = None, **values: float) -> float:
-    """Of a pattern under a family with these values."""
+def cost(name: str, pattern: Schedule, function_forms: Mapping[str, str] | None = None, **values: float) -> float:
+    """Return the predicted time of a pattern by a model with these values."""
     entry = find_family(name)
-    return float(pattern.cost(entry.predict(pattern, complete_values(entry, numbers(values, forms))))[0])
+    return float(
+        pattern.cost(entry.predict(pattern, complete_values(entry, make_exact_values(values, function_forms))))[0]
+    )
 
 
 def moved(parameters: ParameterSet, latency: float, per_byte: float) -> ParameterSet:

@@ -17,7 +17,7 @@ from commodel.patterns.layouts import place_ranks
 from commodel.patterns.trees.tree import Tree
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
-from tests.models.exact import numbers
+from tests.models.exact import make_exact_values
 from tests.models.synthetic import fit_machine, observed, truth
 from tests.patterns.catalogue import point
 
@@ -183,7 +183,7 @@ def test_partners_have_a_node_each_where_there_are_nodes(name):
 
 L, A, B, C2, G, C = 98.0, 49.3, 0.783, 0.157, 3.0, 7.0
 NUMBERS = {"L": L, "o.a": A, "o.b": B, "o.c": C2, "g": G, "C": C}
-TAN = complete_values(find_family("tan"), numbers(NUMBERS, {"o": "quadratic"}))
+TAN = complete_values(find_family("tan"), make_exact_values(NUMBERS, {"o": "quadratic"}))
 
 
 def o(x):

@@ -1,4 +1,4 @@
-"""Predictions of a whole matrix and of streams of waves, against every point by itself and the slow replay."""
+"""Predictions of a whole matrix and of streams of waves equal those of single points and of a replay of all waves."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -20,7 +20,7 @@ from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.points import PlatformResources
 from commodel.plan.config import load_experiment
-from commodel.plan.prediction_list import estimate_cost, list_shapes, select_part
+from commodel.plan.prediction_list import SCHEDULE_COST, STEP_COST, estimate_cost, list_shapes, select_part
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import (
     MAX_CELLS,
@@ -32,7 +32,7 @@ from commodel.predictions.predictions import (
     repeat_waves,
 )
 from commodel.progress import listen_with
-from tests.models.exact import numbers as exactly
+from tests.models.exact import make_exact_values
 from tests.models.synthetic import costs, fitted_set
 from tests.patterns.catalogue import TREES, point
 
@@ -114,8 +114,8 @@ def test_the_estimated_cost_of_a_shape_follows_its_messages(tmp_path_factory, wa
     experiment = loaded(tmp_path_factory, [block(way, [200], [1000])])
     (shape,) = list_shapes(experiment, PlatformResources.unlimited())
     pattern = build_schedule(shape.point if way.startswith("barrier") else point(*way.split(), ranks=200, bytes=1000))
-    messages = estimate_cost(shape) - 3000 - 2000 * len(pattern.steps)
-    assert messages == pytest.approx(len(pattern.src), rel=0.3, abs=2000 * 0.3 * len(pattern.steps))
+    messages = estimate_cost(shape) - SCHEDULE_COST - STEP_COST * len(pattern.steps)
+    assert messages == pytest.approx(len(pattern.src), rel=0.3, abs=STEP_COST * 0.3 * len(pattern.steps))
 
 
 def test_a_long_schedule_has_fewer_draws_but_the_same_prediction_in_blocks(monkeypatch):
@@ -123,13 +123,13 @@ def test_a_long_schedule_has_fewer_draws_but_the_same_prediction_in_blocks(monke
     points = [point("bcast", "binomial", ranks=500, bytes=size) for size in (8, 80, 800)]
     whole = predict(parameters, points)
     monkeypatch.setattr("commodel.predictions.predictions.MAX_STEP_CELLS", 1 << 8)
-    said = []
-    with listen_with(said.append):
+    progress_texts = []
+    with listen_with(progress_texts.append):
         assert predict(parameters, points) == whole
-    assert said[0] == "bcast binomial over 500 ranks, 3 sizes"
-    assert said[1].startswith(f"{said[0]}, part 1 of ")
-    assert said[-1] == f"{said[0]}, part {len(said) - 1} of {len(said) - 1}"
-    assert len(said) > 3
+    assert progress_texts[0] == "bcast binomial over 500 ranks, 3 sizes"
+    assert progress_texts[1].startswith(f"{progress_texts[0]}, part 1 of ")
+    assert progress_texts[-1] == f"{progress_texts[0]}, part {len(progress_texts) - 1} of {len(progress_texts) - 1}"
+    assert len(progress_texts) > 3
     monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 1)
     entry = find_family("loggp")
     for row, requested in zip(predict(parameters, points), points, strict=True):
@@ -139,9 +139,9 @@ def test_a_long_schedule_has_fewer_draws_but_the_same_prediction_in_blocks(monke
 
 
 def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypatch):
-    """With as many cells as messages of the fewest draws, LogGP, which replays one round, has all draws.
+    """If MAX_CELLS holds exactly MIN_DRAWS replays of all messages, `shares` gets MIN_DRAWS draws.
 
-    The result does not depend on the number of draws at a time.
+    LogGP replays only one round and gets all. The result does not depend on the number of draws at a time.
     """
     monkeypatch.setattr("commodel.patterns.build.MAX_EXPANDED_MESSAGES", 0)
     monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 24 * 23 * MIN_DRAWS)
@@ -158,7 +158,7 @@ def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypat
     assert predict(fitted("shares"), [requested]) == whole
 
 
-def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):
+def test_a_streamed_table_does_not_depend_on_its_chunks(tmp_path, monkeypatch):
     monkeypatch.setattr("commodel.files.streamed_tables.GROUP_ROWS", 7)
     types = make_arrow_schema((Field("name", str), Field("count", int), Field("seconds", float)))
     table = make_piece({"name": "a", "count": np.arange(20), "seconds": np.r_[np.nan, np.arange(19.0)]}, types)
@@ -182,8 +182,9 @@ def test_an_interrupted_output_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def between(name, pattern, forms=None, waves=inf, **numbers):
-    values = exactly(numbers, forms)
+def compute_period(name, pattern, function_forms=None, waves=inf, **parameters):
+    """Return the time between two waves of a stream."""
+    values = make_exact_values(parameters, function_forms)
     model = Model.of(find_family(name), values)
     return float(np.ravel(Stream(pattern).period(model.entry, lambda cost, stream: cost(model, stream), waves))[0])
 
@@ -195,34 +196,36 @@ def reduce(topology):
 @pytest.mark.parametrize("leaves", [1, 4, 16])
 @pytest.mark.parametrize(("o", "g"), [(2.0, 1.0), (2.0, 5.0)])
 def test_the_period_of_a_flat_reduction_is_that_of_its_root(leaves, o, g):
-    """One message of each leaf, each max(g, o) after the last."""
-    assert between("loggp", reduce(f"flat:{leaves}"), L=10, o_s=o, o_r=o, g=g, G=0) == pytest.approx(leaves * max(g, o))
+    """The root receives one message of each leaf, with max(g, o) between two of them."""
+    assert compute_period("loggp", reduce(f"flat:{leaves}"), L=10, o_s=o, o_r=o, g=g, G=0) == pytest.approx(
+        leaves * max(g, o)
+    )
 
 
 @pytest.mark.parametrize("height", [2, 7])
 def test_a_chain_is_as_fast_as_one_of_its_nodes(height):
-    """A node takes a message and sends one, however many there are above it."""
-    period = between("loggp", reduce(f"chain:{height}"), L=10, o_s=2, o_r=3, g=1, G=0)
+    """Each node receives one message and sends one, whatever the height of the chain."""
+    period = compute_period("loggp", reduce(f"chain:{height}"), L=10, o_s=2, o_r=3, g=1, G=0)
     assert period == pytest.approx(2 + 3)
 
 
 @pytest.mark.parametrize(("topology", "busiest"), [("balanced:4x8", 8), ("balanced:8x4", 8), ("kary:2^5", 2)])
 def test_the_busiest_node_determines_the_period(topology, busiest):
-    """It takes a message of each child; the root sends none, the others one."""
-    period = between("loggp", reduce(topology), L=10, o_s=2, o_r=3, g=1, G=0)
+    """A node receives a message of each child. The root sends none, all other nodes one."""
+    period = compute_period("loggp", reduce(topology), L=10, o_s=2, o_r=3, g=1, G=0)
     root = int(topology.partition(":")[2][0])
     assert period == pytest.approx(max(3 * root, 3 * busiest + 2 * (busiest > root or topology.startswith("kary"))))
 
 
-def test_tan_has_an_equation_of_its_own():
-    """L + max o(x + 1) + g."""
-    period = between("tan", reduce("balanced:4x8"), {"o": "linear"}, L=10, **{"o.a": 1, "o.b": 0.5}, g=2)
+def test_the_period_of_tan_is_that_of_its_equation_2():
+    """The period is L + max o(x + 1) + g, where x is the number of children of a node (TAN, equation 2)."""
+    period = compute_period("tan", reduce("balanced:4x8"), {"o": "linear"}, L=10, **{"o.a": 1, "o.b": 0.5}, g=2)
     assert period == pytest.approx(10 + 1 + 0.5 * 9 + 2)
 
 
 def test_models_that_add_up_steps_predict_no_stream():
     with pytest.raises(UserError, match="bsp adds up steps for all ranks at once: it has no prediction of waves"):
-        between("bsp", reduce("flat:4"), g=2, **{"l.a": 10})
+        compute_period("bsp", reduce("flat:4"), g=2, **{"l.a": 10})
     assert not predicts_streams(find_family("bsp"))
     assert predicts_streams(find_family("tan"))
 
@@ -231,7 +234,7 @@ def test_models_that_add_up_steps_predict_no_stream():
 def test_a_stream_takes_no_longer_than_separate_waves(operation, choice):
     pattern = build_schedule(point(operation, choice, ranks=7, bytes=100))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
-    values = complete_values(find_family("loggp"), exactly(machine))
+    values = complete_values(find_family("loggp"), make_exact_values(machine))
     one, five = (p.cost(find_family("loggp").predict(p, values))[0] for p in (pattern, repeat_waves(pattern, 5)))
     assert one < five <= 5 * (one + 3.0 + 0.1 * 100)
     assert repeat_waves(pattern, 5).work.bytes.sum() == 5 * pattern.work.bytes.sum()
@@ -250,20 +253,22 @@ def test_a_stream_takes_no_longer_than_separate_waves(operation, choice):
     ],
 )
 def test_a_period_equals_that_of_a_replay_of_all_waves(operation, choice, waves):
-    """Of few waves they are played; of many the rest is taken to go on as the last of them did."""
+    """Few waves are replayed in full. Many are extrapolated with the last replayed period."""
     size = 0 if operation == "barrier" else 100
     pattern = build_schedule(point(operation, choice, ranks=9, bytes=size))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
-    values = complete_values(find_family("loggp"), exactly(machine))
+    values = complete_values(find_family("loggp"), make_exact_values(machine))
     first, last = (p.cost(find_family("loggp").predict(p, values))[0] for p in (pattern, repeat_waves(pattern, waves)))
-    period = between("loggp", pattern, waves=waves, **machine)
+    period = compute_period("loggp", pattern, waves=waves, **machine)
     assert period == pytest.approx((last - first) / (waves - 1), rel=1e-9 if waves <= 16 else 0.01)
 
 
 def test_periods_of_many_waves_converge_to_that_of_an_endless_stream():
     pattern = build_schedule(point("allreduce", "ring", ranks=9, bytes=100))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
-    assert between("loggp", pattern, waves=10**9, **machine) == pytest.approx(between("loggp", pattern, **machine))
+    assert compute_period("loggp", pattern, waves=10**9, **machine) == pytest.approx(
+        compute_period("loggp", pattern, **machine)
+    )
 
 
 def test_predictions_of_a_stack_of_sizes_with_draws_are_those_of_each_size():
@@ -312,10 +317,10 @@ def test_selected_draws_keep_values_with_a_single_draw():
 
 
 def test_a_long_pattern_without_a_value_for_work_is_predicted_in_blocks_of_draws():
-    """A set whose points combine nothing has no gamma; its default is one row beside all draws."""
+    """Without reductions, gamma is not fitted: its default has a single draw, all other parameters have 401."""
     known = make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"])
     draws = {name: tuple(value.value * (1 + 0.001 * n) for n in range(401)) for name, value in known.values.items()}
     long = point("allgather", "ring", ranks=64, bytes=1024)
     (prediction,) = predict(replace(known, draws=draws), [long])
-    assert prediction.low == prediction.seconds  # an interval holds its prediction, and these draws all cost more
+    assert prediction.low == prediction.seconds  # the parameter interval includes the prediction; all draws take longer
     assert prediction.high == pytest.approx(prediction.seconds * 1.39, rel=1e-6)

@@ -28,7 +28,7 @@ from commodel.cli._output import (
     show_waiting,
     write_or_print,
 )
-from commodel.errors import UserError
+from commodel.errors import UserError, locate_mistakes
 from commodel.units import format_seconds, parse_bytes, parse_count, parse_fraction
 
 if TYPE_CHECKING:
@@ -154,7 +154,13 @@ def _make_prediction_row(row: dict) -> dict:
         show_default=True,
         help="Elements of a block's side, for --measure.",
     ),
-    click.option("--within", default="5%", show_default=True, help="Largest difference of times, for --measure."),
+    click.option(
+        "--within",
+        metavar="FRACTION",
+        default="5%",
+        show_default=True,
+        help="Largest relative difference of times, if balancing is dynamic.",
+    ),
     click.option(
         "--by",
         "method",
@@ -198,7 +204,8 @@ def partition(
         read_process_speeds,
     )
 
-    tolerance = parse_fraction(within)
+    with locate_mistakes(key="--within"):
+        tolerance = parse_fraction(within)
     processes = locate_processes(layout, platform, ranks)
     if measure:
         computed = Kernel(kernel, block if kernel == "gemm" else 1)
@@ -489,8 +496,11 @@ def measure_kernel_speeds(
     computed = Kernel(kernel, block if kernel == "gemm" else 1)
     if kernel in speeds.kernels and speeds.kernels[kernel].block != computed.block:
         raise UserError(f"found speeds of blocks of {speeds.kernels[kernel].block}, wanted those of {block}", file=out)
-    settings = replace(SPEED_MEASURE, precision=parse_fraction(precision), seconds=seconds)
-    areas, tolerance = _parse_size_range(sizes), parse_fraction(within)
+    with locate_mistakes(key="--precision"):
+        settings = replace(SPEED_MEASURE, precision=parse_fraction(precision), seconds=seconds)
+    with locate_mistakes(key="--within"):
+        tolerance = parse_fraction(within)
+    areas = _parse_size_range(sizes)
     processes = locate_processes(layout, platform, ranks)
     rows = measure_speeds(processes, computed, areas, tolerance, max_sizes, settings, make_progress_printer(quiet))
     write_speeds(out, speeds.joined(kernel, computed.block, rows))

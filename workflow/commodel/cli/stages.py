@@ -74,15 +74,20 @@ def build(toolchain: str) -> None:
     ),
     click.option("--sizes", default="16:4096", show_default=True, help="Range of areas, in blocks or cells."),
     click.option(
-        "--within", default="5%", show_default=True, help="Largest deviation of the speed from straight lines."
+        "--within",
+        metavar="FRACTION",
+        default="5%",
+        show_default=True,
+        help="Largest relative deviation of the speed from straight lines.",
     ),
     click.option(
         "--most",
         "max_sizes",
+        metavar="N",
         type=click.IntRange(1, 1000),
         default=20,
         show_default=True,
-        help="Measure at most N sizes of a kind.",
+        help="Largest number of measured sizes of each kind of process.",
     ),
     click.option(
         "--seconds", type=click.FloatRange(0.01, 3600), default=0.5, show_default=True, help="Time for each size."
