@@ -217,6 +217,8 @@ MISTAKES = [
     (ranks(SEND_ONE, "recv 8b from 0 tag 4294967296"), 6, "found tag 4294967296, wanted 0 to 4294967294"),
     (ranks("send 2000000000000000b to 1", TAKE_ONE), 3, "found 2000000000000000 bytes, wanted at most"),
     (ranks("calc 2000000000000000000", TAKE_ONE), 3, "found 2000000000000000000, wanted at most 1e+09 s"),
+    (ranks("calc 9223372036854775808", TAKE_ONE), 3, "found 9223372036854775808, wanted at most 9223372036854775807"),
+    (ranks("send 8b to 9223372036854775808", TAKE_ONE), 3, "found 9223372036854775808, wanted at most"),
     (ranks(f"{SEND_ONE}\na requires b", TAKE_ONE), 4, "found label 'b', which rank 0 does not have"),
     (ranks(f"{SEND_ONE}\na: calc 5", TAKE_ONE), 4, "found label a twice in rank 0"),
     (ranks("a: send 8 to 1", TAKE_ONE), 3, "found 'a: send 8 to 1', wanted LABEL: send Xb to R"),

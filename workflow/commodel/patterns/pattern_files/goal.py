@@ -37,6 +37,7 @@ UNIT_COMMENT = re.compile(r"//\s*one unit of calc is 1 (ns|ps)")
 UNITS_PER_SECOND = {"ns": 1e9, "ps": 1e12}  # units of calc in a second
 LABEL = r"[A-Za-z][A-Za-z0-9_]*"
 NUMBER = "[0-9]{1,19}"
+MAX_INTEGER = 2**63 - 1  # of a column
 TASK_LINE = re.compile(
     rf"(?:({LABEL})\s*:\s*)?(?:(send)\s*({NUMBER})\s*b\s*to\s*(-?{NUMBER})|(recv)\s*({NUMBER})\s*b\s*from\s*(-?{NUMBER})"
     rf"|(calc)\s*({NUMBER}))(?:\s*tag\s*(-?{NUMBER}))?(?:\s*cpu\s*({NUMBER}))?(?:\s*nic\s*({NUMBER}))?"
@@ -207,12 +208,10 @@ class _Reader:
         kind = SEND if send else RECEIVE if receive else CALCULATE
         if kind == CALCULATE and tag:
             raise self.error("found a calc with a tag, wanted none")
-        task = (
-            kind,
-            int(to_send or to_receive or time),
-            _read_number_or_any(to or source or "0"),
-            self._read_tag(tag or "0"),
-        )
+        size, peer = int(to_send or to_receive or time), _read_number_or_any(to or source or "0")
+        if max(size, peer) > MAX_INTEGER:
+            raise self.error(f"found {max(size, peer)}, wanted at most {MAX_INTEGER}")
+        task = kind, size, peer, self._read_tag(tag or "0")
         self.rows.extend((self.rank, *task, self.line))
         on_other_unit = int(cpu or 0) > 0 or int(nic or 0) > 0
         self.other_units += on_other_unit
