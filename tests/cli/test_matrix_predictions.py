@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -49,6 +50,41 @@ def test_parts_join_into_the_whole(folder):
         run("predict --matrix ./big.yaml", *SETS, "--part", f"{number}/3", "--out", f"{number}.parquet")
     run("export matrix 1.parquet 2.parquet 3.parquet --out joined.csv")
     assert (folder / "joined.csv").read_bytes() == (folder / "whole.csv").read_bytes()
+
+
+TWO_PLATFORMS = """
+platform: network
+matrix:
+  - axes: {operation: bcast, algorithm: linear, ranks: [2, 4], bytes: [1, 1KiB]}
+  - platform: node
+    axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: [1, 1KiB, 64KiB]}
+"""
+PLATFORM = "launcher: slurm\nnodes: {nodes}\ncores: {cores}\n"
+
+
+def test_entries_are_placed_on_their_own_platform_and_those_without_a_set_are_left_out(folder):
+    (folder / "big.yaml").write_text(TWO_PLATFORMS)
+    (folder / "params/platforms").mkdir(parents=True)
+    for name, nodes, cores in (("network", 4, 1), ("node", 1, 2)):
+        (folder / f"params/platforms/{name}.yaml").write_text(PLATFORM.format(nodes=nodes, cores=cores))
+        write_parameters(folder / f"{name}.yaml", replace(fitted_set("loggp"), platform=name))
+
+    def predict(*sets: str) -> tuple[str, list[tuple]]:
+        files = [word for name in sets for word in ("--params", f"{name}.yaml")]
+        printed = run("predict --matrix ./big.yaml", *files, "--draws", 0, "--out", "a.csv").stderr
+        columns = pd.read_csv("a.csv")[["layout", "platform", "parameters"]]
+        return printed, list(columns.drop_duplicates().itertuples(index=False, name=None))
+
+    on_network, on_node = ("block:1", "network", "network.yaml"), ("block:2", "node", "node.yaml")
+    printed, rows = predict("network")
+    assert rows == [on_network]
+    assert "left out: 3 points of platform node, since no parameter set is of it" in printed
+    printed, rows = predict("network", "node")
+    assert rows == [on_network, on_node]
+    assert "left out" not in printed
+    printed, rows = predict("loggp")
+    assert [row[0] for row in rows] == ["block:1"]
+    assert "OF ANOTHER PLATFORM: no parameter set is of network or node" in printed
 
 
 @pytest.mark.parametrize("suffix", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])

@@ -337,7 +337,7 @@ def _predict_matrix(
     profile: str | None,
     **_options,
 ) -> None:
-    from commodel.api.matrices import parse_part, read_named_sets, write_matrix_predictions
+    from commodel.api.matrices import parse_part, place_matrix, read_named_sets, write_matrix_predictions
     from commodel.api.snakemake_runs import make_snakemake_command, run_in_terminal
     from commodel.files.streamed_tables import check_suffix
     from commodel.plan.config import find_config_file
@@ -351,11 +351,19 @@ def _predict_matrix(
     if part and out.suffix != ".parquet":
         raise UserError(f"--part: found '{out.name}', wanted a file .parquet, for `commodel export matrix`")
     path = find_config_file("experiment", matrix)
+    sets = read_named_sets(params, settings)
+    placement = place_matrix(path, sets, platform)
     if jobs:
+        _print_notes(placement.notes)
         config = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
         config |= ({"set": list(settings)} if settings else {}) | {"on": platform, "draws": draws}
         command = make_snakemake_command("workflow/rules/predict_matrix.smk", config, None, profile)
         raise SystemExit(run_in_terminal([*command, "--quiet", "host", "reason"]))
-    sets = read_named_sets(params, settings)
-    rows, points = write_matrix_predictions(path, sets, out, platform, draws, fraction, count_progress)
+    rows, points = write_matrix_predictions(path, sets, out, placement, draws, fraction, count_progress)
     click.echo(f"{out}: {rows:,} predictions of {points:,} points", err=True)
+    _print_notes(placement.notes)
+
+
+def _print_notes(notes: list[str]) -> None:
+    for note in notes:
+        click.echo(f"{note}.", err=True)

@@ -218,6 +218,7 @@ MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; t
     *_split_fields(int, "ranks"),
     *_split_fields(int, "bytes", unit="B"),
     *_split_fields(int, "waves"),  # if several, the column seconds has the time between two waves
+    *_split_fields(str, "platform", optional=True),  # on whose nodes ranks are placed
     *_split_fields(str, "family parameters"),
     *_time_fields("seconds low high"),
     VALIDITY,

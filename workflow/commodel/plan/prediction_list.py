@@ -1,7 +1,7 @@
 """The predictions of an experiment: its shapes (`list_shapes`), and their division into parts of about equal cost
 (`select_part`). A shape is a point at several sizes. The parts in order are all shapes in order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -21,17 +21,20 @@ SMALL_RANKS = (16, 32)  # ranks of the schedules from which costs at more ranks 
 SCHEDULE_COST, STEP_COST = 3_000, 2_000  # additional cost of each schedule and of each step, in messages
 
 
-def list_shapes(experiment: Experiment, resources: PlatformResources) -> list[Shape]:
-    """Return the shapes of all points of the matrix, in order of first occurrence. Only `resources` limits the
-    points."""
+def list_shapes(experiment: Experiment, resources: PlatformResources | Mapping[str, PlatformResources]) -> list[Shape]:
+    """Return the shapes of all points of the matrix, in order of first occurrence. Only `resources` limits the points.
+    If they are by platform, entries of other platforms are left out."""
     check_size(experiment)
     sizes: dict[Point, dict[int, None]] = {}
     for block in experiment.matrix:
-        block_resources = (
-            resources.for_block(combination for combination, _ in list_combinations(block))
-            if resources.name
-            else resources
-        )
+        block_resources = resources
+        if isinstance(resources, Mapping):
+            if (name := experiment.block_platform(block)) not in resources:
+                continue
+            block_resources = resources[name].for_block(combination for combination, _ in list_combinations(block))
+            block_resources = block_resources.extended(block_resources.spread)
+        elif resources.name:
+            block_resources = resources.for_block(combination for combination, _ in list_combinations(block))
         named_points: dict[tuple, Point] = {}
         for combination, path in list_combinations(block):
             bytes = combination.pop("bytes", None)

@@ -277,24 +277,28 @@ def _evaluate_in_blocks(model: Model, count: int, cost: CostFunction, pattern: S
 
 
 def predict_shapes(
-    shapes: Iterable[Shape], sets: Mapping[str, ParameterSet], draws: int | None = None
+    shapes: Iterable[Shape],
+    sets: Mapping[str, ParameterSet],
+    draws: int | None = None,
+    select: Callable[[Shape], Sequence[str]] | None = None,
 ) -> Iterator[dict[str, object]]:
     """Yield the columns of predictions of each shape with each parameter set, in the given orders. A single value
     stands for a constant column. The keys of `sets` are the texts of the column `parameters`. `draws` limits the draws
-    for an interval."""
+    for an interval. `select` returns the names of the sets that predict a shape; None: all."""
     predictors = {name: make_predictor(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
     for shape in shapes:
         sizes, point = np.array(shape.sizes), shape.point
         names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
-        names |= {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
-        predicted = {name: PredictedTimes.none(len(sizes)) for name in sets}
+        names |= {"ranks": point.ranks, "bytes": sizes, "waves": point.waves, "platform": point.platform or None}
+        chosen = select(shape) if select else list(sets)
+        predicted = {name: PredictedTimes.none(len(sizes)) for name in chosen}
         try:
             for positions, pattern in stack_sizes(shape, MAX_STACKED_MESSAGES):
-                for name, predict_stack in predictors.items():
-                    predicted[name].put(positions, predict_stack(pattern, point.waves))
+                for name in chosen:
+                    predicted[name].put(positions, predictors[name](pattern, point.waves))
         except UserError as error:
             no_prediction = Validity(ValidityKind.NO_PREDICTION, error.message)
-            predicted = dict.fromkeys(sets, PredictedTimes.none(len(sizes), no_prediction))
+            predicted = dict.fromkeys(chosen, PredictedTimes.none(len(sizes), no_prediction))
         for name, predictions in predicted.items():
             interval = _find_prediction_interval(sets[name], predictions, point, sizes)
             bases = zip(interval.bases, predictions.seconds, strict=True)
