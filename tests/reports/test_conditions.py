@@ -105,7 +105,12 @@ def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hin
     )
     assert line.platform == "ether16"
     assert line.text.startswith(f"{some.sum()} of {len(points)} predictions of the best model, {best}, are flagged")
-    assert line.text.endswith(f": {crowded}.{hint}")
+    assert line.text.endswith(f": {some.sum()} {crowded}.{hint}")
+    one = its & small["point"].isin(points[:1])
+    not_probed = Validity(ValidityKind.NOT_PROBED, "ranks in same node").text
+    mixed = small.assign(validity=small["validity"].mask(some, crowded).mask(one, not_probed))
+    (line,) = measurement_conditions.list_anomalies(mixed, {}, paired)
+    assert f": {some.sum() - one.sum()} {crowded}; {one.sum()} {not_probed}." in line.text
     others = there & (small["family"] != best)
     assert not measurement_conditions.list_anomalies(
         small.assign(validity=small["validity"].mask(others, crowded)), {}, paired

@@ -222,6 +222,9 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     file.parent.mkdir(parents=True)
     write_parameters(file, used)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "params/platforms").mkdir(parents=True)
+    (tmp_path / "params/platforms/ether16.yaml").write_text("launcher: slurm\nnodes: 16\ncores: 1\n")
+    assert words[words.index("--platform") + 1] == "ether16"
     assert "in place of" in run(verb, *words).stdout
     worst = replace(screen.errors, rows=(("", "pmnf"), ("", "pmnf"), ("", file.stem)))
     assert LATENCY_QUESTION not in dict(list_commands(report, replace(screen, errors=worst)))

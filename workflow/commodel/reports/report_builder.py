@@ -159,7 +159,8 @@ def list_commands(report: Report, screen: FirstScreen) -> list[tuple[str, str]]:
         family, settings = doubled
         for workload in [workload for extent, workload in workloads if extent == "ranks"][-1:]:
             file = f"results/{name}/validated/{screen.platform}/{family}.yaml"
-            commands.append((LATENCY_QUESTION, f"commodel predict --params {file} {settings} {workload}"))
+            command = f"commodel predict --params {file} --platform {screen.platform} {settings} {workload}"
+            commands.append((LATENCY_QUESTION, command))
     return commands
 
 

@@ -111,15 +111,17 @@ def _find_flagged_networks(comparison: pd.DataFrame, paired: Collection[str]) ->
         flagged = validities[[any(map(Validity.parse(text).is_of, NETWORK_FLAGS)) for text in validities]]
         if len(flagged) <= MIN_FLAGGED_SHARE * len(rows):
             continue
-        most_frequent = flagged.mode().iloc[0]
+        kinds = flagged.map(lambda text: Validity.parse(text).label)
+        causes = [flagged[kinds == label].mode().iloc[0] for label, _ in count_by_frequency(kinds)]
+        counts = [f"{number} {cause}" for (_, number), cause in zip(count_by_frequency(kinds), causes, strict=True)]
         sentence = f"{len(flagged)} of {format_count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, "
         sentence += "are flagged"
         suggests_node_pairs = (
             platform not in paired
-            and Validity.parse(most_frequent).is_of(ValidityKind.CONTENTION)
+            and Validity.parse(causes[0]).is_of(ValidityKind.CONTENTION)
             and rows["levels_crossed"].eq("").all()
         )
-        lines.append(Remark(platform, f"{sentence}: {most_frequent}.{NETWORK_HINT if suggests_node_pairs else ''}"))
+        lines.append(Remark(platform, f"{sentence}: {'; '.join(counts)}.{NETWORK_HINT if suggests_node_pairs else ''}"))
     return lines
 
 
