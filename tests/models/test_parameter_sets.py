@@ -8,7 +8,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.models.families import find_family, find_unit, list_family_names
-from commodel.models.keys import Pair, make_key, make_sample_key, parse_key
+from commodel.models.keys import Pair, describe_piece, make_key, make_sample_key, parse_key
 from commodel.models.parameter_sets import describe_changes, make_given_set, read_published, read_set, replace_by_hand
 from commodel.parameters import Estimate
 from commodel.predictions.predictions import predict
@@ -189,3 +189,12 @@ def test_a_pair_knows_the_types_of_both_nodes():
     assert Pair.parse("fat.same").within
     assert not Pair.parse("fat.fat").within
     assert str(Pair.parse("fat.thin")) == "fat.thin"
+
+
+def test_a_value_of_a_piece_names_the_size_from_which_it_applies():
+    meanings = {name: describe_piece(parse_key(f"alpha.{name}"), "latency") for name in ("a", "a1", "x1")}
+    assert meanings == {
+        "a": "latency",
+        "a1": "latency; from alpha.x1 on",
+        "x1": "message size in bytes from which another piece of alpha applies",
+    }

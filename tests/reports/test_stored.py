@@ -325,6 +325,7 @@ def test_the_exit_code_is_1_if_anything_differs(path, folder):
     run = CliRunner().invoke(verb, ["--verify", str(path), "--in", str(folder)])
     assert run.exit_code == 0
     assert "same     sheet Summary\n" in run.output
+    assert "same     sheet Sets\n" in run.output
     edited(path, change_number)
     run = CliRunner().invoke(verb, ["--verify", str(path), "--in", str(folder)])
     assert run.exit_code == 1

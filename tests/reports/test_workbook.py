@@ -246,6 +246,14 @@ def test_print_set_up(book):
         assert (sheet.page_setup.fitToWidth or 1, 1 if height is None else height) == (1, pages)
 
 
+def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_the_table(book, comparison):
+    simulated = "SIMULATED measurements on fattree"
+    assert simulated in book["Comparison"].oddHeader.center.text
+    assert simulated in book["Overview fattree"].oddHeader.center.text
+    assert not (book["Overview ether16"].oddHeader.center.text or "").strip()
+    assert f"200 of {len(comparison):,} rows" in book["Comparison"].oddFooter.center.text
+
+
 def test_wide_content(comparison, tmp_path):
     wide = comparison[comparison["family"] == "loggp"].copy()
     wide = wide.assign(validity="extrapolated: " + "long words " * 60, layout="l" * 300, bytes=np.int64(2) ** 50)

@@ -72,6 +72,17 @@ def parse_key(text: str) -> Key:
     return Key(text.partition(".")[0], function, part if dot else "")
 
 
+def describe_piece(key: Key, meaning: str) -> str:
+    """Return what a value of a function in pieces means: the size at which a piece begins (`x1`), or a coefficient of
+    that piece (`a1`, `b1`). `meaning` is that of the parameter, which other values have."""
+    letter, number = key.part[:1], key.part[1:]
+    if not (PART_PATTERN.fullmatch(key.part) and number):
+        return meaning
+    if letter == "x":
+        return f"message size in bytes from which another piece of {key.function} applies"
+    return f"{meaning}; from {key.function}.x{number} on"
+
+
 def make_key(*parts: str | Pair) -> str:
     """Return a name from its parts: `key("o_0", "fat", "a")` is `o_0.fat.a`. Empty parts are omitted."""
     return ".".join(str(part) for part in parts if part)

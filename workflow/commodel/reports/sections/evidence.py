@@ -3,7 +3,6 @@ summaries of raw samples, and with `--samples` every sample.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -14,7 +13,7 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import COMPARISON, SCHEDULE, Condition
 from commodel.models.evaluation.values import FORM_NAMES, format_form
-from commodel.models.keys import parse_key
+from commodel.models.keys import describe_piece, parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts
@@ -409,9 +408,8 @@ def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], s
     meaning = next(
         (definitions[fitted.family, spelling] for spelling in names if (fitted.family, spelling) in definitions), ""
     )
-    if re.fullmatch(r"x\d+", key.part):
-        meaning = f"first message size of another piece of {key.function}"
-    return {"form": format_form(form) if form in FORM_NAMES else form, "definition": meaning}
+    form = format_form(form) if form in FORM_NAMES else form
+    return {"form": form, "definition": describe_piece(key, meaning)}
 
 
 def convert_estimate(estimate: Estimate) -> dict:

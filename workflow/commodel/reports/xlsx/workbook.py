@@ -110,6 +110,11 @@ class Workbook:
         calculable.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
         self.calculable = [entry for entry in calculable if entry[1]]
         self.platforms = {*order, *(to_plain_value(entry[0]) for entry in self.calculable)}
+        simulated = {screen.platform for screen in report.screens if screen.simulated}
+        simulated |= {to_plain_value(parameters.platform) for parameters in report.sets if parameters.simulated}
+        self.measured_platforms = self.platforms - simulated
+        names = f" on {', '.join(sorted(simulated))}" if self.measured_platforms else ""
+        self.simulation_header = f"&C&B SIMULATED measurements{names.replace('&', '&&')[:150]}"
         self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to L's factor
         self.chart_data = charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `add_sheet` returns
 
@@ -138,9 +143,10 @@ class Workbook:
         sheet.set_row(0, 22)
         row = 1
         if self.report.banner:
-            sheet.set_header("&C&B SIMULATED measurements")
+            if platform not in self.measured_platforms:
+                sheet.set_header(self.simulation_header)
+                sheet.set_tab_color(COLOURS["bad"])
             sheet.write_string(row, 0, self.report.banner, self.make_format(bold=True, font_color=HIGHLIGHT_COLOUR))
-            sheet.set_tab_color(COLOURS["bad"])
             row += 1
         if note := note or (describe_origin(self.report) if is_leading else ""):
             sheet.write_string(row, 0, note, self.make_format(italic=True, font_color=NOTE_COLOUR))
@@ -153,11 +159,13 @@ class Workbook:
     def format_footer(self, printed: str = "") -> str:
         return f"&L{self.report.experiment.replace('&', '&&')[:100]}&C&A{printed}&R&P of &N"
 
-    def print_first(self, sheet, rows: int, columns: int) -> None:
-        """Limit printing to the first rows and columns, and state in the footer how many are printed. A reader can
-        remove the print area."""
-        sheet.print_area(0, 0, min(MAX_PRINTED_ROWS, rows) - 1, min(columns, MAX_PRINTED_COLUMNS) - 1)
-        parts = [f"{MAX_PRINTED_ROWS:,} of {rows:,} rows"] if rows > MAX_PRINTED_ROWS else []
+    def print_first(self, sheet, rows: int, columns: int, head_rows: int = 0) -> None:
+        """Limit printing to the first rows and columns, and state in the footer how many are printed. `head_rows` are
+        the rows of the sheet above those of its table, which the footer counts. A reader can remove the print area."""
+        last = min(MAX_PRINTED_ROWS + head_rows, rows) - 1
+        sheet.print_area(0, 0, last, min(columns, MAX_PRINTED_COLUMNS) - 1)
+        total = rows - head_rows
+        parts = [f"{MAX_PRINTED_ROWS:,} of {total:,} rows"] if total > MAX_PRINTED_ROWS else []
         parts += [f"{MAX_PRINTED_COLUMNS} of {columns} columns"] if columns > MAX_PRINTED_COLUMNS else []
         sheet.set_footer(self.format_footer(f": {' and '.join(parts)}"))
 
@@ -211,10 +219,11 @@ class Workbook:
             end = self.add_blocks(sheet, row, section, widths, filters)
             characters = charts.CHART_ROW_WIDTH if section.charts else SENTENCE_WIDTH
             columns = max(len(widths), layout.count_columns(widths, characters)[0])
-        if (end > MAX_PRINTED_ROWS and section.name not in LEADING_SECTIONS) or (
+        head_rows = row + 1 if single_block else 0
+        if (end - head_rows > MAX_PRINTED_ROWS and section.name not in LEADING_SECTIONS) or (
             single_block and columns > MAX_PRINTED_COLUMNS
         ):
-            self.print_first(sheet, end, columns)
+            self.print_first(sheet, end, columns, head_rows)
 
     def add_blocks(self, sheet, row: int, section: Section, widths: list[int], filters: bool) -> int:
         """Write the blocks of a section and return the next free row."""

@@ -13,7 +13,7 @@ from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
 
 from commodel.errors import UserError
 from commodel.models.families import find_family
-from commodel.models.keys import parse_key
+from commodel.models.keys import describe_piece, parse_key
 from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 from commodel.predictions.validity import MIN_COUNTED_BYTES
@@ -286,7 +286,8 @@ class Sheet(Cells):
         fitted, factor, own_value = (xl_rowcol_to_cell(row, column) for column in (2, 4, 5))
         used_value = (f"IF(ISNUMBER({own_value}),{own_value},{fitted}*{factor})", value)
         self.write_formula(row, 6, used_value, self.make_format(numbers, bg_color=CALCULATED_COLOUR, bold=True))
-        meaning = entry.values.entry.by_name[parse_key(name).parameter].meaning
+        key = parse_key(name)
+        meaning = describe_piece(key, entry.values.entry.by_name[key.parameter].meaning)
         self.sheet.write_string(row, 8, meaning, self.make_format(bottom=0, font_color=NOTE_COLOUR))
         return self.name_cell(re.sub(r"\W", "_", f"{entry.name}_{name}", flags=re.ASCII), row, 6, value)
 
