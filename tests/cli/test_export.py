@@ -61,7 +61,8 @@ def test_extrap(tmp_path):
 
 
 def test_simgrid(params, tmp_path):
-    run(f"export simgrid {params} --nodes 8 -o {tmp_path}/p.yaml")
+    printed = run(f"export simgrid {params} --nodes 8 -o {tmp_path}/p.yaml").stdout
+    assert printed == f"{tmp_path}/p.yaml\n{tmp_path}/p.xml\n"
     assert "file: p.xml" in (tmp_path / "p.yaml").read_text()
     assert 'radical="0-7"' in (tmp_path / "p.xml").read_text()
 

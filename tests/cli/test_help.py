@@ -221,6 +221,7 @@ def test_every_old_verb_is_tested_and_has_the_new_page():
         ("advise --operation bcast --ranks 4 --bytes 8 --cores 4", "--cores has no meaning without --kernel"),
         ("measure --in plan.json --out raw", "give --in PLAN and --batch, or --kernel"),
         ("measure --kernel gemm --out s.yaml", "--kernel needs --layout"),
+        ("report mine", "found 'mine', wanted --in results/mine"),
     ],
 )
 def test_an_option_of_another_mode_is_refused(line, wanted):

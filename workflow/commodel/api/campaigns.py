@@ -41,7 +41,7 @@ from commodel.plan.planning import (
 )
 from commodel.plan.surveys import is_survey
 from commodel.records import Batch, Plan
-from commodel.results.campaign import OTHER_RUN, Campaign, find_results, forget_failures, forget_surveys, open_lock
+from commodel.results.campaign import ALL_MEASURED, OTHER_RUN, Campaign, find_results, forget_failures, forget_surveys, open_lock
 from commodel.results.raw_samples import read_unmeasured
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def run_campaign(
         require_jobs(campaign, profile)
         require_compilers(campaign.plan, campaign.unfinished)
         write_plan(campaign.plan, experiment, Path.cwd())
-        for line in summarize_plan(campaign.plan):
+        for line in summarize_plan(campaign.plan) if campaign.unfinished or retry else [ALL_MEASURED]:
             display.show_progress(line, last=True)
         if retry:
             retried = f"cases given up before, to be measured again: {forget_failures(campaign)}"

@@ -232,7 +232,7 @@ class ProgressLine:
 
     def show_progress(self, text: str, last: bool = False) -> None:
         """Show a line that the next one replaces; the `last` one stays."""
-        if last and not self.quiet:
+        if last and not self.quiet and (self.live or text != self.last_text):  # else the line is printed already
             self.clear()
             click.echo(text, err=True)
         if last or self.quiet or text == self.last_text:

@@ -141,6 +141,8 @@ def to_simgrid(params: Path, nodes: str, out: Path) -> None:
 
     if note := simgrid.write_platform(read_set(params), parse_count(nodes, 2), out):
         click.echo(f"commodel: {note}", err=True)
+    for path in (out, out.with_suffix(".xml")):
+        click.echo(path)
 
 
 @export.command(

@@ -53,6 +53,7 @@ def plan(
         return
     from commodel.plan.plan_tables import make_batch_rows, make_point_rows, summarize_plan, write_plan_workbook
     from commodel.plan.planning import make_plan, write_plan
+    from commodel.results.campaign import ALL_MEASURED, Campaign, find_results
     from commodel.results.progress import compare_with_earlier_durations
 
     with show_waiting("planning"):
@@ -61,6 +62,8 @@ def plan(
         write_plan(experiment_plan, experiment, Path.cwd())
     if style == "table":
         durations = compare_with_earlier_durations(experiment_plan, Path("results"))
+        if not Campaign(experiment_plan, find_results(experiment)).unfinished:
+            durations = [ALL_MEASURED, *durations]
         answer, *notes = (f"{line}." for line in summarize_plan(experiment_plan, durations))
         print_answer(answer, format_table(make_batch_rows(experiment_plan)), notes, verbose)
     elif style == "xlsx":

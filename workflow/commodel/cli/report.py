@@ -7,11 +7,28 @@ import click
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, out_option
 from commodel.cli._output import show_waiting
-from commodel.errors import UserError
+from commodel.errors import UserError, make_printable
+
+
+class ReportVerb(Verb):
+    """A command whose error about an argument names the option for the results."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        named = [word for word in args if not word.startswith("-")]
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption:
+            raise
+        except click.UsageError as error:
+            extra = next((word for word in named if f"({word}" in error.message), "")
+            if "unexpected extra argument" not in error.message or not extra:
+                raise
+            folder = Path(extra) if Path(extra).is_dir() else Path("results") / extra
+            ctx.fail(f"found '{make_printable(extra, 60)}', wanted --in {make_printable(str(folder), 80)}")
 
 
 @click.command(
-    cls=Verb,
+    cls=ReportVerb,
     examples=("commodel report --in results/sample", "commodel report --verify reports/sample/sample.xlsx"),
 )
 @make_option_group(

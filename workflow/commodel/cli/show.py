@@ -20,6 +20,8 @@ from commodel.errors import UserError, make_printable
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from commodel.models.families import Family
@@ -117,14 +119,20 @@ def topologies(name: str | None, style: str) -> None:
 @OUTPUT
 def layouts(name: str | None, style: str) -> None:
     """List the layouts that --layout takes; Q is the number of ranks a node."""
-    _print_forms("layout", "patterns.layouts", name, style)
+    from commodel.advice.alternatives import NEAR_LAYOUT
+
+    near = {"layout": NEAR_LAYOUT, "title": "only `advise` takes it: ranks that exchange most bytes are placed near"}
+    if name == NEAR_LAYOUT:
+        print_rows([near], style)
+    else:
+        _print_forms("layout", "patterns.layouts", name, style, () if name else (near,))
 
 
-def _print_forms(kind: str, folder: str, name: str | None, style: str) -> None:
+def _print_forms(kind: str, folder: str, name: str | None, style: str, further: Sequence[dict[str, str]] = ()) -> None:
     from commodel.registry import discover, lookup
 
     entries = [lookup(folder, kind.upper(), name)] if name else discover(folder, kind.upper()).values()
-    print_rows([{kind: entry.form, "title": entry.title} for entry in entries], style)
+    print_rows([*({kind: entry.form, "title": entry.title} for entry in entries), *further], style)
 
 
 @show.command(examples=("commodel show models", "commodel show models loggp"))

@@ -24,8 +24,8 @@ def make_batch_rows(plan: Plan) -> list[dict[str, object]]:
             "nodes": batch.nodes,
             "points": len(batch.points),
             "probe cases": len(batch.cases),
-            "about": format_seconds(batch.seconds),
-            "at most": format_seconds(60.0 * batch.minutes),
+            "takes about": format_seconds(batch.seconds),
+            "time limit": format_seconds(60.0 * batch.minutes),
         }
         for batch in plan.batches
     ]

@@ -145,6 +145,9 @@ class Campaign:
         return [batch for batch in self.plan.batches if not self.done_file(batch).exists()]
 
 
+ALL_MEASURED = "all batches are done already: a run measures nothing"
+
+
 def find_results(experiment: str) -> SafePath:
     return SafePath(Path("results") / find_config_file("experiment", experiment).stem)
 
