@@ -41,7 +41,15 @@ from commodel.plan.planning import (
 )
 from commodel.plan.surveys import is_survey
 from commodel.records import Batch, Plan
-from commodel.results.campaign import ALL_MEASURED, OTHER_RUN, Campaign, find_results, forget_failures, forget_surveys, open_lock
+from commodel.results.campaign import (
+    ALL_MEASURED,
+    OTHER_RUN,
+    Campaign,
+    find_results,
+    forget_failures,
+    forget_surveys,
+    open_lock,
+)
 from commodel.results.raw_samples import read_unmeasured
 
 if TYPE_CHECKING:
