@@ -62,9 +62,9 @@ def plan(
         write_plan(experiment_plan, experiment, Path.cwd())
     if style == "table":
         durations = compare_with_earlier_durations(experiment_plan, Path("results"))
-        if not Campaign(experiment_plan, find_results(experiment)).unfinished:
-            durations = [ALL_MEASURED, *durations]
         answer, *notes = (f"{line}." for line in summarize_plan(experiment_plan, durations))
+        if not Campaign(experiment_plan, find_results(experiment)).unfinished:
+            answer += f" {ALL_MEASURED[0].upper()}{ALL_MEASURED[1:]}."
         print_answer(answer, format_table(make_batch_rows(experiment_plan)), notes, verbose)
     elif style == "xlsx":
         from commodel.plan import editable_matrix
