@@ -72,7 +72,7 @@ class Evidence:
         return self.find_recommender(usable, placement) if weighted - set(usable) else recommender
 
     def find_measured(self, points: Iterable[Point]) -> dict[Point, float]:
-        """Return the measured times of those points that were measured themselves."""
+        """Return the measured times of those points that this platform has measured."""
         seconds = dict(zip(self.measured["point"], self.measured["measured"], strict=True))
         sizes = set(zip(self.measured["ranks"], self.measured["bytes"], strict=True))
         points = [point for point in points if (point.ranks, point.bytes) in sizes]
@@ -87,9 +87,9 @@ class Evidence:
         chosen: dict[bytes, tuple[int, int]] = {}
         keys = []
         for number, (point, pattern) in enumerate(zip(points, patterns, strict=True)):
-            is_unmeasured = 0 if point in measured else 1 if (point.operation, point.alternative) in alternatives else 2
+            priority = 0 if point in measured else 1 if (point.operation, point.alternative) in alternatives else 2
             keys.append(hashlib.blake2b(pattern.encode() + encode_integers(pattern.node)).digest())
-            chosen[keys[-1]] = min(chosen.get(keys[-1], (is_unmeasured, number)), (is_unmeasured, number))
+            chosen[keys[-1]] = min(chosen.get(keys[-1], (priority, number)), (priority, number))
         return [chosen[key][1] for key in keys]
 
     def by_family(self) -> dict[str, ParameterSet]:

@@ -378,8 +378,8 @@ def _split_time(trips: TripsByClass, distance: str, bytes: Array) -> tuple[Array
     """
     L, byte_seconds = trips[distance].split_time(bytes)
     nearest = next(name for name in trips if name != NODE)
-    long, near_long = (trips[name].byte_seconds(LONG_BYTES) for name in (distance, nearest))
-    ratio = np.divide(long, near_long, out=np.ones_like(long), where=near_long > 0)
+    long_seconds, near_long_seconds = (trips[name].byte_seconds(LONG_BYTES) for name in (distance, nearest))
+    ratio = np.divide(long_seconds, near_long_seconds, out=np.ones_like(long_seconds), where=near_long_seconds > 0)
     near_L, near_seconds = trips[nearest].split_time(bytes)
     expected = near_seconds * ratio[:, None]
     is_hidden = (expected[0] < MIN_BYTE_SHARE * L[0]) & (near_seconds[0] >= MIN_BYTE_SHARE * near_L[0])
