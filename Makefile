@@ -85,7 +85,7 @@ test: $(READY)
 	$(COMMODEL) build overlay
 	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
 	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not lab and not alone and not slow'
-	.venv/bin/python -m pytest -m alone $(ALONE_TESTS)
+	.venv/bin/python -m pytest -m 'alone and not lab' $(ALONE_TESTS)
 
 # The same at more length: intervals over hundreds of machines, stories told by plain Snakemake as well.
 test-slow: $(READY)
@@ -96,12 +96,14 @@ test-random: $(READY)
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'hypothesis and not lab and not alone' --hypothesis-profile random
 
 # Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or snakedeploy, outages, apptainer, network: one. SLOW=yes: its slow tests, too.
-# Tests on Slurm mostly wait: three go on at a time, each on a Slurm of its own.
+# Tests on Slurm mostly wait: three run at a time, each on a Slurm of its own. The one that needs good times runs after them.
 LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/lab: wanted LAB=slurm, snakedeploy, outages, apptainer or network))
+LAB_MARKS = lab$(if $(SLOW),, and not slow)
 lab-test: $(READY)
 	@: $(LAB_TESTS)
 	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi
-	.venv/bin/python -m pytest -m 'lab$(if $(SLOW),, and not slow)' $(if $(filter slurm,$(LAB)),-n 3 --maxschedchunk 1) $(LAB_TESTS)
+	.venv/bin/python -m pytest -m '$(LAB_MARKS)$(if $(filter slurm,$(LAB)), and not alone' -n 3 --maxschedchunk 1,') $(LAB_TESTS)
+	$(if $(filter slurm,$(LAB)),.venv/bin/python -m pytest -m '$(LAB_MARKS) and alone' $(LAB_TESTS))
 
 lab-network: $(READY)
 	rm -rf build/lab-network

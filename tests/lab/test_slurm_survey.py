@@ -135,6 +135,7 @@ def two_switches(tmp_path, monkeypatch):
         subprocess.run([script, "down", hosts], check=True, timeout=60)
 
 
+@pytest.mark.alone
 def test_learned_levels_equal_the_topology(two_switches, tmp_path):
     project = make_project(two_switches, tmp_path)
     project.write(EXPERIMENT)
