@@ -26,6 +26,7 @@ from tests.cli.running import read_rows, refused, run
 
 LOGGP = ("L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=80ns", "gamma=1ns")
 WORKLOAD = "--operation allreduce --ranks 8 --bytes 1KiB"
+TREES = "--operation reduce --leaves 4 --layout block:1"
 WORKLOADS = "--operation allreduce --ranks 2:8:*2 --bytes 8,64KiB"
 PLATFORM = "title: eight nodes\nlauncher: slurm\nnodes: 8\ncores: 4\n"
 
@@ -375,6 +376,31 @@ def test_equal_messages_have_one_recommended_time_and_the_name_that_was_measured
     seconds = {row["algorithm"]: row["seconds"] for row in predicted if row["family"] == "recommended"}
     assert seconds["rabenseifner"] == seconds["ring"] == pytest.approx(advised["ring"]["seconds"])
     assert seconds["recursive-doubling"] != seconds["ring"]
+
+
+def test_alternatives_measured_for_the_workload_are_ranked_under_their_own_names(platform, tmp_path):
+    """`binomial:3` sends the messages of `knomial:2@8`, which is among the trees that advice lists; it does not list
+    `groups:3,1`."""
+    resources = load_resources(platform)
+    trees = ["binomial:3", "groups:3,1"]
+    points = add_digests(list_points("reduce", (), trees, None, "8", "block:1", resources))
+    table = tmp_path / "results/study/comparison.csv"
+    rows = pd.read_csv(table)
+    (row,) = rows[(rows["point"] == "8 ring") & (rows["family"] == "loggp")].to_dict("records")
+    measured = [
+        row | {"point": point.id, "operation": "reduce", "algorithm": "", "alternative": tree, "leaves": 4}
+        | {"ranks": point.ranks, "measured": seconds, "workload": "trees"}
+        for tree, point, seconds in zip(trees, points, (42e-6, 43e-6), strict=True)
+    ]  # fmt: skip
+    pd.concat([rows, pd.DataFrame(measured)]).to_csv(table, index=False)
+    advised = {
+        row["alternative"]: row["measured"] for row in read_rows(f"advise {TREES} --bytes 8 --platform {platform}")
+    }
+    assert {tree: advised[tree] for tree in trees} == {"binomial:3": 42e-6, "groups:3,1": 43e-6}
+    assert "knomial:2@8" not in advised
+    other_size = {row["alternative"] for row in read_rows(f"advise {TREES} --bytes 64 --platform {platform}")}
+    assert "knomial:2@8" in other_size
+    assert not other_size & set(trees)
 
 
 def test_what_the_weights_come_from_is_stated_where_it_is_another_operation(platform):

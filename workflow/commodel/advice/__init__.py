@@ -120,11 +120,10 @@ def advise(
     """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times between waves."""
     sets = evidence.by_family()
     ranks = workload.ranks or workload.leaves + 1
-    points, names, omitted = _list_points(workload, evidence.resources.extended(ranks), sets, layouts, only)
-    patterns = [_build_single_schedule(point) for point in points]
-    numbers = list(dict.fromkeys(evidence.choose_among_equal(points, patterns)))
+    points, names, omitted = _list_points(workload, evidence, sets, layouts, only)
+    patterns, measured_times = [_build_single_schedule(point) for point in points], evidence.find_measured(points)
+    numbers = list(dict.fromkeys(evidence.choose_among_equal(points, patterns, measured_times)))
     points, patterns = [points[number] for number in numbers], [patterns[number] for number in numbers]
-    measured_times = evidence.find_measured(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.missing.items())
@@ -309,22 +308,23 @@ def _find_residual_range(
 
 def _list_points(
     workload: Workload,
-    resources: PlatformResources,
+    evidence: Evidence,
     sets: dict[str, ParameterSet],
     layouts: Sequence[str],
     only: Sequence[str],
 ) -> tuple[list[Point], dict[Point, str], int]:
     """Return the distinct alternatives that fit on the platform, the name of each one's layout, and the number of those
-    that do not fit."""
+    that do not fit. Those that were measured for this workload are alternatives under their own names, too."""
+    resources = evidence.resources.extended(workload.ranks or workload.leaves + 1)
+    measured = evidence.list_alternatives(workload.operation, workload.ranks, workload.leaves, workload.bytes)
     if workload.leaves:
-        choices = [
-            {"topology": spec} for spec in only or list_trees(workload.leaves, _compute_latencies(workload, sets))
-        ]
+        specs = only or [*list_trees(workload.leaves, _compute_latencies(workload, sets)), *measured]
+        choices = [{"topology": spec} for spec in specs]
     else:
         windows = (
             [gather_bounds(sets["cluster"], workload.ranks, workload.bytes)["window"]] if "cluster" in sets else []
         )
-        specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes, windows)
+        specs = only or [*list_algorithms(workload.operation, workload.ranks, workload.bytes, windows), *measured]
         choices = [{"algorithm": spec, "ranks": workload.ranks} for spec in specs]
     points, names, missing = {}, {}, []
     for choice in choices:

@@ -79,10 +79,17 @@ class Evidence:
         ids = [point.id for point in add_digests(points)]
         return {point: seconds[key] for point, key in zip(points, ids, strict=True) if key in seconds}
 
-    def choose_among_equal(self, points: Sequence[Point], patterns: Sequence[Schedule]) -> list[int]:
+    def list_alternatives(self, operation: str, ranks: int, leaves: int, bytes: int) -> list[str]:
+        """Return the alternatives that this platform has measured for a workload, without the MPI default."""
+        rows = self.measured[self.measured["operation"].eq(operation) & self.measured["bytes"].eq(bytes)]
+        rows = rows[rows["leaves"].eq(leaves) if leaves else rows["ranks"].eq(ranks) & rows["leaves"].eq(0)]
+        return list(dict.fromkeys(rows.loc[~is_library_default(rows), "alternative"]))
+
+    def choose_among_equal(
+        self, points: Sequence[Point], patterns: Sequence[Schedule], measured: Collection[Point]
+    ) -> list[int]:
         """Return for each point the number of the point that stands for all with the same messages, as `chain` and
-        `chain:8KiB` are: one that was measured, else one whose alternative was, else the first."""
-        measured = self.find_measured(points)
+        `chain:8KiB` are: one of the `measured`, else one whose alternative was measured, else the first."""
         alternatives = set(zip(self.measured["operation"], self.measured["alternative"], strict=True))
         chosen: dict[bytes, tuple[int, int]] = {}
         keys = []

@@ -48,7 +48,8 @@ def _find_equal_points(evidence: Evidence, points: Sequence[Point]) -> list[int]
         same_workload = [points[number] for number in numbers]
         if len(numbers) > 1:
             patterns = [build_schedule(point) for point in same_workload]
-            for number, other in zip(numbers, evidence.choose_among_equal(same_workload, patterns), strict=True):
+            equal = evidence.choose_among_equal(same_workload, patterns, evidence.find_measured(same_workload))
+            for number, other in zip(numbers, equal, strict=True):
                 chosen[number] = numbers[other]
     return chosen
 
