@@ -1,4 +1,4 @@
-"""Simulated networks drawn at random: trees of switches with uneven uplinks, slow cables and types of nodes; tori.
+"""Random simulated networks: tori, and trees of switches. Uplinks may be uneven, one cable slow, nodes of two types.
 
 `draw_network(seed)` returns the same network for a seed. The platform files name no levels.
 """
@@ -10,11 +10,11 @@ import numpy as np
 XML_HEAD = (
     '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
 )
-DEFAULTS: dict[str, str] = {}  # SimGrid's own settings
+DEFAULTS: dict[str, str] = {}  # no settings: those of SimGrid apply
 
 
 def make_config(overhead: float, max_eager: int) -> dict[str, str]:
-    """Return SimGrid settings: seconds of overhead at each end of a message, and bytes of the largest eager message."""
+    """Return SimGrid settings: `overhead` seconds at each end of a message, eager up to `max_eager` bytes."""
     config = {f"smpi/{kind}": f"0:{overhead:g}:0" for kind in ("os", "ois", "or")}
     config |= {"smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/TCP-gamma": "0"}
     config |= {"network/crosstraffic": "0", "smpi/wtime": "0", "smpi/host-speed": "1Gf"}
@@ -23,16 +23,18 @@ def make_config(overhead: float, max_eager: int) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree of switches: `sizes` are nodes of a leaf, leaves of a group and so on up to the root."""
+    """A tree of switches. `sizes`: nodes of a leaf switch, leaf switches of the next switch, and so on to the root."""
 
     sizes: tuple[int, ...]
-    speed: float  # bytes a second of a node's cable
-    latency: float  # seconds of a cable
-    oversubscription: tuple[tuple[float, ...], ...]  # by level and group: bandwidth of its downlinks over its uplink
+    speed: float  # bytes per second of a node's cable
+    latency: float  # seconds, of a node's cable
+    oversubscription: tuple[
+        tuple[float, ...], ...
+    ]  # by level and switch: total bandwidth of its downlinks divided by that of its uplink
     uplink_latency: tuple[float, ...]  # seconds, by level
-    slowdown: dict[int, float] = field(default_factory=dict)  # by node, of its cable
-    types: dict[str, int] = field(default_factory=dict)  # nodes of each type, in order
-    type_speeds: tuple[float, ...] = ()  # of the cables of each type, over `speed`
+    slowdown: dict[int, float] = field(default_factory=dict)  # node number: divisor of its cable's speed
+    types: dict[str, int] = field(default_factory=dict)  # name of a node type: number of nodes, in node order
+    type_speeds: tuple[float, ...] = ()  # by type: factor of `speed` for its cables
 
     @property
     def nodes(self) -> int:
@@ -40,8 +42,8 @@ class Tree:
 
     def get_node_bandwidth(self, node: int) -> float:
         ends = np.cumsum(list(self.types.values())) if self.types else np.array([self.nodes])
-        share = self.type_speeds[int(np.searchsorted(ends, node, side="right"))] if self.types else 1.0
-        return self.speed * share / self.slowdown.get(node, 1.0)
+        type_speed = self.type_speeds[int(np.searchsorted(ends, node, side="right"))] if self.types else 1.0
+        return self.speed * type_speed / self.slowdown.get(node, 1.0)
 
     def format_xml(self) -> str:
         """Return SimGrid's platform file: full-duplex links, with the routes of the tree."""
@@ -90,7 +92,7 @@ def make_torus(shape: tuple[int, ...], speed: float, latency: float) -> str:
 
 @dataclass(frozen=True)
 class Network:
-    """A simulated network: its SimGrid file, and keys of its platform file."""
+    """A simulated network: the text of its SimGrid file, its SimGrid settings, and the numbers of nodes by type."""
 
     title: str
     nodes: int

@@ -19,7 +19,7 @@ from tests.once import made_once
 from tests.patterns.goal_files import BINARY, TEXT
 from tests.workflow.conftest import Project
 
-# Examples that measure, or run Snakemake, for more than seconds.
+# Examples that take more than a few seconds, because they measure or run Snakemake.
 SLOW_EXAMPLES = r"commodel (-C mine )?run |commodel tune |commodel measure --kernel|commodel report "
 # Smaller values in slow examples.
 SMALLER_VALUES = {"mycluster": "desk", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "16:256": "16:64"}
@@ -53,7 +53,7 @@ EXAMPLES = [example for command in (main, *PAGES.values()) for example in comman
 
 
 def read_words(example: str) -> list[str]:
-    """Return the words of the example's commodel command, split as by a shell."""
+    """Return the arguments of the first commodel command of an example, split as by a shell."""
     if "completion" in example:
         return ["completion", re.search(r"completion (\w+)", example)[1]]
     lexer = shlex.shlex(example, posix=True, punctuation_chars="|>&;")
@@ -66,8 +66,8 @@ def read_words(example: str) -> list[str]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory, simgrid_programs):
     """A project in which `sample` has run, with files of other tools."""
-    made = made_once(tmp_path_factory, "docs-project", make_project)
-    run = made_once(tmp_path_factory, "examples-project", lambda folder: run_sample(Project(folder, made)))
+    template = made_once(tmp_path_factory, "docs-project", make_project)
+    run = made_once(tmp_path_factory, "examples-project", lambda folder: run_sample(Project(folder, template)))
     return Project(tmp_path_factory.mktemp("examples"), run)
 
 
@@ -129,7 +129,7 @@ def test_a_slow_example_runs(project, mpi_programs, example):
     project.commodel(*words, *(("--cores", "1") if "run" in words else ()))
 
 
-def test_the_overview_has_22_verbs_in_groups_in_the_order_of_use():
+def test_the_overview_has_at_most_22_verbs_in_groups_in_the_order_of_use():
     verbs = [name for group in GROUPS.values() for name in group]
     assert verbs == main.list_commands(None)
     assert len(verbs) <= 22
@@ -145,14 +145,18 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
     command = PAGES[page]
     text = run(f"{page} --help").output
     sentence = command.help
-    assert re.fullmatch(r"[A-Z][^.]*(?:\.\w+[^.]*)*\.", sentence), sentence  # names of files have points, too
+    assert re.fullmatch(r"[A-Z][^.]*(?:\.\w+[^.]*)*\.", sentence), (
+        sentence
+    )  # only the dots of file names and the last one
     assert sentence.split()[0] not in ("A", "The", "What", "How", "Which")
     assert len(command.examples) == 2
     assert all(page in " ".join(read_words(example)) or page == "init" for example in command.examples)
     assert not [line for line in text.splitlines() if len(line) > MAX_WIDTH]
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert all(hasattr(option, "group_title") for option in options)
-    assert not {"What", "Where"} & {option.group_title for option in options}  # a title names the content
+    assert not {"What", "Where"} & {
+        option.group_title for option in options
+    }  # a title is a noun that names the options
     for option in options:
         assert re.match(r"[A-Z].*(\.|\])$", option.help.replace("\n", " ")), (page, option.name)
         assert len(option.help.split()) <= 22, (page, option.name)
@@ -198,9 +202,9 @@ def test_an_old_verb_gives_a_notice_and_the_same_output(project, old, new):
             assert (project.folder / "old.csv").read_bytes() == (project.folder / "new.csv").read_bytes()
 
 
-def test_every_old_verb_is_tested_and_has_the_new_page():
+def test_every_old_verb_is_tested_and_has_the_help_page_of_the_new_verb():
     tested = {old.split()[0] for old in OLD_COMMANDS}
-    assert set(OLD_VERBS) - tested == {"speeds"}  # it measures
+    assert set(OLD_VERBS) - tested == {"speeds"}  # it measures, so two runs differ
     for old, new in OLD_VERBS.items():
         verb = new.partition(" --")[0]
         assert run(f"{old} --help").stdout.splitlines()[2:] == run(f"{verb} --help").stdout.splitlines()[2:]
@@ -224,14 +228,14 @@ def test_every_old_verb_is_tested_and_has_the_new_page():
         ("report mine", "found 'mine', wanted --in results/mine"),
     ],
 )
-def test_an_option_of_another_mode_is_refused(line, wanted):
+def test_missing_options_and_those_of_another_mode_are_refused(line, wanted):
     error = run(line, code=2).stderr
     assert wanted in error
     assert error.count("\n") == 1
 
 
 def test_results_do_not_depend_on_help_texts():
-    """Snakemake runs a rule again when one of these files changes."""
+    """Snakemake runs a rule again if one of its source files changes. These include no file of the package `cli`."""
     calls = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk"))
     names = re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(re.findall(r"\blist_source_files\(([^()]*)\)", calls)))
     assert names

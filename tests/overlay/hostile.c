@@ -131,7 +131,7 @@ static void swap_frame(Frame *frame)
   }
   static const int sizes[] = {4, 1, 1, 2, 4, 4, 8};
   for (size_t i = 0, offset = 0; i < sizeof sizes / sizeof *sizes; i++) offset = swap_bytes(bytes, offset, (size_t)sizes[i], 1);
-  frame->order = BOTH_ORDERS - OWN_ORDER;
+  frame->order = END_OF_ORDERS - OWN_ORDER;
 }
 
 static size_t write_valid_packets(unsigned char *bytes)

@@ -105,7 +105,7 @@ static void check_orders(void)
       "\x38\0\0\0\x1b\1\x9\0\3\0\0\0\xfe\xff\xff\xff\1\0\x8\0\x40\0\0\0%hd %ald\0\0\0\0\0\0\0\0\2\1\0\0\1\0\0\0\x8\7\6\5\4\3\2\1",
       "\0\0\0\x38\x1b\2\0\x9\0\0\0\3\xff\xff\xff\xfe\0\0\0\x40\0\x8\0\1%hd %ald\0\0\0\0\0\0\0\0\1\2\0\0\0\0\0\1\1\2\3\4\5\6\7\x8"};
   int64_t element = 0x0102030405060708;
-  for (int order = LITTLE_ENDIAN_FRAME; order < BOTH_ORDERS; order++) {
+  for (int order = LITTLE_ENDIAN_FRAME; order < END_OF_ORDERS; order++) {
     Block *block = block_new(56);
     memcpy(block->bytes, texts[order - 1], 56);
     OverlayPacket *packet = packet_of(block, (Frame *)block->bytes), *own = overlay_pack(-2, "%hd %ald", 0x0102, &element, 1u);
@@ -122,7 +122,7 @@ static void check_orders(void)
   }
   Block *block = block_new(56);
   memcpy(block->bytes, texts[0], 56);
-  ((Frame *)block->bytes)->order = BOTH_ORDERS;
+  ((Frame *)block->bytes)->order = END_OF_ORDERS;
   CHECK(!packet_of(block, (Frame *)block->bytes) && strstr(overlay_error(), "byte order 3"));
   block_release(block);
 }

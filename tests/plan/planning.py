@@ -1,4 +1,4 @@
-"""A matrix with trees, layouts and a barrier, platforms to plan it on, and the points of a plan by their groups."""
+"""A matrix with trees, layouts and a barrier, platforms to plan it on, and the points of a plan by workload."""
 
 from itertools import groupby
 
@@ -12,6 +12,6 @@ MATRIX = """
 
 
 def alternatives(points):
-    """The points of each group."""
+    """Return the points of each workload."""
     ordered = sorted(points, key=lambda point: point.workload)
     return {group: list(members) for group, members in groupby(ordered, key=lambda point: point.workload)}

@@ -1,4 +1,4 @@
-"""What a matrix comes down to: points with the MPI library beside them, probes by distance class, and batches."""
+"""Plans of a matrix: points and the library defaults of their workloads, probes of each distance class, and batches."""
 
 import json
 
@@ -28,47 +28,48 @@ RESOURCES = PlatformResources("big", 32, 16)
 HOCKNEY = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
 
 
-def test_every_group_and_layout_gets_the_library_once(planned):
+def test_each_workload_has_one_library_default_for_each_layout(planned):
+    """Library defaults are the only points that models do not predict."""
     plan = planned(MATRIX)
-    bare = planned(MATRIX, "library: false")
-    assert not [point for point in bare.points if not point.predictable]
-    assert [point for point in plan.points if point.predictable] == bare.points
+    without_defaults = planned(MATRIX, "library: false")
+    assert not [point for point in without_defaults.points if not point.predictable]
+    assert [point for point in plan.points if point.predictable] == without_defaults.points
     assert len({point.id for point in plan.points}) == len(plan.points)
-    requested = alternatives(bare.points)
-    for group, members in alternatives(plan.points).items():
-        own = [point for point in members if not point.predictable]
-        assert sorted(point.layout for point in own) == sorted({point.layout for point in requested[group]})
+    in_matrix = alternatives(without_defaults.points)
+    for workload, members in alternatives(plan.points).items():
+        defaults = [point for point in members if not point.predictable]
+        assert sorted(point.layout for point in defaults) == sorted({point.layout for point in in_matrix[workload]})
         assert {(point.leaves, point.bytes, point.node_usage) for point in members} == {
-            (own[0].leaves, own[0].bytes, own[0].node_usage)
+            (defaults[0].leaves, defaults[0].bytes, defaults[0].node_usage)
         }
 
 
-def test_layouts_of_the_same_ranks_on_as_many_nodes_are_alternatives(planned):
+def test_layouts_with_equal_numbers_of_ranks_and_nodes_are_alternatives(planned):
     points = planned(MATRIX, "library: false").points
-    groups = alternatives(point for point in points if point.operation == "bcast")
-    layouts = {group: {point.layout for point in members} for group, members in groups.items()}
+    workloads = alternatives(point for point in points if point.operation == "bcast")
+    layouts = {workload: {point.layout for point in members} for workload, members in workloads.items()}
     assert layouts["big bcast 8 ranks 8 B 4 nodes"] == {"block:2", "cyclic:2"}
     assert layouts["big bcast 8 ranks 8 B 2 nodes"] == {"block:4"}
-    assert len(groups["big bcast 7 ranks 1024 B 4 nodes"]) == 4
+    assert len(workloads["big bcast 7 ranks 1024 B 4 nodes"]) == 4
 
 
-def test_trees_are_alternatives_whatever_nodes_they_need(planned):
+def test_trees_with_equal_leaves_are_alternatives_on_any_number_of_nodes(planned):
     points = planned(MATRIX).points
-    groups = alternatives(point for point in points if point.operation == "reduce")
-    assert {group.removeprefix("big reduce ") for group in groups} == {
+    workloads = alternatives(point for point in points if point.operation == "reduce")
+    assert {workload.removeprefix("big reduce ") for workload in workloads} == {
         "8 leaves 8 B 1 a node",
         "8 leaves 8 B 2 a node",
         "5 leaves 8 B 1 a node",
         "5 leaves 8 B 2 a node",
     }
-    members = groups["big reduce 8 leaves 8 B 1 a node"]
+    members = workloads["big reduce 8 leaves 8 B 1 a node"]
     assert {point.alternative for point in members} == {"flat:8", "kary:2^3", LIBRARY}
     assert {point.nodes for point in members if point.topology} == {9, 15}
     assert {(point.ranks, point.nodes) for point in members if not point.predictable} == {(9, 9)}
 
 
-def test_trees_are_alternatives_where_as_many_ranks_share_a_node(planned, tmp_path, monkeypatch):
-    """However the layout spells it; the library beside them, which needs fewer ranks, too."""
+def test_trees_with_equal_ranks_per_node_are_alternatives(planned, tmp_path, monkeypatch):
+    """Their layouts may differ. The library default belongs to the same workload, although it needs fewer ranks."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ranks.txt").write_text("".join(f"{node // 2}\n" for node in range(9)))
     layouts = ["block:2", "cyclic:2", "random:2@7", "block-cyclic:2x2", "kinds:2core@1,0@1,1core+1accelerator@30"]
@@ -76,19 +77,19 @@ def test_trees_are_alternatives_where_as_many_ranks_share_a_node(planned, tmp_pa
     points = planned(f"\n  - axes: {{{tree}, layout: {[*layouts, 'file:ranks.txt']}}}").points
     assert {point.workload for point in points} == {"big reduce 8 leaves 8 B 2 a node"}
     assert {point.layout for point in points if not point.predictable} == {*layouts, "file:ranks.txt"}
-    other = "kinds:1core@1,3core@9"  # the library's nine ranks, and any number, share the room of the tree's fifteen
+    other = "kinds:1core@1,3core@9"  # at most 3 ranks per node, for the 15 ranks of the tree and the default's 9
     points = planned(f"\n  - axes: {{{tree.replace('flat:8', 'kary:2^3')}, layout: ['{other}', 'block:3']}}").points
     assert {point.workload for point in points} == {"big reduce 8 leaves 8 B 3 a node"}
 
 
 @pytest.mark.parametrize("spec", TREES)
 @pytest.mark.parametrize("per_node", [1, 2, 5])
-def test_in_place_of_a_tree_the_library_needs_no_inner_nodes(spec, per_node):
+def test_the_library_default_of_a_tree_needs_no_inner_nodes(spec, per_node):
     point = make_point(RESOURCES, {"operation": "reduce", "topology": spec, "bytes": 8, "layout": f"block:{per_node}"})
-    (own,) = make_library_points(RESOURCES, [point])
-    assert own.ranks == make_tree(spec).leaves + 1 <= point.ranks
-    assert own.workload == point.workload
-    assert own.nodes == -(-own.ranks // per_node)
+    (default,) = make_library_points(RESOURCES, [point])
+    assert default.ranks == make_tree(spec).leaves + 1 <= point.ranks
+    assert default.workload == point.workload
+    assert default.nodes == -(-default.ranks // per_node)
 
 
 @given(
@@ -97,9 +98,8 @@ def test_in_place_of_a_tree_the_library_needs_no_inner_nodes(spec, per_node):
     st.integers(1, 16),
     st.sampled_from(["block", "cyclic"]),
 )
-def test_beside_the_library_stands_the_library_itself(operation, ranks, per_node, layout):
-    """A user who writes it down gets no second one."""
-    choice = {
+def test_a_library_default_in_the_matrix_is_not_added_again(operation, ranks, per_node, layout):
+    combination = {
         "operation": operation,
         "algorithm": LIBRARY,
         "ranks": ranks,
@@ -107,21 +107,21 @@ def test_beside_the_library_stands_the_library_itself(operation, ranks, per_node
         "layout": f"{layout}:{per_node}",
     }
     resources = PlatformResources("big", 100, 16)
-    point = make_point(resources, choice)
+    point = make_point(resources, combination)
     assert list(make_library_points(resources, [point])) == [point]
 
 
-def test_a_tree_s_library_is_not_that_of_as_many_ranks(planned):
-    """Nine ranks broadcast, and eight leaves with their front end: one program, two points of two groups."""
+def test_a_tree_and_an_algorithm_have_different_library_defaults(planned):
+    """Even if both have nine ranks: a broadcast over nine, and one from a front-end to eight leaves."""
     plan = planned(
         "\n  - axes: {operation: bcast, algorithm: linear, ranks: 9, layout: 'block:1', bytes: 8}"
         "\n  - axes: {operation: bcast, topology: 'flat:8', layout: 'block:1', bytes: 8}"
     )
-    own = [point for point in plan.points if not point.predictable]
-    assert len({point.id for point in own}) == len({point.workload for point in own}) == 2
+    defaults = [point for point in plan.points if not point.predictable]
+    assert len({point.id for point in defaults}) == len({point.workload for point in defaults}) == 2
 
 
-def test_the_library_is_measured_by_its_own_program_and_never_predicted(planned, tmp_path):
+def test_library_defaults_are_measured_by_program_library_and_never_predicted(planned, tmp_path):
     plan = planned(MATRIX)
     started = {}
     for batch in plan.batches:
@@ -132,14 +132,14 @@ def test_the_library_is_measured_by_its_own_program_and_never_predicted(planned,
         assert started[point.id] == ("player" if point.predictable else "library", point.ranks, point.layout)
     predicted = predict(HOCKNEY, plan.points, strict=False)
     assert [prediction.point for prediction in predicted] == [point for point in plan.points if point.predictable]
-    own = next(point for point in plan.points if not point.predictable)
+    default = next(point for point in plan.points if not point.predictable)
     with pytest.raises(UserError, match="measured, not predicted"):
-        predict(HOCKNEY, [own])
+        predict(HOCKNEY, [default])
     with pytest.raises(UserError, match="the MPI library's own"):
-        build_schedule(own)
+        build_schedule(default)
 
 
-def test_files_of_speeds_are_kept_and_read_before_anything_is_measured(tmp_path, monkeypatch):
+def test_speed_files_are_recorded_and_checked_before_anything_is_measured(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     good = "simulated: true\nkernels:\n  gemm:\n    kinds:\n      node/1: [[4, 5]]\n"
     (tmp_path / "good.yaml").write_text(good)
@@ -161,6 +161,7 @@ LARGE = f"""
 
 
 def split(planned, batch):
+    """Return the batches with points of a long experiment; `batch` is the value of its key `batch`."""
     plan = planned(LARGE, f"measure: {{min_samples: 200, seconds: 1 min}}\nbatch: {batch}")
     return [batch for batch in plan.batches if batch.points]
 
@@ -175,12 +176,13 @@ def test_batches_that_do_not_fit_the_budget_are_split_and_partition_the_points(p
         (full,) = (batch for batch in whole if batch.nodes == nodes)
         assert sorted(point.id for point in together) == sorted(full.ids)
         assert len(together) == len({point.id for point in together})
-    homes = {}
+    batch_of_workload = {}
     for batch in parts:
         for point in batch.points:
-            assert homes.setdefault(point.workload, batch.name) == batch.name
-        groups = {point.workload for point in batch.points}
-        assert len(groups) == 1 or 6 * 60 + batch.most <= 12 * 60
+            assert batch_of_workload.setdefault(point.workload, batch.name) == batch.name
+        workloads = {point.workload for point in batch.points}
+        reserve = 6 * 60  # seconds: half of the budget
+        assert len(workloads) == 1 or reserve + batch.most <= 12 * 60
         assert batch.minutes <= 12
     assert len({batch.name for batch in parts}) == len(parts)
     assert split(planned, "{budget: 12 min}") == parts
@@ -244,21 +246,25 @@ def test_points_of_fewer_nodes_may_share_the_largest_allocation(planned):
 
 
 @pytest.mark.parametrize(("budget", "minutes"), [("8 h", 11), ("2 min", 2), ("90 s", 1)])
-def test_a_batch_queries_for_no_more_than_its_budget(planned, budget, minutes):
+def test_the_time_limit_of_a_batch_is_at_most_its_budget(planned, budget, minutes):
     plan = planned(MATRIX, f"batch: {{budget: {budget}}}")
     assert max(batch.minutes for batch in plan.batches) == minutes
 
 
 def test_a_time_limit_leaves_room_for_a_slow_and_noisy_machine(planned):
-    """Where every case may need all the samples that it may have, and none samples for longer than its minute."""
-    few, many = (planned(LARGE, f"measure: {{seconds: 1 min, max_samples: {most}}}").batches for most in (30, 1000000))
-    for calm, noisy in zip(few, many, strict=True):
-        assert calm.seconds == noisy.seconds
-        assert 3 * (calm.seconds - 2) <= calm.most <= noisy.most
-        assert noisy.minutes >= 10 + len(noisy.points)
+    """On a noisy machine a point may need `max_samples`, but samples are taken for at most `seconds`, here a minute."""
+    few, many = (
+        planned(LARGE, f"measure: {{seconds: 1 min, max_samples: {max_samples}}}").batches
+        for max_samples in (30, 1000000)
+    )
+    for with_few, with_many in zip(few, many, strict=True):
+        assert with_few.seconds == with_many.seconds
+        # `most`: seconds on a slow and noisy machine; 2 s: start of the batch's driver
+        assert 3 * (with_few.seconds - 2) <= with_few.most <= with_many.most
+        assert with_many.minutes >= 10 + len(with_many.points)
 
 
-def test_a_budget_is_at_least_a_minute_and_a_timeout_makes_no_other_samples(planned):
+def test_a_budget_is_at_least_a_minute_and_a_timeout_does_not_change_names_of_batches(planned):
     with pytest.raises(UserError, match=r"e\.yaml:3: batch\.budget: found 30 s, wanted at least 1 min"):
         planned(MATRIX, "batch: {budget: 30 s}")
     names = [{batch.name for batch in planned(MATRIX, more).batches} for more in ("", "measure: {timeout: 5 min}")]
@@ -268,21 +274,21 @@ def test_a_budget_is_at_least_a_minute_and_a_timeout_makes_no_other_samples(plan
 STREAMS = "  - axes: {operation: bcast, algorithm: [linear, binomial], ranks: 8, bytes: 8, waves: %s}"
 
 
-def test_a_stream_is_a_job_of_its_own_with_a_library_of_its_own(planned):
-    groups = alternatives(planned(STREAMS % "[1, 50]").points)
-    assert sorted({point.waves for point in members} for members in groups.values()) == [{1}, {50}]
-    assert {tuple(sorted(point.alternative for point in members)) for members in groups.values()} == {
+def test_a_stream_is_a_workload_with_a_library_default(planned):
+    workloads = alternatives(planned(STREAMS % "[1, 50]").points)
+    assert sorted({point.waves for point in members} for members in workloads.values()) == [{1}, {50}]
+    assert {tuple(sorted(point.alternative for point in members)) for members in workloads.values()} == {
         ("binomial", LIBRARY, "linear")
     }
 
 
-def test_what_is_planned_of_one_wave_is_as_it_was(planned):
+def test_points_of_one_wave_are_the_same_as_without_the_axis_waves(planned):
     plain = planned(STREAMS.replace(", waves: %s", ""))
     assert planned(STREAMS % 1).batches == plain.batches
     assert {point.id for point in plain.points} < {point.id for point in planned(STREAMS % "[1, 50]").points}
 
 
-def test_a_stream_takes_as_long_as_its_waves_and_the_programs_are_reported(planned):
+def test_the_estimated_time_is_linear_in_the_waves_which_case_files_contain(planned):
     single, many, more = (planned(STREAMS % waves, platform=SIMULATED) for waves in (1, 1001, 2001))
     work = [sum(batch.seconds for batch in plan.batches if batch.points) for plan in (single, many, more)]
     assert work[2] - work[1] == pytest.approx(work[1] - work[0])
@@ -292,7 +298,7 @@ def test_a_stream_takes_as_long_as_its_waves_and_the_programs_are_reported(plann
 
 
 @pytest.mark.parametrize("waves", [0, 100_001, -1, "x", 1.5])
-def test_waves_of_a_plan_that_came_from_elsewhere_are_checked(planned, tmp_path, waves):
+def test_waves_of_a_received_plan_are_checked(planned, tmp_path, waves):
     plan = planned(STREAMS % 2).as_json()
     for batch in plan["batches"]:
         for entry in batch["points"]:
@@ -303,7 +309,7 @@ def test_waves_of_a_plan_that_came_from_elsewhere_are_checked(planned, tmp_path,
         load_plan(path)
 
 
-def test_more_points_than_may_be_measured_are_refused_where_the_matrix_stands(planned, monkeypatch):
+def test_a_matrix_with_too_many_points_is_refused(planned, monkeypatch):
     four = "\n  - axes: {operation: bcast, algorithm: linear, ranks: 4, bytes: [1, 2, 3, 4]}"
     monkeypatch.setattr(planning, "MAX_POINTS", 4)
     assert len(planned(four, "library: false").points) == 4
@@ -313,46 +319,46 @@ def test_more_points_than_may_be_measured_are_refused_where_the_matrix_stands(pl
 
 
 LEVELS = {"leaf": 4, "pod": 12}
-DEALT = "  - axes: {operation: bcast, algorithm: binomial, ranks: 8, layout: 'scatter:leaf', bytes: 8}"
+SCATTERED = "  - axes: {operation: bcast, algorithm: binomial, ranks: 8, layout: 'scatter:leaf', bytes: 8}"
 PROBE_SIZES = [1, 1024]
 
 
-def classes(entry, site):
-    """Of rank 0 and the others of each case, by the nodes that it runs on."""
-    seen = set()
+def list_classes(entry, site):
+    """Return the names of the largest distance classes between rank 0 and the other ranks of a case, over all cases."""
+    names = set()
     for case in find_probe(entry).cases("p", site, PROBE_SIZES):
         nodes = np.array(case.where or range(site.nodes))
-        apart = site.levels.distance(nodes[0], nodes[1 : case.ranks] if case.layout == "block:1" else nodes)
-        seen.add(site.levels.names[int(np.max(apart))])
-    return seen
+        distance = site.levels.distance(nodes[0], nodes[1 : case.ranks] if case.layout == "block:1" else nodes)
+        names.add(site.levels.names[int(np.max(distance))])
+    return names
 
 
-def test_each_class_is_probed_by_all_that_show_them_apart():
+def test_probes_have_cases_in_every_distance_class():
     site = Site(24, 2, levels=Hierarchy.written(LEVELS, 24))
     for entry in ("pingpong", "prtt", "ring"):
-        assert classes(entry, site) == {"node", "leaf", "pod", "beyond"}, entry
-    assert classes("triplet", site) == {"leaf", "pod", "beyond"}
+        assert list_classes(entry, site) == {"node", "leaf", "pod", "beyond"}, entry
+    assert list_classes("triplet", site) == {"leaf", "pod", "beyond"}
 
 
-def test_where_there_is_one_class_nothing_is_added():
+def test_with_one_distance_class_no_cases_are_added():
     flat = Site(24, 2)
     assert find_nodes_in_other_classes(flat, 1) == []
     assert len(list(find_probe("pingpong").cases("p", flat, PROBE_SIZES))) == len(PROBE_SIZES)
 
 
-def test_auto_has_the_picture_of_levels_and_queries_for_them_where_none_are_named(planned):
+def test_auto_adds_nodepairs_if_the_platform_names_levels_else_evenness(planned):
     for levels, more in (("", {"evenness"}), ("levels: {leaf: 8}\n", {"nodepairs"})):
         assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {"pingpong", "work", "mixture", *more}
 
 
 def test_naming_levels_keeps_what_was_measured(planned):
-    """Batches keep their names, so that only new cases are measured; a layout that asks for levels names its groups."""
+    """Batches keep their names, so that only new cases are measured. Points whose layout uses a level get new ids."""
     plans = [
         planned(MATRIX, platform=PLATFORM + levels) for levels in ("", "levels: {leaf: 8}\n", "levels: {leaf: 4}\n")
     ]
     assert len({tuple(batch.name for batch in plan.batches) for plan in plans}) == 1
     near, nearer = (
-        [point.id for point in planned(DEALT, platform=PLATFORM + f"levels: {{leaf: {nodes}}}\n").points]
+        [point.id for point in planned(SCATTERED, platform=PLATFORM + f"levels: {{leaf: {nodes}}}\n").points]
         for nodes in (8, 4)
     )
     assert not set(near) & set(nearer)
@@ -364,7 +370,7 @@ def mixture_sizes(plan):
 
 @pytest.mark.parametrize("probes", ["auto", "[auto, mixture]"])
 def test_probes_keep_to_their_share_of_the_time(planned, probes):
-    """With few points on 64 simulated nodes, slow probes have every second size, whoever names them."""
+    """With few points on 64 simulated nodes, slow probes have every second size, also if the experiment names them."""
     matrix = "  - axes: {operation: alltoall, algorithm: linear, ranks: 64, bytes: %s}"
     more = f"probes: {probes}\nprobe_bytes: {{from: 1, to: 1MiB, factor: 4}}\nmeasure: {{min_samples: 50}}"
     few, many = (planned(matrix % sizes, more, SIMULATED) for sizes in ("8", "{from: 1024, to: 16KiB, factor: 2}"))
@@ -376,7 +382,7 @@ def test_probes_keep_to_their_share_of_the_time(planned, probes):
     assert seconds[0] <= PROBE_SHARE * sum(seconds)
 
 
-def test_probes_that_only_the_experiment_names_are_not_thinned_out(planned):
+def test_without_auto_probes_have_all_sizes(planned):
     matrix = "  - axes: {operation: bcast, algorithm: linear, ranks: 64, bytes: 8}"
     more = "probes: [pingpong, work, memcopy, mixture]\nprobe_bytes: {from: 1, to: 1MiB, factor: 4}"
     assert len(mixture_sizes(planned(matrix, more, SIMULATED))) == 8

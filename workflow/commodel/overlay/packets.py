@@ -16,7 +16,7 @@ DIRECTIVE = re.compile(r"%(a?)(c|uc|hd|uhd|d|ud|ld|uld|f|lf|s)")
 
 
 class _Bytes(ctypes.Array):
-    """A part of a packet. Views of it keep it alive, and it keeps the packet alive."""
+    """A part of a packet. It exists as long as any NumPy view of it, and the packet as long as the part."""
 
     _type_, _length_ = ctypes.c_ubyte, 0
 
@@ -25,7 +25,7 @@ class Packet:
     """A packet that was received, or is to be sent."""
 
     def __init__(self, pointer: int) -> None:
-        """Take over the reference of the pointer."""
+        """Take ownership of one reference to the C packet at `pointer`; it is released with this object."""
         self.pointer = pointer
 
     def __del__(self) -> None:
@@ -33,8 +33,8 @@ class Packet:
 
     @classmethod
     def of(cls, format: str, *values: object, tag: int = 0) -> "Packet":
-        """Return a packet of values. `%d`, `%lf`, `%s` and the like take numbers and texts; `%ad`, `%alf`, … take
-        arrays or sequences."""
+        """Return a packet of values. `%d`, `%lf`, `%s` and other scalar directives take a number or a text; `%ad`,
+        `%alf` and other array directives take an array or a sequence."""
         kinds = DIRECTIVE.findall(format)
         if len(kinds) != len(values):
             raise OverlayError(f"found {len(values)} values, wanted {len(kinds)}, as '{format}' has")
@@ -64,7 +64,7 @@ class Packet:
 
     @property
     def values(self) -> tuple:
-        """The values: numbers, texts, and read-only arrays, since other streams may send the same packet."""
+        """The values: numbers, texts and arrays. Arrays are read-only: other streams may send the same packet."""
         values = (Value * MAX_VALUES)()
         if (count := call_library("values", self.pointer, values, MAX_VALUES)) < 0:
             raise OverlayError(f"cannot read a packet '{self.format}'")
@@ -129,7 +129,10 @@ def _encode_text(text: object) -> bytes:
 
 
 def _make_array(name: str, dtype: np.dtype, value: object) -> np.ndarray:
-    """Return a contiguous array of one dimension; it is only copied if necessary. No value is rounded or truncated."""
+    """Return a contiguous array of one dimension; it is only copied if necessary.
+
+    No integer is truncated. A sequence of numbers is rounded to the precision of a floating-point directive.
+    """
     array = value if isinstance(value, np.ndarray) else _make_array_from_sequence(name, dtype, value)
     if array.ndim != 1 or not np.can_cast(array.dtype, dtype, "safe"):
         raise OverlayError(f"found {array.ndim} dimensions of {array.dtype}, wanted one of {dtype}, as %a{name} has")

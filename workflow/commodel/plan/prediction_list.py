@@ -17,13 +17,16 @@ from commodel.plan.matrix import check_size, list_combinations, locate_axis
 from commodel.predictions.predictions import FEW_WAVES, MANY_WAVES
 from commodel.records import Point
 
-SMALL_RANKS = (16, 32)  # ranks of the schedules from which costs at more ranks are extrapolated
-SCHEDULE_COST, STEP_COST = 3_000, 2_000  # additional cost of each schedule and of each step, in messages
+SMALL_RANKS = (16, 32)  # ranks; costs at more ranks are extrapolated from schedules of these sizes
+SCHEDULE_COST, STEP_COST = 3_000, 2_000  # messages; added for each schedule and for each step
 
 
 def list_shapes(experiment: Experiment, resources: PlatformResources | Mapping[str, PlatformResources]) -> list[Shape]:
-    """Return the shapes of all points of the matrix, in order of first occurrence. Only `resources` limits the points.
-    If they are by platform, entries of other platforms are left out."""
+    """Return the shapes of all points of the matrix, in order of first occurrence.
+
+    A point that needs more nodes or cores than `resources` has is an error. If `resources` maps platforms to resources,
+    blocks of the matrix for other platforms are skipped, and nodes are added if a block needs more (`extended`).
+    """
     check_size(experiment)
     sizes: dict[Point, dict[int, None]] = {}
     for block in experiment.matrix:
@@ -57,8 +60,10 @@ def list_shapes(experiment: Experiment, resources: PlatformResources | Mapping[s
 
 
 def select_part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
-    """Return part `number` of `parts`, counted from 1: the shapes whose middle lies in that share of the cumulative
-    cost. It may be empty."""
+    """Return part `number` of `parts`, counted from 1; it may be empty.
+
+    Part n has the shapes whose cost is centred between (n − 1)/parts and n/parts of the cumulative cost.
+    """
     weights = np.array([estimate_cost(shape) for shape in shapes])
     middle = (np.cumsum(weights) - weights / 2) / weights.sum()
     chosen = np.flatnonzero(np.minimum((middle * parts).astype(int), parts - 1) == number - 1)
@@ -66,14 +71,16 @@ def select_part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Sh
 
 
 def estimate_cost(shape: Shape) -> float:
-    """Return the approximate cost of predicting a shape, in messages. No schedule is built at its full number of
-    ranks."""
+    """Return the approximate cost of predicting a shape, in messages.
+
+    Schedules of algorithms are built with at most SMALL_RANKS ranks; patterns with a fixed number of ranks in full.
+    """
     ends = {min(shape.sizes), max(shape.sizes)}
     extents = np.array([_estimate_extent(replace(remove_layout(shape.point), bytes=size)) for size in ends])
     messages, steps = extents.mean(axis=0)
     replays = (
         1 if shape.point.waves == 1 else 1 + FEW_WAVES + MANY_WAVES
-    )  # a period needs predictions of several streams
+    )  # the time per wave is the difference of two streams
     return len(shape.sizes) * (SCHEDULE_COST + messages * replays) + STEP_COST * steps * replays
 
 

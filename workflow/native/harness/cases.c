@@ -1,4 +1,4 @@
-/* cases.c: the case file, checked completely before the first measurement, and the order of the cases. */
+/* cases.c: reads the case file, checks its syntax completely before the first measurement, and shuffles the cases. */
 #include "harness.h"
 
 #include <limits.h>
@@ -29,8 +29,8 @@ static int find_column(const Column *columns, int ncolumns, const char *name)
   return -1;
 }
 
-/* Sets field_of[k] to the field of a line with column k of the program, and field_of[ncolumns] to that with the waves, or
- * 0. The first field is the id. Returns the number of fields. */
+/* Sets field_of[k] to the index, in a line of the file, of the program's column k. Sets field_of[ncolumns] to the index of
+ * the column waves, or to 0 without it: field 0 is the id. Returns the number of fields of the header. */
 static int parse_header(const char *path, char *line, const Column *columns, int ncolumns, bool streams, int *field_of)
 {
   char *names[MAX_COLUMNS];

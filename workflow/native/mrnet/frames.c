@@ -27,7 +27,7 @@ OverlayPacket *packet_of_frame(const void *bytes, size_t count)
 
 OverlayPacket *packet_from(OverlayPacket *packet, int backend)
 {
-  OverlayPacket *own = packet_own(packet);
+  OverlayPacket *own = copy_packet(packet);
   if (own) set_origin(own->frame, (Origin){backend, 1, 0});
   return own;
 }

@@ -144,7 +144,7 @@ OverlayPacket *packet_of(Block *block, Frame *frame)
 {
   Type types[MAX_VALUES];
   const char *format = (const char *)(frame + 1);
-  if (frame->order < LITTLE_ENDIAN_FRAME || frame->order >= BOTH_ORDERS)
+  if (frame->order < LITTLE_ENDIAN_FRAME || frame->order >= END_OF_ORDERS)
     return overlay_fail("found a byte order %d, wanted %d or %d", frame->order, LITTLE_ENDIAN_FRAME, BIG_ENDIAN_FRAME), NULL;
   if (frame->order != OWN_ORDER) {
     frame->bytes = frame_length(frame), frame->format = __builtin_bswap16(frame->format);
@@ -167,7 +167,7 @@ OverlayPacket *packet_of(Block *block, Frame *frame)
   return packet;
 }
 
-OverlayPacket *packet_own(OverlayPacket *packet)
+OverlayPacket *copy_packet(OverlayPacket *packet)
 {
   Block *block = block_new(packet->frame->bytes);
   if (!block) return NULL;

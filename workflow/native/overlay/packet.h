@@ -1,8 +1,9 @@
-/* packet.h: frames, which packets are on the wire and in memory alike, and the blocks that they lie in.
+/* packet.h: frames, the format of packets on the wire and in memory, and blocks, the memory that contains frames.
  *
- * A frame is a header, its format string with the zero at its end, and the values, each aligned to its size. Its length
- * is a multiple of 8, so the next frame of a stream of bytes is aligned too and values are used where they arrived. A
- * sender uses the byte order of its host and says which; a receiver of the other order turns all numbers where they lie.
+ * A frame is a header, a format string with its terminating zero, and the values, each aligned to its size. Its length
+ * is a multiple of 8. The next frame in a receive buffer is therefore aligned, and values are read without a copy. A
+ * sender uses the byte order of its host and marks the frame with it. A receiver with the other order swaps the bytes
+ * of all numbers in place.
  */
 #ifndef OVERLAY_PACKET_H
 #define OVERLAY_PACKET_H
@@ -13,29 +14,30 @@
 
 enum { MAX_FRAME_BYTES = 256 << 20, MAX_VALUES = 64, NOT_A_BACKEND = -1 };
 
-enum { LITTLE_ENDIAN_FRAME = 1, BIG_ENDIAN_FRAME, BOTH_ORDERS };
+enum { LITTLE_ENDIAN_FRAME = 1, BIG_ENDIAN_FRAME, END_OF_ORDERS };
 enum { OWN_ORDER = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? LITTLE_ENDIAN_FRAME : BIG_ENDIAN_FRAME };
 
 typedef struct {
-  uint32_t bytes; /* of the frame, the header too */
+  uint32_t bytes; /* length of the frame, header included */
   uint8_t kind, order;
-  uint16_t format; /* bytes of the format string, its end too */
+  uint16_t format; /* bytes of the format string, terminating zero included */
   uint32_t stream;
   int32_t tag;
-  uint64_t origin; /* in as few bytes as it takes: origin_of() */
+  uint64_t origin; /* the three fields of an Origin, packed: origin_of() */
 } Frame;
 
-/* Of one that has arrived: its length, in whatever order. */
+/* Length in bytes of a received frame, in either byte order. */
 static inline uint32_t frame_length(const Frame *frame)
 {
   return frame->order == OWN_ORDER ? frame->bytes : __builtin_bswap32(frame->bytes);
 }
 
-/* Whose values a packet holds. */
+/* The back-ends whose values a packet contains. */
 typedef struct {
   int source; /* the lowest back-end, or NOT_A_BACKEND */
-  uint32_t leaves;
-  uint32_t number; /* which of its back-ends' packets it was made of, counted from 1, modulo 2^26 */
+  uint32_t leaves; /* number of these back-ends */
+  /* Each back-end numbers its packets of a stream from 1, modulo 2^26. This is the highest number of those combined. */
+  uint32_t number;
 } Origin;
 enum { NODE_BITS = 19, NODE_MASK = (1 << NODE_BITS) - 1, NUMBER_MASK = (1 << 26) - 1 };
 
@@ -51,7 +53,7 @@ static inline void set_origin(Frame *frame, Origin origin)
                   (uint64_t)(origin.leaves & NODE_MASK) << NODE_BITS | ((uint64_t)(origin.source + 1) & NODE_MASK);
 }
 
-/* Whether one number comes before another; they go around. */
+/* Whether one number precedes another; numbers wrap around at 2^26. */
 static inline int before(uint32_t one, uint32_t other) { return ((one - other) & NUMBER_MASK) > NUMBER_MASK / 2; }
 
 typedef struct {
@@ -61,18 +63,20 @@ typedef struct {
 } Block;
 Block *block_new(size_t size);
 void block_release(Block *block);
-void count_references_atomically(void); /* from now on: several threads have packets */
+void count_references_atomically(void); /* from now on, because several threads use packets */
 
 struct OverlayPacket {
   int references;
-  Block *block; /* that the frame lies in */
+  Block *block; /* contains the frame */
   Frame *frame;
-  uint64_t arrival;     /* counts what a tool can receive; in an internal process, the wave that it was made in */
-  const char ***tables; /* of string arrays that were unpacked */
+  /* Position in the order of received packets. In an internal process, for a packet that moves up: number of its wave. */
+  uint64_t arrival;
+  const char ***tables; /* for each value that is an unpacked string array: pointers to its strings */
 };
-/* The packet of a frame in a block, in this host's byte order from now on. NULL: no memory, or it is malformed: overlay_error() says how. */
+/* Returns the packet of a frame in a block, and converts the frame to this host's byte order. NULL if the frame is
+ * malformed or memory is exhausted: see overlay_error(). */
 OverlayPacket *packet_of(Block *block, Frame *frame);
-OverlayPacket *packet_own(OverlayPacket *packet); /* the same values under a header of their own, to change */
+OverlayPacket *copy_packet(OverlayPacket *packet); /* a copy, whose header can be changed */
 
 /* format.c: the types that a format string names. */
 typedef struct {
@@ -80,10 +84,10 @@ typedef struct {
   uint8_t size; /* of an element in bytes; 1 for strings */
   uint8_t array;
 } Type;
-int format_types(const char *format, Type types[static MAX_VALUES]); /* how many; OVERLAY_FAILED */
-int format_same(const char *one, const char *other);                  /* the same types, however they are spaced */
+int format_types(const char *format, Type types[static MAX_VALUES]); /* returns the number of types, or OVERLAY_FAILED */
+int format_same(const char *one, const char *other);                  /* whether the types are the same; spaces do not matter */
 
-/* One element of an array of numbers, widened. */
+/* Returns or sets an element of an array of numbers; a value has the widest type of its kind. */
 OverlayValue element_of(Type type, const void *array, uint32_t index);
 void set_element(Type type, void *array, uint32_t index, OverlayValue value);
 

@@ -164,7 +164,7 @@ static int send_packet_locked(OverlayStream *stream, OverlayPacket *packet)
   set_origin(&wanted, up ? (Origin){(int)network->first, 1, stream->packets_sent + 1} : (Origin){NOT_A_BACKEND, 0, 0});
   bool same = memcmp(&wanted, packet->frame, sizeof wanted) == 0;
   /* The packet may still be on its way on another stream, under its header. */
-  OverlayPacket *own = same || packet->references == 1 ? overlay_keep(packet) : packet_own(packet);
+  OverlayPacket *own = same || packet->references == 1 ? overlay_keep(packet) : copy_packet(packet);
   if (!own) return OVERLAY_FAILED;
   if (!same) *own->frame = wanted;
   if (!up) {

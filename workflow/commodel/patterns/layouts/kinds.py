@@ -1,8 +1,10 @@
-"""Processes of different kinds on nodes of different types. kinds:fat=4core+1accelerator,thin=2core puts 4 processes on
-cores and 1 that drives an accelerator on each node of type fat, 2 on each thin one, until all ranks are placed.
+"""Layout `kinds`: the processes of a node depend on its type, and run on a core or drive an accelerator.
 
-The full spec counts nodes, in their order: kinds:4core+1accelerator@4,2core@4; `0@4` leaves 4 nodes empty. Kinds affect
-the placement of ranks and the shares of kernels; no collective depends on them.
+`kinds:fat=4core+1accelerator,thin=2core` fills the nodes in order until all ranks are placed. A node of type fat gets 4
+processes on cores and 1 that drives an accelerator; a node of type thin gets 2 on cores.
+
+The full spec has numbers of nodes instead of types: `kinds:4core+1accelerator@4,2core@4` for the first 4 nodes and the
+next 4. `0@4` leaves 4 nodes empty. Besides the placement, kinds only affect how kernels partition their matrix.
 """
 
 import re
@@ -19,7 +21,7 @@ PROCESSES = re.compile(r"([1-9][0-9]{0,3})([a-z]+)")
 
 
 def _complete_spec(arguments: str, defaults: PlatformDefaults) -> str:
-    """Return the spec by number of nodes; omitted types have no processes."""
+    """Return the full spec, with the number of nodes of each type. Types that the spec omits get no processes."""
     if "=" not in arguments:
         return arguments
     types = dict(defaults.types)
