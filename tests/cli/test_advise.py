@@ -446,7 +446,7 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
     for name, end in (("loggp", "other models predict these times"), ("hockney", "no other model predicts them")):
         known = read_parameters(path / f"{name}.yaml")
         write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))
-        output = run(f"advise {workload}").stdout
+        output = run(f"advise {workload} --verbose").stdout
         assert (
             ": contention not modelled: messages in a row to one receiver took up to 8.0 times as long as predicted; "
             in output
@@ -463,14 +463,16 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
 def test_more_ranks_than_the_platform_has_cores_are_an_extrapolation_to_more_nodes(platform):
     workload, fitted = "--operation allreduce --ranks 64 --bytes 8", "results/study/fitted/made-up"
     result = run(f"advise {workload} --layout block")
-    assert "EXTRAPOLATED to 16 nodes: platform made-up has 8; the others are assumed to be like these." in result.stdout
+    note = "EXTRAPOLATED to 16 nodes: platform made-up has 8; the others are assumed to be like these."
+    assert f"1. {note}" in result.stdout
+    assert "Measure first" not in result.stdout
     rows = read_rows(f"predict {workload} --params {fitted}")
     assert {row["family"] for row in rows} == {"loggp", "hockney"}  # of a folder
     said = run(f"predict {workload} --params {fitted} --platform made-up")
     assert "layout block:4" in said.stdout
     assert "EXTRAPOLATED to 16 nodes" in said.stdout
     write_text(Path("params/platforms/made-up.yaml"), PLATFORM.replace("nodes: 8", "nodes: 1"))
-    assert "platform 'made-up' has 1 of 4" in run(f"advise {workload} --layout block", code=2).stderr
+    assert "64 ranks need 64 cores; platform 'made-up' has 4" in run(f"advise {workload} --layout block", code=2).stderr
 
 
 def test_of_two_platforms_of_a_run_the_one_that_is_not_simulated_is_meant(platform):

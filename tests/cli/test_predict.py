@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from commodel.cli._output import fold_columns
 from commodel.files.parameter_sets import write_parameters
 from commodel.models.parameter_sets import make_given_set
 from tests.cli.running import CAB, output, read_rows, refused, run, sets
@@ -342,3 +343,12 @@ def test_sets_of_other_platforms_are_marked(tmp_path):
     assert "PLATFORM" not in run(f"predict {loggp} {job}").output
     said = run(f"predict {loggp} --platform tree-256 {job}").stdout
     assert "OF ANOTHER PLATFORM THAN tree-256: values of loggp of here" in said
+
+
+def test_ends_of_an_interval_stay_columns_if_only_one_of_them_is_equal_in_all_rows():
+    rows = [
+        {"model": model, "low": 2.0, "high": high, "ranks": 4} for model, high in (("loggp", 3.0), ("hockney", 4.0))
+    ]
+    columns, caption = fold_columns(rows)
+    assert list(columns[0]) == ["model", "low", "high"]
+    assert caption == "ranks 4"

@@ -177,7 +177,7 @@ def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
         return complete_layout(resources, spec, ranks).obstacle
 
     assert not fits("block:4", 10)
-    assert fits("block:4", 11) == "block:4 need 3 cores of node 2; platform 'mine' has 2 there"
+    assert fits("block:4", 11) == "as block:4 need 3 cores of node 2; platform 'mine' has 2 there"
 
 
 def test_case_files_of_program_starts_of_different_layouts_have_different_names():

@@ -428,6 +428,7 @@ def test_a_file_above_the_limit_has_a_digest_but_no_copy(received, monkeypatch):
     done = received.invoke("plan")
     lines = [line for line in done.output.splitlines() if "no copy" in line]
     assert "All batches are done already: a run measures nothing." in done.output
+    assert "measuring again would take about" in done.output
     assert lines[0].partition(". ")[2] == (
         f"halo.csv: {len(NAMED['halo.csv'])} B, of which the results keep the digest and no copy (limit 20 B): "
         "keep the file to predict or play it again."

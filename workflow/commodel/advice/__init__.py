@@ -204,7 +204,8 @@ def advise(
     keeps_default = default is not None and bool(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviation, default.deviation))
     )
-    informative_points = () if keeps_default else _find_informative_points(combined, rows, order)
+    can_measure = max(point.nodes for point in points) <= evidence.resources.nodes
+    informative_points = _find_informative_points(combined, rows, order) if can_measure and not keeps_default else ()
     return Advice(
         workload,
         rows,
@@ -340,7 +341,8 @@ def _list_points(
             if point:  # with one rank a node all layouts are equal if all nodes are
                 distinct = point.nodes < point.ranks or resources.levels
                 points.setdefault((point.alternative, point.layout if distinct else ""), point)
-                names.setdefault(point, layout if layout == NEAR_LAYOUT else point.layout)
+                has_lists = "@" in point.layout.removeprefix(layout)  # of nodes, which the platform has completed
+                names.setdefault(point, layout if layout == NEAR_LAYOUT or has_lists else point.layout)
     if not points:
         raise UserError(f"{workload.text}: no alternative fits: {missing[0]}")
     return list(points.values()), names, len(missing)

@@ -111,9 +111,14 @@ def _wrap_row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]
         yield "  ".join(padded).rstrip()
 
 
+INTERVAL_ENDS = ("low", "high")  # begin of the columns of an interval's ends, which stay beside each other
+
+
 def fold_columns(rows: Rows) -> tuple[list[dict], str]:
     """Return the rows without the columns that have one value, and these as a text."""
     same = {name: value for name, value in rows[0].items() if all(row[name] == value for row in rows)}
+    if sum(name.startswith(INTERVAL_ENDS) for name in same) == 1:
+        same = {name: value for name, value in same.items() if not name.startswith(INTERVAL_ENDS)}
     caption = ", ".join(f"{name} {_format_cell(value)}" for name, value in same.items() if value not in ("", None, "-"))
     return [{name: value for name, value in row.items() if name not in same} for row in rows], caption
 

@@ -220,12 +220,12 @@ def _make_window_row(row: dict) -> dict:
 
 
 MAX_NAMED = 6  # alternatives that a sentence names
-EQUAL_TIME_TOLERANCE = 1e-9
 RULES_SUFFIX = ".conf"  # ending of a file of Open MPI's rules
 OUT_SUFFIXES = (".csv", ".xlsx", RULES_SUFFIX)
 TIME_COLUMNS = ("measured", "time", "low", "high", "between waves", "full after")
 MIN_STREAM_GAIN = 1.05  # waves per second over those of the best for one wave, from which on a note names it
 MIN_WEIGHT = 0.01  # of a model that a note names
+WARNINGS = ("EXTRAPOLATED", "NO PREDICTION INTERVAL")  # begin of the notes that follow the answer at once
 MAX_LAYOUT_LENGTH = 40  # characters of a layout in a table
 
 
@@ -236,7 +236,7 @@ def _drop_nan(row: dict) -> dict:
 def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
     """Return a row of the table; columns of measured times and of streams only if there are any."""
     excess = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
-    excess = "best" if row is rows[0] else "0" if row["behind"] < EQUAL_TIME_TOLERANCE else excess
+    excess = "best" if row is rows[0] else excess
     has_measured = any(entry["measured"] == entry["measured"] for entry in rows)
     has_streams = any(entry["period"] == entry["period"] for entry in rows)
     has_front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
@@ -285,6 +285,10 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     else:
         default_time = f"; MPI default: {named}" if named else ""
         lines.append(f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time}).")
+    notes = [f"{note}." for note in (*advice.notes, best["doubt"]) if note]
+    warnings = [note for note in notes if note.startswith(WARNINGS)]
+    notes = [note for note in notes if note not in warnings]
+    lines = [" ".join(lines), *warnings]
     tied = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if tied:
         more_text = f" and {len(tied) - MAX_NAMED} more" if len(tied) > MAX_NAMED else ""
@@ -299,7 +303,6 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
             f"{gain:.2f} times as many as {best['alternative']}; one wave takes {format_seconds(fastest['seconds'])}."
             " No alternative is faster both for one wave and for a stream than those marked *."
         )
-    notes = [f"{note}." for note in (*advice.notes, best["doubt"]) if note]
     lines.append(f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.")
     weights = [pair for of_placement in advice.weights.values() for pair in of_placement.items()]
     if verbose or len(advice.weights) > 1:

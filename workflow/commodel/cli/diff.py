@@ -39,7 +39,14 @@ COMPARED = "folders of results, workbooks of reports (.xlsx), comparisons (.csv)
     verbose_option,
 )
 def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, verbose: bool) -> None:
-    from commodel.compare.snapshots import CHANGED, SAME, compare_provenance, describe_changes, list_changes
+    from commodel.compare.snapshots import (
+        CHANGED,
+        SAME,
+        compare_provenance,
+        describe_changes,
+        find_renamed_platform,
+        list_changes,
+    )
 
     share = parse_fraction(limit) if limit is not None else None
     check_workbook(out)
@@ -52,6 +59,8 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, 
         shown = [_make_change_row(change) for change in compared if change.verdict in CHANGED]
         shared = sum(change.verdict in (SAME, *CHANGED) for change in compared)
         answer = f"{len(shown) or 'None'} of {shared} points and parameters changed beyond the 95 % interval."
+        for new_name, old_name in find_renamed_platform(before, after).items():
+            answer += f" Platforms: old {old_name}, new {new_name}."
         provenance = []
         for row in compare_provenance(before, after):
             texts = [str(text) if verbose else make_printable(text, MAX_TEXT) for text in row]

@@ -61,9 +61,10 @@ def plan(
     if write:
         write_plan(experiment_plan, experiment, Path.cwd())
     if style == "table":
-        durations = compare_with_earlier_durations(experiment_plan, Path("results"))
-        answer, *notes = (f"{line}." for line in summarize_plan(experiment_plan, durations))
-        if not Campaign(experiment_plan, find_results(experiment)).unfinished:
+        measured = not Campaign(experiment_plan, find_results(experiment)).unfinished
+        durations = [] if measured else compare_with_earlier_durations(experiment_plan, Path("results"))
+        answer, *notes = (f"{line}." for line in summarize_plan(experiment_plan, durations, measured))
+        if measured:
             answer += f" {ALL_MEASURED[0].upper()}{ALL_MEASURED[1:]}."
         print_answer(answer, format_table(make_batch_rows(experiment_plan)), notes, verbose)
     elif style == "xlsx":

@@ -181,7 +181,7 @@ class Change:
 def list_changes(old: Snapshot, new: Snapshot) -> list[Change]:
     """Return the changes of all numbers of both snapshots, in the order of the old one. If each snapshot has a single
     platform, these two are compared, even if their names differ."""
-    renamed = _find_renamed_platform(old, new)
+    renamed = find_renamed_platform(old, new)
     new_values = {
         (kind, renamed.get(platform, platform), name): value for (kind, platform, name), value in new.quantities.items()
     }
@@ -196,7 +196,7 @@ def list_changes(old: Snapshot, new: Snapshot) -> list[Change]:
     ]
 
 
-def _find_renamed_platform(old: Snapshot, new: Snapshot) -> dict[str, str]:
+def find_renamed_platform(old: Snapshot, new: Snapshot) -> dict[str, str]:
     """Return the old name of the new snapshot's platform, if both have a single one."""
     if old.platforms == new.platforms or not len(old.platforms) == len(new.platforms) == 1:
         return {}
@@ -267,7 +267,7 @@ def compare_provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str
     """Return the differences of provenance: platform, subject, old and new text. Empty if either has no provenance."""
     if not (old.texts and new.texts):
         return []
-    renamed = _find_renamed_platform(old, new)
+    renamed = find_renamed_platform(old, new)
     new_texts = {(renamed.get(platform, platform), subject): text for (platform, subject), text in new.texts.items()}
     keys = dict.fromkeys([*old.texts, *new_texts])
     rows = [(*key, old.texts.get(key, ""), new_texts.get(key, "")) for key in keys]

@@ -262,7 +262,7 @@ class PlacedLayout:
 
     def check(self, ranks: int, key: str = "") -> PlacedLayout:
         if self.obstacle:
-            raise UserError(f"{ranks} ranks as {self.obstacle}", key=key)
+            raise UserError(f"{ranks} ranks {self.obstacle}", key=key)
         return self
 
 
@@ -308,13 +308,17 @@ def _explain_misfit(
 ) -> str:
     """Return why a layout does not fit a platform. `complete_spec` has checked processes with several cores."""
     if resources.substrate == OVERLAY and assigns_cores(layout):
-        return f"{layout} are bound to cores, which an overlay network does not support"
-    nodes = int(used[-1]) + 1
+        return f"as {layout} are bound to cores, which an overlay network does not support"
+    nodes, ranks = int(used[-1]) + 1, int(ranks_on.sum())
+    if ranks > resources.nodes * resources.cores:
+        nodes_of_cores = f" ({resources.nodes} nodes of {resources.cores})" if resources.nodes > 1 else ""
+        total = resources.nodes * resources.cores
+        return f"need {ranks} cores; platform '{resources.name}' has {total}{nodes_of_cores}"
     if per_node > resources.cores or nodes > resources.nodes:
         available = f"platform '{resources.name}' has {resources.nodes} of {resources.cores}"
         wanted = f"{nodes} node{'s' * (nodes > 1)} of {per_node} core{'s' * (per_node > 1)}"
-        return f"{layout} need {wanted}; {available}"
+        return f"as {layout} need {wanted}; {available}"
     for node, ranks in zip(used, ranks_on, strict=True) if resources.fewer_cores else ():
         if ranks > (cores := defaults.cores(int(node))):
-            return f"{layout} need {ranks} cores of node {node}; platform '{resources.name}' has {cores} there"
+            return f"as {layout} need {ranks} cores of node {node}; platform '{resources.name}' has {cores} there"
     return ""

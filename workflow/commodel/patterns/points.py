@@ -105,7 +105,9 @@ def make_point(resources: PlatformResources, combination: Mapping[str, object]) 
         with locate_mistakes(key="algorithm"):
             algorithm = _find_canonical_algorithm(name, algorithm)
     else:
-        raise UserError(f"{name} needs an algorithm or a topology", key="operation")
+        algorithms = ", ".join(entry.short_name for entry in find_algorithms(name).values())
+        wanted = f"; algorithms are {algorithms}" if algorithms else ""
+        raise UserError(f"{name} needs an algorithm or a topology{wanted}", key="operation")
     if ranks is None:
         raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node", key="ranks")
     if not MIN_RANKS <= ranks <= MAX_COUNT:

@@ -41,9 +41,9 @@ def make_point_rows(plan: Plan) -> list[dict[str, object]]:
     ]
 
 
-def summarize_plan(plan: Plan, progress_lines: Iterable[str] = ()) -> list[str]:
+def summarize_plan(plan: Plan, progress_lines: Iterable[str] = (), measured: bool = False) -> list[str]:
     """Return the summary of a plan as lines: its size, durations, given `progress_lines`, and the models that need each
-    probe."""
+    probe. `measured`: all its batches are done."""
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
     node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
     max_node_hours = sum(batch.minutes * batch.nodes for batch in real) / 60
@@ -51,9 +51,10 @@ def summarize_plan(plan: Plan, progress_lines: Iterable[str] = ()) -> list[str]:
     probe_seconds = sum(batch.seconds for batch in plan.batches if batch.cases)
     cases = sum(len(batch.cases) for batch in plan.batches)
     simulated = [name for name, platform in plan.platforms.items() if platform.simulated]
+    verb = "measuring again would take" if measured else "measuring takes"
     lines = [
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
-        f"measuring takes about {format_seconds(total_seconds)} if batches run one after the other"
+        f"{verb} about {format_seconds(total_seconds)} if batches run one after the other"
         + (f": {node_hours:.3g} node-hours on real machines, limited to {max_node_hours:.3g}" if real else ""),
         *([_describe_probes(probe_seconds, total_seconds)] if probe_seconds else []),
         *progress_lines,
