@@ -189,9 +189,9 @@ def _make_latency_commands(sets: Sequence[ParameterSet], screen: FirstScreen) ->
     better_half = ranked[: (len(ranked) + 1) // 2]
     candidates = (parameters for parameters in sets if parameters.family in better_half)
     for parameters in sorted(candidates, key=lambda parameters: better_half.index(parameters.family)):
-        known = all(estimate.known for name, estimate in parameters.values.items() if name.startswith("L"))
+        is_determined = all(estimate.known for name, estimate in parameters.values.items() if name.startswith("L"))
         latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
-        if known and "L" in latencies and all(value > 0 for value in latencies.values()):
+        if is_determined and "L" in latencies and all(value > 0 for value in latencies.values()):
             set_options = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
             return parameters.family, " ".join(set_options)
     return None
