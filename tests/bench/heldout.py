@@ -4,6 +4,8 @@ Arguments: a table as `commodel import` writes it, then models. The run takes mi
 
 Held out are every other range of sizes, the larger half of the numbers of ranks and, if the table has several settings,
 each setting. Baselines without a model of communication have rows of their own (`compare/baselines.py`).
+`neighbouring sizes` is a reference that knows the held-out times: it interpolates each of them between the neighbouring
+sizes of its series, that is, of the same operation, alternative, layout, ranks and setting.
 
 - μ: max(prediction, time) / min(prediction, time).
 - covered: share of the times inside the prediction intervals.
@@ -13,6 +15,7 @@ each setting. Baselines without a model of communication have rows of their own 
 - time / library: measured time of the chosen alternative over that of the library default, geometric mean."""
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +23,16 @@ import numpy as np
 import pandas as pd
 
 from commodel.cli._output import format_table
-from commodel.compare.baselines import BASELINES, predict_baselines
+from commodel.compare.baselines import BASELINE, BASELINES, predict_baselines
 from commodel.compare.comparison import add_choices, add_errors, summarize_choices
-from commodel.compare.held_out import Split, fit_without_held_out, predict_held_out, recommend_held_out, split_points
+from commodel.compare.held_out import (
+    Split,
+    fit_without_held_out,
+    list_points,
+    predict_held_out,
+    recommend_held_out,
+    split_points,
+)
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
@@ -34,6 +44,7 @@ MIN_NARROWEST_WIDTH = 0.01  # logarithm; the narrowest interval counts as at lea
 TABLE_FAMILIES = ("hockney", "loggp", "pmnf")
 MAX_RANKS = 256  # ranks of a point; schedules of thousands of ranks take minutes each
 EVERY_OTHER_SIZE = "log2(max(bytes, 1)) // 3 % 2 == 0"
+NEIGHBOURS = "neighbouring sizes"
 CHOICE_COLUMNS = ("workloads", "regret", "worst regret", "time / library")
 
 
@@ -48,7 +59,7 @@ def score_models(rows: pd.DataFrame) -> Iterator[dict]:
     rows = add_choices(add_errors(rows))
     choices = summarize_choices(rows, ["family"]).set_index("family")
     for name, predicted in rows.dropna(subset=["mu"]).groupby("family", sort=False):
-        mu = predicted["mu"]
+        mu, is_reference = predicted["mu"], name in (*BASELINES, NEIGHBOURS)
         yield {
             "family": name,
             "points": len(predicted),
@@ -57,7 +68,7 @@ def score_models(rows: pd.DataFrame) -> Iterator[dict]:
             "90 %": f"{mu.quantile(0.9):.2f}",
             "worst": f"{mu.max():.1f}",
             **_format_intervals(predicted),
-            "points valid": "-" if name in BASELINES else f"{predicted['validity'].eq(ValidityKind.VALID.value).sum()}",
+            "points valid": "-" if is_reference else f"{predicted['validity'].eq(ValidityKind.VALID.value).sum()}",
             **(_format_choices(choices.loc[name]) if name in choices.index else dict.fromkeys(CHOICE_COLUMNS, "-")),
         }
 
@@ -116,9 +127,33 @@ def predict_split(parts: Split, families: list[str], name: str) -> Iterator[pd.D
     if sets:
         yield recommend_held_out(sets, parts)
     yield predict_baselines(parts, choose_reference(parts.fitted))
+    yield interpolate_neighbours(parts)
     times = parts.held_out.library.items()
     default_rows = [{"workload": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
     yield pd.DataFrame(default_rows).assign(family="", algorithm=LIBRARY)
+
+
+def interpolate_neighbours(parts: Split) -> pd.DataFrame:
+    """Return a row for each held-out point: its time interpolated between the neighbouring sizes of its series, over
+    logarithms; NaN at the ends of the series."""
+    places, times = [], []
+    series: dict[tuple, dict[int, float]] = defaultdict(dict)
+    for part in (parts.fitted, parts.held_out):
+        settings = list_settings(part)
+        places = [
+            (point.operation, point.alternative, point.layout, point.ranks, setting)
+            for point, setting in zip(part.points, settings, strict=True)
+        ]
+        for place, point, seconds in zip(places, part.points, part.seconds, strict=True):
+            series[place][point.bytes] = seconds
+    for place, point in zip(places, parts.held_out.points, strict=True):  # those of the held-out part, the last
+        sizes = np.array(sorted(series[place].keys() - {point.bytes}))
+        is_between = len(sizes) and sizes[0] < point.bytes < sizes[-1]
+        logs = np.log([series[place][size] for size in sizes.tolist()])
+        times.append(np.exp(np.interp(np.log1p(point.bytes), np.log1p(sizes), logs)) if is_between else np.nan)
+    blank = {"predicted_low": np.nan, "predicted_high": np.nan, "covered": np.nan}
+    rows = list_points(parts.held_out).assign(family=NEIGHBOURS, predicted=times, validity=BASELINE)
+    return add_errors(rows.assign(**blank)).assign(covered=np.nan)
 
 
 def score_table(path: Path, families: list[str]) -> Iterator[dict]:
