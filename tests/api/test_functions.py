@@ -48,7 +48,7 @@ def test_predict_returns_the_rows_of_the_verb(ranks, sizes, words):
     assert table["algorithm"].tolist() == verb["algorithm"].tolist()
 
 
-def test_a_linear_broadcast_costs_what_logp_states():
+def test_linear_broadcast_time_equals_the_loggp_formula():
     """p − 2 gaps, then send overhead, latency, receive overhead and the bytes of one message."""
     table = commodel.predict("bcast", 8, 1001, model="loggp", algorithm="linear", **LOGGP)
     assert table["seconds"][0] == pytest.approx(6 * (1e-6 + 1000e-9) + 2e-6 + 1e-6 + 1e-6 + 1000e-9)
@@ -60,22 +60,24 @@ def test_numbers_are_si_units_and_text_has_units():
     pd.testing.assert_frame_equal(*both)
 
 
-def test_fit_holds_points_out_and_predicts_them(loggp):
+def test_fit_predicts_held_out_points(loggp):
     assert set(loggp.held_out["ranks"]) == {32}
     assert loggp.held_out["mu"].mean() < 1.05
     assert list(loggp.parameters) == ["value", "low", "high", "unit", "note"]
     assert loggp.parameters.loc["L", "low"] <= loggp.parameters.loc["L", "value"] <= loggp.parameters.loc["L", "high"]
 
 
-def test_a_table_fits_as_its_file_does(table, tmp_path):
-    """By a model with a fit in closed form: how a table is read does not depend on the model."""
+def test_a_fit_of_a_data_frame_equals_the_fit_of_the_csv_file(table, tmp_path):
+    """The model has a closed-form fit; reading a table does not depend on the model."""
     table.to_csv(tmp_path / "t.csv", index=False)
-    ours, again = (commodel.fit(source, "pmnf", hold_out="ranks > 16") for source in (tmp_path / "t.csv", table))
-    pd.testing.assert_frame_equal(again.parameters, ours.parameters)
-    pd.testing.assert_frame_equal(again.held_out, ours.held_out)
+    from_file, from_frame = (
+        commodel.fit(source, "pmnf", hold_out="ranks > 16") for source in (tmp_path / "t.csv", table)
+    )
+    pd.testing.assert_frame_equal(from_frame.parameters, from_file.parameters)
+    pd.testing.assert_frame_equal(from_frame.held_out, from_file.held_out)
 
 
-def test_what_was_saved_predicts_as_the_fit_does(loggp, tmp_path):
+def test_a_saved_parameter_set_predicts_the_same_times_as_the_fit(loggp, tmp_path):
     loggp.save(tmp_path / "loggp.yaml")
     fitted, read = (
         commodel.predict("gather", 16, "1KiB", parameters=source) for source in (loggp, tmp_path / "loggp.yaml")
@@ -133,8 +135,8 @@ def test_every_public_name_is_there_and_has_a_docstring():
         commodel.nothing  # noqa: B018
 
 
-def test_the_notebook_runs_from_its_first_cell_to_its_last(tmp_path):
-    """Its kernel has sockets of files: ports that it chose a moment before, programs of other tests might take."""
+def test_the_example_notebook_runs_without_errors_and_is_stored_without_outputs(tmp_path):
+    """The kernel uses file sockets, since programs of other tests might take a chosen TCP port."""
     from jupyter_client import AsyncKernelManager
     from nbclient import NotebookClient
     from nbformat import reads
@@ -150,7 +152,7 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(tmp_path):
     assert not [cell for cell in committed["cells"] if cell.get("outputs")], "commit the notebook without outputs"
 
 
-def test_a_folder_of_results_with_a_link_in_it_is_refused(tmp_path):
+def test_a_results_folder_with_a_symbolic_link_is_refused(tmp_path):
     (tmp_path / "e").mkdir()
     (tmp_path / "e" / "fitted").symlink_to(tmp_path)
     with pytest.raises(commodel.UserError, match="link"):
