@@ -103,7 +103,7 @@ def test_the_same_messages_under_two_names_stand_once(params):
     assert len({"knomial", "knomial:4"} & names) == 1
 
 
-def test_beyond_what_was_probed_intervals_widen_without_any_measurement(tmp_path):
+def test_prediction_intervals_widen_with_each_doubling_beyond_the_fitted_sizes(tmp_path):
     path = tmp_path / "loggp.yaml"
     doubted = replace(make_given_set("loggp", LOGGP), bytes_range=(1, 1024), left_out={"error": 0.1, "cases": 9})
     write_parameters(path, doubted)
@@ -126,7 +126,7 @@ def test_a_gather_that_loses_packets_is_behind_the_window_that_loses_none():
     assert doubt.startswith("cluster: loses packets: 25 % delivered")
 
 
-def test_families_without_a_buffer_state_that_they_see_no_loss(params):
+def test_a_model_without_buffers_is_flagged_as_not_modelling_packet_loss(params):
     text = run(f"advise {GATHER} --params {FAST_ETHERNET} --params {params}").stdout
     assert "by cluster a buffer overflows and packets have to be sent again: linear 75 %" in text
     assert "loggp does not model losses" in text
@@ -174,7 +174,7 @@ def test_a_sum_of_iterations_is_for_another_verb(params):
         ),
     ],
 )
-def test_what_is_refused(params, tmp_path, monkeypatch, arguments, said):
+def test_invalid_advise_arguments_are_refused_in_one_line(params, tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())
     line = refused(f"advise {arguments}".replace(" P", f" {params}"))
@@ -204,8 +204,8 @@ def test_rules_are_the_same_through_a_table(platform, tmp_path):
     assert "none in Open MPI" not in text
 
 
-def test_rules_hold_only_what_open_mpi_has(params, tmp_path):
-    """Of a gather Open MPI has no windows, which are cheaper here than nothing of its own."""
+def test_the_open_mpi_option_restricts_the_ranking_to_selectable_algorithms(params, tmp_path):
+    """Open MPI has no windowed gather, which is among the fastest alternatives here."""
     requested = f"--operation gather --ranks 4,8 --bytes 8 --params {params}"
     run(f"advise {requested} --open-mpi --out {tmp_path}/some.csv")
     run(f"advise {requested} --layout block --out {tmp_path}/all.csv")
@@ -329,10 +329,8 @@ def test_predictions_without_a_set_are_the_recommended_ones(platform, tmp_path):
     assert recommended["validity"] == "valid"
 
 
-def test_a_sweep_over_ranks_leaves_out_those_that_are_impossible_and_marks_those_without_a_recommendation(
-    platform, tmp_path
-):
-    """On nodes of four cores, nothing was measured within one node, and one rank is no collective."""
+def test_a_rank_sweep_skips_impossible_counts_and_marks_unrecommended_points(platform, tmp_path):
+    """A node has four cores; no workload was measured within one node; a collective needs two ranks."""
     add_sizes(tmp_path / "results/study/comparison.csv")
     sweep = "predict --operation allreduce --algorithm ring --ranks 1,4,8 --bytes 1KiB --layout block:4"
     output = run(f"{sweep} --platform {platform}").stdout
@@ -403,12 +401,12 @@ def test_alternatives_measured_for_the_workload_are_ranked_under_their_own_names
     assert not other_size & set(trees)
 
 
-def test_what_the_weights_come_from_is_stated_where_it_is_another_operation(platform):
+def test_advise_states_that_weights_come_from_another_operation(platform):
     said = run(f"advise --operation bcast --ranks 8 --bytes 8 --platform {platform}").stdout
     assert "too little of bcast was measured here: the weights come from allreduce" in said
 
 
-def test_smaller_than_what_was_measured_is_beyond_it_too(platform):
+def test_fewer_ranks_than_measured_count_as_extrapolation(platform):
     said = run(f"advise --operation allreduce --ranks 2 --bytes 8 --platform {platform}").stdout
     assert "EXTRAPOLATED by 1.0 doublings: measured were 4 to 8 ranks and 8 B" in said
 
@@ -436,8 +434,8 @@ def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform
     )
 
 
-def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_path):
-    """LogGP was seen not to know what messages in a row take."""
+def test_wave_periods_prefer_models_without_a_contention_flag(platform, tmp_path):
+    """LogGP is flagged first: it underestimates successive messages to one receiver."""
     pattern = "--operation reduce --ranks 4 --bytes 1KiB"
     workload = f"{pattern} --platform {platform}"
     (before, *_) = read_rows(f"advise {workload}")

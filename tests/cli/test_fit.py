@@ -94,7 +94,7 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     ("edited", "other"),
     [("models/families/logp.py", {"logp"}), ("patterns/phases.py", {"logp", "hockney"}), ("cli/report.py", set())],
 )
-def test_a_set_is_fitted_again_where_the_code_that_it_rests_on_was_edited(table, tmp_path, monkeypatch, edited, other):
+def test_fit_digest_changes_only_for_models_that_depend_on_the_edited_code(table, tmp_path, monkeypatch, edited, other):
     package = tmp_path / "package"
     shutil.copytree(sources.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     before = {family: digest_fit_inputs(table, family) for family in ("logp", "hockney")}
@@ -144,7 +144,7 @@ def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
         ([], "--out is missing; without it give --hold-out"),
     ],
 )
-def test_a_mistake_in_what_to_hold_out_is_one_line(table, arguments, words):
+def test_invalid_fit_arguments_are_reported_in_one_line(table, arguments, words):
     families = [] if "--family" in arguments else ["--family", "hockney"]
     said = run(f"fit --points {table}", *families, *arguments, code=2)
     message = [line for line in said.stderr.splitlines() if "left out" not in line]

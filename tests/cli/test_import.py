@@ -59,13 +59,13 @@ def test_a_folder_of_tables(folder, tmp_path):
         ("gamma", "#size MAX_I\n4 1e-7\n", "gamma.txt: found no column SUM_I"),
     ],
 )
-def test_a_damaged_table_is_named_with_its_line(folder, tmp_path, name, text, said):
+def test_a_damaged_taulop_table_is_refused_and_named(folder, tmp_path, name, text, said):
     (folder / f"{name}.txt").write_text(text)
     assert said in output(f"import taulop {folder} -o {tmp_path}/set.yaml", code=2)
     assert not (tmp_path / "set.yaml").exists()
 
 
-def test_what_is_not_there(tmp_path):
+def test_import_taulop_states_the_missing_file_or_folder(tmp_path):
     assert "wanted SHM.txt" in output(f"import taulop {tmp_path} -o {tmp_path}/x.yaml", code=2)
     assert "wanted a folder" in output(f"import taulop {tmp_path}/none -o {tmp_path}/x.yaml", code=2)
 
@@ -121,8 +121,8 @@ def test_measured_times_become_a_table(name, tmp_path):
     assert all(f"{count} {left}" in result.stderr for left, count in wanted.left_out.items())
 
 
-def test_half_round_trips_are_what_hockney_is_fitted_to(tmp_path):
-    """A table of messages between two ranks, α + β·m, and rows of a library's own, which are left out."""
+def test_hockney_is_fitted_to_imported_half_round_trips(tmp_path):
+    """Times between two ranks are α + β·m; rows of the library default are left out of the fit."""
     rows = "".join(f"{size:<8}{10 + size * 2e-3:>20.2f}\n" for size in (1, 64, 4096, 65536, 1 << 20))
     other = "# OSU MPI Broadcast Latency Test v7.0\n# Size       Avg Latency(us)\n8  20.0\n"
     (tmp_path / "o.txt").write_text(f"# OSU MPI Latency Test v7.0\n# Size          Latency (us)\n{rows}{other}")
@@ -226,7 +226,7 @@ def test_goal_becomes_a_table_with_the_same_predictions(tmp_path):
     assert "does not name" not in said
 
 
-def test_what_is_not_goal_is_refused_in_one_line(tmp_path):
+def test_a_file_that_is_not_goal_is_refused_with_file_and_line(tmp_path):
     (tmp_path / "a.csv").write_text("step,kind,rank\n")
     assert "a.csv:1: found 'step,kind,rank', wanted num_ranks N" in output(
         f"import goal {tmp_path}/a.csv -o {tmp_path}/b.csv", code=2

@@ -19,7 +19,7 @@ def own(tmp_path):
     return tmp_path / "own"
 
 
-def test_what_is_there_can_be_planned_and_run(own):
+def test_files_of_a_new_project_load_and_the_demo_can_be_planned(own):
     for path in own.glob("params/experiments/*.yaml"):
         load_experiment(path)
     for path in own.glob("params/platforms/*.yaml"):
@@ -42,8 +42,8 @@ def test_nothing_is_written_over(own):
     assert not (own / "Snakefile").exists()
 
 
-def test_what_is_there_as_it_would_be_written_may_stay(own):
-    """As in a folder that snakedeploy made: it has the profiles, and a Snakefile where Snakemake looks second."""
+def test_init_keeps_identical_files_and_a_snakefile_in_the_workflow_folder(own):
+    """A folder made by snakedeploy has the profiles already, and its Snakefile in workflow/."""
     before = {path: path.read_bytes() for path in own.rglob("*") if path.is_file()}
     assert "a project" in run(f"init {own}").stdout
     assert {path: path.read_bytes() for path in own.rglob("*") if path.is_file()} == before
@@ -82,7 +82,7 @@ def test_plain_snakemake_plans_there(own):
     assert (own / "results/sample/plan.json").exists()
 
 
-def test_what_only_the_installation_has_can_be_copied_as_the_message_states(own, monkeypatch):
+def test_the_error_for_an_included_file_gives_a_working_copy_command(own, monkeypatch):
     monkeypatch.chdir(own)
     for kind, name in (("experiment", "paper-tan"), ("platform", "tree-256")):
         said = run("plan paper-tan", code=2).stderr

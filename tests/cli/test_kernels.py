@@ -106,7 +106,7 @@ def test_the_wave_equation_and_a_csv(model_sets):
     assert all(float(row["seconds"]) > 0 for row in rows)
 
 
-def test_a_platform_and_a_layout_that_states_its_ranks(model_sets):
+def test_a_process_layout_file_provides_ranks_and_nodes_of_a_prediction(model_sets):
     layout = f"processes:{ROOT}/params/layouts/fermi/M2.csv"
     out = run(
         f"predict --kernel summa --params {model_sets} --platform fermi --layout {layout} --blocks 16 --format json"
@@ -283,12 +283,12 @@ def test_a_picture_has_every_rank():
     assert "fat/gpu of node 1" in titles[4]
 
 
-def test_the_wave_has_cells_and_speeds_of_its_own():
+def test_partition_uses_the_speeds_of_the_wave_kernel():
     answer = read_rows(f"partition {M10} --kernel wave --blocks 512")
     assert (answer["iterations"], answer["rows"][0]["speed"] > 1e8) == (1, True)
 
 
-def test_ranks_of_a_layout_that_does_not_state_them():
+def test_partition_requires_ranks_for_a_layout_without_a_rank_count():
     requested = f"{FERMI} --layout block:2 --blocks 64"
     assert {row["kind"] for row in read_rows(f"partition {requested} --ranks 4")["rows"]} == {"fat/1"}
     assert "wanted --ranks" in output(f"partition {requested}", code=2)
@@ -376,7 +376,7 @@ def test_a_mistake_in_partition_is_one_line(change, wanted):
 
 
 @pytest.mark.parametrize("speed", ["0", "-3", ".nan"])
-def test_a_speed_that_is_not_positive_is_refused_with_its_line(tmp_path, speed):
+def test_a_speed_that_is_not_positive_is_refused_with_file_and_line(tmp_path, speed):
     (tmp_path / "s.yaml").write_text(f"kernels:\n  gemm:\n    kinds:\n      fat/6: [[1, {speed}]]\n")
     text = output(f"partition {M10} --speeds {tmp_path}/s.yaml --blocks 128", code=2)
     assert text.startswith(f"commodel: {tmp_path}/s.yaml:4: kernels.gemm.kinds.fat/6[0][1]: found ")
@@ -422,9 +422,7 @@ def test_layouts_are_ranked_by_the_sum_of_both_times(taulop, layouts):
 
 
 @pytest.mark.parametrize(("kernel", "side", "steps", "size"), [("wave", 96, 10, 8), ("gemm", 24, 1, 8192)])
-def test_computation_and_communication_equal_those_of_the_other_verbs(
-    taulop, layouts, tmp_path, kernel, side, steps, size
-):
+def test_advise_kernel_times_equal_partition_and_predict_output(taulop, layouts, tmp_path, kernel, side, steps, size):
     requested = f"{SPEEDS} --kernel {kernel} --blocks {side} --params {taulop}"
     requested += f" --iterations {steps}" if kernel == "wave" else ""
     layout = f"processes:{layouts}/M3.csv"
@@ -467,7 +465,7 @@ def test_the_answer_has_a_layout_and_states_declared_speeds(taulop, layouts):
     assert text.endswith("The speeds are declared, not measured (simulated).\n")
 
 
-def test_the_table_has_predictions_of_several_models_and_one_of_them_ranks(taulop, layouts, tmp_path):
+def test_the_kernel_table_has_each_model_and_is_ranked_by_the_chosen_one(taulop, layouts, tmp_path):
     numbers = {"L": 1.3e-6, "o_s": 3e-7, "o_r": 3e-7, "g": 5e-7, "G": 3e-10}
     values = {name: Estimate(number, "s/B" if name == "G" else "s", number, number) for name, number in numbers.items()}
     write_parameters(tmp_path / "loggp.yaml", ParameterSet("loggp", "", "", values))

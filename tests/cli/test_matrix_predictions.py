@@ -62,7 +62,7 @@ matrix:
 PLATFORM = "launcher: slurm\nnodes: {nodes}\ncores: {cores}\n"
 
 
-def test_entries_are_placed_on_their_own_platform_and_those_without_a_set_are_left_out(folder):
+def test_matrix_points_without_a_parameter_set_of_the_platform_are_left_out(folder):
     (folder / "big.yaml").write_text(TWO_PLATFORMS)
     (folder / "params/platforms").mkdir(parents=True)
     for name, nodes, cores in (("network", 4, 1), ("node", 1, 2)):
@@ -88,8 +88,8 @@ def test_entries_are_placed_on_their_own_platform_and_those_without_a_set_are_le
 
 
 @pytest.mark.parametrize("suffix", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
-def test_jobs_of_snakemake_give_what_one_process_does_with_values_by_hand_too(folder, suffix):
-    how = [
+def test_snakemake_jobs_write_the_same_bytes_as_one_process_with_set_values(folder, suffix):
+    arguments = [
         "predict",
         "--matrix",
         "./big.yaml",
@@ -102,8 +102,8 @@ def test_jobs_of_snakemake_give_what_one_process_does_with_values_by_hand_too(fo
         7,
         "--out",
     ]
-    run(*how, f"whole.{suffix}")
-    command = [sys.executable, "-m", "commodel", *map(str, how), f"jobs.{suffix}", "--jobs", "2"]
+    run(*arguments, f"whole.{suffix}")
+    command = [sys.executable, "-m", "commodel", *map(str, arguments), f"jobs.{suffix}", "--jobs", "2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (folder / f"jobs.{suffix}").read_bytes() == (folder / f"whole.{suffix}").read_bytes()
@@ -126,14 +126,14 @@ def test_a_mistake_is_one_line_and_exit_2(folder, arguments, words):
     assert words in result.stderr
 
 
-def test_a_mistake_in_the_matrix_names_its_line(folder):
+def test_a_matrix_error_names_file_and_line(folder):
     (folder / "big.yaml").write_text(MATRIX.replace("flat:5", "flatt:5"))
     result = run("predict --matrix ./big.yaml", *SETS, "--out", "a.csv", code=2)
     assert "big.yaml:7" in result.stderr
     assert "did you mean 'flat'" in result.stderr
 
 
-def test_what_is_no_parquet_cannot_be_joined(folder):
+def test_export_matrix_refuses_a_file_that_is_not_parquet(folder):
     result = run("export matrix loggp.yaml --out a.csv", code=2)
     assert "loggp.yaml" in result.stderr
     assert result.stderr.count("\n") == 1

@@ -222,7 +222,7 @@ def test_a_mistake_is_one_line(line, words):
         ),
     ],
 )
-def test_a_value_in_a_file_has_a_name_and_a_unit_of_its_family(values, said, tmp_path):
+def test_wrong_parameter_names_and_units_in_a_set_file_are_refused(values, said, tmp_path):
     file = tmp_path / "set.yaml"
     file.write_text(f"family: hockney\nparameters:\n  {values}\n")
     assert said in output(f"predict --family hockney --params {file} --operation barrier --ranks 4", code=2)
@@ -308,7 +308,7 @@ def test_a_set_is_read_another_way(tmp_path):
         assert said in refused(f"predict {line} --set {text}")
 
 
-def test_a_value_by_hand_stands_beside_its_prediction(tmp_path):
+def test_predict_lists_parameter_values_set_by_hand_beside_the_prediction(tmp_path):
     path = tmp_path / "set.yaml"
     write_parameters(path, make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]))
     line = f"--params {path} {LINEAR} --ranks 2 --bytes 1"

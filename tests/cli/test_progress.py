@@ -1,4 +1,4 @@
-"""What verbs say meanwhile: progress, logs of jobs, complaints of jobs, and how a run was stopped."""
+"""Output of running verbs: progress, logs and errors of jobs, and how a run was stopped."""
 
 import io
 import os
@@ -51,7 +51,7 @@ def test_items_are_counted_on_a_terminal(screen):
     assert shown.getvalue().endswith(CLEARED)
 
 
-def test_waiting_states_its_reason(screen):
+def test_the_waiting_line_names_the_activity_and_is_cleared_at_the_end(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
     with show_waiting("predicting"):
         while "predicting: 0 s" not in shown.getvalue():
@@ -59,7 +59,7 @@ def test_waiting_states_its_reason(screen):
     assert shown.getvalue().endswith(CLEARED)
 
 
-def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
+def test_without_a_terminal_long_work_prints_plain_progress_lines(screen):
     shown, ends = screen(terminal=False), time.monotonic() + 60
     with show_waiting("predicting", plain_lines=True), report_within("bcast"):
         report_step("part 2 of 3")
@@ -74,7 +74,7 @@ def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
     )
 
 
-def test_the_line_states_what_the_work_is_at(screen):
+def test_the_waiting_line_shows_the_current_step(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
     with show_waiting("predicting"):
         with report_within("bcast"):
@@ -105,8 +105,8 @@ def test_nothing_is_stated(screen, terminal, patience):
 
 
 @pytest.mark.parametrize(("name", "value"), [("COMMODEL_JOB", "1"), ("TERM", "dumb")])
-def test_a_line_is_rewritten_only_where_somebody_sees_it(screen, monkeypatch, name, value):
-    """Jobs of Snakemake share its terminal, and say nothing of their own there."""
+def test_jobs_and_dumb_terminals_show_no_progress_line(screen, monkeypatch, name, value):
+    """Snakemake jobs share the terminal of Snakemake and therefore print no progress."""
     monkeypatch.setenv(name, value)
     shown = screen(terminal=True)
     with show_waiting("fitting", plain_lines=name == "COMMODEL_JOB"):
@@ -131,14 +131,14 @@ def job(tmp_path):
     return call
 
 
-def test_a_mistake_stands_in_both_below_what_the_log_has(job, tmp_path):
+def test_a_job_error_is_printed_and_appended_to_the_log(job, tmp_path):
     (tmp_path / "logs/price.log").write_text("before\n")
     done = job(*PRICE)
     assert (done.returncode, done.stderr) == (2, MISTAKE)
     assert (tmp_path / "logs/price.log").read_text() == "before\n" + MISTAKE
 
 
-def test_so_does_what_goes_well(job, tmp_path):
+def test_the_output_of_a_job_is_printed_and_written_to_the_log(job, tmp_path):
     done = job("show", "operations", "--format", "csv")
     assert done.returncode == 0
     assert done.stdout.startswith("operation,")
@@ -159,7 +159,7 @@ def test_no_link_is_followed(job, tmp_path, where):
     assert (tmp_path / "away/logs/price.log").read_text() == "precious"
 
 
-def test_where_the_disk_is_full_the_terminal_has_it_all():
+def test_the_terminal_gets_all_output_even_if_the_disk_of_the_log_is_full():
     screen = io.StringIO()
     with open("/dev/full", "wb", buffering=0) as full:
         print("a µs", file=CopiedStream(screen, full))
@@ -243,18 +243,18 @@ def test_jobs_elsewhere_and_a_bug():
     ]
 
 
-def test_what_snakemake_itself_complains_about():
+def test_a_snakemake_error_is_shown_in_one_line():
     lines, _ = shown(REFUSED)
     assert lines == [f"snakemake: {REFUSED.splitlines()[1]}"]
 
 
-def test_what_sbatch_refuses():
+def test_an_sbatch_refusal_is_shown_once_with_a_hint():
     lines, _ = shown(SBATCH + SBATCH)
     said = "sbatch refuses the job: invalid partition specified: nosuch; see profiles/README.md for a site's settings"
     assert lines == [f"commodel: {said}"]
 
 
-def test_the_last_lines_are_kept_for_what_nobody_understands():
+def test_the_last_lines_of_unrecognized_output_are_kept():
     lines, complaints = shown("\n".join(f"sbatch: {number}" for number in range(30)))
     assert lines == []
     assert list(complaints.last)[-1] == "sbatch: 29"

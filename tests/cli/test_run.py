@@ -91,7 +91,7 @@ def test_an_experiment_may_be_in_any_folder(project):
 
 
 @pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["run", "dry run"])
-def test_a_missing_compiler_is_named_with_the_platforms_that_run_without_it(project, monkeypatch, options):
+def test_a_missing_compiler_is_reported_with_platforms_that_need_none(project, monkeypatch, options):
     monkeypatch.setattr("commodel.plan.planning.find_tool", lambda program: None if program == "mpicc" else program)
     monkeypatch.setattr("commodel.plan.planning.find_build_root", Path.cwd)
     monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
@@ -99,7 +99,7 @@ def test_a_missing_compiler_is_named_with_the_platforms_that_run_without_it(proj
         shutil.copy(ROOT / "params/platforms" / name, "params/platforms")
     other_block = ", {platform: fast-ethernet-32, axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}}]\n"
     Path("params/experiments/both.yaml").write_text(EXPERIMENT.replace("PLATFORM", "local").rstrip("]\n") + other_block)
-    alone, both = (CliRunner().invoke(main, ["run", name, *options]) for name in ("on-local", "both"))
+    local_only, both = (CliRunner().invoke(main, ["run", name, *options]) for name in ("on-local", "both"))
     message = "commodel: no mpicc found, which platform 'local' needs: see commodel doctor"
-    assert (alone.exit_code, alone.stderr) == (2, f"{message}\n")
+    assert (local_only.exit_code, local_only.stderr) == (2, f"{message}\n")
     assert (both.exit_code, both.stderr) == (2, f"{message}; without it: commodel run both --only fast-ethernet-32\n")

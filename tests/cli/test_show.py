@@ -1,4 +1,4 @@
-"""Verbs that list what there is and draw what a name stands for."""
+"""Verbs that list operations, topologies, layouts and networks, and draw the named one."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ from tests.planning import planned
         ("layouts", "patterns.layouts", "LAYOUT", "layout"),
     ],
 )
-def test_every_form_starts_with_its_name(verb, folder, constant, column):
+def test_show_lists_every_topology_and_layout_by_name(verb, folder, constant, column):
     rows = read_rows(f"show {verb}")
     only_advise = ["near"] if verb == "layouts" else []
     assert [row[column].partition(":")[0] for row in rows] == [*discover(folder, constant), *only_advise]
@@ -45,7 +45,7 @@ def test_every_form_starts_with_its_name(verb, folder, constant, column):
     assert read_rows(f"show {verb} {rows[0][column].partition(':')[0]}") == rows[:1]
 
 
-def test_every_operation_is_listed_with_its_parameters():
+def test_show_operations_lists_every_operation_with_all_parameters():
     rows = {row["operation"]: row for row in read_rows("show operations")}
     assert list(rows) == list(list_operations())
     assert rows["halo"]["parameters"].startswith("grid=4x2: ranks in each dimension")
@@ -140,7 +140,7 @@ def show_network(tmp_path, monkeypatch):
     return show_network
 
 
-def test_it_names_classes_and_slow_nodes(show_network):
+def test_show_network_names_slow_nodes_and_differing_node_groups(show_network):
     said = show_network("e")
     assert "Node n6 is slow: 3." in said
     assert "the measured times give other groups" in said
@@ -157,11 +157,11 @@ def test_a_row_a_node_for_programs(show_network):
     assert [row["node"] for row in rows if row["slow"]] == ["n6"]
 
 
-def test_results_without_pairs_state_which_probes_time_them(show_network):
+def test_show_network_without_pair_times_names_the_probes_needed(show_network):
     assert "wanted a run with `probes: auto` on four nodes" in show_network("e", "--platform", "other", code=2)
 
 
-def test_a_network_is_found_by_its_platform(show_network, tmp_path):
+def test_show_network_accepts_a_platform_name_platform_file_or_experiment(show_network, tmp_path):
     platforms = tmp_path / "params" / "platforms"
     platforms.mkdir(parents=True)
     for name in "pq":

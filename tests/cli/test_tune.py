@@ -29,7 +29,7 @@ from commodel.records import LIBRARY, Choice, PlacedWorkload, StartTimings
 from tests.cli.simulated_mpi import ALGORITHMS, CASES, DEFAULTS, SIZES, arms, cost, machine
 
 
-def test_a_search_chooses_the_fastest_algorithms_and_validates_them(tmp_path):
+def test_tune_search_chooses_algorithms_within_five_percent_of_the_fastest(tmp_path):
     place = machine(tmp_path)
     searched = search_choices(place, arms(), 1e9, lambda text: None)
     choices = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE)
@@ -257,7 +257,7 @@ def test_rules_with_a_small_expected_gain_are_not_chosen(tmp_path):
     )
 
 
-def test_all_rules_are_dropped_if_they_slow_down_other_sizes_in_both_stages(tmp_path):
+def test_all_rules_are_dropped_if_other_sizes_slow_down_in_both_stages(tmp_path):
     """With rules, the library may use another component. One slow case in a single stage may be chance."""
     alltoall = CASES[len(SIZES) :]
     choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
@@ -356,7 +356,7 @@ def test_rules_that_gain_little_in_the_screening_are_not_validated():
     assert [select_for_validation(screening)[case] for case in CASES[:3]] == ["linear", LIBRARY, "linear"]
 
 
-def test_a_rule_is_kept_if_it_is_faster_in_both_stages_and_over_all_pairs():
+def test_a_rule_is_kept_if_faster_in_both_stages_and_over_all_pairs():
     """The first rule is faster in all pairs, the second only in the screening, by chance. The third is undecided."""
     screening = stage_of([0.2, 0.25], [0.9, 0.95], [0.5, -0.3])
     validation = stage_of([0.21, 0.2, 0.25], [-0.01, 0.0, -0.02], [0.6, -0.3, 0.1])

@@ -30,7 +30,7 @@ from commodel.registry import discover
 from tests.cli.running import CAB, output, read_rows, run
 
 
-def test_doctor_names_what_is_missing_and_what_it_would_give():
+def test_doctor_lists_tools_and_fails_if_a_needed_program_is_missing():
     text = output("doctor")
     assert "mpicc" in text or "MPI compiler" in text
     assert all(tool in text for tool in ("SimGrid", "Slurm", "Apptainer"))
@@ -38,7 +38,7 @@ def test_doctor_names_what_is_missing_and_what_it_would_give():
 
 
 @pytest.mark.parametrize("command", ["report --in results/sample", "show network sample", "status sample"])
-def test_what_reads_results_states_that_there_are_none_yet(command, monkeypatch, tmp_path):
+def test_verbs_that_read_results_report_that_nothing_was_run(command, monkeypatch, tmp_path):
     output(f"init {tmp_path}")
     monkeypatch.chdir(tmp_path)
     said = "commodel: results/sample: found no plan: nothing has been run yet\n"
@@ -102,7 +102,7 @@ def test_help_loads_nothing_heavy():
     assert not HEAVY & loaded(*(f"{verb} --help" for verb in main.list_commands(None)))
 
 
-def test_the_prediction_of_a_point_loads_its_own_family_only():
+def test_predicting_one_point_imports_only_the_module_of_one_model():
     modules = loaded(PREDICT)
     assert not HEAVY & modules
     families = {name for name in modules if name.startswith("commodel.models.families.")}
@@ -132,7 +132,7 @@ def folder(tmp_path):
 PREDICT_TAN = "predict --params tan.yaml --operation reduce --topology flat:4 --format csv"
 
 
-def test_any_folder_of_a_project_is_in_it(folder):
+def test_verbs_work_from_any_folder_of_the_project(folder):
     with chdir(folder):
         below = run("plan cluster --format csv").stdout
         predictions = run(f"{PREDICT_TAN}").stdout
@@ -143,7 +143,7 @@ def test_any_folder_of_a_project_is_in_it(folder):
     assert "tan,reduce" in predictions
 
 
-def test_another_folder_by_its_name(folder, tmp_path_factory):
+def test_option_c_selects_the_project_folder(folder, tmp_path_factory):
     with chdir(tmp_path_factory.mktemp("elsewhere")):
         assert "tan,reduce" in run(f"-C {folder} {PREDICT_TAN}").stdout
         assert run(f"-C {folder} plan cluster").stdout
@@ -172,7 +172,7 @@ def test_a_folder_of_somebody_else_above_is_no_project(folder, monkeypatch):
         ),
     ],
 )
-def test_names_whatever_their_case(typed, meant):
+def test_names_are_case_insensitive(typed, meant):
     assert run(*typed.split()).stdout == run(*meant.split()).stdout != ""
 
 
@@ -208,7 +208,7 @@ def offered(*words):
     return {item.value for item in items}
 
 
-def test_tab_offers_what_there_is(folder):
+def test_tab_completion_offers_matching_verbs_and_names(folder):
     assert offered("st") == {"status"}
     assert offered("predict", "--family", "") == set(discover("models.families", "FAMILY"))
     assert offered("predict", "--operation", "") == set(list_operations())
@@ -223,8 +223,8 @@ def test_tab_offers_what_there_is(folder):
         assert "cluster" in offered("-C", str(folder), "run", "cl")
 
 
-def test_tab_offers_folders_of_results_where_a_verb_reads_them(tmp_path):
-    """A copy of results is no experiment that could be run."""
+def test_tab_completion_offers_results_folders_only_to_verbs_that_read_results(tmp_path):
+    """A copied results folder is not an experiment that can be run."""
     (tmp_path / "params/experiments").mkdir(parents=True)
     (tmp_path / "params/experiments/mine.yaml").touch()
     for name in ("mine", "october"):
@@ -263,7 +263,7 @@ def test_tab_imports_nothing_heavy(typed, offer, verb):
     assert not {"numpy", "pandas", "pydantic", "scipy"} & set(modules)
 
 
-def test_choices_that_are_not_imported_are_those_that_there_are():
+def test_hard_coded_option_choices_equal_the_implemented_choices():
     def choices_of(command, option):
         return list(next(parameter for parameter in command.params if parameter.name == option).type.choices)
 
@@ -275,8 +275,8 @@ def test_choices_that_are_not_imported_are_those_that_there_are():
     assert choices_of(main.get_command(None, "build"), "toolchain") == list(COMPILERS)
 
 
-def test_a_table_that_is_wider_than_the_terminal_is_wrapped_in_its_columns_or_stands_upright(monkeypatch):
-    """Where it is piped, too, it has at most 100 columns."""
+def test_wide_tables_have_wrapped_columns_or_are_printed_vertically(monkeypatch):
+    """Piped output has at most 100 columns as well."""
     rows = [{"name": "loggp", "title": "LogGP", "parameters": "L o_s o_r g G gamma", "n": 3}]
     monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
     monkeypatch.setenv("COLUMNS", "35")
@@ -334,8 +334,8 @@ def test_one_line(line, wanted):
     assert result.stderr.count("\n") == 1
 
 
-def test_what_sends_nothing_needs_no_size():
-    """Beside the mistake of leaving it out where something is sent."""
+def test_an_operation_without_data_needs_no_message_size():
+    """A barrier has no message size."""
     run("show schedule --operation barrier --algorithm linear --ranks 4")
 
 
