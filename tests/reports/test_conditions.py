@@ -117,7 +117,7 @@ def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hin
     )
 
 
-def test_the_terminal_has_the_anomalies_of_the_report_below_its_table(folder, capsys):
+def test_the_terminal_prints_the_anomalies_of_the_report_below_the_outcome(folder, capsys):
     def outcome():
         print_outcome(Results.of(folder))
         return capsys.readouterr().out.splitlines()
@@ -223,7 +223,7 @@ def test_points_with_only_some_passes_are_counted(small):
 
 
 @pytest.mark.parametrize("waves", [np.nan, 50])
-def test_a_stream_without_a_measurement_shows_its_waves(small, waves):
+def test_the_table_of_unmeasured_points_has_waves_if_a_stream_is_missing(small, waves):
     _, frame, gaps = without(small, ["budget", "crash"])
     report = build_report(frame, experiment="gaps", unmeasured=gaps.assign(waves=[waves, np.nan]))
     (table,) = report.section("Not measured").tables
@@ -322,7 +322,7 @@ def test_the_columns_are_there_where_there_is_a_stream(streamed, report):
     assert set(rows) - set(rows_of(report)) == {"waves", "first", "last"}
 
 
-def test_a_stream_is_an_operation_of_its_own(streamed, report):
+def test_a_stream_of_waves_is_reported_as_a_separate_operation(streamed, report):
     operations = set(rows_of(streamed)["operation"])
     assert operations == {*rows_of(report)["operation"], "stream of reduce"}
     (errors,) = [table for table in streamed.section("Errors").tables if table.name == "Mean μ by operation"]

@@ -157,7 +157,7 @@ def test_selection_agrees_with_the_comparison(report, comparison):
     assert sorted(regrets) == pytest.approx(sorted(expected))
 
 
-def test_choices_name_what_differs_and_nothing_else(report, comparison):
+def test_choices_by_model_lists_exactly_the_choices_with_regret(report, comparison):
     (table,) = report.section("Choices by model").tables
     chosen = comparison[comparison["chosen"] & (comparison["regret"] > 0)]
     assert len(table.rows) == chosen["workload"].nunique()

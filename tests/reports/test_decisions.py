@@ -70,7 +70,7 @@ def test_a_sheet_with_all_and_one_for_each_operation(table, tmp_path):
             assert shown[f"{name} [µs]"] == pytest.approx(wanted[key] * 1e6)
 
 
-def test_the_matrix_has_each_choice_at_its_place(table, tmp_path):
+def test_the_decision_matrix_has_each_choice_at_the_right_ranks_and_bytes(table, tmp_path):
     ways, times = tables(book(table, tmp_path)["bcast"])
     assert [[cell.value for cell in cells] for cells in ways] == [
         ["ranks", "8\N{NO-BREAK SPACE}B", "4\N{NO-BREAK SPACE}KiB"],
@@ -80,7 +80,7 @@ def test_the_matrix_has_each_choice_at_its_place(table, tmp_path):
     assert times[2][2].value == pytest.approx(16 + 4.096)
 
 
-def test_one_colour_for_an_algorithm_whatever_its_argument(table, tmp_path):
+def test_each_algorithm_has_one_colour_for_all_arguments(table, tmp_path):
     for cells in tables(book(table, tmp_path)["bcast"]):
         colours = [[cell.fill.fgColor.rgb[2:] for cell in line[1:]] for line in cells[1:]]
         assert colours[0] == colours[1]
@@ -88,7 +88,7 @@ def test_one_colour_for_an_algorithm_whatever_its_argument(table, tmp_path):
         assert {f"#{colour}" for colour in colours[0]} <= set(PALE_COLOURS)
 
 
-def test_layouts_are_named_where_they_differ(table, tmp_path):
+def test_decision_cells_name_the_layout_only_if_layouts_differ(table, tmp_path):
     mixed = table.assign(layout=["block:1", "cyclic:2", "block:1", "block:2", "block:1"])
     sheets = book(mixed, tmp_path)
     assert tables(sheets["bcast"])[0][1][2].value == f"{TIED_PREFIX}chain:8KiB, cyclic:2"

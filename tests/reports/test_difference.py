@@ -61,8 +61,8 @@ def test_tables_and_sets_are_taken_too(folder, slower):
     assert "parameters: " in called("diff", parameters, parameters).stdout
 
 
-def test_a_workbook_has_the_differences_of_its_results(folder, slower, tmp_path):
-    """To the digits of a cell; what differs in the provenance is not compared."""
+def test_diff_of_two_workbooks_equals_diff_of_the_results_folders(folder, slower, tmp_path):
+    """Values agree to the digits of a cell; provenance is not compared."""
     books = []
     for results in (folder, slower):
         (tmp_path / "mailed" / results.name).mkdir(parents=True)

@@ -95,7 +95,7 @@ def test_definitions_are_found_by_the_longest_name(comparison):
     assert [row["definition"] for row in records(of_section["Sampled functions"])] == ["overhead"]
 
 
-def test_families_state_what_they_ignore(report, inputs):
+def test_the_models_table_lists_the_effects_that_each_model_ignores(report, inputs):
     (table,) = report.section("Models").tables
     assert {row["family"]: row["ignores"] for row in records(table)} == {
         name: format_undetermined["ignores"] for name, format_undetermined in inputs["families"].items()
@@ -124,7 +124,7 @@ def test_curves_are_a_table_of_contents_of_the_charts(report, inputs):
         assert math.isnan(row["left_out"]) or row["left_out"] == pytest.approx(100 * curve.left_out)
 
 
-def test_residual_charts_hold_what_the_fits_leave_over(report):
+def test_residual_charts_plot_the_error_of_every_fit_sample(report):
     section = report.section("Fits")
     samples = records(section.tables[1])
     left = [chart for chart in section.charts if "residuals:" in chart.title]
@@ -231,7 +231,7 @@ def measured(folder):
     return folder, plan
 
 
-def test_every_sample_has_a_row_and_each_summary_leads_to_its_first(measured, tmp_path):
+def test_every_sample_has_a_row_and_each_summary_links_to_the_first_sample(measured, tmp_path):
     folder, plan = measured
     run = CliRunner().invoke(verb, ["--in", str(folder), "--out", str(tmp_path / "far/away"), "--samples"])
     assert run.exit_code == 0, run.output

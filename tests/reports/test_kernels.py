@@ -56,7 +56,7 @@ def tiles(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def made(tiles):
+def report_and_section(tiles):
     """A report of three iterations of one partition, two of them alone, and their section."""
     alone = [point(f"{tiles}:iteration={k}") for k in (0, 3)]
     plan = plan_of(*alone, point(tiles))
@@ -70,7 +70,7 @@ def made(tiles):
     return Report("e", "Kernels", "", (section,)), section
 
 
-def test_a_partition_stands_once_with_the_iterations_of_its_samples(tiles):
+def test_equal_partitions_are_listed_once_with_the_iterations_per_point(tiles):
     points = [point(tiles), point(f"{tiles}:iteration=3"), point(tiles, "there"), point("wave2d:n=9:grid=1x3", size=8)]
     (summa, wave), unread = read_partitions(plan_of(*points, point("bcast", size=8)))
     assert not unread
@@ -81,8 +81,8 @@ def test_a_partition_stands_once_with_the_iterations_of_its_samples(tiles):
     assert wave.kinds == ["node/1"] * 3
 
 
-def test_the_picture_has_every_rectangle_coloured_by_speed(made):
-    _, section = made
+def test_the_picture_has_every_rectangle_coloured_by_speed(report_and_section):
+    _, section = report_and_section
     (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
     assert [
         (rectangle.label, rectangle.x, rectangle.y, rectangle.width, rectangle.height)
@@ -116,8 +116,8 @@ def test_without_speeds_processes_are_coloured_by_kind(tmp_path, tiles):
     assert one == three != two
 
 
-def test_page_and_workbook_draw_it_with_a_text(made, tmp_path):
-    report, section = made
+def test_page_and_workbook_draw_the_partition_with_alternative_text(report_and_section, tmp_path):
+    report, section = report_and_section
     (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
     assert "Partition 1" in dict(list_pictures(report, every=True))
     page = format_page(report)
@@ -132,8 +132,8 @@ def test_page_and_workbook_draw_it_with_a_text(made, tmp_path):
     assert tiling.alt[:200] in shapes
 
 
-def test_iterations_stand_side_by_side_with_all_families(made):
-    _, section = made
+def test_iterations_stand_side_by_side_with_all_families(report_and_section):
+    _, section = report_and_section
     first, second = table(section, "Iterations")
     assert (first["iteration"], second["iteration"]) == (0, 3)
     assert first["measured"] == pytest.approx(2000)
@@ -144,8 +144,8 @@ def test_iterations_stand_side_by_side_with_all_families(made):
     assert "2 single iterations took 2 ms; best model taulop, mean error 10 %." in line
 
 
-def test_speeds_state_where_they_come_from(made):
-    _, section = made
+def test_the_table_of_speeds_states_the_source_of_each_speed(report_and_section):
+    _, section = report_and_section
     rows = table(section, "Speeds")
     assert [(row["size"], row["speed"], row["low"]) for row in rows] == [(4.0, 50.0, 40.0), (16.0, 70.0, 65.0)]
     assert rows[0]["source"].startswith("measured: ")
@@ -157,7 +157,7 @@ def test_speeds_state_where_they_come_from(made):
     assert "(simulated)" in other.charts[0].title
 
 
-def test_what_kernels_took_to_compute_is_a_speed_of_the_slowest():
+def test_computation_times_of_kernels_give_the_speed_of_the_slowest_process():
     points = [point("summa:n=8:grid=1x2", ranks=2, layout="block:2")]
     points += [point(f"summa:n=8:grid=1x2:iteration={k}", ranks=2, layout="block:2") for k in (0, 5)]
     points += [point("summa:n=4:grid=1x2:iteration=0", ranks=2, layout="block:2")]
@@ -188,12 +188,12 @@ def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(
     batch = plan.batches[0]
     plan = replace(plan, batches=(replace(batch, points=(*batch.points, *strange)),))
     with use_archived_inputs(Results.of(tmp_path), plan.files):
-        made, unread = read_partitions(plan)
-    assert len(made) == 3
+        partitions, unread = read_partitions(plan)
+    assert len(partitions) == 3
     assert len(unread) == 4
     assert "secret.csv" in unread[0]
     assert not any("token" in line for line in unread)
-    (section,) = make_sections(made, unread, frame_of([]), {}, NO_SAMPLES, set())
+    (section,) = make_sections(partitions, unread, frame_of([]), {}, NO_SAMPLES, set())
     assert [block.alt[:18] for block in section.blocks if isinstance(block, Tiling)] == ["summa, tiles.csv: "]
     assert any(line.startswith("1 of 3 partitions are drawn ") for line in section.blocks[0].sentences)
     (section,) = make_sections(*read_partitions(plan_of(even)), frame_of([]), {}, NO_SAMPLES, set())
@@ -206,6 +206,6 @@ def test_a_report_without_kernels_has_no_such_sheet():
     assert make_sections(*read_partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, NO_SAMPLES, set()) == []
 
 
-def test_speeds_of_a_legend_are_numbers_as_people_write_them():
+def test_legend_speeds_have_three_significant_digits_and_separators():
     speeds = {1.3e6: "1,300,000", 986_123.0: "986,000", 12.345: "12.3", 0.5: "0.500", 0.00123: "0.00123"}
     assert {speed: format_speed(speed) for speed in speeds} == speeds

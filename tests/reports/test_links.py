@@ -62,7 +62,7 @@ def reported(project, *options, out="reports/trees"):
 
 
 @pytest.mark.parametrize("out", ["results/trees/report", "elsewhere"])
-def test_every_measured_row_leads_to_its_samples(project, out):
+def test_every_measured_row_links_to_the_raw_sample_file(project, out):
     path = reported(project, out=out)
     for sheet in SHEETS:
         rows = linked(path, sheet)
@@ -120,7 +120,7 @@ FAR = "../" * 21
 
 
 @pytest.mark.parametrize("text", ["raw/b/../../c.csv", "raw/b/c.exe", "/raw/b/c.csv", "raw/b/c.csv#x", "raw/.b/c.csv"])
-def test_what_is_no_raw_file_has_no_link(text):
+def test_a_path_that_is_not_a_raw_file_gets_no_link(text):
     assert make_raw_link("../../results/e", "raw/b/c.csv") == "../../results/e/raw/b/c.csv"
     assert make_raw_link("../../results/e", text) == ""
 

@@ -44,7 +44,7 @@ class Drawing(HTMLParser):
         return [attributes for name, attributes in self.seen if name == tag]
 
 
-def test_nodes_stand_by_group_and_every_pair_has_its_number():
+def test_network_matrices_sort_nodes_by_group_with_one_value_per_pair():
     pictures, _ = make_sections(seen())
     latency, bandwidth = [block for block in pictures[0].blocks if isinstance(block, Matrix)]
     assert latency.labels == tuple("02461357")
@@ -57,7 +57,7 @@ def test_nodes_stand_by_group_and_every_pair_has_its_number():
     assert latency.colour(3.0) == bandwidth.colour(bandwidth.values[0][4]) != latency.colour(1.5)
 
 
-def test_the_page_draws_it_with_a_text_instead():
+def test_the_page_draws_the_network_with_alternative_text():
     page = format_page(report(seen(slow={3: 5.0})))
     drawing = Drawing(page)
     assert len(drawing.of("svg")) == 2
@@ -80,7 +80,7 @@ def test_numbers_stand_in_cells_that_are_wide_enough(count, numbered):
         assert 0.6 * size * len(number) < float(width)
 
 
-def test_a_report_of_several_levels_opens_with_it():
+def test_a_report_on_several_levels_lists_the_network_first():
     whole = report(seen())
     before = [Section(name, "", ()) for name in ("Summary", "Comparison")]
     page = format_page(replace(whole, sections=(*before, *whole.sections)))

@@ -160,7 +160,7 @@ def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
     assert not any(line.endswith(end) for screen in other.screens for line in screen.anomalies)
 
 
-def test_the_network_is_what_was_measured_between_two_ranks(report, inputs, round_trips):
+def test_the_network_tile_shows_measured_half_round_trips_of_two_ranks(report, inputs, round_trips):
     for screen in report.screens:
         trips = round_trips[(round_trips["platform"] == screen.platform) & round_trips["valid"]]
         halves = trips.groupby("bytes")["seconds"].median() / 2
@@ -239,7 +239,7 @@ def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
             assert where in "".join(ET.fromstring(path.read_bytes()).itertext())
 
 
-def test_a_long_name_takes_two_lines_where_it_may():
+def test_long_names_are_wrapped_at_a_hyphen_or_shortened():
     assert fit_text("ring", 50, 10, 2) == "ring"
     assert fit_text("recursive-doubling", 100, 10, 2) == "recursive-doubling"
     assert fit_text("recursive-doubling", 60, 10, 2) == ["recursive-", "doubling"]
@@ -357,7 +357,7 @@ def test_title_origin_and_simulation_by_no_click(pages, report):
         assert part in line
 
 
-def test_the_answers_are_those_of_the_page_and_do_not_name_the_platform_again(pages, report):
+def test_overview_answers_equal_the_page_and_omit_the_platform_prefix(pages, report):
     shown = texts(pages)
     (screen,) = [screen for screen in report.screens if screen.platform == PLATFORM]
     for tile in screen.tiles:
@@ -378,7 +378,7 @@ def test_which_tree_for_so_many_leaves_at_a_measured_size_by_no_click(pages, com
     assert sheet.cell(label.row, column.column).value.removeprefix("≈ ") == fastest
 
 
-def test_at_a_size_that_was_not_measured_and_what_if_l_doubles_by_one_click(pages):
+def test_one_click_reaches_calculators_for_other_sizes_and_changed_latency(pages):
     reached = [(sheet, cells) for sheet, cells in after(pages, 1) if sheet.title.startswith("Calculator")]
     assert len(reached) == 2
     (sheet, _), (_, (factor,)) = reached
@@ -407,7 +407,7 @@ def test_lowest_error_for_an_operation_and_a_fan_in_by_one_click(pages, comparis
     assert marked == [best]
 
 
-def test_latency_and_its_interval_by_one_click(pages):
+def test_one_click_reaches_the_median_latency_and_confidence_interval(pages):
     (row,) = [
         (sheet, cells[0])
         for sheet, cells in after(pages, 1)
@@ -420,7 +420,7 @@ def test_latency_and_its_interval_by_one_click(pages):
     assert named["median low [µs]"] < cell.value < named["median high [µs]"]
 
 
-def test_a_number_down_to_its_samples_by_two_clicks(pages, comparison):
+def test_two_clicks_lead_from_a_summary_number_to_the_raw_samples(pages, comparison):
     raw = {text for text in comparison["raw"] if text}
     seen = 0
     for sheet, cells in after(pages, 1):
@@ -435,7 +435,7 @@ def test_a_number_down_to_its_samples_by_two_clicks(pages, comparison):
     assert seen >= 10
 
 
-def test_each_row_of_the_comparison_leads_to_its_raw_summary(pages):
+def test_each_comparison_row_links_to_the_raw_summary_of_the_same_point(pages):
     sheet = pages["Comparison"]
     at = head_of(sheet, sheet.cell(20, 1)).index("point")
     rows = [row for row in sheet.iter_rows(min_row=10) if row[at].hyperlink]
@@ -446,7 +446,7 @@ def test_each_row_of_the_comparison_leads_to_its_raw_summary(pages):
         assert raw.cell(cells[0].row, names.index("id") + 1).value == row[at].value
 
 
-def test_whether_it_is_better_than_last_month_is_a_command(pages):
+def test_the_overview_gives_a_diff_command_against_an_earlier_campaign(pages):
     assert "commodel diff results/EARLIER results/trees-2026 --out changes.xlsx" in texts(pages)
 
 

@@ -79,7 +79,7 @@ def test_nothing_is_loaded_from_elsewhere(page, text):
     assert set(re.findall(r"url\((.)", outside)) <= {"#"}
 
 
-def test_answers_come_first_and_banner_before_them(page, report):
+def test_the_page_starts_with_the_simulation_banner_and_the_answers(page, report):
     words = "".join(page.text)
     answers = [block for block in report.sections[0].blocks if hasattr(block, "question")]
     assert (
@@ -158,7 +158,7 @@ def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(repor
 
 
 @pytest.mark.parametrize("value", [0.0, 0.7, 1.0, 1.13, 1.25, 1.3, 2.0, 40.0])
-def test_every_shade_has_its_rule(value):
+def test_every_cell_shade_has_a_css_rule(value):
     from commodel.reports.elements import MU_SCALE, REGRET_SCALE
 
     rules = html_page.format_shade_rules()
@@ -177,7 +177,7 @@ def test_crowded_charts_are_thinned_with_a_word(report, monkeypatch, parse):
 @pytest.mark.parametrize(
     ("low", "high"), [(0.95, 1.35), (40.0, 110.0), (3e-6, 9e-6), (1e3, 1.04e3), (1.0, 1e3), (0.9, 8.0)]
 )
-def test_a_logarithmic_axis_has_ticks_however_narrow_it_is(low, high):
+def test_a_logarithmic_axis_has_at_least_three_ticks_inside_the_range(low, high):
     ticks = choose_decade_ticks(low, high)
     assert len(ticks) >= 3
     assert ticks == sorted(set(ticks))
@@ -193,7 +193,7 @@ def test_a_term_is_explained_once_and_the_text_stays():
     assert 'title="&lt;&#34;lop&#39;s"' in markup
 
 
-def test_the_page_explains_its_terms_and_every_model_that_it_names(report):
+def test_the_page_explains_terms_and_models_in_tooltips(report):
     page = format_page(report)
     assert {"μ", "workloads", "Regret", "MPI default"} <= set(re.findall(r'<abbr title="[^"]+">([^<]*)</abbr>', page))
     assert list_terms(report)["loggp"].startswith("Loggp: T(m) = L")
@@ -211,7 +211,7 @@ def test_documentation_workbook_and_page_have_the_same_definitions(report):
     assert {"workload", "alternative", "MPI default", "Regret", "Statistically tied", "μ"} <= set(explain_terms())
 
 
-def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(report, inputs, tmp_path, monkeypatch):
+def test_the_doubled_latency_command_of_the_report_runs_in_the_project(report, inputs, tmp_path, monkeypatch):
     (screen,) = [screen for screen in report.screens if screen.platform == "ether16"]
     command = dict(list_commands(report, screen))[LATENCY_QUESTION]
     verb, *words = shlex.split(command.removeprefix("commodel "))

@@ -177,8 +177,8 @@ HEADING = """
 """
 
 
-def test_a_short_table_keeps_its_heading(small, tmp_path):
-    """The note for printing is an element of its own."""
+def test_a_short_comparison_table_keeps_heading_and_print_note(small, tmp_path):
+    """The note for printing is a separate element."""
     few = small[(small["platform"] == "ether16") & (small["bytes"] == 1)]
     report = build_report(few, experiment="short")
     heading, note = driven(report, tmp_path, HEADING)
@@ -187,7 +187,7 @@ def test_a_short_table_keeps_its_heading(small, tmp_path):
     assert len(few) <= MAX_MARKUP_ROWS
 
 
-def test_what_is_chosen_holds_for_charts_table_and_address(fewer, tmp_path):
+def test_filters_apply_to_charts_table_and_address(fewer, tmp_path):
     report = build_report(fewer, experiment="chosen")
     address = "#platform=fattree&operation=bcast"
     lines = driven(report, tmp_path, CHOICE, address)
@@ -208,7 +208,7 @@ def test_what_is_chosen_holds_for_charts_table_and_address(fewer, tmp_path):
     assert every.split("|")[1] == f"{(fewer['platform'] == 'fattree').sum()} {total}"
 
 
-def test_a_click_on_a_cell_or_a_dot_leads_to_its_rows(fewer, tmp_path):
+def test_a_click_on_a_cell_or_dot_filters_the_matching_rows(fewer, tmp_path):
     report = build_report(fewer, experiment="clicked")
     lines = [json.loads(line) for line in driven(report, tmp_path, PRESS, "#platform=ether16")]
     touched, again, errors, dot, (wanted, first, marked, in_sight), link, restored = lines

@@ -165,7 +165,7 @@ def test_figures_have_sheets_and_sections_and_files_are_reproducible(results_wit
 
 
 @pytest.mark.parametrize("hostile", ["clutser", "../../etc", "cluster.py", "__init__", "<script>", "a\nb", "x" * 5000])
-def test_an_unknown_paper_is_refused_in_one_line_with_its_key(results_with_paper, hostile):
+def test_an_unknown_paper_is_refused_in_one_line_naming_the_key(results_with_paper, hostile):
     with pytest.raises(UserError) as refused:
         build_stored_report(results_with_paper(hostile))
     assert refused.value.message.count("\n") == 0

@@ -74,7 +74,7 @@ def test_the_sum_of_many_parts_is_bounded(path, folder, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "hole"])
-def test_what_is_no_file_is_no_workbook(kind, tmp_path, folder):
+def test_pipes_devices_folders_and_huge_files_are_refused_as_workbooks(kind, tmp_path, folder):
     path = tmp_path / "x.xlsx"
     {
         "pipe": lambda: os.mkfifo(path),
@@ -88,7 +88,7 @@ def test_what_is_no_file_is_no_workbook(kind, tmp_path, folder):
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x05\x06" + bytes(18)])
-def test_what_is_no_workbook_is_refused_in_one_line(content, tmp_path, folder):
+def test_a_file_that_is_not_a_workbook_is_refused_in_one_line(content, tmp_path, folder):
     (tmp_path / "x.xlsx").write_bytes(content)
     run = CliRunner().invoke(verb, ["--verify", str(tmp_path / "x.xlsx"), "--in", str(folder)])
     assert run.exit_code == 2
@@ -204,7 +204,7 @@ def test_a_table_is_read_back_cell_by_cell(book_path):
     assert describe_changes(after).count("=") == 1
 
 
-def test_what_is_no_number_names_sheet_and_cell(book_path):
+def test_text_in_a_parameter_cell_is_refused_with_sheet_and_cell(book_path):
     row = changed(book_path, "LogGP", "L", 5, "twice")
     with pytest.raises(UserError, match=f"reports.xlsx: {CALCULATOR_SHEET}!E{row}: found 'twice', wanted a number"):
         read_changed_sets(book_path)

@@ -153,7 +153,7 @@ def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_lib
         assert keep == f"{name}: Keep the MPI default for bcast and reduce."
 
 
-def test_the_first_screen_counts_the_same_and_names_what_it_counts(library_report):
+def test_the_first_screen_states_number_and_kind_of_counted_workloads(library_report):
     for screen in library_report.screens:
         (_, faster), (_, tied), (_, slower) = screen.tiles[1].shares
         workloads = f"{faster + tied + slower} workloads"
@@ -207,7 +207,7 @@ def test_selection_compares_the_fastest_alternative_with_the_mpi_default(library
     assert len(rows.rows) == with_library.loc[with_library["measured"].notna(), "workload"].nunique()
 
 
-def test_where_layouts_are_alternatives_a_choice_names_its_layout(library_report):
+def test_selected_alternatives_name_the_layout_if_layouts_compete(library_report):
     rows = find_table(library_report, "Selection", "Selection")
     rows_by_workload = {
         (platform, operation, size): (placement, best)
@@ -297,7 +297,7 @@ def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform
     assert sum("SimGrid" in line for line in lines) == simulated
 
 
-def test_the_time_of_the_mpi_default_is_that_at_its_best_layout(with_library):
+def test_the_time_of_the_mpi_default_is_the_minimum_over_layouts(with_library):
     rows = compare_with_default(prepare_comparison(with_library)).set_index("workload")
     defaults = with_library[(with_library["algorithm"] == "library")].groupby("workload")["measured"].min()
     assert rows["library_default"].to_dict() == defaults.to_dict()
@@ -312,7 +312,7 @@ def test_workbook_and_page_have_the_mpi_default(library_report, tmp_path, parse)
     assert any("Gain over the MPI default" in text for text in page.text)
 
 
-def test_without_a_measured_mpi_default_nothing_is_compared_with_it(small):
+def test_without_a_measured_mpi_default_no_gain_is_reported(small):
     bare = build_report(small, experiment="bare")
     assert not [shown for shown in bare.section("What to use").tables if shown.name == "Gain over the default"]
     assert not any("MPI" in line for line in sentences(bare, "What to use"))
@@ -583,7 +583,7 @@ def test_a_chart_of_times_names_the_fastest_alternative_at_the_largest_messages(
 
 
 @pytest.mark.parametrize("mu_of_other", [[1.1, 1.02, 1.1, 1.02, 900.0, 16.0], [18.9, 2.9, 11.5]])
-def test_a_model_worse_by_factors_is_not_tied_however_much_they_scatter(mu_of_other):
+def test_a_consistently_worse_model_is_not_tied_despite_scattered_errors(mu_of_other):
     rows = [
         {"point": str(number), "family": family, "mu": mu, "predicted": mu}
         for number, other in enumerate(mu_of_other)

@@ -36,14 +36,14 @@ def unedited(inputs, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def made(unedited):
+def stored_report(unedited):
     return build_stored_report(unedited)
 
 
 @pytest.fixture(scope="module")
-def book(made, tmp_path_factory):
+def book(stored_report, tmp_path_factory):
     path = tmp_path_factory.mktemp("book") / "trees.xlsx"
-    write_xlsx(made, path)
+    write_xlsx(stored_report, path)
     return openpyxl.load_workbook(path)
 
 
@@ -52,9 +52,9 @@ def entries(report, name):
     return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 
-def test_what_people_wrote_stands_word_for_word(book, made):
+def test_input_files_appear_verbatim_in_workbook_and_page(book, stored_report):
     column = [cell.value for cell in book["Inputs"]["A"]]
-    page = format_page(made)
+    page = format_page(stored_report)
     for name, text in INPUTS.items():
         at = column.index(name)
         lines = text.splitlines()
@@ -74,16 +74,16 @@ def test_provenance_common_to_all_batches_of_a_platform_appears_once(report):
     assert {"batch", "simulated", "platform", "hosts", "date", "seed"} == heads
 
 
-def test_attempts_name_hosts_jobs_and_ends(made):
-    first, second, *_ = entries(made, "Attempts")
+def test_attempts_name_hosts_jobs_and_ends(stored_report):
+    first, second, *_ = entries(stored_report, "Attempts")
     assert (first["host"], first["Slurm job"], first["outcome"]) == ("n001", "41", "ended without a message")
     assert (second["started"], second["ended"]) == ("2026-10-02 11:03:20 UTC", "2026-10-02 12:00:41 UTC")
     assert second["outcome"] == "error: rank 1 should be on n002, but is on n017"
     assert [row["attempt"] for row in (first, second)] == [1, 2]
 
 
-def test_attempts_name_their_commits_and_the_nodes_of_their_ranks(made):
-    first, second, *_ = entries(made, "Attempts")
+def test_attempts_name_their_commits_and_the_nodes_of_their_ranks(stored_report):
+    first, second, *_ = entries(stored_report, "Attempts")
     assert (first["commit"], first["nodes"]) == ("4f2a91c", "n00[1-2]")
     assert (second["commit"], second["nodes"]) == ("5e11d07-dirty", "n002, spare-a, spare-b")
 
@@ -106,30 +106,30 @@ def test_a_damaged_story_stops_no_report(folder):
     }
 
 
-def test_versions_and_digests_are_listed(made, folder):
-    tools = {row["program"]: row["version"] for row in entries(made, "Tools")}
+def test_versions_and_digests_are_listed(stored_report, folder):
+    tools = {row["program"]: row["version"] for row in entries(stored_report, "Tools")}
     assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake", "vl-convert-python"} <= set(
         tools
     )
-    files = {row["file"]: row["SHA-256"] for row in entries(made, "Files")}
+    files = {row["file"]: row["SHA-256"] for row in entries(stored_report, "Files")}
     assert {"plan.json", "comparison.csv", "raw/ether16-1n-0", "inputs/experiments/trees.yaml"} <= set(files)
     assert all(len(digest) == 64 for digest in files.values())
 
 
-def test_the_date_is_that_of_the_measurement(made, book):
-    assert made.measured == "measured on 2026-10-02"
-    assert "experiment trees, measured on 2026-10-02" in format_page(made)
+def test_the_date_is_that_of_the_measurement(stored_report, book):
+    assert stored_report.measured == "measured on 2026-10-02"
+    assert "experiment trees, measured on 2026-10-02" in format_page(stored_report)
     assert book.properties.created.isoformat() == "2026-10-02T00:00:00"
     assert book["Summary"]["A3"].value == "experiment trees, measured on 2026-10-02"
 
 
-def test_no_folder_of_anybody_is_named(made):
-    assert "/home/someone" not in format_page(made)
+def test_no_folder_of_anybody_is_named(stored_report):
+    assert "/home/someone" not in format_page(stored_report)
 
 
-def test_an_anonymous_report_names_no_machine(folder, made):
+def test_an_anonymous_report_names_no_machine(folder, stored_report):
     page = format_page(build_stored_report(folder, anonymous=True))
-    named = format_page(made)
+    named = format_page(stored_report)
     for machine in ("n001", "n002", "n009", "n017", "login1", "spare-a", "spare-b"):
         assert machine in named
         assert machine not in page

@@ -65,7 +65,7 @@ def test_a_model_that_adds_up_steps_has_no_critical_path(drawn):
     assert attribute_time(drawn[0].attribution.point, fitted_set("bsp")) is None
 
 
-def test_page_and_workbook_show_them(drawn, tmp_path):
+def test_the_report_draws_critical_paths_of_the_fastest_trees(drawn, tmp_path):
     (section,) = make_sections(drawn, {"here"})
     assert [chart.title.split(", ")[0] for chart in section.charts] == ["here (simulated)"] * 4
     (table,) = section.tables

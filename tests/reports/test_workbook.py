@@ -133,8 +133,8 @@ def test_columns_of_a_single_value_are_last_folded_and_repeated_in_the_note(smal
     assert min(entry.min for entry in hidden) == len(keys) - table.folded + 1
 
 
-def test_a_row_is_as_high_as_its_wrapped_words(book):
-    """Programs do not adapt row heights of a workbook that they open: a second line would be cut off."""
+def test_row_heights_fit_wrapped_text(book):
+    """Spreadsheet programs keep the row heights of a workbook: a second line would be cut off."""
     several = 0
     for sheet in book:
         ranges = [(range(entry.min, entry.max + 1), entry.width) for entry in sheet.column_dimensions.values()]
@@ -150,14 +150,14 @@ def test_a_row_is_as_high_as_its_wrapped_words(book):
     assert several
 
 
-def test_formulas_stand_on_calculators_only_and_none_leaves_its_sheet(book):
+def test_only_calculators_have_formulas_and_none_refers_to_another_sheet(book):
     for sheet in book:
         formulas = [cell.value for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
         assert bool(formulas) == sheet.title.startswith("Calculator")
         assert not any(re.search(r"[!|]|http|WEBSERVICE|INDIRECT|HYPERLINK", formula) for formula in formulas)
 
 
-def test_calculators_are_protected_but_for_what_one_may_change(book):
+def test_calculators_are_protected_except_for_validated_input_cells(book):
     sheet = book["Calculator ether16"]
     assert sheet.protection.sheet
     assert not sheet.protection.password
@@ -338,8 +338,8 @@ def test_a_text_that_looks_like_formatted_markup_is_a_text(report, tmp_path):
     assert [str(value).strip() for value in cells].count(text) == 2
 
 
-def test_charts_of_very_many_dots_have_those_of_some_points(comparison, monkeypatch):
-    """Of each point that is drawn all families', so that none looks better for it."""
+def test_charts_with_too_many_dots_draw_a_sample_of_points(comparison, monkeypatch):
+    """Each drawn point keeps the dots of all models, so that no model has an advantage."""
     frame = select_held_out(prepare_comparison(comparison))
     whole = charts.chart_predictions(frame)["ether16"]
     monkeypatch.setattr(charts, "MAX_DOTS", 100)
