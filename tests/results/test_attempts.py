@@ -1,4 +1,4 @@
-"""The story of a batch: what is written is what is read, and a damaged file costs the story only.
+"""Attempts of a batch: they are read back as written, and a damaged file loses only the attempts.
 
 A folder is held by one process at a time, and free again when that process is gone, even by a kill -9.
 """
@@ -23,7 +23,7 @@ from commodel.results.campaign import LOCK_VARIABLE, open_lock, read_lock_holder
 from tests.results.damages import DAMAGES
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_attempts_are_read_back_as_written(tmp_path):
     own = OwnAttempt(tmp_path, 60, "4f2a91c-dirty")
     own.record_nodes(["n1", "n2"])
     own.record_nodes(["n2", "n3"])
@@ -78,7 +78,7 @@ def test_a_damaged_file_is_one_ended_attempt_that_the_writer_keeps(damage, tmp_p
 
 
 @given(st.data())
-def test_whatever_is_in_the_file_it_is_a_story(tmp_path_factory, data):
+def test_a_damaged_state_file_still_gives_readable_attempts(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("batch")
     own = OwnAttempt(folder, 60, "c")
     own.end(DONE_OUTCOME)
@@ -94,7 +94,7 @@ def test_whatever_is_in_the_file_it_is_a_story(tmp_path_factory, data):
     assert read_attempts(folder).attempts[:-1] == stored.attempts
 
 
-def test_a_case_that_attempts_died_in_is_counted_until_it_is_forgiven(tmp_path):
+def test_crashes_of_a_case_are_counted_until_cleared(tmp_path):
     for count in range(3):
         own = OwnAttempt(tmp_path, 60, "")
         assert own.count_crashes("case") == count
@@ -111,7 +111,7 @@ HOLD = "import sys, time; from pathlib import Path; from commodel.results.campai
 HOLD += "with open_lock(Path(sys.argv[1]), 'it'): print('held', flush=True); time.sleep(60)"
 
 
-def test_a_second_holder_is_reported_who_the_first_is_until_that_is_gone(tmp_path):
+def test_a_second_run_is_refused_with_the_process_id_of_the_lock_holder(tmp_path):
     with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "held\n"
         with (
@@ -125,14 +125,14 @@ def test_a_second_holder_is_reported_who_the_first_is_until_that_is_gone(tmp_pat
         assert (tmp_path / ".holder").exists()
 
 
-def test_a_look_states_who_holds_it_and_disturbs_nobody(tmp_path):
+def test_the_lock_holder_can_be_read_without_taking_the_lock(tmp_path):
     assert read_lock_holder(tmp_path) == ""
     with open_lock(tmp_path, "it"):
         assert f"process {os.getpid()}, since" in read_lock_holder(tmp_path)
     assert read_lock_holder(tmp_path) == ""
 
 
-def test_where_there_are_no_locks_nobody_is_kept_out_and_that_is_stated(tmp_path, monkeypatch, capsys):
+def test_without_file_locks_concurrent_runs_start_with_a_warning(tmp_path, monkeypatch, capsys):
     def refused(stream, kind):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 

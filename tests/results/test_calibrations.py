@@ -28,7 +28,7 @@ def results(tmp_path):
     return Results(SafePath.at(tmp_path))
 
 
-def test_what_is_written_is_read_back_in_the_order_of_dates(results):
+def test_calibrations_are_read_back_in_order_of_date(results):
     assert read_calibrations(results) == {}
     for name, date in (("a", "2026-11-23T01"), ("b", "2026-11-22T01")):
         write_calibration(results.calibrated(name), replace(KNOWN, date=date))
@@ -48,7 +48,7 @@ def test_what_is_written_is_read_back_in_the_order_of_dates(results):
         ("families", {"loggp": {"latency": 0}}),
     ],
 )
-def test_what_a_calibration_may_not_state(results, tmp_path, key, value):
+def test_an_invalid_calibration_is_refused_with_file_and_key(results, tmp_path, key, value):
     write_calibration(results.calibrated("a"), KNOWN)
     path = tmp_path / "calibrated" / "a" / CALIBRATION
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))

@@ -75,7 +75,7 @@ def test_modes_are_counted(kind, wanted, count):
         ([0, 0, 30, 0, 0], 1),
     ],
 )
-def test_what_counts_as_a_mode(counts, wanted):
+def test_small_peaks_and_shallow_valleys_are_not_separate_modes(counts, wanted):
     assert count_modes(counts) == wanted
 
 

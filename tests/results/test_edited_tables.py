@@ -73,7 +73,7 @@ def wrong_cells(field: Field) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_what_stages_write_is_what_the_schema_states(name, original):
+def test_tables_written_by_stages_match_the_schema(name, original):
     header, *_ = rows_of(original.results / f"{name}.csv")
     known = {field.name: field for field in TABLES[name]}
     assert set(header) <= set(known)
@@ -114,7 +114,7 @@ def test_blank_lines_and_lines_in_cells_are_counted(original, tmp_path):
 
 
 @pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, tables in READERS.items() for name in tables])
-def test_verbs_state_it_in_one_line(verb, name, original, tmp_path):
+def test_verbs_refuse_an_edited_table_in_one_line_and_change_no_file(verb, name, original, tmp_path):
     here = original.copy(tmp_path / "root")
     path = here.results / f"{name}.csv"
     rows = rows_of(original.results / f"{name}.csv")
@@ -129,7 +129,7 @@ def test_verbs_state_it_in_one_line(verb, name, original, tmp_path):
 
 
 @pytest.mark.parametrize("text", ['{"hosts": 5}', '{"mpi": ["x"]}', "[]", "{"])
-def test_what_programs_state_of_themselves(text, original, tmp_path):
+def test_an_invalid_program_description_is_refused_in_one_line(text, original, tmp_path):
     here = original.copy(tmp_path / "root")
     (here.results / "raw" / here.batch / "player-2r-block2.json").write_text(text)
     done = here.invoke("report")
@@ -138,7 +138,7 @@ def test_what_programs_state_of_themselves(text, original, tmp_path):
 
 
 @pytest.mark.parametrize(("old", "new"), [("bytes", "octets"), ("pingpong", "pongping")])
-def test_probes_that_lack_what_a_fit_needs(old, new, original, tmp_path):
+def test_fit_refuses_observations_with_renamed_probes_or_settings(old, new, original, tmp_path):
     here = original.copy(tmp_path / "root")
     path = here.results / "observations.csv"
     path.write_text(path.read_text().replace(old, new))

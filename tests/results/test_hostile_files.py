@@ -110,7 +110,7 @@ def test_an_error_of_one_line_refuses_each_input(tmp_path, name, content):
 
 
 @pytest.mark.parametrize("bytes_range", ["[9, 1]", "[-1, 9]"])
-def test_the_error_of_a_wrong_range_of_bytes_names_its_key(tmp_path, bytes_range):
+def test_an_invalid_bytes_range_is_refused_with_line_and_key(tmp_path, bytes_range):
     path = tmp_path / "set.yaml"
     path.write_text(f"family: hockney\nbytes_range: {bytes_range}\nparameters: {{alpha.a: 1, beta.a: 1}}\n")
     with pytest.raises(UserError, match=r"set\.yaml:2: bytes_range: found no range"):
@@ -127,7 +127,7 @@ def test_wrong_numbers_in_tables_of_tau_lop_are_refused(tmp_path, text):
         taulop.read_tables(tmp_path)
 
 
-def test_a_gamma_table_without_a_column_of_its_header(tmp_path):
+def test_a_gamma_table_row_shorter_than_the_header_is_refused(tmp_path):
     (tmp_path / "SHM.txt").write_text(forms.CHANNEL)
     (tmp_path / "gamma.txt").write_text("#size a b c SUM_I\n0 1 2\n")
     with pytest.raises(UserError, match=r"gamma\.txt: found 2 numbers in a row"):

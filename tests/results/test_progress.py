@@ -66,8 +66,8 @@ def test_samples_of_a_batch_that_was_stopped_count(campaign):
     assert (entry.state, entry.measured) == (STOPPED, 4)
 
 
-def test_an_attempt_that_failed_before_its_first_pass_makes_no_pass_a_measurement(real):
-    """Nor does a damaged story: the plan knows how many passes there are to be."""
+def test_incomplete_passes_are_not_measured_after_a_failed_attempt(real):
+    """A damaged state.json changes nothing: the plan has the number of passes."""
     failed = attempt(time.time() - 9, ended=time.time(), outcome="error: no image")
     folder = leave(real, 1, [failed], in_passes=(4, 2))
     for _ in range(2):
@@ -170,7 +170,7 @@ def test_each_change_is_shown_once(campaign, monkeypatch):
 
 
 @pytest.mark.parametrize("began", [0, -1e9])
-def test_an_attempt_from_before_all_clocks_stops_nobody(campaign, began):
+def test_a_failed_attempt_with_an_absurd_start_time_reads_as_stopped(campaign, began):
     leave(campaign, 0, [attempt(began, ended=time.time(), outcome="error: x")], samples=1)
     assert read(campaign).batches[0].state == STOPPED
 
@@ -220,8 +220,8 @@ def test_one_sample_gives_no_duration_ratio(campaign):
     assert read(campaign, now).batches[1].forecast is None
 
 
-def test_no_batch_is_expected_to_outlive_its_time(campaign):
-    """Two samples a minute apart, and hardly two minutes left for all."""
+def test_forecasts_do_not_exceed_the_deadline_of_a_batch(campaign):
+    """Two samples were measured a minute apart; less than two minutes remain."""
     now = time.time()
     leave(campaign, 1, [attempt(now - 120, deadline=now + 100)], in_passes=(2,))
     spread(campaign, 1, 1, now - 60, 60.0)
@@ -242,8 +242,8 @@ def test_passes_count_for_their_share(real):
     assert status.fraction_done == pytest.approx(5 / total)
 
 
-def test_what_was_measured_before_does_not_lower_the_duration_ratio(campaign):
-    """Ten cases an hour ago, four in this attempt's hundred seconds."""
+def test_cases_of_earlier_attempts_do_not_lower_the_duration_ratio(campaign):
+    """Ten cases were measured an hour ago, four in the 110 s of this attempt."""
     now = time.time()
     folder = leave(campaign, 1, [attempt(now - 110)], samples=10, in_passes=(4,))
     spread(campaign, 1, 1, now - 340, 25.0)  # ten, and four from ninety seconds ago on
@@ -255,43 +255,45 @@ def test_what_was_measured_before_does_not_lower_the_duration_ratio(campaign):
 
 
 @pytest.fixture
-def told(real, monkeypatch):
+def read_platform_notes(real, monkeypatch):
     """What is said of a plan that is the same."""
     monkeypatch.chdir(real.folder.parent.parent)
     write_plan(real.plan, "e", real.folder.parent.parent)
     return lambda: list(compare_with_earlier_durations(real.plan, real.folder.parent))
 
 
-def test_the_duration_ratio_of_what_was_measured_is_that_of_the_plan(real, told):
-    """Attempts count as long as they went on; a batch that is not done says nothing."""
+def test_the_duration_ratio_relates_measured_to_planned_time_of_done_batches(real, read_platform_notes):
+    """All attempts of a completed batch count; an incomplete batch is ignored."""
     now, batches = time.time(), real.plan.batches
     died, done = (attempt(now - 99, ended=now - 99 + seconds, outcome=how) for seconds, how in ((5, "x"), (20, "done")))
     leave(real, 0, [died, done])
     leave(real, 1, [attempt(now - 99, ended=now, outcome="error: stopped")])
     before = read_earlier_durations("real", real.plan.platforms["real"].digest, real.folder.parent)
     assert (before.experiment, before.seconds, before.estimate) == ("e", 25.0, batches[0].seconds)
-    (sentence,) = told()
+    (sentence,) = read_platform_notes()
     assert f"e took 25 s there, where {batches[0].seconds:.3g} s were estimated" in sentence
     assert before.duration_ratio * sum(batch.seconds for batch in batches) == pytest.approx(
         float(sentence.split(" takes ")[1].removesuffix(" s")), rel=5e-3
     )
 
 
-def test_where_nothing_was_measured_the_estimate_states_what_it_does_not_know(real, told):
+def test_without_earlier_measurements_the_estimate_states_the_assumptions(real, read_platform_notes):
     leave(real, 0, [attempt(time.time() - 9, ended=time.time(), outcome="done")])
     other = replace(real.plan.platforms["real"], digest="another file")
     (real.folder / "plan.json").write_text("no plan")
-    assert told() == ["real: no earlier measurement there; the estimate assumes no packet loss and no other load"]
+    assert read_platform_notes() == [
+        "real: no earlier measurement there; the estimate assumes no packet loss and no other load"
+    ]
     write_plan(replace(real.plan, platforms={"real": other}), "e", real.folder.parent.parent)
-    assert told()[0].startswith("real: no earlier measurement")
+    assert read_platform_notes()[0].startswith("real: no earlier measurement")
 
 
 def test_of_a_simulated_platform_nothing_unknown_is_stated(campaign):
     assert list(compare_with_earlier_durations(campaign.plan, campaign.folder.parent)) == []
 
 
-def test_where_the_longest_cases_are_left_the_range_holds_what_they_will_take():
-    """Cases take what the plan says times three; the short ones come first."""
+def test_the_forecast_range_covers_the_remaining_time_if_long_cases_come_last():
+    """Each case takes three times the planned time; short cases come first."""
     plan = [0.1 * 1.1**i for i in range(40)]
     for done in range(4, 40):
         spent, left = 3 * sum(plan[:done]), 3 * sum(plan[done:])

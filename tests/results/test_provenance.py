@@ -45,7 +45,7 @@ def git(folder, *arguments):
     return run.stdout.strip()
 
 
-def test_a_clone_shows_its_commit_and_whether_it_was_edited(tmp_path, monkeypatch):
+def test_a_git_clone_reports_commit_and_uncommitted_edits(tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "ROOT", tmp_path)
     git(tmp_path, "init")
     (tmp_path / "a").write_text("1")
@@ -63,14 +63,14 @@ def test_a_clone_shows_its_commit_and_whether_it_was_edited(tmp_path, monkeypatc
     ("noted", "revision"),
     [("4f2a91c", ("4f2a91c", False)), ("4f2a91c-dirty", ("4f2a91c", True)), (None, ("unknown", None))],
 )
-def test_an_image_shows_what_was_noted_when_it_was_built(noted, revision, tmp_path, monkeypatch):
+def test_an_image_reports_the_commit_recorded_at_build_time(noted, revision, tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "ROOT", tmp_path)
     if noted:
         (tmp_path / "COMMIT").write_text(f"{noted}\n")
     assert provenance.find_revision() == revision
 
 
-def test_versions_name_what_can_change_a_number():
+def test_versions_list_the_packages_that_can_change_results():
     versions = provenance.list_versions(("no-such-package",))
     assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake"} <= set(versions)
     assert versions["no-such-package"] == "not installed"
@@ -112,7 +112,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_digests_are_those_of_sha256sum(folder):
+def test_digests_equal_the_output_of_sha256sum(folder):
     sums = compute_digests(TRACED_PLAN, folder)
     single = [name for name in sums if not name.startswith("raw/")]
     assert set(single) == {
@@ -179,14 +179,14 @@ def test_the_order_of_pairs_does_not_matter(pairs, random):
         (7, "7"),
     ],
 )
-def test_what_settings_are_called(text, called):
+def test_setting_names_are_normalized(text, called):
     assert parse_setting(text) == called
 
 
 @pytest.mark.parametrize(
     "text", ["x" * (MAX_SETTING_LENGTH + 1), "two\nlines", "\x1b[2J", True, None, ["a"], "a=1 a=2"]
 )
-def test_what_is_no_setting(text):
+def test_an_invalid_setting_is_refused(text):
     with pytest.raises(UserError):
         parse_setting(text)
 
@@ -217,13 +217,13 @@ def test_observations_have_the_setting_that_their_batch_noted(raw):
 
 
 @pytest.mark.parametrize("noted", [{"setting": "x" * 99}, {"setting": 7}, {"setting": "a\nb"}, ["setting"]])
-def test_what_a_provenance_may_not_state(raw, noted):
+def test_an_invalid_setting_in_a_provenance_file_is_refused(raw, noted):
     write_json(raw / "one" / PROVENANCE, noted)
     with pytest.raises(UserError, match=r"provenance\.json"):
         collect_samples(PLAN, raw)
 
 
-def test_a_batch_goes_on_in_the_setting_that_it_began_in(tmp_path):
+def test_a_batch_cannot_continue_in_another_setting(tmp_path):
     path = tmp_path / PROVENANCE
     assert read_setting(path) == ""
     write_json(path, {"setting": "monday"})
@@ -255,7 +255,7 @@ def test_samples_of_two_settings_are_never_summed_up(two):
     assert {"setting"} <= {field.name for field in SUMMARY} & {field.name for field in COMPARISON}
 
 
-def test_a_comparison_has_a_row_of_each_setting_and_chooses_within_it(two):
+def test_a_comparison_treats_each_setting_as_a_separate_workload(two):
     predictions = [
         (point.id, "f", seconds, seconds, seconds, "valid") for point, seconds in ((POINT, 1e-6), (OTHER, 2e-6))
     ]
@@ -266,10 +266,10 @@ def test_a_comparison_has_a_row_of_each_setting_and_chooses_within_it(two):
     assert compared.loc[(POINT.id, "slow"), "measured"] == pytest.approx(4.5e-6)
     assert compared["workload"].nunique() == 2
     assert compared["chosen"].sum() == 2
-    alone = compare(
+    without_setting = compare(
         PLAN, two[two["setting"] == "fast"].drop(columns="setting"), pd.DataFrame(predictions, columns=columns)
     )
-    assert "setting" not in alone
+    assert "setting" not in without_setting
 
 
 def test_no_fit_takes_probes_of_two_settings(two):
@@ -292,7 +292,7 @@ def test_a_table_of_points_has_one_time_of_each_point_and_setting(tmp_path):
         read_points(path)
 
 
-def test_a_platform_s_setting_makes_other_batches_of_it_and_none_leaves_all_as_it_was(tmp_path):
+def test_a_setting_changes_the_platform_digest_and_an_empty_setting_does_not(tmp_path):
     text = "launcher: local\nnodes: 1\ncores: 2\n"
     digests = []
     for more in ("", "setting: ''\n", "setting: rails=2\n", "setting: 7\n"):

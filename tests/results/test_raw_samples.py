@@ -82,7 +82,7 @@ def test_latencies_are_numbers(tmp_path, tail):
 
 
 @pytest.mark.parametrize("counts", [False, True])
-def test_what_was_joined_is_read(two_passes, counts):
+def test_samples_of_joined_passes_are_read_back(two_passes, counts):
     rows = read_samples(two_passes[counts], "c")
     assert [(row["pass"], row["sample"]) for row in rows] == [(number, k) for number in (1, 3) for k in range(4)]
     assert [row["seconds"] for row in rows] == [1e-6, 2e-6, 3e-6, 4e-6] * 2
@@ -135,7 +135,7 @@ def test_samples_of_another_case_are_not_taken(two_passes):
         ("\0" * 100, False),
     ],
 )
-def test_what_a_lost_machine_leaves_of_a_pass(tmp_path, text, whole):
+def test_a_pass_file_with_missing_or_truncated_rows_is_incomplete(tmp_path, text, whole):
     (tmp_path / "c.csv").write_text(text)
     assert is_complete(tmp_path / "c.csv") == whole
 
@@ -149,7 +149,7 @@ ROWS = [
 ]
 
 
-def test_the_table_is_read_as_it_was_written(tmp_path):
+def test_the_table_of_unmeasured_cases_is_read_back_as_written(tmp_path):
     write_table(tmp_path / "u.csv", tabulate_unmeasured(ROWS))
     first, second = read_unmeasured(tmp_path / "u.csv").to_dict("records")
     assert first == ROWS[0] | {"reason": "'=signal 9"}  # guarded, for spreadsheets
@@ -219,7 +219,7 @@ def raw(tmp_path):
     return tmp_path
 
 
-def test_every_sample_has_its_case_s_columns(raw):
+def test_every_sample_row_has_the_columns_of_the_measured_case(raw):
     observations, lacking = collect_samples(PLAN, raw)
     assert len(observations) == 5 * 4
     assert lacking.empty
@@ -323,7 +323,7 @@ def test_a_damaged_file_leaves_the_other_batch_done(raw):
     assert lacking.loc[lacking["id"] == POINTS[2].id, "reason"].item() == "its raw file was damaged and moved aside"
 
 
-def test_what_was_given_up_has_a_row_with_its_reason(raw):
+def test_a_crashed_case_has_a_row_with_the_reason(raw):
     (raw / "first" / f"{POINTS[0].id}.csv").unlink()
     raw_samples.write_marker(raw / "first", POINTS[0].id, raw_samples.CRASH, "signal 9", 1)
     raw_samples.write_marker(raw / "first", POINTS[1].id, raw_samples.CRASH, "measured after all", 1)
@@ -354,7 +354,7 @@ def test_a_batch_that_did_not_finish_is_an_error_unless_requested(raw):
     assert set(lacking["reason"]) == {f"1 attempt, the last one: {DAMAGED_OUTCOME}"}
 
 
-def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):
+def test_an_unfinished_probe_case_is_listed_with_kind_name_and_size(raw, tmp_path):
     (raw / "first" / f"{CASE.id}.csv").unlink()
     _, lacking = collect_samples(PLAN, raw, unfinished=True)
     lacking.to_csv(tmp_path / "unmeasured.csv", index=False)
@@ -362,8 +362,8 @@ def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):
     assert (row["kind"], row["name"], row["nodes"], row["bytes"]) == ("probe", "pingpong", 1, 8)
 
 
-def test_what_streams_state_of_their_first_and_last_wave(tmp_path):
-    """Beside points of one wave, whose cells stay blank; the summary's settings name the waves."""
+def test_streams_record_times_of_the_first_and_last_wave(tmp_path):
+    """Points of one wave have empty cells; the settings in the summary state the number of waves."""
     wave, stream = POINTS[0], replace(POINTS[0], waves=50)
     batch = Batch("first", "here", 1, points=(wave, stream))
     (tmp_path / "first").mkdir()

@@ -321,7 +321,7 @@ def test_changed_or_missing_project_files_change_no_prediction_or_report(receive
     assert received.files() == reports
 
 
-def test_a_folder_is_read_outside_its_project(received, tmp_path):
+def test_predict_and_report_work_on_a_results_folder_outside_the_project(received, tmp_path):
     before = predict(received)
     shutil.copytree(received.results, tmp_path / "mail" / "e")
     with chdir(tmp_path / "mail"):
@@ -338,7 +338,7 @@ def test_a_folder_is_read_outside_its_project(received, tmp_path):
         assert by_matrix["file:halo.csv"].split(",")[5] == "65536"
 
 
-def test_its_experiment_can_be_planned_in_another_project(received, original, tmp_path):
+def test_the_experiment_in_a_results_folder_can_be_planned_in_another_project(received, original, tmp_path):
     """The experiment in the results takes its files from there; the new results have copies of them."""
     root = tmp_path / "other"
     shutil.copytree(received.results, root / "mail" / "e")
