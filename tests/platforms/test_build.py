@@ -38,7 +38,7 @@ def on_path(monkeypatch):
     toolchain.find_tool.cache_clear()
 
 
-def test_the_starter_is_beside_the_compiler_whatever_comes_first_on_the_path(mpi, on_path):
+def test_the_starter_beside_the_compiler_is_preferred_to_earlier_path_entries(mpi, on_path):
     system, own = mpi("system", "mpirun", "srun"), mpi("own", "mpicc", "mpiexec")
     on_path(system, own)
     assert find_starter("mpi", ("mpiexec",)) == str(own / "mpiexec")
@@ -73,8 +73,8 @@ MPICH, OPEN_4, OPEN_5 = (
         (None, HYDRA, "", ""),  # programs that start only under their own starter
     ],
 )
-def test_kinds_of_mpi_are_compared_whatever_the_paths(mpi, on_path, tmp_path, library, starter, slurm_mpi, refused):
-    """Another mpicc beside the starter, as a distribution's beside srun, is nobody's fault."""
+def test_a_starter_of_another_mpi_kind_is_refused(mpi, on_path, tmp_path, library, starter, slurm_mpi, refused):
+    """Another mpicc beside the starter, as a distribution installs beside srun, is accepted."""
     programs = mpi("build") / "mpi"
     programs.mkdir()
     text = f"""printf '%s' '{json.dumps({"mpi": library})}'""" if library else "exit 127"
@@ -90,7 +90,7 @@ def test_kinds_of_mpi_are_compared_whatever_the_paths(mpi, on_path, tmp_path, li
         refuse_mismatched_starter(tmp_path, str(path), slurm_mpi)
 
 
-def test_what_only_has_to_be_compiled_anew_is_reported_so(mpi, on_path, tmp_path):
+def test_a_mismatch_cured_by_a_rebuild_names_the_build_command(mpi, on_path, tmp_path):
     programs = mpi("build") / "mpi"
     programs.mkdir()
     (programs / "player").write_text(f"""#!/bin/sh\nprintf '%s' '{json.dumps({"mpi": OPEN_4})}'\n""")
@@ -114,7 +114,7 @@ def test_the_note_is_new_when_the_compiler_is(mpi, on_path, tmp_path):
     assert note.read_text().startswith(f"{second / 'mpicc'} ")
 
 
-def test_without_a_compiler_what_is_built_can_be_used_and_nothing_else(mpi, on_path, tmp_path, monkeypatch):
+def test_without_a_compiler_only_existing_builds_can_be_used(mpi, on_path, tmp_path, monkeypatch):
     on_path(mpi("one", "mpicc"))
     note = note_compiler(tmp_path, "mpi")
     monkeypatch.setattr("commodel.platforms.build.find_tool", lambda program: None)
@@ -147,7 +147,7 @@ def test_srun_is_the_one_on_the_path_also_where_another_lies_beside_the_compiler
     assert find_starter("mpi", ("srun",)) == str(slurm / "srun")
 
 
-def test_what_another_compiler_under_the_same_path_has_compiled_is_compiled_anew(mpi, on_path, tmp_path):
+def test_programs_are_rebuilt_if_the_compiler_at_the_same_path_changes(mpi, on_path, tmp_path):
     compilers, chosen = mpi("compilers", "one", "two"), mpi("chosen")
     for name in ("one", "two"):
         touch = 'while [ $# -gt 1 ]; do [ "$1" != -o ] || : >"$2"; shift; done'
@@ -161,9 +161,9 @@ def test_what_another_compiler_under_the_same_path_has_compiled_is_compiled_anew
     assert built[0] == built[1] < built[2]
 
 
-def test_what_an_older_build_left_is_gone(mpi, on_path, tmp_path):
-    """A program that is no longer among the sources is not found any more; the others stay. No compiler is needed for
-    that: this one makes empty files."""
+def test_a_build_removes_programs_and_objects_of_deleted_sources(mpi, on_path, tmp_path):
+    """A program that is no longer among the sources is removed; the others stay. The compiler of this test only makes
+    empty files."""
     compiler = mpi("own") / "mpicc"
     compiler.write_text('#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && : > "$2"; shift; done\n')
     compiler.chmod(0o755)
@@ -177,7 +177,7 @@ def test_what_an_older_build_left_is_gone(mpi, on_path, tmp_path):
     assert (folder / "obj" / "harness" / "text.o").exists()
 
 
-def test_what_does_not_compile_is_reported_in_one_line_of_the_compiler(mpi, on_path, tmp_path):
+def test_a_compile_error_is_reported_in_one_line(mpi, on_path, tmp_path):
     compiler = mpi("own") / "mpicc"
     compiler.write_text("#!/bin/sh\nprintf 'mpi.h:7: note: here\\nmpi.h:9: error: no such type\\n' >&2\nexit 1\n")
     compiler.chmod(0o755)
@@ -188,7 +188,7 @@ def test_what_does_not_compile_is_reported_in_one_line_of_the_compiler(mpi, on_p
 
 
 @pytest.mark.parametrize("missing", ["bin/mrnet_commnode", "include/mrnet/MRNet.h", "lib/libmrnet.*", "lib/libxplat.*"])
-def test_mrnet_is_wanted_as_make_install_lays_it_out(tmp_path, on_path, missing):
+def test_an_incomplete_mrnet_installation_is_refused_naming_the_missing_part(tmp_path, on_path, missing):
     """The message names the part that is missing."""
     for part in ("bin/mrnet_commnode", "include/mrnet/MRNet.h", "lib/libmrnet.a", "lib/libxplat.a"):
         file = tmp_path / "mrnet" / part

@@ -73,7 +73,7 @@ def test_every_launcher_that_is_real_starts_the_image(name, text, project):
     assert "start" in argv[: -len(prefix)]
 
 
-def test_the_digest_is_of_the_file_as_it_is_now(project):
+def test_the_image_digest_follows_the_current_file_content(project):
     file = project / "it.sif"
     assert compute_image_digest(file) == f"sha256:{hashlib.sha256(b'an image').hexdigest()}"
     file.write_bytes(b"another one")
@@ -124,7 +124,9 @@ def test_another_image_is_another_platform_and_another_overhead_sheet_is_not(pro
         ("{image: it.sif, options: --cleanenv}", "container.options: found an unknown key"),
     ],
 )
-def test_a_mistake_has_its_place_in_the_platform_file(container, complaint, project, tmp_path_factory, monkeypatch):
+def test_an_invalid_container_section_is_refused_naming_the_key(
+    container, complaint, project, tmp_path_factory, monkeypatch
+):
     outside = tmp_path_factory.mktemp("outside")
     (outside / "it.sif").write_bytes(b"an image")
     (project / "out").symlink_to(outside)
@@ -134,21 +136,21 @@ def test_a_mistake_has_its_place_in_the_platform_file(container, complaint, proj
         platform(project, container)
 
 
-def test_what_the_user_trusts_may_be_taken_from_anywhere(project, tmp_path_factory, monkeypatch):
-    """Also through a link: it is where that leads that counts."""
+def test_images_and_binds_in_trusted_folders_are_accepted(project, tmp_path_factory, monkeypatch):
+    """For a symbolic link, the target has to be in a trusted folder."""
     outside = tmp_path_factory.mktemp("apps")
     (outside / "it.sif").write_bytes(b"an image")
     (outside / "mpi").mkdir()
     (project / "out").symlink_to(outside)
     monkeypatch.setenv(TRUSTED_VARIABLE, f"relative:/nowhere:{outside}")
     for image in (outside / "it.sif", "out/it.sif"):
-        made = platform(project, f"{{image: {image}, model: bind, mpi: {outside}/mpi, bind: [{outside}]}}")
-        assert made.image.file == project / image
+        loaded = platform(project, f"{{image: {image}, model: bind, mpi: {outside}/mpi, bind: [{outside}]}}")
+        assert loaded.image.file == project / image
     with pytest.raises(UserError, match="which is in no folder that you trust"):
         platform(project, f"{{image: it.sif, bind: [{outside}-2]}}")
 
 
-def test_what_is_simulated_needs_no_image_of_its_own(project):
+def test_a_simulated_platform_with_a_container_section_is_refused(project):
     (project / "net.xml").write_text(NETWORK)
     with pytest.raises(UserError, match="container: found a section that launcher 'simgrid' does not have"):
         platform(project, "{image: it.sif}", "launcher: simgrid\nnodes: 1\ncores: 1\nsimgrid: {file: net.xml}\n")
@@ -165,5 +167,5 @@ def test_what_is_simulated_needs_no_image_of_its_own(project):
         ("slurm-wlm 22.05.8", ""),
     ],
 )
-def test_an_mpi_and_the_starter_that_it_understands_are_of_one_kind(said, of):
+def test_version_texts_of_libraries_and_starters_give_the_mpi_kind(said, of):
     assert find_kind(said) == of

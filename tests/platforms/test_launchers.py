@@ -52,7 +52,7 @@ def test_local(job):
     assert LAUNCHERS["local"].argv(job("local"))[:3] == ["/bin/start", "-n", "4"]
 
 
-def test_open_mpi_is_reported_of_root_by_its_environment_and_only_where_we_are_root():
+def test_launchers_permit_open_mpi_as_root_only_for_the_root_user():
     for name in ("local", "hosts"):
         root, other = (LAUNCHERS[name].settings(user) for user in (0, 1000))
         assert root.items() - other.items() == {
@@ -81,7 +81,7 @@ def test_slurm_places_every_rank_and_always_gives_counts(job):
     assert made.hosts == "n1\nn0\nn3\nn1\n"
 
 
-def test_the_placement_names_hosts_where_they_are_known(job):
+def test_the_placement_file_names_known_hosts(job):
     assert job("slurm", nodes=(1, 0, 1)).placement == "1 n1\n0 n0\n1 n1\n"
     unknown = replace(job("local", nodes=(0, 0)), names=())
     assert unknown.placement == "0\n0\n"
@@ -95,7 +95,7 @@ def test_processes_keep_neighbouring_cores_of_their_node(job):
 
 
 @pytest.mark.parametrize("name", ["hosts", "simgrid"])
-def test_who_knows_the_names_of_nodes_beforehand(name, job):
+def test_hosts_and_simgrid_launchers_take_node_names_from_the_platform(name, job):
     platform = job(name).platform
     assert LAUNCHERS[name].names(platform, "/bin/start", platform.nodes) == platform.node_names != ()
 
@@ -129,7 +129,7 @@ def test_hosts_are_refused_where_the_starter_is_of_another_mpi_than_the_platform
         LAUNCHERS["hosts"].names(platforms["openmpi"], str(starter), 2)
 
 
-def test_hosts_are_not_reported_the_node_of_a_slurm_job_around_them(job, monkeypatch):
+def test_the_hosts_launcher_removes_slurmd_nodename_from_the_environment(job, monkeypatch):
     monkeypatch.setenv("SLURMD_NODENAME", "n0")
     argv = LAUNCHERS["hosts"].argv(job("hosts"))
     command = [*argv[: argv.index("/bin/start")], "printenv", "SLURMD_NODENAME"]

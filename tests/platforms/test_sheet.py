@@ -48,7 +48,7 @@ def cost(parameters, src, dst, size):
 @pytest.mark.parametrize(
     ("to", "links", "slowest"), [(1, 2 * NODE, FAST), (9, 2 * (NODE + UP), FAST), (31, 2 * (NODE + 2 * UP), FAST / 2)]
 )
-def test_one_flow_takes_its_links_and_the_slowest_bandwidth(tmp_path, name, to, links, slowest):
+def test_one_flow_takes_all_link_latencies_and_the_lowest_bandwidth(tmp_path, name, to, links, slowest):
     predicted = cost(read_data_sheet(name, written(tmp_path)), [0], [to], 10**6)
     assert predicted == pytest.approx(2 * AT_END + links + 10**6 / slowest, rel=1e-5)
 
@@ -61,7 +61,7 @@ def test_flows_over_the_links_up_of_a_leaf_get_equal_shares(tmp_path, flows):
 
 
 @pytest.mark.parametrize("count", ["oversubscription: 2", "ports: 12", "uplinks: 4"])
-def test_what_goes_up_is_stated_in_three_ways(tmp_path, count):
+def test_uplink_capacity_can_be_given_as_oversubscription_ports_or_uplinks(tmp_path, count):
     other = written(tmp_path, SHEET.replace("uplinks: 4", count))
     assert read_data_sheet("shares", other).values["c_out.leaf.a"].value == pytest.approx(1 / (4 * FAST))
 
@@ -73,12 +73,12 @@ def test_of_a_higher_level_groups_count_not_nodes(tmp_path):
         assert values["c_out.pod.a"].value == pytest.approx(1 / (links * FAST))
 
 
-def test_a_prediction_states_that_nobody_measured(tmp_path):
+def test_predictions_from_data_sheets_state_that_values_are_not_measured(tmp_path):
     parameters = read_data_sheet("shares", written(tmp_path))
     (prediction,) = predict(parameters, [point("bcast", "linear", ranks=4, bytes=8)])
     assert prediction.validity_text == parameters.source == "from data sheets, not measured"
-    (apart,) = predict(read_data_sheet("loggp", written(tmp_path)), [point("bcast", "linear", ranks=4, bytes=8)])
-    assert apart.validity_text == prediction.validity_text
+    (by_loggp,) = predict(read_data_sheet("loggp", written(tmp_path)), [point("bcast", "linear", ranks=4, bytes=8)])
+    assert by_loggp.validity_text == prediction.validity_text
 
 
 def test_within_a_node_nothing_is_known_without_memory(tmp_path):
@@ -142,7 +142,7 @@ def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
         (["--family", "shares", "--family", "loggp"], "--data-sheet wants one --family, --platform and --out"),
     ],
 )
-def test_the_verb_states_what_it_wants(tmp_path, options, message):
+def test_invalid_fit_arguments_with_a_data_sheet_are_refused(tmp_path, options, message):
     command = ["fit", *options, "--data-sheet", "--platform", str(written(tmp_path)), "--out", str(tmp_path / "s.yaml")]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 2
@@ -150,7 +150,7 @@ def test_the_verb_states_what_it_wants(tmp_path, options, message):
     assert not (tmp_path / "s.yaml").exists()
 
 
-def test_advice_and_its_rules_state_it_too(tmp_path, monkeypatch):
+def test_advice_and_rules_from_data_sheets_state_the_source(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_parameters(tmp_path / "s.yaml", read_data_sheet("shares", written(tmp_path)))
     ask = ["advise", "--params", "s.yaml", "--platform", "planned.yaml", "--operation", "bcast", "--ranks", "8"]

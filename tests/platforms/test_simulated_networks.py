@@ -59,7 +59,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "line", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_network_is_refused(tmp_path, text, line, message):
+def test_an_invalid_simgrid_network_file_is_refused(tmp_path, text, line, message):
     path = tmp_path / "net.xml"
     path.write_text(text, encoding="latin-1")
     with pytest.raises(UserError) as caught:
@@ -150,12 +150,12 @@ MISREAD = [("smpi/os", "1KiB:6e-6:0"), ("smpi/os", "1e3:6e-6:0"), ("smpi/os", "-
 
 
 @pytest.mark.parametrize(("name", "value"), TAKEN)
-def test_what_is_taken(name, value):
+def test_safe_simgrid_options_are_accepted(name, value):
     check_value(name, value)
 
 
 @pytest.mark.parametrize(("name", "value"), FATAL + MISREAD)
-def test_what_is_refused(name, value):
+def test_fatal_or_misread_simgrid_options_are_refused(name, value):
     with pytest.raises(UserError, match=f"^found '{value}', wanted "):
         check_value(name, value)
 

@@ -97,7 +97,7 @@ def test_types_need_a_feature_each(typed, features):
         "srun: MPI types are...\nsrun: pmix\nsrun: none\nsrun: pmi2\nsrun: pmix_v4\nsrun: pmix_v3\n",
     ],
 )
-def test_what_srun_offers(listing):
+def test_mpi_types_are_parsed_from_the_srun_listing(listing):
     assert parse_mpi_types(listing) == ["pmix", "none", "pmi2", "pmix_v4", "pmix_v3"]
 
 
@@ -128,7 +128,7 @@ def command(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("complaints", "lines"), [((KILLED,), 1), ((STOPPED, KILLED), 1), (("something passing",), 0)])
-def test_a_question_is_queried_again_until_it_is_answered(command, complaints, lines, capsys):
+def test_a_failed_slurm_query_is_repeated_until_an_answer_arrives(command, complaints, lines, capsys):
     assert run_slurm(command(*complaints)) == "n[1-2]\n"
     said = capsys.readouterr().err  # once, however often it is asked
     assert said.count("the query is repeated for up to 15 minutes: ") == said.count("\n") == lines
@@ -144,7 +144,7 @@ def test_an_outage_is_waited_for_longer_than_a_refusal(command, monkeypatch):
         run_slurm(command(KILLED))
 
 
-def test_who_waits_for_the_controller_heeds_a_stop(command, monkeypatch, tmp_path):
+def test_a_stop_request_ends_waiting_for_the_slurm_controller(command, monkeypatch, tmp_path):
     (tmp_path / "stop").touch()
     monkeypatch.setenv("COMMODEL_STOP_FILE", str(tmp_path / "stop"))
     with pytest.raises(SystemExit):
@@ -241,7 +241,7 @@ def test_blocks_are_leaves():
         "SwitchName=a Level=0 Nodes=n[0",
     ],
 )
-def test_what_is_no_tree_is_refused(listing):
+def test_an_invalid_switch_listing_is_refused(listing):
     with pytest.raises(UserError, match="found"):
         parse_levels(listing, ["n0", "n1"])
 
@@ -341,8 +341,8 @@ def test_jobs_that_could_not_be_queried_about_are_kept(cluster, look):
     assert cluster.succeeded == cluster.said == []
 
 
-def test_a_job_whose_output_has_appeared_is_looked_at_soon(cluster, look, monkeypatch, tmp_path):
-    """The extended executor looks less and less often, at last every three minutes."""
+def test_the_executor_polls_soon_after_the_output_of_a_job_appears(cluster, look, monkeypatch, tmp_path):
+    """The base executor increases the polling interval up to three minutes."""
     now, done = [0.0], tmp_path / "done"
 
     async def sleep(seconds: float) -> None:
@@ -377,14 +377,14 @@ def with_resources(number, **resources):
         ({"slurm_extra": "--exclusive", "nodelist": ""}, "--exclusive"),
     ],
 )
-def test_a_job_requests_its_hosts(cluster, look, monkeypatch, resources, handed_in):
+def test_the_hosts_of_a_job_are_passed_to_slurm_as_nodelist(cluster, look, monkeypatch, resources, handed_in):
     seen = []
     monkeypatch.setattr(SlurmExecutor, "run_job", lambda self, job: seen.append(job.resources.get("slurm_extra")))
     look.executor.run_job(with_resources("7", **resources).job)
     assert seen == [handed_in]
 
 
-def test_a_job_that_waits_for_surveyed_nodes_says_what_to_do(cluster, look):
+def test_a_job_waiting_for_surveyed_nodes_is_reported_once_with_remedies(cluster, look):
     for number, nodes in (("7", "n0,n1"), ("8", "")):
         look.executor.report_job_submission(with_resources(number, nodelist=nodes))
     cluster.listed = "1 None\n2 Resources\n3 None\n7 ReqNodeNotAvail, UnavailableNodes:n0\n8 ReqNodeNotAvail\n"
@@ -402,7 +402,7 @@ def test_a_job_that_slurm_has_forgotten_ends(cluster, look):
     assert cluster.succeeded == ["2"]
 
 
-def test_who_cannot_cancel_states_how_to_do_it_later(cluster, look):
+def test_a_failed_cancellation_states_the_scancel_command(cluster, look):
     look.executor.cancel_jobs([])  # all are being asked about at this moment
     assert cluster.cancelled == ["1", "2", "3"]
     cluster.complaint = AWAY
@@ -410,8 +410,8 @@ def test_who_cannot_cancel_states_how_to_do_it_later(cluster, look):
     assert cluster.said[-1].endswith("once Slurm answers again: scancel --name run")
 
 
-def test_what_slurm_states_of_a_job_that_it_killed_is_shown(cluster, look, monkeypatch, tmp_path):
-    """The job's own log is empty then."""
+def test_the_slurm_log_of_a_killed_job_is_printed(cluster, look, monkeypatch, tmp_path):
+    """The log of the job itself is empty in this case."""
     monkeypatch.setattr(SlurmExecutor, "report_job_error", lambda self, job, msg: cluster.said.append(msg))
     log = tmp_path / "7.log"
     log.write_text("slurmstepd: error: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***\n")

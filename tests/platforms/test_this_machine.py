@@ -32,7 +32,7 @@ def test_core_complexes_lie_in_sockets(tmp_path):
     assert hierarchy.distance(0, [0, 1, 2, 4]).tolist() == [0, 1, 2, 3]
 
 
-def test_without_a_third_level_it_is_the_second_that_is_last(tmp_path):
+def test_the_second_cache_level_defines_groups_without_a_third_level(tmp_path):
     hierarchy = machine(
         tmp_path, [(cpu, 0, [(1, cpu), (1, cpu), (2, f"{cpu // 2 * 2}-{cpu // 2 * 2 + 1}")]) for cpu in range(4)]
     )
@@ -63,7 +63,7 @@ def test_processors_at_work(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["", "cpu  1 2 3\n", "cpu a b c d e f g h\n", "cpu 1 1 1 1 1 1 1 1\n"])
-def test_a_machine_that_does_not_state_who_is_at_work(tmp_path, monkeypatch, text):
+def test_busy_processors_are_unknown_if_proc_stat_is_invalid(tmp_path, monkeypatch, text):
     (tmp_path / "stat").write_text(text)
     monkeypatch.setattr(cores.time, "sleep", lambda _: None)
     assert cores.measure_busy_processors(tmp_path / "stat") is None
@@ -92,12 +92,12 @@ OB1 = """[n:1] selected ob1 best priority 20
         ("nothing of it", ""),
     ],
 )
-def test_what_a_library_states_of_itself(text, words):
+def test_the_transport_is_parsed_from_messages_of_the_mpi_library(text, words):
     assert transport.parse_transport(text).startswith(words)
     assert bool(transport.parse_transport(text)) == bool(words)
 
 
-def test_what_does_not_compile_or_end_is_stated(tmp_path, monkeypatch):
+def test_a_failed_compiler_or_starter_is_stated_with_the_transport(tmp_path, monkeypatch):
     for name, line in (("mpicc", "exit 3"), ("mpiexec", f"echo '{OB1.format(btl='sm')}' >&2; exit 1")):
         (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / name).chmod(0o755)
@@ -110,5 +110,5 @@ def test_what_does_not_compile_or_end_is_stated(tmp_path, monkeypatch):
     assert transport.detect_node_transport() == ""
 
 
-def test_what_is_here_states_what_it_uses():
+def test_the_transport_of_the_installed_mpi_library_is_detected():
     assert transport.detect_node_transport().startswith(("MPICH: ", "Open MPI: pml ")) or not transport.find("mpicc")
