@@ -131,7 +131,7 @@ def test_schemas_describe_every_field_and_forbid_the_rest():
 
 
 @pytest.mark.parametrize(("kind", "text"), FILES, ids=lambda value: value[:20])
-def test_schemas_accept_what_loads_and_refuse_misspelt_keys(kind, text):
+def test_schemas_accept_valid_files_and_refuse_misspelt_keys(kind, text):
     jsonschema = pytest.importorskip("jsonschema")
     schema = config.make_schemas()[f"{kind}.schema.json"]
     validator = jsonschema.Draft202012Validator(schema)
@@ -355,7 +355,7 @@ def texts(value):
     st.sampled_from([place for place in TEXTS if "where" not in place[2]]),
     st.text(max_size=12) | st.text(st.sampled_from("ab0;:-/.* \n$"), max_size=6) | st.sampled_from(EVIL),
 )
-def test_whatever_is_accepted_is_safe_on_a_command_line(tmp_path_factory, place, value):
+def test_every_accepted_value_is_safe_on_a_command_line(tmp_path_factory, place, value):
     kind, text, path = place
     try:
         loaded = load(tmp_path_factory.mktemp("safe"), mutated(text, path, value), kind)

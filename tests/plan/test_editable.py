@@ -63,7 +63,7 @@ def test_an_unedited_workbook_is_the_same_points(project):
     assert "families: [hockney]" in (project / "back.yaml").read_text()
 
 
-def test_what_is_excluded_is_there_and_marked_and_the_count_is_live(project):
+def test_excluded_points_stay_marked_in_the_sheet_and_a_formula_counts_the_rest(project):
     sheet = openpyxl.load_workbook("mine.xlsx")[MATRIX_SHEET]
     kept = [row[COLUMNS.index("keep")].value for row in sheet.iter_rows(min_row=HEADER_ROWS + 1) if row[1].value]
     assert (kept.count("yes"), kept.count("no")) == (15, 2)
@@ -79,7 +79,7 @@ def node_hours(name, root):
     return sum(batch.seconds * batch.nodes for batch in plan.batches) / 3600
 
 
-def test_node_hours_are_those_of_the_plan(project):
+def test_node_hours_in_the_workbook_equal_the_plan(project):
     values = openpyxl.load_workbook("mine.xlsx", data_only=True)[MATRIX_SHEET]
     assert values["H1"].value == pytest.approx(node_hours("mine", project), rel=1e-9)
     rest = values.cell(1, len(COLUMNS) + 3).value
@@ -87,7 +87,7 @@ def test_node_hours_are_those_of_the_plan(project):
 
 
 @pytest.mark.slow
-def test_node_hours_follow_what_is_edited(project, tmp_path):
+def test_node_hours_in_the_workbook_follow_edits_of_points(project, tmp_path):
     def change(sheet):
         cell(sheet, "bytes", 1).value = 1 << 20
         cell(sheet, "keep", 3).value = "no"

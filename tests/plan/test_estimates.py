@@ -19,7 +19,7 @@ from tests.plan.planning import SIMULATED
 from tests.planning import MEASURE
 
 
-def test_a_kernel_computes_beside_its_messages():
+def test_kernel_estimates_include_computation_except_in_simulation():
     """A product of 64 times 64 blocks of 32 x 32 numbers on two ranks, at 2e9 operations a second."""
     requested = {"operation": "summa:n=64", "algorithm": "paper", "ranks": 2, "bytes": 8192}
     whole = make_point(PlatformResources.unlimited(), requested)
@@ -50,7 +50,7 @@ def test_long_messages_of_probes_take_their_time():
     assert longer == pytest.approx(2 * (1 << 24) / 5e9 * (3 * MEASURE.min_samples + MEASURE.warmup), rel=1e-3)
 
 
-def test_simulating_long_messages_takes_its_time_since_the_player_copies_them():
+def test_simulation_estimates_grow_with_the_bytes_that_the_player_copies():
     """Every rank of sixteen sends the next one 16 MiB, 256 MiB a sample, at 1e-10 s a byte; one sample is checked."""
     settings = {"level": "node", "how": "all", "procs": 16, "flows": 16, "step": 1, "ways": 1, "bytes": 1 << 24}
     long, short = (Case("mine", "capacity", 16, {**settings, "bytes": size}, "block:1") for size in (1 << 24, 1))
@@ -117,7 +117,7 @@ def test_of_rounds_that_repeat_nothing_is_written_out():
     assert message_lengths.find_longest_lengths([ring], 1000, ALL[:2]) == {"reduce": -(-64 * MIB // 1000)}
 
 
-def test_where_there_are_too_many_segments_to_be_built_it_is_not_less(monkeypatch):
+def test_the_longest_message_is_not_underestimated_beyond_the_segment_limit(monkeypatch):
     chain = point("reduce", "binary:8KiB", ranks=8, bytes=MIB)
     (exact,) = message_lengths.find_longest_lengths([chain], 1000, ["reduce"]).values()
     monkeypatch.setattr(message_lengths, "MAX_BUILT_MESSAGES", 100)
@@ -139,7 +139,7 @@ def cases_of(plan):
     return sizes
 
 
-def test_probes_reach_what_points_do_in_steps_of_four(planned):
+def test_probe_sizes_extend_to_the_longest_message_in_factors_of_four(planned):
     sizes = cases_of(planned(f"{REDUCTIONS}\n{COPIES}", "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
     assert sizes["work"][:3] == [64, 1024, 65536]
     assert sizes["ctm"] == sizes["mtm"] == [64, 65536]
@@ -181,7 +181,7 @@ def test_messages_of_probes_reach_the_longest_of_the_matrix(planned, size, large
 
 
 @pytest.mark.parametrize(("algorithm", "largest"), [("chain:8KiB", 64 << 10), ("scatter-allgather", 4 * MIB)])
-def test_parts_of_a_vector_are_what_is_sent(planned, algorithm, largest):
+def test_the_largest_probe_follows_the_longest_message_of_the_algorithm(planned, algorithm, largest):
     matrix = f"  - axes: {{operation: bcast, algorithm: '{algorithm}', ranks: 4, bytes: 8MiB}}"
     assert max(sizes_of_messages(planned(matrix))) == largest
 

@@ -100,7 +100,7 @@ def test_given_ranks_win(tmp_path):
     assert points(block)[0]["ranks"] == 5
 
 
-def test_expression_that_fails_names_its_line(tmp_path):
+def test_a_failing_exclude_expression_is_refused_with_file_and_line(tmp_path):
     block = block_of(
         tmp_path, "  - axes: {operation: bcast}\n    exclude:\n      - where: ranks == 1\n      - where: bytes > 1\n"
     )

@@ -52,10 +52,10 @@ def point(operation, **more):
         ("overlay-classes:mode=all", "overlay-classes:mode=all", 1),
     ],
 )
-def test_what_an_overlay_does_has_one_spelling(written, operation, waves):
-    made = point(written)
-    assert (made.operation, made.waves) == (operation, waves)
-    assert point(made.operation, waves=made.waves) == made
+def test_overlay_operations_are_normalized_to_one_spelling(written, operation, waves):
+    normalized = point(written)
+    assert (normalized.operation, normalized.waves) == (operation, waves)
+    assert point(normalized.operation, waves=normalized.waves) == normalized
     assert point("overlay-throughput", waves=7).waves == 7
 
 
@@ -79,7 +79,7 @@ def test_what_an_overlay_does_has_one_spelling(written, operation, waves):
         ("reduce", {"topology": "flat:64"}, "topology", "65 ranks"),
     ],
 )
-def test_what_an_overlay_does_not_is_refused_in_one_line(operation, more, key, complaint):
+def test_an_unsupported_overlay_point_is_refused_in_one_line(operation, more, key, complaint):
     with pytest.raises(UserError) as refused:
         point(operation, **more)
     assert complaint in refused.value.message
@@ -97,7 +97,7 @@ def test_what_an_overlay_does_not_is_refused_in_one_line(operation, more, key, c
         ("reduce:filter=sum", "found filter, which only"),
     ],
 )
-def test_what_only_an_overlay_does_is_refused_with_mpi(planned, operation, complaint):
+def test_overlay_only_operations_are_refused_on_an_mpi_platform(planned, operation, complaint):
     matrix = f'  - axes: {{operation: ["{operation}"], topology: "flat:4", bytes: 8}}'
     with pytest.raises(UserError, match=rf"e.yaml:4: matrix\[0\].axes.operation: {complaint}"):
         planned(matrix, MPI)
@@ -110,7 +110,7 @@ def test_without_a_platform_both_are_known():
     assert (made.operation, len(build_schedule(made).src)) == ("reduce", 4)
 
 
-def test_what_no_schedule_says_is_measured_only():
+def test_operations_without_a_schedule_are_not_predictable():
     assert point("reduce").predictable
     assert point("reduce:mode=synchronous").predictable
     for name in (
@@ -120,10 +120,10 @@ def test_what_no_schedule_says_is_measured_only():
         "reduce:filter=none",
         "reduce:compute=1ms:mode=timed",
     ):
-        made = point(name)
-        assert not made.predictable
+        measured_only = point(name)
+        assert not measured_only.predictable
         with pytest.raises(UserError, match="is measured, not predicted or drawn"):
-            build_schedule(made)
+            build_schedule(measured_only)
 
 
 def test_the_plan_of_an_overlay(planned):
@@ -139,7 +139,7 @@ def test_the_plan_of_an_overlay(planned):
     assert "platform o lacks the nodes or cores for probe prtt: loggp may lack data there" in summarize_plan(plan)
 
 
-def test_ids_of_what_is_measured_only_are_of_its_tree(planned, tmp_path):
+def test_ids_of_measured_only_points_depend_on_the_tree(planned, tmp_path):
     matrix = '  - axes: {operation: overlay-startup, topology: ["flat:4", "flat:5", "kary:2^2"]}'
     assert len({made.id for made in planned(matrix).points}) == 3
     assert [made.id for made in planned(matrix).points] == [made.id for made in planned(matrix).points]
@@ -160,12 +160,12 @@ def test_ids_of_what_is_measured_only_are_of_its_tree(planned, tmp_path):
         (f"{OVERLAY}container: {{image: a.sif}}\n", "5: container: found a section that substrate 'overlay' does not"),
     ],
 )
-def test_a_platform_says_what_carries_messages(tmp_path, text, complaint):
+def test_a_platform_file_with_an_unsupported_substrate_is_refused(tmp_path, text, complaint):
     (tmp_path / "o.yaml").write_text(text)
     assert catch_error_message(load_platform, tmp_path / "o.yaml").startswith(f"{tmp_path}/o.yaml:{complaint}")
 
 
-def test_a_platform_with_mpi_has_the_digest_that_it_had_before_there_were_others(tmp_path):
+def test_naming_the_default_mpi_substrate_does_not_change_the_platform_digest(tmp_path):
     digests = []
     for number, text in enumerate(
         (MPI, f"substrate: mpi\n{MPI}", MPI.replace("slurm", "local").replace("32", "1"), OVERLAY)

@@ -44,7 +44,7 @@ def learned(platform, **more):
     return LearnedNetwork("here", platform.digest, "first", "2026-01-02", 6, ("a", "b", "c", "d"), LEVELS, **more)
 
 
-def test_a_learned_network_comes_back_and_gives_its_platform_levels(place):
+def test_a_learned_network_is_read_back_and_gives_the_platform_levels(place):
     network = learned(place(), slow=("c",), notes=("pairs of class 2 differ",))
     path = write_network(network)
     assert read_network("here", network.digest) == network
@@ -59,7 +59,7 @@ def test_levels_of_the_file_go_before_learned_ones_and_another_platform_has_none
     assert not place(PLATFORM.replace("nodes: 4", "nodes: 5")).hierarchy.groups
 
 
-def test_one_experiment_surveys_and_others_use_what_it_learned(place):
+def test_other_experiments_use_a_learned_network_without_a_survey(place):
     platform = place()
     assert needs_survey(platform, "here", "first")
     write_network(learned(platform))
@@ -114,8 +114,8 @@ def test_slurm_jobs_request_the_surveyed_hosts_in_their_order(place, on_slurm):
     assert {find_nodelist(after, batch.name) for batch in after.batches} == {"d,c", "d,c,b,a"}
 
 
-def test_a_network_whose_file_is_deleted_is_surveyed_again(place, on_slurm):
-    """Its samples are forgotten only after they became a network: a run that was killed in between uses them."""
+def test_deleting_a_network_file_causes_a_new_survey(place, on_slurm):
+    """Samples are discarded only if a network file was written; a run that was killed before reuses them."""
     campaign = Campaign(on_slurm(), SafePath.at(Path("results/first")))
     survey, *others = campaign.plan.batches
     for batch in campaign.plan.batches:
@@ -143,7 +143,7 @@ def test_hosts_that_are_requested_by_name_need_no_features(place, on_slurm):
 
 
 @pytest.mark.parametrize("hosts", [(), ("a", "b", "c"), ("a", "b", "c", "c"), ("a", "b", "c", "d; true")])
-def test_levels_on_slurm_are_those_of_named_hosts(place, hosts):
+def test_a_slurm_network_with_missing_or_invalid_hosts_is_refused(place, hosts):
     write_network(replace(learned(place(SLURM)), hosts=hosts))
     with pytest.raises(UserError, match=r"here-.*yaml.*hosts"):
         place(SLURM)

@@ -256,7 +256,7 @@ def test_cases_of_earlier_attempts_do_not_lower_the_duration_ratio(campaign):
 
 @pytest.fixture
 def read_platform_notes(real, monkeypatch):
-    """What is said of a plan that is the same."""
+    """Return a function that compares the same plan with earlier durations and returns the notes."""
     monkeypatch.chdir(real.folder.parent.parent)
     write_plan(real.plan, "e", real.folder.parent.parent)
     return lambda: list(compare_with_earlier_durations(real.plan, real.folder.parent))
