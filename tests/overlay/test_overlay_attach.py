@@ -44,8 +44,8 @@ def test_back_ends_attach_by_a_connection_file(waiting, overlay_programs):
 
 
 @pytest.mark.parametrize(("text", "address", "stays"), [("no tree", "", True), (flat(2), "0.0.0.0", False)])
-def test_what_lies_where_the_connection_file_is_to_be_goes_once_a_network_starts(start, tmp_path, text, address, stays):
-    """It may be of a front-end that was killed: back-ends would try in vain. A wrong call costs nobody a file."""
+def test_an_old_connection_file_is_removed_once_a_network_starts(start, tmp_path, text, address, stays):
+    """The file may come from a killed front-end that accepts no back-end. A refused topology removes no file."""
     file = tmp_path / "connection"
     file.write_text("an older one")
     tool = start(text, up=False, DRIVE_FILE=str(file), **({"DRIVE_BIND": address} if address else {}))
@@ -113,7 +113,7 @@ ENDED = frame(SHUTDOWN)
     ],
     ids=["welcome and the end", "welcome", "the end", "nothing"],
 )
-def test_a_back_end_whose_network_ends_at_once_says_why_it_is_in_none(overlay_programs, sent, code, complaint):
+def test_a_back_end_without_a_welcome_exits_with_the_reason(overlay_programs, sent, code, complaint):
     with socket.create_server(("127.0.0.1", 0)) as parent:
         settings = {"OVERLAY_ATTACH": f"127.0.0.1 {parent.getsockname()[1]} 1 {'0' * 64}"}
         command = [overlay_programs / "drive", "back-end"]
@@ -126,7 +126,7 @@ def test_a_back_end_whose_network_ends_at_once_says_why_it_is_in_none(overlay_pr
     assert (child.returncode, said) == (code, complaint and f"back-end: {complaint}\n")
 
 
-def test_who_comes_while_a_network_ends_is_refused(start, tmp_path):
+def test_a_back_end_attaching_while_the_network_ends_is_refused(start, tmp_path):
     file = tmp_path / "connection"
     tool = start(flat(3), up=False, DRIVE_FILE=str(file), DRIVE_START="1")
     assert tool.answer()["code"] == "waiting"
@@ -168,7 +168,7 @@ def test_every_address_and_none_are_refused(start, address):
     assert tool.end() == 2
 
 
-def test_nobody_can_join_once_all_are_there(start):
+def test_no_process_listens_once_the_network_is_complete(start):
     tool = start(flat(2))
     listening = subprocess.run(["ss", "-tlnpH"], capture_output=True, text=True, check=False)
     if listening.returncode:

@@ -55,7 +55,7 @@ class Member:
         (15, "5493e99933b0a8117e08ec0f97cfc3d9"),
     ],
 )
-def test_this_siphash_is_its_authors(length, tag):
+def test_siphash_matches_the_reference_test_vectors(length, tag):
     assert siphash(bytes(range(16)), bytes(range(length))).hex() == tag
 
 

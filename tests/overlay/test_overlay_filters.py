@@ -94,7 +94,7 @@ def test_every_type_is_packed_sent_and_joined(start, topology):
         ("OWN:root", "%d", "the front-end only"),
     ],
 )
-def test_a_filter_that_fails_ends_its_stream_alone(start, own_filter, name, formats, why):
+def test_a_failing_filter_ends_only_that_stream(start, own_filter, name, formats, why):
     """On every error path: the stream reports the reason, no process is lost, and a second stream still works."""
     tool = start(kary(2, 2), checked=True)
     tool.execute_ok("open sum 0 0 0")
@@ -116,7 +116,7 @@ def assert_ended_alone(tool):
     assert tool.execute_ok("lost 0")["lost"] == []
 
 
-def test_a_filter_that_only_the_front_end_has_ends_its_stream_alone(start, own_filter):
+def test_a_filter_missing_on_other_processes_ends_only_that_stream(start, own_filter):
     tool = start(kary(2, 2), checked=True)
     tool.execute_ok("open sum 0 0 0")
     tool.execute_ok(f"open {own_filter} 0 0 0")  # sent with the next turn
@@ -135,7 +135,7 @@ def test_unknown_filters_are_refused_at_once(start):
     assert "no-such.so" in tool.execute("open ./no-such.so 0 0 0")["error"]
 
 
-def test_a_filter_s_work_takes_its_time_at_every_level(start):
+def test_the_work_filter_takes_the_given_time_at_every_level(start):
     tool = start("h:0 => h:1 ;\nh:1 => h:2 ;\nh:2 => h:3 h:4 ;\n")
     tool.execute_ok("open work:0.05 0 0 0")
     assert tool.execute_ok("pump 0 2")["seconds"] >= 2 * 3 * 0.05

@@ -24,7 +24,7 @@ SEED = int(os.environ.get("FUZZ_SEED", "1"))
 
 
 @pytest.mark.parametrize("seed", [SEED, pytest.param(SEED + 1, marks=pytest.mark.slow)])
-def test_whatever_arrives_is_read_or_refused(checked_programs, seed):
+def test_randomly_edited_packets_are_read_or_refused(checked_programs, seed):
     count = 15_000 if seed == SEED else 500_000
     done = run_clean([checked_programs / "hostile", seed, count])
     assert done.stdout == f"{count} inputs\n"
@@ -187,7 +187,7 @@ def test_a_busy_back_end_is_not_lost(start):
     assert tool.execute_ok("lost 0")["lost"] == []
 
 
-def test_a_tool_that_was_away_for_long_finds_nobody_silent(start):
+def test_an_idle_tool_does_not_report_back_ends_as_lost(start):
     tool = start(kary(2, 2), DRIVE_SILENCE="1")
     tool.execute_ok("open sum 0 0 0")
     time.sleep(3)
@@ -204,8 +204,8 @@ def test_a_back_end_that_hangs_is_killed_at_the_end(start):
     assert "does not end: killed" in tool.read_stderr()
 
 
-def test_what_has_started_a_process_on_a_host_is_asked_to_end_it_before_it_is_killed(start, tmp_path):
-    """As srun is, whose step would stay."""
+def test_an_agent_gets_sigterm_before_a_hanging_back_end_is_killed(start, tmp_path):
+    """Without SIGTERM, srun would leave its job step behind."""
     agent, log = tmp_path / "agent", tmp_path / "log"
     agent.write_text(
         f"#!/bin/sh\ntrap 'kill -9 $!; echo ended >> {log}; exit 1' TERM\nexec 3<&0\nshift\n\"$@\" <&3 &\nwait\n"

@@ -87,7 +87,7 @@ def test_the_example_in_python(live_filters, tmp_path, overlay_programs):
     assert (wrong.returncode, len(wrong.stderr.splitlines())) == (1, 1)
 
 
-def test_each_level_has_its_own_filter(start, own):
+def test_each_tree_level_can_have_a_separate_filter(start, own):
     tool = start(kary(2, 3), checked=True)
     tool.execute_ok(f"live concat - {own}@tag:leaf - -")
     tool.execute_ok("ask 0 1 1 1 %ld")
@@ -123,7 +123,7 @@ def test_a_running_stream_gets_another_argument_at_all_levels(start, own):
         ("none - - - {own}@never", "no wave of 2"),
     ],
 )
-def test_a_filter_that_fails_anywhere_ends_its_stream_alone(start, own, names, why):
+def test_a_filter_failure_at_any_level_ends_only_that_stream(start, own, names, why):
     tool = start(kary(2, 2), checked=True)
     tool.execute_ok("open sum 0 0 0")
     tool.execute_ok(f"live {names.format(own=own)}")
@@ -165,7 +165,7 @@ def test_an_own_function_makes_waves_after_a_while(start, own):
 
 
 @pytest.mark.parametrize("kill_after", [3, 10, 17])
-def test_the_state_of_a_filter_survives_its_process(start, own, kill_after):
+def test_filter_state_survives_the_loss_of_an_internal_process(start, own, kill_after):
     """Every tenth wave goes up; the sum of the others is in the lost process when it is killed."""
     tool = start("h:0 => h:1 ;\nh:1 => h:2 h:3 ;\nh:2 => h:4 h:5 ;\nh:3 => h:6 h:7 ;\n", checked=True)
     tool.execute_ok(f"live {own}@tenth - - - -")

@@ -21,7 +21,7 @@ def mixed(start):
     return start(TREE, checked=True, DRIVE_LAUNCH=launch, PYTHONPATH=str(ROOT), DRIVE_SILENCE="1000")
 
 
-def test_the_reference_turns_a_packet_as_parts_c_has_it_in_both_orders():
+def test_the_python_reference_swaps_the_byte_order_of_a_packet():
     text, gap = b"%hd %ald\0", bytes(7)
     big = bytes.fromhex("00000038 1b 02 0009 00000003 fffffffe 0000004000080001") + text + gap
     little = bytes.fromhex("38000000 1b 01 0900 03000000 feffffff 0100080040000000") + text + gap

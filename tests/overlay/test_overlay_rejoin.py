@@ -39,7 +39,7 @@ def check_all_answer(tool, stream, seed, backends):
 
 
 @pytest.mark.parametrize("checked", [False, True])
-def test_children_of_a_lost_process_attach_to_its_parent(start, checked):
+def test_children_of_a_lost_process_attach_to_the_grandparent(start, checked):
     tool = start(kary(2, 3), checked)
     tool.execute_ok(f"open concat {WAIT} 0 {CONTINUE}")
     tool.execute_ok(f"open concat {WAIT} 0 {STOP}")  # no back-end is lost, so it continues, too
@@ -121,7 +121,7 @@ def test_after_any_number_of_losses_all_back_ends_are_attached(start, losses):
     assert tool.end() == 0
 
 
-def test_children_of_a_hanging_process_attach_elsewhere_and_it_ends(start):
+def test_children_of_a_hanging_process_reattach_and_that_process_ends(start):
     tool = start(kary(2, 3), DRIVE_SILENCE="1")
     tool.execute_ok(f"open concat {WAIT} 0 {CONTINUE}")
     victim = list_internal(tool)[0]

@@ -31,7 +31,7 @@ def test_phases_follow_one_another(start, checked):
     assert tool.read_stderr() == ""
 
 
-def test_the_token_is_in_no_command_line_and_back_ends_hand_it_to_nobody(start):
+def test_the_token_is_in_no_command_line_and_no_back_end_environment(start):
     tool = start(kary(2, 2))
     for process in tool.processes():
         assert not [word for word in arguments(process) if len(word) > 40 and set(word) <= set("0123456789abcdef")]
@@ -60,7 +60,7 @@ def agent(tmp_path, monkeypatch):
     return path
 
 
-def test_an_agent_starts_them_on_hosts(start, agent, tmp_path):
+def test_an_agent_starts_internal_processes_and_back_ends_on_hosts(start, agent, tmp_path):
     text = "localhost:0 => localhost:1 127.0.0.1:0 ;\nlocalhost:1 => localhost:2 localhost:3 ;\n"
     tool = start(text, DRIVE_LAUNCH=f"{agent} {{host}}")
     tool.execute_ok("open concat 0 0 0")
@@ -74,8 +74,8 @@ def test_an_agent_starts_them_on_hosts(start, agent, tmp_path):
     }  # back-ends, too: then it becomes one
 
 
-def test_hosts_whose_names_the_network_does_not_know_are_found_by_their_own(start, agent):
-    """As in a batch system that has names of its own for nodes."""
+def test_hosts_with_unresolvable_names_still_join_the_network(start, agent):
+    """A batch system may have node names that the network cannot resolve."""
     text = "no.such.invalid:0 => no.such.invalid:1 no.such.invalid:2 ;\nno.such.invalid:1 => no.such.invalid:3 ;\n"
     tool = start(text, DRIVE_LAUNCH=f"{agent} {{host}}")
     tool.execute_ok("open concat 0 0 0")
@@ -122,7 +122,7 @@ def test_back_ends_that_never_attach_end_the_start_in_time(start, tmp_path):
         ("node,parent\n0,\n1,0\nx y,0\n", "4: found 'x y,0', wanted NODE,PARENT"),
     ],
 )
-def test_what_is_no_tree_is_refused_with_its_line(start, text, error):
+def test_an_invalid_topology_is_refused_with_the_reason(start, text, error):
     tool = start(text, up=False)
     assert error in tool.answer()["error"]
     assert tool.end() == 2
@@ -166,7 +166,7 @@ def test_the_shared_library_exports_the_header_and_nothing_else(overlay_programs
     assert not [name for name in names if f"`{name}`" not in reference]
 
 
-def test_the_native_makefile_builds_it_without_an_mpi(tmp_path):
+def test_the_native_makefile_builds_the_overlay_without_mpi(tmp_path):
     printed = run_clean(["make", "-n", "-C", SOURCES.parent, "overlay", f"BUILD={tmp_path}", "MPICC=/bin/false"]).stdout
     assert f"make -C overlay BUILD={tmp_path}" in printed
     assert "/bin/false" not in printed

@@ -30,7 +30,7 @@ def test_fifty_streams_at_once(start, checked):
             assert answer["source"] == members[stream][0]
 
 
-def test_receiving_from_any_stream_returns_which_it_is(start):
+def test_receiving_from_any_stream_returns_the_stream_number(start):
     tool = start(flat(3))
     for stream in range(10):
         tool.execute_ok("open sum 0 0 0")
@@ -60,7 +60,7 @@ def test_waiting_for_all_holds_a_wave_until_the_slowest(start):
     assert tool.execute_ok("recv 0 30")["leaves"] == 4
 
 
-def test_not_waiting_hands_on_what_there_is(start):
+def test_a_stream_without_waiting_forwards_each_packet_at_once(start):
     tool = start(kary(2, 2))
     tool.execute_ok("open none 2 0 0")
     tool.execute_ok("tell 0 sleep 1 2")
@@ -72,7 +72,7 @@ def test_not_waiting_hands_on_what_there_is(start):
     assert [late[wave]["values"] for wave in range(2)] == [sent(9, 2, wave, 2, ["%as"]) for wave in range(2)]
 
 
-def test_a_time_out_sends_what_has_come_and_the_rest_later(start):
+def test_a_stream_timeout_forwards_early_packets_and_late_ones_afterwards(start):
     tool = start(kary(2, 2))
     tool.execute_ok("open concat 1 0.1 0")
     tool.execute_ok("tell 0 sleep 2 2")
@@ -87,14 +87,14 @@ def test_a_time_out_sends_what_has_come_and_the_rest_later(start):
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 4096, 65535, 65536, 1 << 20, 16 << 20])
-def test_packets_of_any_size_come_back_as_they_were(start, size):
+def test_packets_of_any_size_are_echoed_unchanged(start, size):
     tool = start("h:0 => h:1 h:2 ;\nh:2 => h:3 h:4 ;\n")
     tool.execute_ok("open none 2 0 0")
     for _ in range(2):
         assert tool.execute_ok(f"echo 0 {size} 3")["same"] == 3
 
 
-def test_packets_that_are_too_large_are_refused_before_they_are_sent(start):
+def test_packets_above_256_mib_are_refused_before_sending(start):
     tool = start(flat(1))
     tool.execute_ok("open none 2 0 0")
     answer = tool.execute(f"echo 0 {300 << 20} 1")
@@ -103,8 +103,8 @@ def test_packets_that_are_too_large_are_refused_before_they_are_sent(start):
     assert tool.execute_ok("echo 0 5 1")["same"] == 1
 
 
-def test_a_front_end_that_does_not_listen_holds_its_back_ends(start):
-    """1000 packets of 64 KiB, half of them received, wait in no process's memory: senders wait for who receives."""
+def test_flow_control_blocks_senders_while_the_front_end_does_not_receive(start):
+    """1000 packets of 64 KiB, half of them received, fill no process: senders block until the receiver reads."""
     tool = start(kary(2, 2), DRIVE_WINDOW=str(128 << 10))
     tool.execute_ok("open none 2 0 0 0 2")
     tool.execute_ok("open sum 0 0 0 1 3")
@@ -160,7 +160,7 @@ def test_threads_use_streams_of_their_own(tmp_path, flags):
 
 
 @pytest.mark.slow
-def test_a_million_waves_leave_memory_as_it_was(start):
+def test_a_million_waves_do_not_increase_memory(start):
     tool = start(kary(2, 2))
     tool.execute_ok("open sum 0 0 0")
     for _ in range(3):
