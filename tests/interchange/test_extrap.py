@@ -64,7 +64,7 @@ def test_observations_keep_all_valid_samples():
     assert set(measured) == {"bcast->linear", "bcast->binomial", "reduce->flat:3"}
 
 
-def test_a_stream_is_a_call_path_of_its_own():
+def test_a_stream_of_waves_has_a_separate_call_path():
     table = OBSERVED.assign(waves=[1, None, 1, 50, 50, None])
     times = group_times(table, FILE)
     assert times["bcast->linear->1 wave"] == {(4, 8): [1e-5, 3e-5]}

@@ -74,14 +74,14 @@ def test_windows_line_ends_change_nothing(name, tmp_path):
 
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("text", ["", "\n\n", "nothing of the kind\n", b"\x00\xff\xfe\x01 1 2 3\n"])
-def test_what_is_no_such_file_is_refused(name, text, tmp_path):
+def test_a_file_of_another_format_is_refused(name, text, tmp_path):
     with pytest.raises(UserError, match=r"file\.txt"):
         read(name, tmp_path, text, **SAMPLES[name].given)
 
 
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("word", ["nan", "-1e-6", "inf", "-nan", "1e99", "0.0", "fast"])
-def test_a_time_that_cannot_be_is_refused_with_its_line(name, word, tmp_path):
+def test_an_impossible_time_is_refused_with_file_and_line(name, word, tmp_path):
     sample = SAMPLES[name]
     first = read(name, tmp_path, sample.text, **sample.given).times[0]
     number = int(first.source.split(":")[1].split()[0])
@@ -147,7 +147,7 @@ def test_a_user_knows_the_algorithm(name, tmp_path):
         ("csv", "operation,seconds,ranks,bytes,algorithm\nbcast,1,2,3,binomal\n", "did you mean 'binomial'?"),
     ],
 )
-def test_what_is_missing_is_stated(name, text, complaint, tmp_path):
+def test_missing_or_unknown_fields_are_stated_in_the_error(name, text, complaint, tmp_path):
     assert complaint in catch_error_message(read, name, tmp_path, text)
 
 
@@ -288,8 +288,8 @@ def test_imb_means_a_block_or_a_vector(version, size, tmp_path):
     assert [time.seconds for time in table.times] == pytest.approx([3e-6] * 4)
 
 
-def test_a_count_of_reprompi_is_what_each_rank_gets(tmp_path):
-    """From its sources: both reduce-scatters get the count for every rank; a reduction's count is the vector."""
+def test_reprompi_counts_of_reduce_scatters_are_per_rank(tmp_path):
+    """By the sources of ReproMPI, the count of both reduce-scatters is per rank; that of an allreduce is the vector."""
     names = ("Reduce_scatter", "Reduce_scatter_block", "Allreduce", "Allgather", "Gather")
     rows = "".join(f"MPI_{name} 0 10 1e-6\n" for name in names)
     table = read("reprompi", tmp_path, f"#@datatype_extent_bytes=8\n#@nprocs=4\ntest nrep count runtime_sec\n{rows}")
@@ -332,8 +332,8 @@ def test_a_process_a_row_means_the_slowest(tmp_path):
 
 
 @given(rows=st.lists(st.tuples(st.integers(1, 1 << 30), st.integers(1, 10**9)), min_size=1, max_size=20))
-def test_what_is_written_is_read(rows, tmp_path_factory):
-    """Sizes, and times in hundredths of a microsecond, as the tool rounds them."""
+def test_osu_sizes_and_times_are_read_as_written(rows, tmp_path_factory):
+    """OSU rounds times to hundredths of a microsecond."""
     body = "".join(f"{size:<10}{hundredths / 100:>20.2f}\n" for size, hundredths in rows)
     text = f"# OSU MPI Allreduce Latency Test v7.0\n# Size       Avg Latency(us)\n{body}"
     table = read("osu", tmp_path_factory.mktemp("osu"), text, ranks=4)

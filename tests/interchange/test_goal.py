@@ -110,7 +110,7 @@ def test_the_reader_is_as_strict_as_txt2bin():
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 32])
-def test_it_plays_at_the_prediction_of_loggp(ranks):
+def test_an_exported_goal_program_plays_at_the_prediction_of_loggp(ranks):
     agree(
         (
             ((*algorithm, size, machine), *both(point(*algorithm, ranks=ranks, bytes=size), machine))
@@ -121,8 +121,8 @@ def test_it_plays_at_the_prediction_of_loggp(ranks):
 
 
 @pytest.mark.parametrize("machine", [machine for machine in MACHINES if machine[2] >= 2 * machine[1]])
-def test_a_pipeline_whose_ports_leave_time_to_receive(machine):
-    """Where g is 2·o or more, a segment that comes early does not hold up the one that is sent on."""
+def test_a_pipeline_with_long_gaps_plays_at_the_prediction(machine):
+    """If g is at least 2·o, an early segment does not delay the segment that is forwarded."""
     for ranks in (2, 8, 32):
         prediction, played = both(point("bcast", "chain:24", ranks=ranks, bytes=1000), machine)
         assert played == pytest.approx(prediction, abs=1)
@@ -216,7 +216,7 @@ def test_the_simulator_gets_the_values():
     assert "-S 2147483647" in convert_parameters(loggp_set(1, 1, 1, 1))[1]
 
 
-def test_what_whole_numbers_do_not_hold_wants_a_finer_unit():
+def test_parameters_that_are_not_whole_nanoseconds_need_unit_ps():
     fine = make_given_set("loggp", ["L=2us", "o_s=1us", "o_r=1us", "g=1us", "G=0.1ns"])
     with pytest.raises(UserError, match="give --unit ps"):
         convert_parameters(fine)
@@ -322,9 +322,9 @@ def replay_or_none(pattern, columns):
 
 @pytest.mark.parametrize(("ranks", "segments"), [(2, 5), (4, 20), (8, 50)])
 @pytest.mark.parametrize("machine", [(5000, 500, 1000, 1), (100, 200, 400, 3)])
-def test_chains_that_nothing_orders_pass_on_what_has_come(folder, ranks, segments, machine):
-    """A pipeline as schedgen writes it: every segment is a chain of its own. Who waited for all segments before passing
-    on the first would take `ranks` times as long. Times are the simulator's."""
+def test_unordered_segment_chains_forward_each_segment_on_arrival(folder, ranks, segments, machine):
+    """schedgen writes a pipeline as one chain per segment. Waiting for all segments before forwarding the first would
+    take `ranks` times as long. The times are compared with the simulator's."""
     blocks = []
     for rank in range(ranks):
         lines = []
@@ -410,7 +410,7 @@ def finish(name, pattern, levels=None):
 
 
 @given(shifted_programs())
-def test_columns_are_those_of_all_ranks_in_order(tasks):
+def test_symmetric_programs_give_the_same_columns_as_all_ranks(tasks):
     first, whole = outcome(in_steps, tasks), outcome(without_symmetry, tasks)
     if isinstance(whole, str):
         assert first == whole

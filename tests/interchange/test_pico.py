@@ -57,7 +57,7 @@ TIMES = [
 ]
 
 
-def test_a_folder_and_its_archive_are_read_alike(run):
+def test_a_pico_folder_and_archive_give_the_same_times(run):
     folder = run(TESTS, FILES)
     for path in (folder, packed(folder), folder.parent):
         imported = pico.read_file(path, StatedProperties())
@@ -75,7 +75,7 @@ def test_a_folder_and_its_archive_are_read_alike(run):
         assert imported.times[0].source == f"{path.name} 0/64_brucks_mpich_double.csv"
 
 
-def test_a_test_and_a_file_of_it_can_be_given_alone(run):
+def test_a_single_pico_test_folder_or_file_can_be_read(run):
     folder = run(TESTS, FILES)
     assert rows(folder / "1") == [pytest.approx(TIMES[3])]
     assert rows(folder / "0" / "64_ring_over_int32.csv") == [pytest.approx(TIMES[2])]
@@ -91,7 +91,7 @@ def test_a_test_and_a_file_of_it_can_be_given_alone(run):
         ("aabc", "nodes:0x2,1,2", "alloc.csv 4 ranks on 3 nodes"),
     ],
 )
-def test_an_allocation_shows_what_metadata_do_not(run, hosts, layout, words):
+def test_the_pico_allocation_overrides_ranks_and_layout_of_the_metadata(run, hosts, layout, words):
     imported = pico.read_file(run(TESTS, FILES | {"alloc.csv": alloc(*hosts)}), StatedProperties())
     assert {(time.ranks, time.layout) for time in imported.times} == {(len(hosts), layout)}
     block = 64 // len(hosts) * 4
@@ -101,15 +101,15 @@ def test_an_allocation_shows_what_metadata_do_not(run, hosts, layout, words):
     assert all(f"{RUN} tests 0, 1: mare_nostrum_metadata.csv" in remark and words in remark for remark in remarks)
 
 
-def test_each_test_has_the_allocation_of_its_ranks(run):
-    """The only one of an older run is of its first test."""
+def test_each_pico_test_uses_the_allocation_with_matching_ranks(run):
+    """The third test has no allocation file for its ranks; its layout is that of the metadata."""
     ring = {f"{test}/64_ring_over_int32.csv": samples(5000) for test in (0, 1, 2)}
     tests = [line(test, 2, per_node, "REDUCE_SCATTER") for test, per_node in enumerate((1, 2, 4))]
     names = {"alloc_2.csv": alloc(*"ab"), "alloc_4.csv": alloc(*"abab"), "alloc_4_GPU.csv": alloc(*"aabb")}
     assert [row[2] for row in rows(run(tests, ring | names))] == ["block:1", "cyclic:2", "block:4"]
 
 
-def test_the_allocation_of_an_older_run_is_that_of_its_first_test(run):
+def test_the_only_allocation_of_an_older_run_belongs_to_the_first_test(run):
     ring = {f"{test}/64_ring_over_int32.csv": samples(5000) for test in (0, 1)}
     tests = [line(0, 2, 1, "REDUCE_SCATTER"), line(1, 2, 2, "REDUCE_SCATTER")]
     assert [row[2:4] for row in rows(run(tests, ring | {"alloc.csv": alloc(*"aabbcc")}))] == [
@@ -170,7 +170,7 @@ def test_such_rows_are_the_librarys_and_stated_to_be(run, tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_file(run, files, complaint):
+def test_impossible_pico_allocations_and_times_are_refused_with_the_file(run, files, complaint):
     assert complaint in catch_error_message(
         pico.read_file, run([line(0, 4, 1, "ALLREDUCE")], FILES | files), StatedProperties()
     )
@@ -230,7 +230,7 @@ def measured(**factors):
     return {name: {size: factor * (1 + size) for size in SIZES} for name, factor in factors.items()}
 
 
-def test_a_library_that_does_as_it_likes_is_found_by_its_times():
+def test_algorithms_ignored_by_the_library_are_found_by_equal_times():
     equal = measured(default_ompi=1, ring_ompi=1.01, rabenseifner_ompi=0.98, recursive_doubling_ompi=2)
     followers = {"ring_ompi": "default_ompi", "rabenseifner_ompi": "default_ompi"}
     assert find_equal_to_default("allreduce", equal) == followers

@@ -80,7 +80,7 @@ def tables(draw):
 
 
 @given(tables())
-def test_every_choice_holds_from_its_size_to_the_next(choices):
+def test_every_open_mpi_rule_applies_from_one_size_to_the_next(choices):
     table = read(format_rules(choices, BENCHMARK_ASSUMPTIONS))
     for choice in choices:
         factor = choice.ranks if choice.operation in WHOLE_RESULT_COLLECTIVES else 1
@@ -222,7 +222,7 @@ def test_a_tree_is_no_algorithm_of_these_rules(tmp_path):
         read_choices(path)
 
 
-def test_a_comment_cannot_end_its_line():
+def test_a_line_break_in_an_algorithm_name_does_not_end_the_comment():
     text = format_rules([Choice("bcast", 2, 0, "bi\nnomial")])
     assert "bi nomial" in text
     assert read(text)[7] == [(2, [(0, Rule())])]
@@ -240,7 +240,7 @@ def test_segments_that_are_defaults_here_are_stated_there(name, entry):
         )
 
 
-def test_a_synchronised_gather_s_first_part_is_its_segment():
+def test_the_segment_of_a_linear_sync_gather_is_written_to_the_rule():
     assert find_rule("gather", "linear-sync:32KiB") == Rule(3, 0, 32768)
     assert find_rule("bcast", "binary:2GiB") == Rule(5)
 
@@ -291,13 +291,13 @@ def sends(call):
 
 
 @pytest.mark.parametrize("library", RECORDED)
-def test_every_rank_sends_what_it_sends_in_the_library(library):
+def test_algorithms_send_the_messages_recorded_from_the_mpi_library(library):
     for call in calls(library):
         same = (library, call.operation, call.spec, call.ranks) not in DIFFERENT
         assert (sends(call) == call.sends) == same, (call.operation, call.spec, call.ranks)
 
 
-def test_a_rule_starts_the_routine_that_was_recorded_under_it():
+def test_open_mpi_rules_equal_the_rules_of_recorded_calls():
     for call in calls(OPEN_MPI):
         assert find_rule(call.operation, call.spec) == call.rule, (call.operation, call.spec)
 
@@ -319,7 +319,7 @@ def test_every_routine_that_is_named_was_recorded():
         assert recorded <= named
 
 
-def test_what_differs_is_stated():
+def test_routines_that_differ_from_the_library_are_marked():
     for library, operation, choice, _ in DIFFERENT:
         assert all(
             routine.differs

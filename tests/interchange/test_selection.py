@@ -68,7 +68,7 @@ def tables(draw):
 
 
 @given(tables())
-def test_every_choice_holds_from_its_size_to_the_next_and_nowhere_else(table):
+def test_every_mpich_choice_applies_only_to_the_given_ranks_and_sizes(table):
     tree = json.loads(format_selection(table, OWN))
     assert tree["collective=scan"] == OWN["collective=scan"]
     for row in table:
@@ -86,7 +86,7 @@ def test_every_choice_holds_from_its_size_to_the_next_and_nowhere_else(table):
         assert chosen(tree, row.operation, row.ranks, row.bytes, comm_type="inter") == "INTER"
 
 
-def test_an_algorithm_is_not_named_where_it_cannot_work():
+def test_mpich_algorithms_are_selected_only_if_applicable():
     assert find_function("allgather", "recursive-doubling", 8) == "Allgather_intra_recursive_doubling"
     assert not find_function("allgather", "recursive-doubling", 6)
     assert not find_function("bcast", "chain", 8)

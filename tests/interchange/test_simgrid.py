@@ -58,7 +58,7 @@ CIRCLES = [  # L, o_s, o_r, g in ns, G in ns/B
 
 
 @pytest.mark.parametrize("name", sorted(SETS))
-def test_patterns_on_the_platform_take_what_the_set_states(tmp_path, simgrid_programs, name):
+def test_simulated_times_on_an_exported_platform_equal_the_predictions(tmp_path, simgrid_programs, name):
     project = Project(tmp_path)
     write_platform(SETS[name], 16, project.folder / "params" / "platforms" / "exported.yaml")
     matrix = EXPERIMENT + (CONTENDED if name == "loggp" else "")
@@ -120,5 +120,5 @@ def test_the_platform_is_one_that_experiments_take(tmp_path):
         (exact("hockney", {"alpha": "table"}, **{"alpha.8": 1e-5}), "constant or piecewise"),
     ],
 )
-def test_what_cannot_be_simulated(parameters, complaint):
+def test_a_parameter_set_that_cannot_be_simulated_is_refused(parameters, complaint):
     assert complaint in catch_error_message(make_network, parameters)
