@@ -39,7 +39,7 @@ LATENCY = {"fat.fat": 10e-6, "thin.thin": 20e-6, "fat.thin": 35e-6, "fat.same": 
 PER_BYTE = {"fat.fat": 1e-9, "thin.thin": 4e-9, "fat.thin": 4e-9}
 
 
-def test_one_campaign_fits_them_all(project):
+def test_one_campaign_fits_all_models(project):
     project.experiment("everything", ALL_FAMILIES)
     results = project.compare("everything")
     project.verb("report", "--in", "results/everything", "--out", "reports/everything")
@@ -65,10 +65,10 @@ def test_one_campaign_fits_them_all(project):
         assert sets["lmo"].values[f"L.{pair}"].value == pytest.approx(LATENCY[pair], rel=0.1)
         whole = sets["taulop"].values[f"o_1.{pair}.a"].value
         assert whole == pytest.approx(2 * O + LATENCY[pair] + HEADER * PER_BYTE[pair], rel=0.01)
-        alone, two, four = (sets["taulop"].values[f"L_1.{pair}.65536x{level}"].value for level in (1, 2, 4))
-        assert alone == pytest.approx(65536 * PER_BYTE[pair], rel=0.05)
-        assert two == pytest.approx(alone, rel=0.05)  # one either way
-        assert four == pytest.approx(2 * alone, rel=0.05)  # two either way share the wire
+        single, two, four = (sets["taulop"].values[f"L_1.{pair}.65536x{level}"].value for level in (1, 2, 4))
+        assert single == pytest.approx(65536 * PER_BYTE[pair], rel=0.05)
+        assert two == pytest.approx(single, rel=0.05)  # one either way
+        assert four == pytest.approx(2 * single, rel=0.05)  # two either way share the wire
     assert sets["cluster"].missing["B_L"].startswith("not observable")
     assert "B_L" not in sets["cluster"].values
 
@@ -257,8 +257,8 @@ def test_kernels_go_all_the_way(project):
     assert any(str(cell).startswith("nothing: time is simulated; only communication is executed") for cell in cells)
 
 
-def test_on_this_machine_they_compute(project):
-    """Two ranks multiply and step for real; what computes is told, and how long it took."""
+def test_kernels_run_on_this_machine_with_reported_computation_times(project):
+    """Two ranks run both kernels; results and report contain the ranks and the computation times."""
     project.experiment("here", HERE)
     results = project.compare("here")
     rows = read_table(results / "comparison.csv", COMPARISON)
@@ -313,7 +313,7 @@ def test_an_overlay_on_hosts_is_started_by_the_agent(project, overlay_programs, 
     assert sorted(asked[1:]) == ["127.0.0.1"] * 3 + ["127.0.0.2"] * 3
 
 
-def test_an_overlay_from_its_experiment_to_its_report(project, overlay_programs):
+def test_an_overlay_campaign_runs_from_experiment_to_report(project, overlay_programs):
     (project.folder / "params/platforms/overlay-here.yaml").write_text(PLATFORM)
     project.experiment("overlay", SMALL_OVERLAY)
     results = project.compare("overlay")
@@ -367,8 +367,8 @@ def test_mrnet_is_measured_by_the_same_benchmark(project):
 
 @with_mrnet
 @pytest.mark.parametrize("hung", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_nothing_of_mrnet_outlives_its_front_end(tmp_path, hung):
-    """Also where a start does not come to an end, for which it has a minute."""
+def test_no_mrnet_process_outlives_the_front_end(tmp_path, hung):
+    """This also holds if the start hangs; the time limit is 60 s."""
     (tmp_path / "tree.top").write_text("localhost:0 => localhost:1 localhost:2 ;\nlocalhost:1 => localhost:3 ;\n")
     (tmp_path / "cases.csv").write_text(
         "id,operation,topology,bytes,filter,compute,mode,period\na,reduce,tree.top,8,sum,0,waves,0\n"
@@ -381,10 +381,10 @@ def test_nothing_of_mrnet_outlives_its_front_end(tmp_path, hung):
         os.kill(inner[0], signal.SIGSTOP)
     else:
         until(lambda: len(family(process.pid)) == 4)
-    everyone = family(process.pid)
+    processes = family(process.pid)
     if not hung:
         process.terminate()
     _, said = process.communicate(timeout=120)
     assert process.returncode == 3
     assert ("has not started or ended within 60 s" in said) == hung
-    assert not still_there(everyone)
+    assert not still_there(processes)

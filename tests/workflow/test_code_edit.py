@@ -78,7 +78,7 @@ def test_editing_a_family_refits_only_that_family(after_edit):
     }
 
 
-def test_editing_the_report_only_writes_it_again(after_edit):
+def test_editing_report_code_only_writes_the_report_again(after_edit):
     assert after_edit("workflow/commodel/reports/html/page.py") == {"writing the"}
 
 

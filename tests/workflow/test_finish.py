@@ -81,7 +81,7 @@ def late_samples(raw: Path) -> Path:
     return raw.with_suffix(".late.csv")
 
 
-def test_what_one_batch_of_three_lacks_is_stated_and_the_rest_reported(failed):
+def test_an_unfinished_batch_is_stated_and_the_others_are_reported(failed):
     complaints = (failed.folder / "complaints").read_text()
     assert (
         "commodel: 1 of 3 batches did not finish; their points are marked as not measured; run again to try them again"
@@ -100,7 +100,7 @@ def test_what_one_batch_of_three_lacks_is_stated_and_the_rest_reported(failed):
     assert "stopped on" in status
 
 
-def test_what_was_given_up_or_came_late_is_measured_nowhere(failed):
+def test_timed_out_and_late_cases_are_not_measured_in_any_table(failed):
     given_up, late = cases(failed)
     unmeasured = {(row["id"], row["status"]) for row in failed.rows("unmeasured.csv") if row["status"] != "unfinished"}
     assert unmeasured == {(given_up.stem, "timeout"), (late.stem, "late")}
@@ -113,10 +113,9 @@ def test_what_was_given_up_or_came_late_is_measured_nowhere(failed):
     assert not late.exists()
 
 
-def test_what_failed_is_tried_again_and_what_is_damaged_measured_anew_by_the_run_that_finds_it(failed, whole_run):
-    """Though there is a report. So is what was given up or came late, when asked; and what was measured while nobody
-    waited for it, as by a Slurm job that goes on when the run that handed it in is killed, is collected. The run after
-    that does nothing."""
+def test_a_retry_run_measures_failed_cases_and_damaged_files_again(failed, whole_run):
+    """The existing report does not prevent this. With --retry, cases that timed out or came late are measured again.
+    Samples of a job that outlived a killed run, as under Slurm, are collected. The run after that does nothing."""
     whole = samples(whole_run)
     given_up, late = cases(failed)
     mark(given_up).unlink()

@@ -22,7 +22,7 @@ def snakemake(folder, *arguments):
     return done.stdout + done.stderr
 
 
-def test_another_workflow_takes_it_as_config_readme_states(tmp_path):
+def test_the_module_example_of_the_config_readme_works_in_another_workflow(tmp_path):
     outer = re.search(r"```python\n(.+?)```", SETTINGS.read_text(encoding="utf-8"), re.DOTALL)[1]
     (tmp_path / "Snakefile").write_text(outer.replace('"cluster"', '"sample"'))
     shutil.copytree(ROOT / "params", tmp_path / "params")
@@ -66,7 +66,7 @@ def test_a_deployed_workflow_plans(tmp_path):
     assert re.search(r"^report +1$", said, re.MULTILINE)
 
 
-def test_settings_are_those_that_the_rules_read():
+def test_the_documented_settings_equal_the_settings_read_by_the_rules():
     rules = "".join(
         path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk") if path.stem != "predict_matrix"
     )

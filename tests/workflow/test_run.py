@@ -56,7 +56,7 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     assert "SIMULATED" in page
 
 
-def test_a_killed_batch_goes_on_where_it_stopped(project):
+def test_a_killed_batch_measures_only_missing_cases(project):
     project.verb("plan", "small", "--write")
     plan = json.loads((project.folder / "results/small/plan.json").read_text())
     batch = next(batch for batch in plan["batches"] if batch["points"] and batch["nodes"] == 16)

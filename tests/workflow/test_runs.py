@@ -7,7 +7,7 @@ import pytest
 import commodel
 
 
-def test_a_run_has_its_tables_parameters_and_charts(whole_run):
+def test_a_loaded_run_has_tables_parameters_and_charts(whole_run):
     run = commodel.load(whole_run / "results/small")
     (platform,) = run.platforms
     assert run.comparison["mu"].dropna().ge(1).all()
@@ -24,8 +24,8 @@ def test_a_run_has_its_tables_parameters_and_charts(whole_run):
         run.plot("pie")
 
 
-def test_predictions_of_a_run_are_those_of_its_comparison(whole_run):
-    """What is predicted by name is what the campaign predicted of the same point."""
+def test_predict_with_a_run_equals_the_prediction_in_the_comparison(whole_run):
+    """`predict` by name returns the campaign's prediction of the same point."""
     run = commodel.load(whole_run / "results/small")
     row = run.comparison.query("algorithm != 'library' and predicted.notna() and waves == 1").iloc[0]
     named = "topology" if row["topology"] else "algorithm"
@@ -35,7 +35,7 @@ def test_predictions_of_a_run_are_those_of_its_comparison(whole_run):
     assert table["seconds"][0] == pytest.approx(row["predicted"], rel=1e-12)
 
 
-def test_advice_stands_on_what_the_run_measured(whole_run):
+def test_advice_intervals_are_based_on_the_measurements_of_the_run(whole_run):
     run = commodel.load(whole_run / "results/small")
     row = run.comparison.query("algorithm != 'library' and topology == ''").iloc[0]
     advice = commodel.advise(row["operation"], int(row["ranks"]), int(row["bytes"]), evidence=run)
@@ -50,7 +50,7 @@ def test_a_report_is_written_from_python(whole_run, tmp_path):
     assert "<h1>a small one</h1>" in page.read_text(encoding="utf-8")  # its title, not its name
 
 
-def test_run_shows_its_progress_and_returns_the_results(finished):
+def test_run_reports_progress_and_returns_the_results(finished):
     """Nothing is measured again: the campaign is done."""
     lines = []
     with chdir(finished.folder):

@@ -97,7 +97,7 @@ def test_other_signals_stop_the_jobs_as_ctrl_c_does(tmp_path, number):
     )
 
 
-def test_who_is_impatient_does_not_stop_the_cancelling(tmp_path):
+def test_a_second_ctrl_c_does_not_interrupt_the_cancelling(tmp_path):
     """A second Ctrl-C would end scancel, and leave the jobs in the queue."""
     lines = []
 
