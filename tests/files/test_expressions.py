@@ -30,7 +30,7 @@ VALUES = {"ranks": 12, "nodes": 4, "bytes": 1024, "algorithm": "ring", "topology
         "(ranks < 2) + 1",
     ],
 )
-def test_means_what_python_means(text):
+def test_expressions_evaluate_as_in_python(text):
     def is_power_of_two(n):
         return n > 0 and n & (n - 1) == 0
 

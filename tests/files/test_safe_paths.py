@@ -72,7 +72,7 @@ INSIDE = (
 )
 
 
-def test_what_lies_inside(project):
+def test_specs_with_files_outside_the_project_are_refused(project):
     for spec in (*INSIDE, f"file:{project}/inside.csv"):
         check_inside(spec)
     for spec in OUTSIDE:

@@ -42,7 +42,7 @@ def test_limits_and_encodings(reader, refused):
     assert refused(reader, b"one\ntwo \xff\n") == ":2: not UTF-8 text"
 
 
-def test_a_line_without_an_end_and_too_many_of_them(refused, monkeypatch):
+def test_files_with_too_long_or_too_many_lines_are_refused(refused, monkeypatch):
     monkeypatch.setattr(textfiles, "MAX_LINE_BYTES", 10)
     assert refused(READERS["lines"], b"a\n" + b"b" * 11).startswith(":2: found a line of more than")
     few = partial(read_lines, limit=100, wanted="few", max_lines=3)
@@ -70,8 +70,8 @@ def test_a_mark_and_windows_ends_are_no_content(tmp_path):
         lambda path: make_tree(f"file:{path}"),
     ],
 )
-def test_what_is_no_ordinary_file_is_not_waited_for(reader, tmp_path):
-    """A pipe that nobody writes to, a device without end, a folder, nothing."""
+def test_pipes_devices_and_folders_are_refused_without_waiting(reader, tmp_path):
+    """The paths are a pipe without a writer, an endless device, a folder and a missing file."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/zero", tmp_path, tmp_path / "none"):
         with pytest.raises(UserError, match=f"^{path}: cannot be read: "):
@@ -86,7 +86,7 @@ def test_a_table_with_the_same_column_twice(refused):
     assert refused(lambda path: read_rows(path, ("a",)), b"a,b,a\n1,2,3\n") == ":1: found the column 'a' twice"
 
 
-def test_what_is_wrong_with_a_row_has_its_line_and_what_is_wrong_elsewhere_its_own():
+def test_row_errors_get_the_line_of_the_table_unless_another_file_is_named():
     with pytest.raises(UserError) as wrong, add_line_to_errors("table.csv", 3):
         parse_cell({"ranks": "x"}, "ranks", parse_count)
     assert wrong.value.message.startswith("table.csv:3: ranks: found 'x', wanted")

@@ -54,7 +54,7 @@ def test_settings_that_predictions_rely_on(tmp_path, written, key, wanted):
     assert "\n" not in message
 
 
-def test_settings_of_families_stay_as_they_are(tmp_path):
+def test_model_specific_settings_are_read_unchanged(tmp_path):
     (tmp_path / "set.yaml").write_text(SET % "links: {leaf: 2}, recipe: joint, where: node-1")
     settings = read_parameters(tmp_path / "set.yaml").settings
     assert settings == {"links": {"leaf": 2}, "recipe": "joint", "where": "node-1"}
@@ -97,7 +97,7 @@ def test_old_keys_are_read_with_one_notice(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_mistake_below_an_old_key_has_its_line(tmp_path):
+def test_an_error_below_a_renamed_key_has_file_and_line(tmp_path):
     (tmp_path / "old.yaml").write_text(OLD.replace("took: [2.0]", "took: [x]"))
     with pytest.raises(UserError, match=r"old.yaml:10: settings.single_messages.beyond.measured\[0\]: found 'x'"):
         read_parameters(tmp_path / "old.yaml")

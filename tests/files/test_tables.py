@@ -130,7 +130,7 @@ def test_objects_with_reference_cycles_are_freed():
         gc.enable()
 
 
-def test_the_column_status_and_its_texts_are_read_with_one_line_of_notice(tmp_path, capsys):
+def test_old_column_names_and_validity_texts_are_read_with_one_notice(tmp_path, capsys):
     texts = [*OLD_VALIDITY, "library: measured, not predicted", "extrapolated: 9 ranks", "loses packets: 5 %"]
     times = dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1.0)
     old = pd.DataFrame({"status": texts}).assign(point="p", family="f", alone=2.0, **times)

@@ -142,7 +142,7 @@ def test_too_many_values(monkeypatch):
 
 
 @pytest.mark.parametrize("anchored", ["[1, 2, 3, 4]", "{k: 1, l: 2, m: 3, n: 4}"])
-def test_an_alias_counts_as_all_that_it_stands_for(anchored, monkeypatch):
+def test_a_yaml_alias_counts_with_all_expanded_values(anchored, monkeypatch):
     monkeypatch.setattr(yamltext, "MAX_NODES", 17)  # the document, a and its 4, b, and 5 for each of 2 aliases
     assert len(read(f"a: &x {anchored}\nb: [*x, *x]\n").data["b"]) == 2
     with pytest.raises(UserError, match="more than 17 values, aliases expanded"):
