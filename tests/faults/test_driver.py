@@ -12,7 +12,7 @@ from tests.waiting import until
 
 
 @pytest.mark.alone
-def test_after_a_kill_in_the_middle_only_what_is_missing_is_measured(campaign, mpi_programs):
+def test_after_a_killed_driver_the_next_one_measures_only_missing_passes(campaign, mpi_programs):
     here = campaign(passes=2)
     with here.start() as driver:
         until(lambda: len(here.pass_samples(2)) >= 2, by=driver)
@@ -57,7 +57,7 @@ def when(path):
 
 @pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_cleanly(campaign, number):
+def test_sigterm_and_sigint_end_the_driver_cleanly(campaign, number):
     here = campaign()
     with here.start() as driver:
         until(here.pass_samples, by=driver)
@@ -101,7 +101,7 @@ def test_a_case_that_takes_the_whole_job_down_twice_is_not_tried_a_third_time(ca
 
 
 @pytest.mark.alone
-def test_what_is_left_when_the_time_is_over_is_marked_and_passes_that_exist_count(campaign):
+def test_at_the_time_limit_unmeasured_cases_are_marked_and_passes_are_kept(campaign):
     """Three passes over four points take about four seconds, and there are three."""
     here = campaign(passes=3, samples=1000000, seconds="1 s", budget="1 min")
     assert here.batch["budget"] == 60
@@ -128,7 +128,7 @@ def test_without_time_for_one_pass_the_rest_is_marked(campaign):
 
 
 @pytest.mark.alone
-def test_a_second_driver_is_reported_who_the_first_is(campaign):
+def test_a_second_driver_is_refused_naming_the_first_process(campaign):
     here = campaign(seconds="10 s")
     with here.start() as driver:
         until(here.now, by=driver)

@@ -47,7 +47,7 @@ def run_and_strike(campaign, number, times=1):
     return driver.returncode, hit, printed
 
 
-def test_a_killed_rank_marks_its_case_and_the_rest_goes_on(campaign):
+def test_a_killed_rank_marks_one_case_as_crashed_and_the_batch_continues(campaign):
     here = campaign()
     code, (case,), printed = run_and_strike(here, signal.SIGKILL)
     assert code == 0, printed
@@ -66,7 +66,7 @@ def test_a_killed_rank_marks_its_case_and_the_rest_goes_on(campaign):
     assert here.samples() == here.ids
 
 
-def test_a_hung_rank_is_given_up_after_its_timeout(campaign):
+def test_a_hung_rank_marks_the_case_as_timed_out(campaign):
     here = campaign(timeout="2 s")
     code, (case,), printed = run_and_strike(here, signal.SIGSTOP)
     assert code == 0, printed
