@@ -27,7 +27,7 @@ def test_every_verb_is_documented():
 
 
 @pytest.mark.parametrize("command", of("commodel"), ids=identity)
-def test_options_of_a_command_are_those_that_it_has(command):
+def test_documented_commands_use_existing_verbs_and_options(command):
     words = command.words[3:] if command.words[1] == "-C" else command.words[1:]
     context = main.make_context("commodel", words)
     verb, *arguments = [*context._protected_args, *context.args]
@@ -111,7 +111,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     assert not re.findall(r'(?:src|href)="https?://(?!squidfunk|[\w.]*(?:github|ethz|ohio))[^"]+\.(?:js|css)', page)
 
 
-def test_constants_in_pages_are_those_of_the_code():
+def test_constants_in_pages_equal_the_code():
     texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
     assert sum(len(VALUE.findall(text)) for text in texts.values()) >= 5
     assert not [name for name, text in texts.items() if fill_values(text) != text], "make pages"

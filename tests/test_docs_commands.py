@@ -118,7 +118,7 @@ def test_platforms_and_the_experiment_that_pages_show_are_right(tmp_path):
     assert make_plan("shown", tmp_path).batches
 
 
-def test_what_is_not_run_stands_in_the_docs():
+def test_every_exception_from_running_documented_commands_is_in_use():
     used = {pattern for command in COMMANDS + OTHERS for pattern in reasons(command)}
     assert used == set(NOT_RUN)
     assert all(any(re.match(pattern, " ".join(command.words)) for command in RUN) for pattern in [*SLOW, *SMALLER])

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "reports" / "example"
 
 
-def test_it_is_small_and_shows_no_path():
+def test_the_example_report_is_small_and_contains_no_machine_path():
     assert sum(path.stat().st_size for path in EXAMPLE.glob("*.html")) < 1_700_000
     assert sum(path.stat().st_size for path in EXAMPLE.iterdir()) < 2_200_000
     page = (EXAMPLE / "index.html").read_text(encoding="utf-8")
@@ -16,7 +16,7 @@ def test_it_is_small_and_shows_no_path():
     assert not any(place in body for place in ("/tmp/", "/root/", "/home/", "/work/"))
 
 
-def test_it_is_anonymous_and_of_today_s_sample_experiment():
+def test_the_example_report_is_anonymous_and_has_the_current_sample_experiment():
     book = openpyxl.load_workbook(EXAMPLE / "sample.xlsx")
     values = {cell.value for row in book["Provenance"].iter_rows() for cell in row}
     assert "anonymous" in values

@@ -22,7 +22,7 @@ def test_counts_ranges_and_host_patterns_state_the_same():
     assert Hierarchy.of(read[0]).group_lists == read[0]
 
 
-def test_distances_names_and_what_is_crossed():
+def test_node_pairs_have_a_distance_class_and_the_name_of_the_crossed_level():
     levels = Hierarchy.written({"leaf": 2, "rack": 4}, 8)
     assert levels.distance(0, [0, 1, 2, 3, 4, 7]).tolist() == [0, 1, 2, 2, 3, 3]
     assert levels.names == ("node", "leaf", "rack", "beyond")
@@ -46,7 +46,7 @@ def test_levels_crossed_by_ranks(nodes, levels_crossed, words):
     assert Hierarchy().levels_crossed(np.array(nodes)) == ""
 
 
-def test_what_reaches_as_far():
+def test_a_level_path_covers_shorter_paths_of_the_same_hierarchy():
     assert covers_levels("node/leaf/rack", "node/leaf")
     assert covers_levels("node/leaf", "node/leaf")
     assert not covers_levels("node/leaf", "node/leaf/rack")
@@ -71,7 +71,7 @@ def test_without_levels_there_are_two_classes_and_any_node():
         ({f"l{number}": 8 for number in range(9)}, "found 9 levels, wanted at most 8"),
     ],
 )
-def test_what_is_no_hierarchy_is_refused(levels, message):
+def test_invalid_levels_of_a_hierarchy_are_refused(levels, message):
     with pytest.raises(UserError, match=message):
         Hierarchy.written(levels, 8, HOSTS)
 

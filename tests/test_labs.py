@@ -16,7 +16,7 @@ LAB = ROOT / "tests" / "lab"
 
 
 @pytest.mark.parametrize("lab", ["slurm", "network", "apptainer", ""])
-def test_what_is_installed_is_of_this_machine_s_own_suite(lab, tmp_path):
+def test_lab_packages_are_installed_from_the_suite_of_the_machine(lab, tmp_path):
     """apt-get and dpkg-query stand in for a machine that has nothing; those of unstable would replace its C library."""
     for name, text in {"apt-get": f'echo "$@" >>{tmp_path}/called', "dpkg-query": "exit 1"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
@@ -43,7 +43,7 @@ def test_a_lab_that_does_not_exist_is_named():
     assert "no lab 'slrum' in tests/lab" in done.stderr
 
 
-def test_labs_have_their_own_mpi_whatever_stands_first_on_the_path(tmp_path, monkeypatch):
+def test_labs_use_the_locked_mpi_even_if_another_is_first_on_the_path(tmp_path, monkeypatch):
     for name in ("mpicc", "mpiexec"):
         Path(tmp_path / name).write_text("#!/bin/sh\necho 'mpiexec (OpenRTE) 4.1.4'\n")
         Path(tmp_path / name).chmod(0o755)

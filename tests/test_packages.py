@@ -25,7 +25,7 @@ def test_every_folder_is_a_listed_package_and_top_modules_are_few():
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_a_package_states_its_subject_in_two_sentences(name):
+def test_package_docstrings_state_the_subject_in_two_sentences(name):
     first = read_docstring(name).split("\n\n")[0].replace("\n", " ")
     assert first.count(". ") + 1 == 2, first
 
@@ -45,7 +45,7 @@ def test_the_map_shows_the_imports():
     assert drawing == draw_map().strip("\n"), "run `make map`"
 
 
-def test_every_step_from_an_experiment_to_its_report_is_a_function():
+def test_every_workflow_step_in_contributing_names_an_existing_function():
     rows = re.findall(r"^\|.*\| (`[a-z]+/.*) \|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
     steps = [step for row in rows for step in re.findall(r"`([a-z_/]+\.py)` `(\w+)`", row)]
     assert len(steps) == 9

@@ -52,7 +52,7 @@ def test_a_family_does_not_rest_on_the_others():
     assert not {"models/families/hockney.py", "reports/html/page.py", "measure/batch.py"} & files
 
 
-def test_what_is_read_off_the_text_is_what_the_syntax_tree_states():
+def test_imports_found_in_the_text_equal_the_imports_of_the_syntax_tree():
     for path in PACKAGE.rglob("*.py"):
         nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
         names = [f"{node.module}.{name}" for node in nodes for name in ("", *(alias.name for alias in node.names))]

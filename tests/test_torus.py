@@ -31,7 +31,7 @@ def list_neighbours(shape):
 
 @settings(max_examples=60)
 @given(SHAPES)
-def test_every_message_walks_over_links_to_its_target_in_the_fewest_hops(shape):
+def test_torus_routes_reach_the_target_in_the_fewest_hops(shape):
     torus, neighbours = Torus(shape), list_neighbours(shape)
     nodes = len(neighbours)
     distance = np.full((nodes, nodes), -1)

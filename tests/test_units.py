@@ -49,7 +49,7 @@ def test_seconds(text, wanted):
     ("value", "near"),
     [("2.5", "2.5us or 2.5s"), (2.5, "2.5us or 2.5s"), (60, "60us or 60s"), ("2.5e-6", "2.5e-6s"), (" 1. ", "1.us or")],
 )
-def test_a_time_without_a_unit_is_refused_unless_its_name_states_seconds(value, near):
+def test_a_time_without_a_unit_is_refused_unless_seconds_are_expected(value, near):
     with pytest.raises(UserError, match=f"wanted a unit with it, such as {near}"):
         units.parse_seconds(value)
     assert units.parse_number_of_seconds(value) == float(value)
