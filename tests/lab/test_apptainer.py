@@ -76,7 +76,7 @@ def test_the_image_tests_itself(project, image):
     assert "reports/image/image.xlsx" in project.run("apptainer", "test", image)
 
 
-def test_commodel_is_in_it_and_says_what_it_is_made_of(project, image):
+def test_the_image_runs_commodel_and_has_version_and_commit_labels(project, image):
     assert project.run("apptainer", "--silent", "run", image, "--version") == f"commodel, version {__version__}\n"
     description = json.loads(project.run("apptainer", "inspect", "--json", "--labels", image))
     labels = description["data"]["attributes"]["labels"]
@@ -86,7 +86,7 @@ def test_commodel_is_in_it_and_says_what_it_is_made_of(project, image):
     assert labels["commodel.native"] == compute_native_digest()
 
 
-def test_only_what_git_tracks_is_in_it(project, image):
+def test_the_image_contains_only_tracked_and_generated_files(project, image):
     listed = project.run("apptainer", "--silent", "exec", image, "find", "/opt/commodel", "-maxdepth", "1")
     tracked = project.run("git", "-C", ROOT, "ls-files").splitlines()
     own = {".venv", "build", "COMMIT"}

@@ -21,7 +21,7 @@ def fast_lab(tmp_path_factory):
         yield lab
 
 
-def test_messages_of_kernels_over_tcp_are_what_families_say(fast_lab):
+def test_taulop_predicts_kernel_messages_over_tcp_better_than_hockney(fast_lab):
     kernels.mean_errors(fast_lab, kernels.SMALL_MESSAGES)
     compared = pd.read_csv(fast_lab.project / "results/messages/comparison.csv", keep_default_na=False)
     points = compared[compared["mu"] != ""].astype({"mu": float})

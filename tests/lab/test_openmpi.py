@@ -81,7 +81,7 @@ def verify(version, folder, cases, text=""):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("name", "spec"), OWN_ALGORITHMS)
-def test_an_algorithm_is_left_out_of_rules_if_and_only_if_it_fails(tmp_path, version, name, spec):
+def test_rules_exclude_exactly_the_open_mpi_algorithms_that_fail(tmp_path, version, name, spec):
     forced = format_rules([Choice(name, ranks, 0, spec) for ranks in (2, 3, RANKS)], BENCHMARK_ASSUMPTIONS)
     risk = find_risk(name, spec)
     risky = {"": (), "changes the order of operands": ("order",)}.get(risk, ("mixed",))

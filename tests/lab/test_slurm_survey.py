@@ -62,7 +62,7 @@ def move_results(project):
     (project.folder / "results").rename(project.folder / f"results-{len(list(project.folder.glob('results*')))}")
 
 
-def test_jobs_run_on_the_surveyed_hosts_and_wait_for_them(tmp_path):
+def test_jobs_run_on_surveyed_hosts_in_order_and_wait_until_available(tmp_path):
     """The jobs use the order of hosts in the network file, which differs from Slurm's."""
     with running_slurm(INTERLEAVED_TOPOLOGY) as slurm:
         srun = str(slurm.folder / "bin" / "srun")
