@@ -100,7 +100,7 @@ def test_plogp_flat_broadcast(ranks):
 
 @pytest.mark.parametrize("operation", ["bcast", "gather"])
 @pytest.mark.parametrize("ranks", [2, 7, 16])
-def test_plogp_with_constant_functions_is_loggp_without_its_g_in_the_latency(operation, ranks):
+def test_plogp_with_constant_functions_is_loggp_with_latency_l_plus_g_minus_o(operation, ranks):
     """LogGP's L = L + g − o_s − o_r."""
     pattern = build_schedule(point(operation, "binomial", ranks=ranks, bytes=300))
     same = predict("loggp", pattern, L=10 + 6 - 2 - 3, o_s=2, o_r=3, g=6, G=0)

@@ -29,7 +29,7 @@ from tests.patterns.catalogue import catalogue, point
 UNITS = ("s", "s/B", "1", "B", "B/s")
 
 
-def test_it_states_what_it_is(name):
+def test_every_model_has_a_title_citation_equation_probes_and_units(name):
     entry = find_family(name)
     assert entry.title
     assert entry.citation
@@ -41,7 +41,7 @@ def test_it_states_what_it_is(name):
     assert set(entry.setting_meanings or {}) == set(entry.settings or {})
 
 
-def test_it_predicts_the_whole_catalogue(name):
+def test_every_model_predicts_the_whole_catalogue(name):
     parameters = fitted_set(name)
     for entry in catalogue(7, 1000):
         cost = costs(find_family(name), build_schedule(entry), parameters, drawn=False)
@@ -52,7 +52,7 @@ def test_it_predicts_the_whole_catalogue(name):
 
 
 @pytest.mark.parametrize(("operation", "choice"), [("bcast", "binomial"), ("bcast", "linear"), ("gather", "binomial")])
-def test_it_is_finite_at_nothing_and_never_falls_with_size(name, operation, choice):
+def test_predictions_are_finite_at_0_bytes_and_never_fall_with_size(name, operation, choice):
     parameters = fitted_set(name)
     sizes = (0, 1, 2, 100, 1500, 1501, 10_000, 1 << 20)
     points = [point(operation, choice, ranks=9, bytes=size) for size in sizes]
@@ -84,7 +84,7 @@ def test_a_stack_of_sizes_is_the_same_as_one_by_one(name):
         )
 
 
-def test_doubts_about_a_stack_are_those_about_one_by_one(name):
+def test_validity_of_points_predicted_together_equals_validity_one_by_one(name):
     parameters = fitted_set(name, noise=0.02)
     parameters = replace(parameters, bytes_range=(8.0, 800.0))
     if name == "cluster":
@@ -94,7 +94,7 @@ def test_doubts_about_a_stack_are_those_about_one_by_one(name):
     assert together == [predict(parameters, [entry])[0].validity_text for entry in points]
 
 
-def test_a_parameter_set_survives_its_file(name, tmp_path):
+def test_a_parameter_set_read_from_a_file_equals_the_written_one(name, tmp_path):
     parameters = fitted_set(name, noise=0.02)
     write_parameters(tmp_path / "set.yaml", parameters)
     again = read_set(tmp_path / "set.yaml")
@@ -165,7 +165,7 @@ TIMED = [name for name in TIMED if name != "taulop"]
 
 
 @pytest.mark.parametrize("name", TIMED)
-def test_one_message_costs_what_it_took(name):
+def test_prediction_of_one_message_equals_half_the_measured_round_trip(name):
     """Fitted without noise, the prediction of a message between two nodes is half of its measured round trip."""
     machine = truth(name)
     trip = machine.times["pingpong" if "pingpong" in find_family(name).probes else "prtt"]
@@ -204,7 +204,7 @@ def both_ways():
     return [(entry, pattern, stretched(pattern)) for entry, pattern in patterns if pattern.nonblocking is None]
 
 
-def test_a_wait_in_a_step_of_its_own_costs_nothing(name):
+def test_a_wait_in_a_separate_step_does_not_change_the_prediction(name):
     model = Model.of_set(fitted_set(name), 0)
     for entry, pattern, longer in both_ways():
         try:
@@ -214,7 +214,7 @@ def test_a_wait_in_a_step_of_its_own_costs_nothing(name):
         assert model.cost(longer) == pytest.approx([plain]), entry
 
 
-def test_every_form_has_its_coefficients_in_order():
+def test_every_form_has_one_unit_and_one_value_per_coefficient():
     for form in FORMS.values():
         values = np.ones(len(form.coefficients))
         assert len(form.units) == len(form.coefficients)
@@ -224,7 +224,7 @@ def test_every_form_has_its_coefficients_in_order():
 FEW_DRAWS = 20  # where no interval is looked at
 
 
-def test_without_data_it_states_what_it_lacks(name):
+def test_a_fit_without_data_names_the_missing_probe(name):
     with pytest.raises(UserError, match="no measurements of probe"):
         find_family(name).fit(Observed({}))
 
@@ -244,8 +244,8 @@ def test_a_case_left_out_is_predicted(name, monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, *(pytest.param(more, marks=pytest.mark.slow) for more in (0.3, 0.7))])
-def test_whatever_was_not_measured_a_fit_is_finite_or_states_what_it_lacks(name, share, monkeypatch):
-    """A crash, a timeout or a spent budget may take any of its cases."""
+def test_a_fit_with_missing_cases_is_finite_or_raises_a_user_error(name, share, monkeypatch):
+    """A crash, a timeout or a spent budget may remove any case."""
     monkeypatch.setattr(samples, "DEFAULT_DRAWS", FEW_DRAWS)
     everything, rng = observed(truth(name), name, noise=0.02, samples=6), np.random.default_rng(int(100 * share))
     for _ in range(6):
@@ -270,7 +270,7 @@ def test_probes_may_begin_with_an_empty_message(name):
     [(12, 0.75, 0.45, 2.4), pytest.param(100, 0.87, 0.8, 1.35, marks=pytest.mark.slow)],
     ids=["few", "many"],
 )
-def test_intervals_cover_the_truth_about_as_often_as_they_state(name, machines, least, narrowest, widest):
+def test_parameter_intervals_cover_the_true_values_at_about_the_nominal_rate(name, machines, least, narrowest, widest):
     """95 % intervals over noisy machines: the truth inside in most of them (of 100 machines, 87 are what chance leaves
     the worst of all values), and no wider than they need be for that:
     the estimates of those machines scatter as widely as the intervals say."""
@@ -320,7 +320,7 @@ def test_noise_free_data_give_the_truth_back(name):
         assert parameters.values[value_name].value == pytest.approx(value, rel=2e-3), value_name
 
 
-def test_its_values_have_units_of_their_own(name):
+def test_every_fitted_value_has_a_unit_and_an_interval_that_contains_the_value(name):
     for value_name, value in fitted_set(name, noise=0.02).values.items():
         assert value.unit, value_name
         assert value.low <= value.value <= value.high

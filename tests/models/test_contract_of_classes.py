@@ -107,7 +107,7 @@ def validity_label(prediction):
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
-def test_a_ping_pong_costs_what_it_takes_in_its_class(name):
+def test_the_prediction_of_a_ping_pong_equals_the_time_of_the_distance_class(name):
     for nodes in ((7, 7), *FAR):
         apart = LEVELS.names[int(LEVELS.distance(*nodes))]
         for size in SIZES if find_family(name).uses_bytes else SIZES[:1]:
@@ -125,8 +125,8 @@ def test_a_class_that_was_not_probed_is_not_ok(name):
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
-def test_where_there_is_one_class_it_is_what_the_paper_states(name):
-    """Levels change nothing of what the first nodes say."""
+def test_levels_do_not_change_the_values_fitted_from_the_first_nodes(name):
+    """Levels do not change the values fitted to the probes of the first nodes."""
     own, plain = parameters(name), evidence(name)
     placed = {"ring", "triplet", "pairprtt"}  # whose cases say where they are, also on the first nodes
     kept = {
@@ -156,7 +156,7 @@ def test_repeated_rounds_take_as_long_as_expanded_ones(name, data):
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
-def test_a_set_with_classes_is_what_is_read_back(name, tmp_path):
+def test_a_parameter_set_with_classes_predicts_the_same_after_writing_and_reading(name, tmp_path):
     write_parameters(tmp_path / "set.yaml", parameters(name))
     written = read_set(tmp_path / "set.yaml")
     entry = point("allreduce", "ring", ranks=20, bytes=5000)

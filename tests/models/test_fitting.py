@@ -72,7 +72,7 @@ def test_samples_are_levelled_as_their_noise_says(samples, seed):
         np.testing.assert_allclose(levels[row], pooled(draws[row], 1 / draws[1:].var(axis=0)), rtol=1e-9, atol=1e-12)
 
 
-def test_samples_that_rise_stay_as_they_are():
+def test_levelled_leaves_rising_samples_unchanged():
     draws = np.sort(np.random.default_rng(1).standard_normal((20, 6)), axis=-1)
     np.testing.assert_allclose(levelled(draws), draws, rtol=1e-12)
 
@@ -144,7 +144,7 @@ def test_samples_where_no_line_holds():
     np.testing.assert_allclose(trip.at(SIZES[:4])[0], CACHES[:4], rtol=0.03)  # where bytes do not count yet
 
 
-def test_times_that_fall_where_the_protocol_changes_stay_as_they_were_measured():
+def test_half_trips_keep_measured_times_that_fall_at_a_protocol_change():
     times = np.where(SIZES > 1 << 18, CACHES / 8, CACHES)
     trip = HalfTrip.of(SIZES, exact(times))
     assert trip.forms["G"] == "table"
@@ -236,7 +236,7 @@ def assert_same(computed, wanted):
         np.testing.assert_allclose(computed[key], column, rtol=SAME, err_msg=key)
 
 
-def test_a_processor_without_its_vector_units_finds_the_same_sets():
+def test_fits_without_vector_instructions_give_the_same_parameter_sets():
     """OpenBLAS and numpy choose their code by the processor's features; environment variables switch these off."""
     features = np._core._multiarray_umath.__cpu_features__
     dispatched = np._core._multiarray_umath.__cpu_dispatch__
@@ -283,7 +283,7 @@ def test_the_last_bit_of_a_sample_changes_no_set(name):
             np.testing.assert_allclose(ends, (estimate.value, estimate.low, estimate.high), rtol=SAME, err_msg=key)
 
 
-def test_portable_functions_are_those_of_numpy_but_for_the_last_bits():
+def test_portable_functions_equal_numpy_functions_up_to_rounding():
     rng = np.random.default_rng(1)
     x = np.concatenate([rng.uniform(-690, 690, 1000), rng.uniform(-1, 1, 1000), 10.0 ** rng.uniform(-12, 0, 1000), [0]])
     np.testing.assert_allclose(numerics.exp(x), np.exp(x), rtol=1e-15)
@@ -317,8 +317,8 @@ def test_a_network_of_many_protocols_is_fitted_also_where_times_drop(latency, sp
     assert trip.split_time(sizes)[1][0, long] == pytest.approx((sizes / speed / 0.94)[long], rel=0.02)
 
 
-def test_the_slope_of_a_piece_of_few_sizes_is_not_that_of_a_protocol_change_in_it():
-    """Of a slow network almost all time is that of bytes. 12 KiB and 16 KiB have other protocols."""
+def test_a_protocol_change_in_a_piece_of_few_sizes_does_not_distort_the_byte_time():
+    """On a slow network the bytes take almost all of the time. 12 KiB and 16 KiB have other protocols."""
     sizes = np.array(sorted({0, 1, 4, 16, 64, *list_dense_sizes(1 << 20)}), dtype=float)
     byte_times = sizes / (125e6 * at_size(SPEED_FACTORS, sizes))
     trip = HalfTrip.of(sizes, exact(2e-6 * at_size(LATENCY_FACTORS, sizes) + byte_times), 8)

@@ -82,7 +82,7 @@ def traffics(draw):
 
 @settings(max_examples=100)
 @given(traffics())
-def test_messages_on_a_link_share_it_by_their_weights_at_all_times(traffic):
+def test_link_sharing_by_weights_equals_the_reference_simulation(traffic):
     pattern, rendezvous, waits, uses, costs, opposite = traffic
     program, wanted = Program.of(pattern, rendezvous, uses, False, waits, opposite), simulate(*traffic)
     if wanted is None:
@@ -128,7 +128,7 @@ def test_segments_sent_one_at_a_time_form_a_pipeline_and_concurrent_ones_do_not(
     assert sharing > 1.3 * one_at_a_time
 
 
-def test_a_rendezvous_sender_waits_for_delivery_or_only_for_its_send():
+def test_a_rendezvous_sender_waits_for_delivery_or_only_for_the_send():
     """Sent at 1, the transfer takes 3, plus 2 of latency. The receive is posted at once, or after 7 s of work."""
     pattern = make_rank_local_schedule(
         2, [0], [1], 8, 0, 0, 1, 1, work=Work.compute(0, np.array([1]), np.array([0.0, 7.0]))
@@ -170,7 +170,7 @@ def chains(seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_slowest_link_of_a_bundle_limits_its_messages(seed):
+def test_the_slowest_link_of_a_bundle_limits_the_messages_of_the_bundle(seed):
     pattern, rendezvous, _, uses, costs, opposite = traffic = chains(seed)
     bundles = Bundles.of_queues(pattern, rendezvous, *uses, opposite)
     ends = replay_in_time(Program.of(pattern, rendezvous, uses, opposite=opposite, bundles=bundles), costs)
@@ -405,7 +405,7 @@ def test_ranks_that_are_not_symmetric_have_no_representatives():
     assert find_representatives(exchange, even, {"leaf": 4}, MAX_MESSAGES) is not None
 
 
-def test_nodes_beyond_those_of_the_levels_are_refused():
+def test_nodes_outside_the_levels_are_refused():
     with pytest.raises(UserError, match="the levels have 24 nodes, found node 47"):
         find_representatives(
             rounds("alltoall", "pairwise", 48, "block:1", 8), Hierarchy.written({"leaf": 4}, 24), {}, MAX_MESSAGES
@@ -529,7 +529,7 @@ def test_shares_by_latency_are_smaller_for_distant_messages():
 
 
 @pytest.mark.parametrize("entry", ["path", "latency"])
-def test_a_message_shares_a_link_from_its_arrival_at_it(entry):
+def test_a_message_shares_a_link_from_the_arrival_at_the_link_on(entry):
     """A port is busy for 3 us with a message. A near and a distant one from one sender share its port, unless they
     begin to use it after their latency. Those to one receiver arrive one after the other in any case."""
     size, port = 1000, 3e-9
@@ -583,9 +583,8 @@ def test_ranks_on_a_torus_do_not_represent_each_other():
 
 
 @pytest.mark.parametrize("bytes", [0, 8, 1000])
-def test_a_message_occupies_links_for_its_header_too(bytes):
-    """Alone it takes as long as without, since its latency includes the header. Several from one port wait for those
-    of the others."""
+def test_the_header_of_a_message_occupies_links_as_well(bytes):
+    """The latency of a single message includes its header. Messages of one port wait for the headers of the others."""
     header, port, receivers = 100, 2e-9, 8
     plain = model(**{"c_out.node.a": port, "o_s": 0.0})
     settings = {**plain.values.settings, "entry": "latency"}

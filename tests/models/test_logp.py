@@ -51,7 +51,7 @@ def test_many_to_one(L, o, g):
     assert finished[0] == pytest.approx(finish_logp(pattern, L, o, g, "unlimited")[0])
 
 
-def test_who_stalls_sends_its_next_later():
+def test_a_stalled_sender_sends_the_next_message_later():
     """Five send to 0, then on to a neighbour of their own. L = 10, g = 5: two at once. The third leaves at 2 + 10, the
     fifth at 2 + 20; its next message takes 2 + 10 + 2 from there."""
     pattern = Schedule.of(11, [0] * 5 + [1] * 5, [1, 2, 3, 4, 5] * 2, [0] * 5 + [6, 7, 8, 9, 10], 1)
@@ -118,14 +118,14 @@ def measured(noise=0.0) -> Observed:
     return observed(machine, "tan", noise=noise)
 
 
-def test_trees_cost_what_their_levels_and_children_do():
+def test_predictions_of_trees_add_the_costs_of_levels_and_further_children():
     fitted = make_parameter_set(find_family("logp"), find_family("logp").fit(measured()))
     for spec, levels, more in (("flat:40", 1, 39), ("kary:4^2", 2, 6), ("kary:2^5", 5, 5), ("chain:9", 9, 0)):
         (prediction,) = predict(fitted, [point("reduce", topology=spec, bytes=1024)])
         assert prediction.seconds == pytest.approx(levels * LEVEL + more * FURTHER), spec
 
 
-def test_the_interval_holds_the_truth_and_the_set_states_what_it_cannot_know():
+def test_intervals_from_trees_cover_true_l_and_g_and_o_is_marked_undetermined():
     fitted = make_parameter_set(find_family("logp"), find_family("logp").fit(measured(noise=0.02)))
     for name, value in (("L", LEVEL), ("g", FURTHER)):
         assert fitted.values[name].low <= value <= fitted.values[name].high
@@ -133,13 +133,13 @@ def test_the_interval_holds_the_truth_and_the_set_states_what_it_cannot_know():
     assert fitted.bytes_range == (0, 1024)
 
 
-def test_what_was_left_out_are_trees():
+def test_the_left_out_error_of_exact_tree_times_is_zero():
     summary = measure_left_out_error(find_family("logp"), measured())
     assert summary["cases"] == 24
     assert summary["error"] == pytest.approx(0, abs=1e-9)
 
 
-def test_elsewhere_its_own_probes_count():
+def test_probes_of_the_logp_model_take_precedence_over_trees():
     machine = truth("logp")
     own = observed(machine, "logp")
     both = Observed({**own.probes, **measured().probes}, own.seed, own.types)
@@ -228,7 +228,7 @@ def recorded():
         yield case, Machine(*(row[name] for name in Machine.__dataclass_fields__)), row["finish"]
 
 
-def test_it_ends_when_the_simulator_did():
+def test_predictions_equal_the_finish_times_of_the_loggopsim_simulator():
     rows = list(recorded())
     assert len(rows) > 250
     differing = [

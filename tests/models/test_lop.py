@@ -55,7 +55,7 @@ def test_one_to_n_by_the_papers_formula(how, n):
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 31])
-def test_n_to_one_costs_what_the_receiver_needs(n):
+def test_a_gather_of_n_messages_costs_one_overhead_and_n_receive_latencies(n):
     (seconds,) = costs(
         LOP, build_schedule(point("gather", "linear", ranks=n + 1, bytes=1)), machine("isend"), drawn=False
     )
@@ -72,7 +72,7 @@ def test_the_published_l_is_the_one_printed(p):
     assert time_rounds(published, np.array([p])).wire[0, 0] / p == pytest.approx(printed * 1e-6)
 
 
-def test_a_list_as_printed_counts_its_overheads_twice():
+def test_the_printed_latency_of_a_posting_list_counts_overheads_twice():
     """Section 4.4's n·o(n): below 0, which is 0, where the fit says that messages take time; the set says so."""
     parameters = fitted_set("lop")
     here, paper = latency("list", 64), rtt("list", 64) / 2 - overhead("list", 1) - 64 * overhead("list", 64)
@@ -102,15 +102,15 @@ def test_the_predicted_round_trip_is_the_measured_one(how):
         assert seconds == pytest.approx(round_trip({"how": how, "n": n}), rel=1e-6)
 
 
-def test_the_smallest_round_trip_has_a_function_of_its_own():
+def test_the_minimum_round_trip_has_a_separate_function_below_the_median():
     parameters = fitted_set("lop", noise=0.05)
     smallest = replace(parameters, settings={"posting": "isend", "statistic": "min"})
     (low,), (usual,) = (costs(LOP, there_and_back(8), values, drawn=False) for values in (smallest, parameters))
     assert 0.8 * usual < low < usual
 
 
-def test_the_average_has_a_function_of_its_own():
-    """Of samples with a long tail."""
+def test_the_mean_round_trip_has_a_separate_function_above_the_median():
+    """The samples have a long tail."""
     everything = observed(truth("lop"), "lop", noise=0.0)
     rng = np.random.default_rng(1)
     cases = [
@@ -151,14 +151,14 @@ def test_few_partners_get_a_simpler_form_and_are_marked():
         assert np.isfinite(seconds)
 
 
-def test_what_cannot_be_determined_is_marked():
+def test_coefficients_of_rtt_that_the_data_do_not_determine_are_marked():
     parameters = fitted_set("lop", noise=0.02)
     for letter in "adf":
         assert not parameters.values[f"rtt.{letter}"].known
         assert "only a + d" in parameters.values[f"rtt.{letter}"].note
 
 
-def test_the_published_curve_is_found_again_whatever_its_free_direction():
+def test_a_fit_recovers_the_published_curve_despite_undetermined_coefficients():
     x = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64], dtype=float)
     published = {"a": 4.4642, "b": 16.7937, "c": 0.0058, "d": 4.4751, "e": -0.0642, "f": 12.9209}
     y = evaluate("saturating", "rtt", {f"rtt.{key}": value for key, value in published.items()}, x)[None]
@@ -169,8 +169,8 @@ def test_the_published_curve_is_found_again_whatever_its_free_direction():
 
 
 @pytest.mark.parametrize(("machines", "least"), [(20, 16), pytest.param(60, 52, marks=pytest.mark.slow)])
-def test_intervals_of_the_function_cover_it(machines, least):
-    """The coefficients hang together; what a prediction takes from them is the function."""
+def test_intervals_of_the_round_trip_function_cover_the_true_function(machines, least):
+    """The coefficients are correlated; predictions use only the function."""
     places = np.array([1, 8, 64])
     inside = np.zeros(len(places))
     for seed in range(machines):

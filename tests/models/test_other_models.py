@@ -32,7 +32,7 @@ def predicted(parameters, algorithm, ranks, size):
 
 
 @pytest.mark.parametrize("ranks", [4, 9])
-def test_each_message_of_a_port_takes_all_that_its_class_takes(ranks):
+def test_messages_of_a_port_add_up_with_the_values_of_each_distance_class(ranks):
     near = min(ranks, 4) - 1
     closed = near * NEAR + (ranks - 1 - near) * FAR + (ranks - 1) * 1000 * PER_BYTE
     assert predicted(BY_CLASS, "linear", ranks, 1000).seconds == pytest.approx(closed)
@@ -46,7 +46,7 @@ def chain(parts):
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 30])
-def test_a_stream_whose_ports_wait_for_latency_states_how_much(parts):
+def test_a_stream_with_ports_waiting_for_latency_is_flagged_with_the_share(parts):
     prediction = predicted(BY_CLASS, "chain:20kB", 5, 20_000 * parts)
     whole, without = chain(parts)
     assert prediction.seconds == pytest.approx(whole)

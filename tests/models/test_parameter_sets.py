@@ -35,7 +35,7 @@ def parameters(request):
     return fitted_set(request.param)
 
 
-def test_a_value_by_hand_predicts_like_a_set_with_it(parameters):
+def test_a_value_given_by_hand_predicts_like_a_parameter_set_with_that_value(parameters):
     entry = find_family(parameters.family)
     for name, estimate in list(parameters.values.items())[:SOME]:
         value = 1.5 * estimate.value if estimate.value > 0 else 1e-9
@@ -86,7 +86,7 @@ def test_a_family_s_value_changes_no_other_family():
     assert (describe_changes(only), other) == ("L=2us in place of 10 µs", HOCKNEY)
 
 
-def test_without_a_family_it_is_of_all():
+def test_a_value_given_without_a_family_applies_to_all_parameter_sets():
     same = replace(LOGGP, platform="other")
     assert [entry.values["L"].value for entry in replace_by_hand([LOGGP, same], ["L=2us"])] == [2e-6, 2e-6]
 
@@ -102,7 +102,7 @@ def test_values_by_types_of_nodes_are_named_by_these():
         replace_by_hand([typed], ["L=1us"])
 
 
-def test_what_a_set_lacked_may_be_given():
+def test_a_value_given_by_hand_replaces_a_missing_parameter():
     values = {name: value for name, value in LOGGP.values.items() if name != "g"}
     lacking = replace(LOGGP, values=values, missing={"g": "no probe"})
     (changed,) = replace_by_hand([lacking], ["g=1us"])
@@ -173,7 +173,7 @@ def test_a_bandwidth_may_be_given_by_hand():
         replace_by_hand([cluster], ["capacity=12MB"])
 
 
-def test_what_is_made_is_read_again():
+def test_parse_key_reads_the_keys_of_make_key_and_make_sample_key():
     assert parse_key("L") == ("L", "", "")
     assert parse_key(make_key("o", "a")) == ("o", "o", "a")
     assert parse_key(make_key("o_0", "fat", "a")) == ("o_0", "o_0.fat", "a")
@@ -191,7 +191,7 @@ def test_a_pair_knows_the_types_of_both_nodes():
     assert str(Pair.parse("fat.thin")) == "fat.thin"
 
 
-def test_a_value_of_a_piece_names_the_size_from_which_it_applies():
+def test_the_description_of_a_piece_names_the_size_from_which_the_piece_applies():
     meanings = {name: describe_piece(parse_key(f"alpha.{name}"), "latency") for name in ("a", "a1", "x1")}
     assert meanings == {
         "a": "latency",

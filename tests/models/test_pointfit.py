@@ -150,7 +150,7 @@ def test_outliers_do_not_change_values_and_are_listed():
 
 
 @pytest.mark.parametrize(("repeats", "min_covered"), [(15, 12), pytest.param(60, 52, marks=pytest.mark.slow)])
-def test_intervals_cover_the_truth_about_as_often_as_they_state(repeats, min_covered):
+def test_parameter_intervals_cover_the_true_values_at_about_the_nominal_rate(repeats, min_covered):
     truth = make_truth("hockney", alpha="12us", beta="3ns")
     chosen = points([("bcast", "binomial"), ("gather", "linear")])
     covered = dict.fromkeys(truth.values, 0)

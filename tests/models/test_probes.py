@@ -9,7 +9,7 @@ from commodel.models.probes.node_pairs import MAX_LARGE_PAIRS_PER_NODE, MAX_PAIR
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 9, 10, 17, 64, 1000, 5000])
-def test_a_bounded_sample_has_every_node_and_joins_them_all(nodes):
+def test_a_bounded_sample_of_pairs_contains_every_node_and_the_ring_of_neighbours(nodes):
     pairs = np.array(sample_pairs(nodes, MAX_LARGE_PAIRS_PER_NODE, MAX_PAIRS))
     degree = np.bincount(pairs.ravel(), minlength=nodes)
     assert degree.min() >= 1
@@ -51,13 +51,13 @@ def test_half_of_a_wave_is_one_way(sizes, packet):
 
 
 @pytest.mark.parametrize(("procs", "h"), [(2, 3), (5, 1), (5, 9)])
-def test_in_a_superstep_every_rank_sends_and_gets_h_messages_and_none_of_its_own(procs, h):
+def test_every_rank_of_an_h_relation_sends_and_receives_h_messages_none_to_itself(procs, h):
     pattern = find_probe("hrelation").pattern({"procs": procs, "h": h, "bytes": 8})
     assert np.bincount(pattern.src).tolist() == np.bincount(pattern.dst).tolist() == [h] * procs
     assert (pattern.src != pattern.dst).all()
 
 
-def test_each_group_sends_to_nodes_of_its_own_type_if_there_are_enough():
+def test_capacity_groups_send_within_a_node_type_if_the_type_has_enough_nodes():
     site = Site(32, 1, types={"fat": 16, "thin": 16}, levels=Hierarchy.of({"leaf": [node // 8 for node in range(32)]}))
     cases = [case for case in find_probe("capacity").cases("p", site, [1 << 20]) if case.settings["how"] == "each"]
     assert len(cases) == 4
@@ -65,7 +65,7 @@ def test_each_group_sends_to_nodes_of_its_own_type_if_there_are_enough():
         assert len({node // 16 for node in case.where}) == 1
 
 
-def test_each_group_sends_to_other_types_if_its_own_has_too_few_nodes():
+def test_capacity_groups_send_to_other_node_types_if_a_type_has_too_few_nodes():
     site = Site(16, 1, types={"fat": 8, "thin": 8}, levels=Hierarchy.of({"leaf": [node // 8 for node in range(16)]}))
     cases = [case for case in find_probe("capacity").cases("p", site, [1 << 20]) if case.settings["how"] == "each"]
     assert len(cases) == 2

@@ -76,7 +76,7 @@ def machines(draw, name):
 @pytest.mark.parametrize("name", list_family_names())
 @settings(max_examples=30)
 @given(st.data())
-def test_predictions_equal_those_of_the_expanded_schedule(name, data):
+def test_predictions_of_a_compact_schedule_equal_predictions_of_the_expanded_one(name, data):
     operation, choice = data.draw(st.sampled_from(REPEATING))
     ranks = data.draw(st.integers(3, 48))
     size = data.draw(st.sampled_from([0, 1, 7, ranks, 100, 1000, 5000, 64 * ranks]))
@@ -97,8 +97,8 @@ def test_predictions_equal_those_of_the_expanded_schedule(name, data):
     assert limits(pattern, model.values) == limits(pattern.whole, model.values)
 
 
-def test_blocks_that_differ_leave_a_node_otherwise_than_they_come_to_one():
-    """Rounds that bring the same blocks to every node are two, where other blocks share a port on their way out."""
+def test_rounds_with_equal_arrivals_but_other_departures_are_predicted_exactly():
+    """Two rounds bring the same blocks to every node, but different blocks share a port when they leave."""
     pattern = long("reduce-scatter", "pairwise", 7, 3, np.array([2, 1, 5, 5, 4, 6, 6]))
     model = Model.of_set(parameters({"shared": "port"}, **table(0.0, 0.0, 0.0, 1.0)))
     assert model.cost(pattern) == pytest.approx(model.cost(pattern.whole), rel=1e-12)
@@ -121,7 +121,7 @@ def test_every_reading_of_taulop_equals_that_of_the_expanded_schedule(data):
 
 
 @pytest.mark.parametrize(("operation", "choice"), REPEATING)
-def test_what_is_stated_of_rounds_is_so(operation, choice):
+def test_the_symmetry_flags_of_rounds_hold_for_receivers_and_blocks(operation, choice):
     for ranks in range(3, 17):
         for rounds in rounds_of(long(operation, choice, ranks, 1000)):
             rank = np.arange(ranks)
@@ -147,7 +147,7 @@ def test_what_is_stated_of_rounds_is_so(operation, choice):
 
 @pytest.mark.parametrize(("operation", "choice"), REPEATING)
 @pytest.mark.parametrize("waves", [2, 3])
-def test_waves_of_them(operation, choice, waves):
+def test_predictions_of_repeated_waves_equal_predictions_of_the_expanded_schedule(operation, choice, waves):
     pattern = long(operation, choice, 9, 1000, np.arange(9) // 2)
     model = Model.of_set(fitted_set("loggp"))
     several = repeat_waves(pattern, waves)
@@ -220,8 +220,8 @@ def test_rounds_of_a_million_ranks_are_not_expanded(operation, choice, per_node)
 
 
 @given(st.integers(0, 1 << 20), st.integers(1, 9), st.integers(0, 3000))
-def test_leaps_over_what_repeats(seed, ranks, times):
-    """Any function that takes maxima of clocks and constants, the closed form of which is a power in (max, +)."""
+def test_fast_forward_of_repeated_rounds_equals_rounds_one_by_one(seed, ranks, times):
+    """The function is any (max, +) linear map of clocks; the expected result applies it once per round."""
     rng = np.random.default_rng(seed)
     costs = np.where(rng.random((2, ranks, ranks)) < 0.6, rng.integers(0, 9, (2, ranks, ranks)), -np.inf)
     costs[:, np.arange(ranks), np.arange(ranks)] = rng.integers(0, 9, (2, ranks))  # a clock never runs back

@@ -89,7 +89,7 @@ def test_fast_equals_slow_on_random_schedules(pattern, send, receive, latency, g
 
 
 @given(schedules(), st.integers(0, 1 << 20), st.sampled_from([0.0, 0.3, 1.0]))
-def test_fast_equals_slow_where_every_message_costs_its_own_and_some_ask_first(pattern, seed, share):
+def test_fast_replay_equals_slow_replay_with_costs_per_message_and_rendezvous(pattern, seed, share):
     rng, rows = np.random.default_rng(seed), len(pattern.src)
     *columns, request, answer = rng.integers(0, 40, (7, 2, rows)).astype(float)  # two draws
     request[rng.random(request.shape) >= share] = np.nan
@@ -113,8 +113,8 @@ def test_many_arrivals_at_one_rank_are_taken_in_their_order(rows, seed):
 
 
 @given(schedules(), schedules(), st.integers(0, 1 << 20))
-def test_no_digit_of_a_rank_depends_on_ranks_that_it_has_nothing_to_do_with(pattern, other, seed):
-    """Whatever a second group of ranks does in the same steps."""
+def test_the_finish_time_of_a_rank_does_not_depend_on_unconnected_ranks(pattern, other, seed):
+    """A second group of ranks sends messages in the same steps."""
     both = Schedule.of(
         pattern.ranks + other.ranks,
         *(
@@ -130,7 +130,7 @@ def test_no_digit_of_a_rank_depends_on_ranks_that_it_has_nothing_to_do_with(patt
     assert one.tolist() == two[: pattern.ranks].tolist()
 
 
-def test_a_rank_waits_for_its_costliest_send():
+def test_a_rank_finishes_after_the_slowest_of_the_sends():
     """Its port is busy until 30 with the first message; the second costs 40, the third nothing."""
     pattern = Schedule.of(4, [0, 1, 1], 0, [1, 2, 3], 100)
     costs = Costs(np.array([[0.0, 40.0, 0.0]]), 0.0, 0.0, np.array([[30.0, 0.0, 0.0]]), 0.0)
@@ -145,7 +145,7 @@ def test_a_rank_waits_for_its_costliest_send():
         (50, 50 + 7 + 20 + 3),  # the receiver enters the step at 50
     ],
 )
-def test_a_rendezvous_message_waits_for_its_receiver(late, finish):
+def test_a_rendezvous_message_waits_for_the_receiver(late, finish):
     """Send 2, request 10, answer 7, wire 20, receive 3."""
     work = Work.reduce([0], [1], [late])
     pattern = Schedule.of(3, [1, 1], [0, 0], [1, 2], 100, work=work)
@@ -207,8 +207,8 @@ def path(parameters, operation, topology):
         ("kary:2^3", [(0, 1), (0, 2), (2, 5), (2, 6), (6, 13), (6, 14)]),
     ],
 )
-def test_a_broadcast_waits_for_what_goes_before_the_last_leaf_s_message(topology, edges):
-    """Under Hockney each message that a port sends before it counts whole; under LogP as one gap."""
+def test_the_critical_path_of_a_broadcast_contains_earlier_messages_of_a_port(topology, edges):
+    """Under Hockney each earlier message of the port counts in full; under LogP it counts as one gap."""
     seconds, work, prediction = path(HOCKNEY, "bcast", topology)
     assert seconds == pytest.approx(dict.fromkeys(edges, STEP), rel=1e-4)
     assert prediction == pytest.approx(STEP * len(edges))

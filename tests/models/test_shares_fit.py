@@ -72,7 +72,7 @@ def test_a_fit_finds_the_largest_eager_message_and_messages_sent_one_at_a_time()
     assert fitted.settings["order"] == "turn"
 
 
-def test_a_fit_finds_that_messages_to_one_rank_share_its_link():
+def test_a_fit_finds_that_messages_to_one_rank_share_the_link_of_the_receiver():
     def capacity(case):
         if case["how"] != "order":
             return truth("shares").times["capacity"](case)
@@ -87,7 +87,7 @@ def test_a_fit_finds_that_messages_to_one_rank_share_its_link():
 
 
 @pytest.mark.parametrize("limit", [0, 1500, None])
-def test_a_fit_finds_the_largest_message_that_is_sent_before_its_receive_is_posted(limit):
+def test_a_fit_finds_the_largest_message_sent_before_the_receive_is_posted(limit):
     """Messages of up to `limit` bytes are transferred when they are sent; None: all. On a ring, a longer message waits
     for the one before it, so each round takes as long as the slowest link."""
 
@@ -211,7 +211,7 @@ def work_seconds(kind, size):
 
 
 @pytest.mark.parametrize("size", [4096, 65536, CACHE, 16 * MIB, 48 * MIB, 64 * MIB])
-def test_shares_predicts_work_by_its_size(size):
+def test_model_shares_predicts_local_work_by_size(size):
     case = {"bytes": size, "path": "ctc"}
     assert work_seconds("reduce", size) == pytest.approx(beyond_cache(1e-10, 4e-10)(case))
     assert work_seconds("copy", size) == pytest.approx(copied(case))
@@ -261,7 +261,7 @@ def test_vectors_longer_than_the_probed_ones_are_extrapolated(name, longest, val
     assert prediction.validity_text == validity
 
 
-def test_intervals_of_extrapolated_vectors_widen_like_those_of_longer_messages():
+def test_intervals_of_extrapolated_vectors_widen_as_for_extrapolated_messages():
     fitted = replace(parameters("loggp", 0), left_out={"error": 0.2, "cases": 5}, draws={})
     (prediction,) = predict(fitted, [point("alltoall", "bruck", ranks=8, bytes=8192)])
     assert np.log(prediction.high / prediction.seconds) == pytest.approx(1.96 * np.log(1.2) * np.sqrt(np.log2(96 / 64)))
@@ -398,7 +398,7 @@ def test_slow_ports_are_not_mistaken_for_slow_links_of_their_groups(added):
     assert by_leaf[:5].max() < port.max() / 4 * 1.05  # four messages at a time do not slow each other down
 
 
-def test_a_network_without_levels_whose_protocol_changes_is_fitted():
+def test_a_network_without_levels_but_with_a_protocol_change_is_fitted():
     """G is a table of samples, and no probe has messages to distant nodes."""
     machine = truth("shares")
 

@@ -38,7 +38,7 @@ def rows(draw):
 
 
 @pytest.mark.parametrize("form", SPEED_FORMS)
-def test_a_curve_goes_through_its_rows_and_is_constant_beyond(form):
+def test_a_speed_curve_passes_through_the_rows_and_is_constant_outside(form):
     speed = Speed.of(ROWS, form)
     assert speed.dropped == 0
     np.testing.assert_allclose(speed.at([row[0] for row in ROWS]), [row[1] for row in ROWS])
@@ -68,7 +68,7 @@ def test_the_interval_follows_the_rows():
     assert (low, high) == (pytest.approx(1.9e5), pytest.approx(2.2e5))
 
 
-def test_a_row_whose_share_takes_no_longer_than_a_smaller_one_is_dropped():
+def test_a_row_faster_than_the_row_of_a_smaller_share_is_dropped():
     outlier = (*ROWS[:2], (70.0, 1.0), *ROWS[2:])  # 70 s for what 64 takes 0.3 ms
     speed = Speed.of(outlier)
     assert (speed.dropped, list(speed.size)) == (1, [16, 64, 1024, 4096])
@@ -84,7 +84,7 @@ def test_the_rows_kept_are_as_many_as_can_be(times):
 
 @pytest.mark.parametrize("form", SPEED_FORMS)
 @given(rows=rows(), seconds=st.floats(1e-9, 1e9))
-def test_most_is_what_takes_so_long(form, rows, seconds):
+def test_the_largest_share_takes_the_given_time(form, rows, seconds):
     speed = Speed.of(rows, form)
     x = speed.largest_share(seconds)
     assert x > 0
@@ -106,7 +106,7 @@ def test_a_spline_is_inverted_to_a_thousandth():
         assert speed.largest_share(float(speed.seconds(x))) == pytest.approx(x, rel=1e-3)
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_speeds_read_from_a_file_equal_the_written_speeds(tmp_path):
     speeds = Speeds({"gemm": KernelSpeeds({"fat/6": ROWS}, 32)}, "fermi", True, "by hand", {"seed": 1})
     write_speeds(tmp_path / "s.yaml", speeds)
     assert read_speeds(tmp_path / "s.yaml") == speeds
@@ -127,7 +127,7 @@ def test_what_is_written_is_read(tmp_path):
         ("{size: 32}", "found a mapping, wanted a list"),
     ],
 )
-def test_a_bad_row_is_refused_with_its_line(tmp_path, row, wanted):
+def test_a_bad_row_is_refused_with_the_line_number(tmp_path, row, wanted):
     (tmp_path / "s.yaml").write_text(FILE.replace("ROW", row))
     text = catch_error_message(read_speeds, tmp_path / "s.yaml")
     assert wanted in text
@@ -151,7 +151,7 @@ def test_a_bad_file_is_refused(tmp_path, text, wanted):
     assert wanted in catch_error_message(read_speeds, tmp_path / "s.yaml")
 
 
-def test_a_kind_without_a_curve_is_named_and_what_there_is():
+def test_the_error_for_a_kind_without_speeds_names_the_kinds_with_speeds():
     speeds = Speeds({"gemm": KernelSpeeds({"fat/6": ROWS, "thin/4": ROWS})})
     text = catch_error_message(speeds.curves, "gemm", ["fat/6", "fat/gpu"])
     assert text == "no speeds of 'fat/gpu' for gemm; there are those of fat/6, thin/4"

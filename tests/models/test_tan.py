@@ -55,7 +55,7 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
 
 
 @pytest.mark.parametrize("name", ["tan", "logp-tan"])
-def test_further_messages_in_a_row_are_free_and_the_validity_names_them(name):
+def test_the_validity_names_the_number_of_consecutive_messages_that_a_rank_sends(name):
     parameters = fit_machine(name, truth("tan"))
     trees = ("chain:3", "kary:2^3", "flat:8", "binomial:3")
     points = [point(operation, topology=spec, bytes=1024) for operation in ("reduce", "bcast") for spec in trees]
@@ -114,7 +114,7 @@ def with_a_layer_below():
 
 
 @pytest.mark.parametrize(("noise", "close"), [(0.0, 1e-6), (0.03, 0.2)])
-def test_a_tree_over_a_layer_of_its_own_gives_equation_1_back(noise, close):
+def test_a_tree_over_a_separate_lower_layer_recovers_equation_1(noise, close):
     parameters = set_of(with_a_layer_below(), noise=noise)
     assert parameters.forms["o"] == "quadratic"
     wanted = dict(zip(("o.a", "o.b", "o.c"), CAB, strict=True)) | {"L": LAYER, "C": ONCE}

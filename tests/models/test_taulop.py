@@ -61,8 +61,8 @@ def test_more_at_once_than_was_measured_is_an_extrapolation():
     assert [prediction.validity_text for prediction in predict(both_ways, gather)] == ["valid", validity]
 
 
-def test_of_what_lasts_as_long_the_same_counts_whichever_nodes_it_is_on():
-    """A byte more takes no longer here, so two nodes last as long: the one that three bytes come to counts."""
+def test_the_group_with_most_bytes_is_chosen_among_groups_of_equal_duration():
+    """Bytes take no time here, so two nodes take equally long: the node that receives three bytes is chosen."""
     zeros = np.zeros(6, dtype=int)
     for sizes in ([0, 1, 1, 1, 1, 1], [1, 1, 1, 0, 1, 1]):
         stage = make_terms(zeros, zeros, np.arange(6) // 3, np.array(sizes), zeros)
@@ -72,8 +72,8 @@ def test_of_what_lasts_as_long_the_same_counts_whichever_nodes_it_is_on():
 
 
 @pytest.mark.parametrize("operation", ["allreduce", "reduce-scatter", "allgather"])
-def test_an_odd_byte_costs_no_latency_of_its_own(operation):
-    """Blocks of 0 and 1 bytes at 7 bytes on 8 ranks, all of 1 at 8: whatever is odd, a prediction does not fall."""
+def test_uneven_blocks_add_no_latency_so_predictions_do_not_fall_with_size(operation):
+    """7 bytes on 8 ranks make blocks of 0 and 1 bytes; 8 bytes make blocks of 1 byte only."""
     parameter_set = parameters(**table(1.0, 10.0, 0.1, 1.0, latency=30.0))
     points = [point(operation, "ring", ranks=8, bytes=size, layout="block:8") for size in range(1, 33)]
     predictions = np.array([prediction.seconds for prediction in predict(parameter_set, points)])
@@ -96,7 +96,7 @@ def test_local_work_is_the_longest_of_each_step():
     assert costs(find_family("taulop"), pattern, parameters(**values), False)[0] == pytest.approx(3 + 1)
 
 
-def test_types_of_nodes_and_what_is_missing():
+def test_taulop_uses_values_by_node_type_and_names_a_missing_pair_of_types():
     values = {"o_0.fat.0": 1.0, "L_0.fat.0x1": 0.0, "o_1.fat.thin.0": 5.0, "L_1.fat.thin.0x1": 0.0}
     forms = {name.rpartition(".")[0]: "table" for name in values}
     numbers = estimates(values)
@@ -212,9 +212,9 @@ def test_the_algebra_equals_an_obvious_loop(pattern, shared, rest):
         assert cost == pytest.approx(slow(pattern, shared, rest, (3.0, 20.0), (0.5, 2.0), 5.0, (10.0, 30.0)))
 
 
-def test_who_posts_and_takes_several_does_not_wait_for_the_first_to_come():
-    """Neighbours of a stencil, as LogP has them: with eight messages of 1 µs each at either end it is processors that
-    count; with two it is what an empty message takes, and what the second adds."""
+def test_a_rank_with_many_neighbours_is_limited_by_processor_time_not_latency():
+    """Neighbours of a stencil: with eight messages of 1 µs each at either end, processors limit the time; with two, the
+    time is that of an empty message plus the time that the second adds."""
     numbers = table(3.0, 10.0, 0.0, 0.0) | {"p_1": 1.0}
     ports = parameters({"shared": "port"}, **numbers)
     for others, wanted in ((1, 10.0), (2, 11.0), (8, 17.0), (10, 20.0)):
@@ -256,7 +256,7 @@ def test_iteration_80_by_memories_and_ports():
     assert costs(find_family("taulop"), pattern, busy, drawn=False)[0] == pytest.approx(4000 + 1900 + 2 * 2000)
 
 
-def test_a1_does_not_join_what_adds_up_by_ports_anyway():
+def test_join_yes_is_refused_with_shared_port():
     parameter_set = parameters({"shared": "port", "join": "yes"}, **table(3.0, 40.0, 0.5, 2.0))
     with pytest.raises(UserError, match="found join: yes with shared: port; wanted join: no"):
         costs(find_family("taulop"), iteration_80(), parameter_set, drawn=False)
@@ -285,8 +285,8 @@ def test_joined_stages_pay_one_overhead_and_latency_a_channel():
     )
 
 
-def test_stages_of_every_draw_are_joined_by_what_counts_in_it():
-    """A3 picks the network in one draw, memory in the other."""
+def test_stages_are_joined_by_the_slowest_term_of_each_draw():
+    """In one draw the network takes longest, in the other the memory."""
     numbers = table(0.0, 10.0, 0.0, 0.0)
     for size in (0, 1000):
         for level in (1, 8):

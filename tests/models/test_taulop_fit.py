@@ -26,8 +26,8 @@ from tests.patterns.catalogue import point
 
 @pytest.mark.parametrize("shared", ["channel", "node", "port"])
 @pytest.mark.parametrize(("procs", "within"), [(2, False), (4, False), (8, False), (2, True), (4, True)])
-def test_a_ring_costs_what_it_took(procs, within, shared):
-    """τ is counted as it was measured, whichever way predictions count it."""
+def test_the_prediction_of_a_ring_equals_the_measured_time(procs, within, shared):
+    """The setting `shared` of the prediction does not change a ring, which is counted as measured."""
     machine, ranks = truth("taulop"), np.arange(procs)
     fitted = fit_machine("taulop", machine)
     fitted = replace(fitted, settings={**fitted.settings, "shared": shared})
@@ -36,8 +36,8 @@ def test_a_ring_costs_what_it_took(procs, within, shared):
     assert costs(find_family("taulop"), pattern, fitted, drawn=False)[0] == pytest.approx(took, rel=1e-6)
 
 
-def test_a_processors_part_is_half_of_what_both_ends_are_busy_with():
-    """Of short messages that wait for their receivers; and at most half of an empty one's time."""
+def test_processor_time_is_half_of_the_busy_time_of_both_ends_and_bounded():
+    """Measured with short messages that wait for their receivers; at most half the time of an empty message."""
     machine = truth("taulop")
     values = find_family("taulop").fit(observed(machine, "taulop", noise=0)).values
     assert (values["p_0"][0], values["p_1"][0]) == pytest.approx((2e-7, 6e-7), rel=1e-3)

@@ -31,7 +31,7 @@ def repeats_of(packets, senders=7, repeats=20, seed=1, **port):
 
 
 @pytest.mark.parametrize(("senders", "packets"), [(1, 1), (1, 40), (7, 1), (7, 12), (3, 700)])
-def test_without_losses_a_gather_takes_its_receiver_s_time(senders, packets):
+def test_a_gather_without_losses_takes_the_receive_time_of_all_packets(senders, packets):
     outcome = repeats_of(packets, senders)
     skew = senders.bit_length() * (WAY + GAP)
     least = (senders * packets - 1) * GAP + WAY
