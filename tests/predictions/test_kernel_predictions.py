@@ -59,7 +59,7 @@ def fitted(name):
 
 @pytest.mark.parametrize("name", list_family_names())
 @pytest.mark.parametrize("overlapped", [False, True])
-def test_a_kernel_takes_the_sum_of_its_iterations(partition, name, overlapped):
+def test_the_prediction_of_a_kernel_is_the_sum_over_the_iterations(partition, name, overlapped):
     how = overlapped, "block:1" if name == "lmo" else "block:3"  # which is about ranks that have a node each
     wholes = predict(fitted(name), [of(partition, size, None, *how) for size in SIZES], strict=False)
     for size, whole in zip(SIZES, wholes, strict=True):
@@ -83,8 +83,8 @@ def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
     assert costs.validity == [blind]
 
 
-def test_the_single_message_ratio_of_a_sum_is_weighted_by_its_parts(partition):
-    """Of iterations that are predicted at 1, 2, 3 … and take 2, 3, 4 … times as long."""
+def test_the_single_message_ratio_of_a_sum_is_weighted_by_the_predicted_parts(partition):
+    """Iterations are predicted at 1, 2, 3 … and measured at 2, 3, 4 … times the prediction."""
     ((_, whole),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
     parts = [count for count, _ in whole.iterate_parts()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))

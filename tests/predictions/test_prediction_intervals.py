@@ -1,4 +1,4 @@
-"""Intervals of predictions: what they rest on, what they say of that, and where there is none."""
+"""Prediction intervals: the residuals that they are computed from, their text, and predictions without an interval."""
 
 from dataclasses import replace
 
@@ -62,7 +62,7 @@ def carrying():
     return replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=intervals)
 
 
-def test_a_stored_set_predicts_with_its_residual_intervals(tmp_path):
+def test_a_stored_parameter_set_predicts_with_the_stored_residual_intervals(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(format_parameters(carrying()), encoding="utf-8")
     read = read_parameters(path)
@@ -82,8 +82,8 @@ def test_a_stored_set_predicts_with_its_residual_intervals(tmp_path):
     st.sampled_from([2, 8, 512]),
     st.sampled_from([0, 8, 1 << 20]),
 )
-def test_the_corrected_prediction_lies_inside_its_interval(logs, ratio, operation, ranks, size):
-    """Inside and outside of the measured ranks and sizes, and with the residuals of sets without a median."""
+def test_the_corrected_prediction_lies_inside_the_prediction_interval(logs, ratio, operation, ranks, size):
+    """Points lie inside and outside of the measured ranks and sizes; some parameter sets have no median residual."""
     sizes = 8.0 * 4.0 ** (np.arange(len(logs)) % 4)
     intervals = fit_residual_intervals(make_residuals(logs, size=sizes, ranks=4.0 * 2.0 ** (np.arange(len(logs)) % 3)))
     seconds = np.array([1e-5])
@@ -163,7 +163,7 @@ def make_two_sides(within):
     return make_residuals(np.where(nodes == 1, np.log(12), 0.0) + np.linspace(-0.1, 0.1, 60), nodes=nodes)
 
 
-def test_each_placement_has_its_own_interval():
+def test_each_placement_has_a_separate_prediction_interval():
     residuals = make_two_sides(30)
     near, far = (find_ends(residuals, nodes=nodes) for nodes in (1.0, 4.0))
     assert np.log(12) - 0.11 < near[0] < near[1] < np.log(12) + 0.01
@@ -190,7 +190,7 @@ def levels(*levels_crossed):
     )
 
 
-def test_each_network_level_has_its_own_interval():
+def test_each_network_level_has_a_separate_prediction_interval():
     for name, off, words in (
         (LEAF, 0.0, "within one leaf"),
         (GROUP, 0.5, "within one group"),
@@ -258,8 +258,8 @@ def test_too_few_groups_of_a_placement_have_no_interval():
 
 
 @pytest.mark.parametrize("size", [8.0, 512.0])
-def test_intervals_fitted_on_demand_equal_those_fitted_at_once(size):
-    """Cross-validation computes only the intervals that it needs; sets have all."""
+def test_intervals_fitted_on_demand_equal_intervals_fitted_at_once(size):
+    """Cross-validation fits only the required intervals; parameter sets contain all intervals."""
     names, rng = np.repeat(["bcast", "gather", "reduce"], 19), np.random.default_rng(3)
     nodes, sizes = np.tile([1.0, 4.0, 1.0], 19), np.tile([8.0, 32.0, 64.0], 19)
     values = {"operation": names, "nodes": nodes, "size": sizes}

@@ -73,7 +73,7 @@ CHOSEN = st.tuples(
     st.lists(st.sampled_from(list_family_names()), min_size=1, max_size=6, unique=True),
 )
 @settings(max_examples=15, deadline=None)
-def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, names):
+def test_predictions_of_a_matrix_equal_predictions_of_single_points(tmp_path_factory, chosen, names):
     experiment = loaded(tmp_path_factory, [block(*axes) for axes in chosen])
     sets = {f"{name}.yaml": fitted(name) for name in names}
     predictions = rows(predict_shapes(list_shapes(experiment, PlatformResources.unlimited()), sets))
@@ -110,7 +110,7 @@ def test_parts_of_an_experiment_are_complete_and_balanced(tmp_path_factory, part
 
 
 @pytest.mark.parametrize("way", [*WAYS, "gather linear", "alltoall linear", "allgather ring", "barrier dissemination"])
-def test_the_estimated_cost_of_a_shape_follows_its_messages(tmp_path_factory, way):
+def test_the_estimated_cost_of_a_shape_is_proportional_to_the_number_of_messages(tmp_path_factory, way):
     experiment = loaded(tmp_path_factory, [block(way, [200], [1000])])
     (shape,) = list_shapes(experiment, PlatformResources.unlimited())
     pattern = build_schedule(shape.point if way.startswith("barrier") else point(*way.split(), ranks=200, bytes=1000))
@@ -158,7 +158,7 @@ def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypat
     assert predict(fitted("shares"), [requested]) == whole
 
 
-def test_a_streamed_table_does_not_depend_on_its_chunks(tmp_path, monkeypatch):
+def test_a_streamed_table_does_not_depend_on_the_chunks_written(tmp_path, monkeypatch):
     monkeypatch.setattr("commodel.files.streamed_tables.GROUP_ROWS", 7)
     types = make_arrow_schema((Field("name", str), Field("count", int), Field("seconds", float)))
     table = make_piece({"name": "a", "count": np.arange(20), "seconds": np.r_[np.nan, np.arange(19.0)]}, types)
@@ -195,7 +195,7 @@ def reduce(topology):
 
 @pytest.mark.parametrize("leaves", [1, 4, 16])
 @pytest.mark.parametrize(("o", "g"), [(2.0, 1.0), (2.0, 5.0)])
-def test_the_period_of_a_flat_reduction_is_that_of_its_root(leaves, o, g):
+def test_the_period_of_a_flat_reduction_is_the_period_of_the_root(leaves, o, g):
     """The root receives one message of each leaf, with max(g, o) between two of them."""
     assert compute_period("loggp", reduce(f"flat:{leaves}"), L=10, o_s=o, o_r=o, g=g, G=0) == pytest.approx(
         leaves * max(g, o)
@@ -203,7 +203,7 @@ def test_the_period_of_a_flat_reduction_is_that_of_its_root(leaves, o, g):
 
 
 @pytest.mark.parametrize("height", [2, 7])
-def test_a_chain_is_as_fast_as_one_of_its_nodes(height):
+def test_the_period_of_a_chain_is_the_period_of_one_node(height):
     """Each node receives one message and sends one, whatever the height of the chain."""
     period = compute_period("loggp", reduce(f"chain:{height}"), L=10, o_s=2, o_r=3, g=1, G=0)
     assert period == pytest.approx(2 + 3)
@@ -217,7 +217,7 @@ def test_the_busiest_node_determines_the_period(topology, busiest):
     assert period == pytest.approx(max(3 * root, 3 * busiest + 2 * (busiest > root or topology.startswith("kary"))))
 
 
-def test_the_period_of_tan_is_that_of_its_equation_2():
+def test_the_period_predicted_by_tan_follows_equation_2():
     """The period is L + max o(x + 1) + g, where x is the number of children of a node (TAN, equation 2)."""
     period = compute_period("tan", reduce("balanced:4x8"), {"o": "linear"}, L=10, **{"o.a": 1, "o.b": 0.5}, g=2)
     assert period == pytest.approx(10 + 1 + 0.5 * 9 + 2)
@@ -271,7 +271,7 @@ def test_periods_of_many_waves_converge_to_that_of_an_endless_stream():
     )
 
 
-def test_predictions_of_a_stack_of_sizes_with_draws_are_those_of_each_size():
+def test_predictions_with_draws_of_stacked_sizes_equal_predictions_of_each_size():
     parameters = fitted_set("loggp", noise=0.03)
     points = [
         replace(point("bcast", "chain:64", ranks=6, bytes=size), waves=waves)

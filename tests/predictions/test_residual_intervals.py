@@ -63,7 +63,7 @@ def test_the_interval_of_few_groups_covers_all_and_is_widened_by_the_largest_exc
     assert (low, high) == (-2, 12)
 
 
-def test_the_weight_of_a_group_does_not_depend_on_its_number_of_points():
+def test_the_weight_of_a_group_does_not_depend_on_the_number_of_points():
     groups = np.r_[np.arange(100), np.full(400, 100)]
     low, high, _ = find_ends(make_residuals(np.r_[np.linspace(-1, 1, 100), np.full(400, 50.0)], groups))
     assert high <= 1.0
@@ -129,7 +129,7 @@ def test_intervals_never_narrow_with_the_distance_from_measured_points(logs, dou
 
 
 @given(LOGS, st.floats(-9, 9))
-def test_the_interval_of_a_group_does_not_depend_on_its_own_residuals(logs, other):
+def test_the_cross_validated_interval_of_a_group_excludes_residuals_of_the_group(logs, other):
     groups = np.arange(len(logs)) // 2
     residuals = make_residuals(logs, groups)
     changed = replace(residuals, logs=np.where(groups == 0, other, residuals.logs))
@@ -146,7 +146,7 @@ def test_a_trend_over_sizes_is_extrapolated():
     assert 1.6 <= high <= 3.0
 
 
-def test_an_operation_with_few_groups_has_the_interval_of_its_kind_widened_by_the_difference_of_operations():
+def test_an_operation_with_few_groups_has_the_widened_interval_of_the_operation_kind():
     rng = np.random.default_rng(0)
     names = np.repeat(["reduce", "gather", "bcast"], [30, 5, 30])
     logs = rng.uniform(-0.1, 0.1, 65) + np.where(names == "bcast", 2.0, np.where(names == "gather", 0.5, 0.0))

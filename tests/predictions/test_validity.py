@@ -33,7 +33,7 @@ KINDS = [kind for kind in ValidityKind if kind is not ValidityKind.OF_MODEL]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reason", ["", WHY])
-def test_a_text_is_read_as_the_validity_that_wrote_it(kind, reason):
+def test_parsing_the_text_of_a_validity_returns_the_same_validity(kind, reason):
     validity = Validity(kind, reason or (WHY if kind.cause else ""))
     assert Validity.parse(validity.text) == validity
     assert validity.label == kind.label
@@ -96,8 +96,8 @@ def test_single_message_ratios_depend_on_the_distance_class():
 @pytest.mark.parametrize(
     ("operation", "algorithm", "ranks"), [("allreduce", "ring", 8), ("bcast", "scatter-allgather-ring", 70)]
 )
-def test_ratios_of_repeated_rounds_are_those_of_expanded_ones(monkeypatch, operation, algorithm, ranks):
-    """Also where of many rounds one stands for all, beside messages of other sizes."""
+def test_single_message_ratios_of_compact_and_expanded_schedules_are_equal(monkeypatch, operation, algorithm, ranks):
+    """Some compact schedules replace many equal rounds by one, next to messages of other sizes."""
     requested = point(operation, algorithm, ranks=ranks, bytes=100 * ranks)
     whole = build.build_schedule(requested)
     monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
@@ -173,7 +173,7 @@ def test_probes_of_short_messages_cover_empty_messages():
     assert prediction.validity_text == "valid"
 
 
-def test_more_ranks_than_were_probed_where_a_family_counts_them():
+def test_more_ranks_than_probed_are_extrapolated_and_have_an_interval():
     prediction = predicted(1024, settings={"ranks": 2})
     assert prediction.validity_text == "extrapolated: 4 ranks, probed up to 2"
     assert prediction.high > prediction.seconds
@@ -273,7 +273,7 @@ def test_without_levels_placement_is_valid():
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 5, 16, 24])
-def test_classes_of_all_pairs_are_those_of_a_slow_loop(ranks):
+def test_distance_classes_of_all_pairs_equal_the_classes_of_a_loop_over_pairs(ranks):
     node = np.arange(ranks) // 2
     slow = {int(LEVELS.distance(one, two)) for i, one in enumerate(node) for two in node[:i]}
     assert set(LEVELS.classes(node)) == slow

@@ -42,13 +42,13 @@ def test_every_paper_is_named_by_an_experiment(entry):
     assert EXPERIMENTS[f"paper-{entry.name}"]["paper"] == entry.name
 
 
-def test_experiments_of_papers_are_named_after_them():
+def test_experiments_of_papers_are_named_after_the_papers():
     papers = {name: experiment["paper"] for name, experiment in EXPERIMENTS.items() if name.startswith("paper-")}
     assert set(papers.values()) == set(list_papers())
     assert all(name == f"paper-{paper}" or name.startswith(f"paper-{paper}-") for name, paper in papers.items())
 
 
-def test_a_paper_lists_the_published_sets_that_it_reads(entry, monkeypatch):
+def test_a_paper_lists_the_published_sets_that_the_figures_read(entry, monkeypatch):
     read = []
     monkeypatch.setattr(parameter_sets, "name_published_file", lambda name: read.append(name) or PUBLISHED.format(name))
     entry.figures(nothing())

@@ -52,7 +52,7 @@ def test_micro_benchmarks_are_of_whole_round_trips_and_rates():
     assert column(table(figure(made, "Figure 5c"), "Reductions per second"), "flat")[64] == pytest.approx(50_000)
 
 
-def test_every_kind_of_tree_has_its_back_ends():
+def test_every_mrnet_tree_has_the_stated_number_of_leaves():
     from commodel.patterns.trees.topologies import make_tree
     from commodel.predictions.papers.mrnet import TREES
 

@@ -61,7 +61,7 @@ def test_a_chain_by_the_papers_line_is_not_equation_1():
     assert micro(column(chains, "equation 1, the paper's values"))[32] == pytest.approx(4783.808)
 
 
-def test_figure_6_is_drawn_without_its_constant():
+def test_figure_6_is_drawn_without_the_constant_term():
     assert micro(column(table(printed()["Figure 6"], "Overhead")))[128] == pytest.approx(B * 128 + C * 128**2)
 
 

@@ -41,7 +41,7 @@ def figures(*sets, measured=()):
 
 
 @pytest.mark.parametrize("name", ["Figure 8", "Figure 9"])
-def test_our_terms_equal_those_of_the_paper(name):
+def test_our_terms_equal_the_terms_of_the_paper(name):
     terms = rows(figures()[name], "Terms").values()
     assert terms
     assert all(row.ours == (row.paper,) for row in terms)
@@ -54,8 +54,8 @@ def test_terms_of_equation_10_are_the_printed_ones():
     assert printed == {"3 ‖ T¹": 35, "2 ‖ T¹": 166, "T¹": 81, "2 ‖ T⁰": 116, "T⁰": 18}
 
 
-def test_the_example_has_the_messages_of_its_partition_file():
-    """The file has what iteration 80 sends, without its packing; of p1's sides of figure 9, too."""
+def test_the_example_has_the_messages_of_the_partition_file():
+    """The file has the messages of iteration 80 without packing, and those of the sides of p1 in figure 9."""
     example = examples.SUMMA.pattern
     text = "summa:partition=params/partitions/taulop-summa.csv:iteration=80"
     kernel = build_schedule(point(text, "paper", ranks=6, bytes=KB))
