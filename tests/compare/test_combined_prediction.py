@@ -52,8 +52,8 @@ def test_predictions_with_weight_0_do_not_count():
     assert weigh_models(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.2))
 
 
-def test_predictions_beyond_what_a_family_knows_have_weight_and_count():
-    """Else a family that is right at the few points it knows would outvote those that know all."""
+def test_errors_of_extrapolated_predictions_reduce_the_weight_of_a_model():
+    """Otherwise a model that is right at few valid points would have more weight than models valid everywhere."""
     far = rows("one", [50.0] * 6, validity="extrapolated: far")
     held_out = pd.concat([rows("one", [1.01] * 6), far, rows("two", [1.1] * 12)])
     trusted = weigh_models(["one", "two"], held_out, "reduce")
@@ -99,7 +99,7 @@ def test_between_sides_of_a_node_no_error_is_common_to_two_predictions():
     assert combine_predictions(predictions, here).as_good.tolist() == [True, False]
 
 
-def test_who_was_never_tried_on_a_side_has_no_word_there():
+def test_weights_differ_by_placement_and_an_untested_model_has_weight_0():
     predictions = {"one": np.array([[1.0, 1.0]]), "two": np.array([[4.0, 4.0]])}
     alone = {"one": ModelWeight(1.0, 0.1, 0.1, 9), "two": ModelWeight(0.0, np.nan, np.nan, 0)}
     nobody = {name: ModelWeight(0.5, np.nan, np.nan, 0) for name in predictions}
@@ -121,22 +121,22 @@ def test_the_common_prediction_is_the_weighted_geometric_mean():
     assert voted.as_good.tolist() == [True, False]
 
 
-def test_what_families_usually_get_wrong_makes_neighbours_as_good():
+def test_alternatives_closer_than_the_usual_error_of_a_model_are_statistically_tied():
     predictions = {"one": np.array([[1.0, 1.1, 2.0]])}
     voted = combine_predictions(predictions, {"one": ModelWeight(1.0, 0.3, 0.1, 20)})
     assert voted.as_good.tolist() == [True, True, False]
     assert voted.high[0] == pytest.approx(np.exp(1.96 * 0.3))
 
 
-def test_beyond_what_was_measured_intervals_widen():
+def test_intervals_widen_with_the_doublings_of_extrapolation():
     predictions, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
     voted = combine_predictions(predictions, trust, np.array([0.0, 3.0]))
     widths = np.log(voted.high / voted.low)
     assert widths[1] == pytest.approx(2 * widths[0])
 
 
-def test_a_family_doubts_itself_beyond_what_was_probed():
-    """Its own widening counts where it is larger than what was measured says, and is not put on top of that."""
+def test_the_larger_of_the_widening_of_a_model_and_the_measured_error_counts():
+    """The widening of a model replaces the measured error if the widening is larger; the two are not added."""
     predictions, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
     voted = combine_predictions(predictions, trust, 0.0, {"one": np.array([0.05, 0.3])})
     assert np.log(voted.high).tolist() == pytest.approx([1.96 * 0.1, 1.96 * 0.3])
@@ -163,7 +163,7 @@ def test_a_family_that_is_wrong_by_a_constant_factor_ranks_the_same(first, facto
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=12))
-def test_the_front_holds_what_nothing_beats(pairs):
+def test_the_pareto_front_contains_exactly_the_points_that_no_point_dominates(pairs):
     seconds, period = np.array(pairs, dtype=float).T
     on_front = find_pareto_front(seconds, period)
     for place, kept in enumerate(on_front):
@@ -231,8 +231,8 @@ def test_the_model_that_errs_less_decides():
     assert row["gain"] == row["largest_gain"] == pytest.approx(3)
 
 
-def test_a_workload_does_not_decide_on_its_own_weights():
-    """In the last workload only, the model that was right before is wrong, and nothing shows that beforehand."""
+def test_weights_for_the_choice_in_a_workload_exclude_the_times_of_the_workload():
+    """Only in the last workload the previously correct model is wrong; no other workload indicates this."""
     picked = choose_alternatives(study([workload(RIGHT, WRONG)] * 9 + [workload(WRONG, RIGHT)]))
     assert picked["alternative"].tolist() == ["a"] * 9 + ["b"]
     assert picked["regret"].tolist() == pytest.approx([0] * 9 + [0.5])

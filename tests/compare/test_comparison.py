@@ -133,7 +133,7 @@ def test_a_point_without_a_valid_sample_is_marked():
     assert rows[POINTS[6].id] == "not measured"
 
 
-def test_a_point_whose_passes_differ_states_its_uncertainty():
+def test_a_point_with_differing_passes_states_the_uncertainty():
     """Passes differ if other programs use the machine. The text about missing passes is unchanged."""
     scatter = {POINTS[0].id: 5.0, POINTS[1].id: 2.0}
     rows = compare_points(make_predictions("f"), planned_passes=3, scatter=scatter).set_index("point")["measurement"]
@@ -145,7 +145,7 @@ def test_a_point_whose_passes_differ_states_its_uncertainty():
     assert not Measurement.parse(rows[POINTS[0].id]).passes
 
 
-def test_a_point_with_some_of_its_passes_is_marked():
+def test_a_point_with_fewer_passes_than_planned_is_marked():
     rows = compare_points(make_predictions("f"), planned_passes=3).set_index("point")["measurement"]
     assert set(rows.drop(POINTS[6].id)) == {"ok, 1 of 3 passes"}
     assert "ok" in set(compare_points(make_predictions("f"), planned_passes=3, simulated=True)["measurement"])
@@ -198,7 +198,7 @@ def test_a_prediction_of_zero_has_an_infinite_error():
     assert np.isfinite(rows.loc["f", "mu_mean"])
 
 
-def test_points_in_the_fit_of_a_model_do_not_count_for_it():
+def test_points_in_the_fit_of_a_model_do_not_count_for_that_model():
     """Model `fitted` cannot choose the fastest alternative of the first workload, binomial, which is in its fit."""
     in_fit = [point.id for point in POINTS[:2]]
     fitted = make_predictions("fitted", 1.0, held_out=[case not in in_fit for case in PREDICTED])
@@ -214,7 +214,7 @@ def test_points_in_the_fit_of_a_model_do_not_count_for_it():
     assert summarize_choices(rows, ["family"]).set_index("family")["workloads"].to_dict() == {"f": 2, "fitted": 1}
 
 
-def test_without_a_library_default_there_is_no_ratio_to_it(comparison):
+def test_without_a_library_default_the_ratio_to_the_default_is_nan(comparison):
     (choice,) = summarize_choices(comparison, ["family"]).to_dict("records")
     assert np.isnan(choice["over_default"])
     assert choice["over_fastest"] == pytest.approx((10 / 8 * 25 / 24) ** 0.5)
@@ -399,7 +399,7 @@ def test_allocations_of_a_simulator_do_not_differ():
     assert find_basis(setting="rails=2").text == "at least: 1 allocation, 12 workloads of bcast"
 
 
-def test_the_measurement_of_a_point_does_not_change_its_own_interval():
+def test_the_measured_time_of_a_point_does_not_change_the_interval_of_the_point():
     point = SERIES[3]
     changed = (
         compare_series(times=SERIES_TIMES | {point.id: 50 * SERIES_TIMES[point.id]}).set_index("point").loc[point.id]
@@ -528,7 +528,7 @@ def test_without_measurements_the_residuals_of_parameter_sets_are_combined():
     assert [basis.text for basis in without_residuals.bases] == [PARAMETERS_ONLY_TEXT]
 
 
-def test_intervals_of_one_model_equal_those_of_its_combined_prediction():
+def test_intervals_of_one_model_equal_intervals_of_the_combined_prediction():
     assert fit_residual_intervals(combine_residuals(compare_series(), {"f": 1.0})) == read_residuals(
         compare_series(), "p", "f"
     )

@@ -97,7 +97,7 @@ def test_every_point_is_fitted_or_held_out(name, sign, limit):
         ("operation in ['bcast', 'reduce'] and ranks_per_node == 1", 2),
     ],
 )
-def test_names_are_those_of_the_matrix(where, count):
+def test_held_out_expressions_use_the_column_names_of_the_matrix(where, count):
     bcast = {"operation": "bcast", "algorithm": "binomial", "ranks": 6, "bytes": 8}
     entries = (bcast | {"layout": "block:4"}, bcast, {"operation": "reduce", "topology": "flat:4", "bytes": 8})
     points = [make_point(PlatformResources.unlimited(), entry) for entry in entries]
@@ -105,7 +105,7 @@ def test_names_are_those_of_the_matrix(where, count):
 
 
 @pytest.mark.parametrize("where", ["bytes > 0", "bytes < 0", "rank > 4", "log2(bytes - 8) > 1", "bytes >"])
-def test_what_holds_out_nothing_or_everything_or_is_no_expression(where):
+def test_a_held_out_expression_that_is_invalid_or_selects_none_or_all_is_refused(where):
     with pytest.raises(UserError) as caught:
         split_points(exact(), where)
     assert "\n" not in caught.value.message
@@ -120,11 +120,11 @@ def test_what_holds_out_nothing_or_everything_or_is_no_expression(where):
         (HOCKNEY, "algorithm == 'binomial'"),
     ],
 )
-def test_the_machines_own_family_is_right_about_what_it_has_not_seen(truth, where):
+def test_the_model_that_generated_the_times_predicts_held_out_points_exactly(truth, where):
     assert held_out(exact(truth), where, truth.family)["mu"].max() < 1.001
 
 
-def test_a_wrong_family_is_wrong_about_what_it_has_not_seen():
+def test_hockney_fitted_to_loggp_times_overestimates_held_out_linear_broadcasts():
     """One port that is busy for all of α + β·m cannot be both LogGP's burst and its message: 4 µs and 13.5 µs."""
     bursts = tabulate_errors(held_out(exact(), "algorithm == 'linear'", "hockney"), ["operation"]).set_index(
         "operation"
@@ -143,7 +143,7 @@ def test_the_fit_does_not_see_the_times_that_are_held_out():
     assert fit_without_held_out(changed, "hockney", "t.csv") == fit_without_held_out(parts, "hockney", "t.csv")
 
 
-def test_the_set_states_what_was_held_out():
+def test_a_parameter_set_states_the_held_out_points():
     parameters = fit_without_held_out(split_points(exact(), "ranks > 4"), "hockney", "t.csv")
     source = "fitted from 20 points of t.csv; these points are not held out; the other 20, where ranks > 4, are"
     assert parameters.source == source
@@ -151,7 +151,7 @@ def test_the_set_states_what_was_held_out():
     assert parameters.provenance["held_out_points"] == 20
 
 
-def test_errors_are_those_of_the_definition():
+def test_tabulated_errors_equal_the_definitions_of_mu_and_bias():
     rows = predict_held_out(HOCKNEY, exact())
     table = tabulate_errors(rows, ["operation", "alternative"])
     assert list(zip(table["operation"], table["alternative"], strict=True)) == WAYS
@@ -242,9 +242,9 @@ WORKLOADS = [
 ]
 
 
-def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside_it(tmp_path):
-    """Linear was best, and is a half slower than binomial in the first held-out job; of the second nothing was said by
-    the library."""
+def test_baselines_are_the_best_fixed_alternative_and_the_library_default(tmp_path):
+    """Linear was fastest and takes 1.5 times as long as binomial in the first held-out workload. The second held-out
+    workload has no time of the library default."""
     unseen = [("linear", 8, 8, 1.5), ("binomial", 8, 8, 1.0), ("linear", 8, 64, 1.0), ("binomial", 8, 64, 4.0)]
     text = [f"bcast,{choice},{ranks},{size},{time}" for choice, ranks, size, time in [*WORKLOADS, *unseen]]
     path = tmp_path / "t.csv"
@@ -310,8 +310,8 @@ def test_sizes_ranks_and_jobs_are_held_out_in_turn(scored):
     assert {family for _, family in scored} >= {"hockney", "nearest point"}
 
 
-def test_predictions_are_off_by_what_the_other_job_is_slower(scored):
-    """Of other sizes and ranks half of the points are of the slower job."""
+def test_the_error_between_settings_is_the_slowdown_of_the_slower_setting(scored):
+    """Half of the points with other sizes or more ranks belong to the slower setting."""
     assert scored["a setting", "hockney"]["μ"] == scored["a setting", "hockney"]["worst"] + "0" == "2.00"
     for title in ("other sizes", "more ranks"):
         assert scored[title, "hockney"]["μ"] == "1.50"

@@ -112,7 +112,7 @@ def test_the_class_of_a_ring_with_slow_hops_is_mixed():
 
 @pytest.mark.parametrize("shape", [(9,), (4, 4), (4, 3, 4)])
 @pytest.mark.parametrize("slow", [{}, {5: (1.0, 4.0)}])
-def test_a_torus_has_no_groups_and_is_described_by_its_hops(shape, slow):
+def test_a_torus_has_no_groups_and_is_described_by_the_time_per_hop(shape, slow):
     torus = Torus(shape)
     pairs = all_pairs(torus.nodes)
     times = np.array([[1e-6, 0.0]]) * torus.count_hops(*pairs.T)[:, None] + [1e-6, 1e-5]

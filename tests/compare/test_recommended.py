@@ -1,4 +1,4 @@
-"""The recommended prediction: its weights, its local correction, its interval, and that no point helps itself."""
+"""The recommended prediction: weights, local correction, interval, and independence of a point's own measured time."""
 
 from dataclasses import replace
 
@@ -75,7 +75,7 @@ def test_errors_at_random_are_not_corrected():
     assert recommender.correct(recommender.places).logs.tolist() == [0.0] * len(recommender.residuals)
 
 
-def test_a_point_does_not_help_its_own_prediction():
+def test_the_measured_times_of_a_workload_do_not_change_the_recommended_prediction():
     models = {"one": lambda choice, size, ranks, noise: 0.3 * (choice == "chain") + 0.05 * noise}
     table = rows(models)
     moved = table.copy()
@@ -90,7 +90,7 @@ def test_a_point_does_not_help_its_own_prediction():
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000), st.floats(0, 1), st.floats(-1, 1), st.sampled_from([1, 8, 1 << 24]))
-def test_the_recommended_number_lies_inside_its_interval(seed, scatter, bias, size):
+def test_the_recommended_prediction_lies_inside_the_prediction_interval(seed, scatter, bias, size):
     models = {"one": lambda *at: bias + scatter * at[3], "two": lambda *at: bias * (at[0] == "chain")}
     recommender = Recommender.fit(rows(models, seed=seed))
     made = recommend_rows(recommender, rows(models, sizes=[size], ranks=(8, 512), seed=seed + 1))
@@ -98,7 +98,7 @@ def test_the_recommended_number_lies_inside_its_interval(seed, scatter, bias, si
     assert (made["predicted"] <= made["predicted_high"] * (1 + 1e-12)).all()
 
 
-def test_beyond_the_measured_ranks_and_sizes_it_is_extrapolated():
+def test_recommended_predictions_beyond_measured_ranks_or_sizes_are_extrapolated():
     models = {"one": lambda *at: 0.05 * at[3]}
     recommender = Recommender.fit(rows(models))
     kinds = [

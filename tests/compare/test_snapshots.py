@@ -1,4 +1,4 @@
-"""What changed between two times: ratios with intervals by hand, and which of them count."""
+"""Changes between two snapshots: ratios with intervals computed by hand, and the changes that count."""
 
 import math
 
@@ -51,7 +51,7 @@ def test_a_ratio_has_the_interval_of_two_independent_measurements():
         (time(1.3, known=False), NOT_DETERMINED, False),
     ],
 )
-def test_what_its_interval_does_not_explain_and_exceeds_the_share_counts(new, verdict, beyond):
+def test_a_change_counts_if_significant_and_larger_than_the_share(new, verdict, beyond):
     (change,) = list_changes(snapshot({"a": time(1.0, 0.99, 1.01)}), snapshot({"a": new}))
     assert (change.verdict, change.exceeds(0.1)) == (verdict, beyond)
 
@@ -72,13 +72,13 @@ def test_a_value_that_was_zero_exceeds_every_share_where_intervals_part():
     assert change.verdict == SAME
 
 
-def test_what_only_one_has_is_reported_and_fails_nothing():
+def test_points_in_one_snapshot_only_are_reported_and_exceed_no_limit():
     several = list_changes(snapshot({"a": time(1.0), "b": time(1.0)}), snapshot({"a": time(1.0), "c": time(1.0)}))
     assert [change.verdict for change in several] == [SAME, ONLY_IN_OLD, ONLY_IN_NEW]
     assert not any(change.exceeds(0.1) for change in several)
 
 
-def test_what_only_one_has_is_named():
+def test_points_in_one_snapshot_only_are_named():
     old, new = snapshot({"a": time(1.0), "b": time(1.0)}), snapshot({"a": time(1.0), **{x: time(1.0) for x in "cdefg"}})
     *_, gone, fresh = describe_changes(old, new, list_changes(old, new))
     assert gone == "only in the old one: net b"
@@ -91,7 +91,7 @@ def test_one_platform_each_is_the_same_one_by_another_name():
 
 
 @pytest.mark.parametrize(("there", "verdict"), [("x", SLOWER), ("y", OTHER_MESSAGES), ("", SLOWER)])
-def test_under_another_name_of_the_platform_points_have_the_same_messages_whatever_their_ids(there, verdict):
+def test_points_of_a_renamed_platform_are_matched_by_message_digest_not_by_id(there, verdict):
     old_points = {"a": time(1.0, identity="1", message_digest="x"), "b": time(1.0)}
     new_points = {"a": time(2.0, identity="2", message_digest=there), "c": time(1.0)}
     old = snapshot(old_points, "old", about={("old", "cpu"): "x"})
@@ -107,7 +107,7 @@ def test_nothing_in_common_is_refused():
         list_changes(snapshot({"a": time(1.0)}), snapshot({"b": time(1.0)}))
 
 
-def test_provenance_shows_what_differs_only():
+def test_the_comparison_of_provenance_lists_only_differences():
     old = snapshot({}, about={("net", "mpi"): "MPICH 4", ("net", "cpu"): "x"})
     new = snapshot({}, about={("net", "mpi"): "MPICH 5", ("net", "cpu"): "x", ("net", "kernel"): "6"})
     assert compare_provenance(old, new) == [("net", "mpi", "MPICH 4", "MPICH 5"), ("net", "kernel", "", "6")]
