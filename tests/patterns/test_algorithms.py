@@ -36,9 +36,9 @@ def test_messages_are_between_two_ranks_of_the_schedule(ranks, bytes):
 @pytest.mark.parametrize(("operation", "choice"), ALGORITHMS)
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
-def test_each_rank_gets_exactly_what_it_must(operation, choice, data):
-    """Nothing is sent that the sender has not, nothing combined twice, and in the end everyone has what is promised:
-    from all ranks, at any number of them."""
+def test_every_algorithm_delivers_exactly_the_data_of_the_operation(operation, choice, data):
+    """Ranks send only data that they have, combine no operand twice, and end with the data of the operation, at any
+    number of ranks."""
     ranks = data.draw(st.integers(2, 9 if operation == "alltoall" else 33), label="ranks")
     size = 0 if operation == "barrier" else data.draw(st.integers(0, 3 * ranks), label="bytes")
     Replay(build_schedule(point(operation, choice, ranks=ranks, bytes=size)), operation, size).check()
@@ -60,8 +60,8 @@ def test_segments_that_do_not_divide_the_data_carry_each_byte_once(operation, ch
 
 
 @pytest.mark.parametrize(("operation", "choice"), [name for name in ALGORITHMS if find_operation(name[0]).reduces])
-def test_a_reduction_combines_operands_in_its_stated_order(operation, choice):
-    """Where every partial result covers consecutive ranks, an associative operation is enough; else it must commute."""
+def test_a_reduction_combines_operands_in_the_stated_order(operation, choice):
+    """If partial results always cover consecutive ranks, the order is RANK_ORDER; otherwise ANY_ORDER."""
     entry, _ = find_algorithm(operation, choice)
     orders = {
         Replay(build_schedule(point(operation, choice, ranks=ranks, bytes=40)), operation, 40).in_order
@@ -284,7 +284,7 @@ def in_pieces(pattern):
 
 @pytest.mark.parametrize(("operation", "choice"), ALGORITHMS)
 @pytest.mark.parametrize("ranks", [8, 13])
-def test_a_rank_copies_at_least_the_noncontiguous_bytes_that_it_sends(operation, choice, ranks):
+def test_a_rank_copies_at_least_the_noncontiguous_bytes_of_sent_messages(operation, choice, ranks):
     pattern = build_schedule(point(operation, choice, ranks=ranks, bytes=0 if operation == "barrier" else 24 * ranks))
     pieces = in_pieces(pattern)
     assert np.all(copied(pattern) >= pieces)

@@ -105,7 +105,7 @@ def test_common_steps_predict_the_same_times_as_the_least_steps(partition_file, 
 
 
 @given(columns_of(5), st.integers(1, 4))
-def test_a_whole_kernel_has_the_messages_of_its_iterations_in_sequence(partition_file, case, size):
+def test_a_whole_kernel_has_the_messages_of_all_iterations_in_sequence(partition_file, case, size):
     pieces, side = case
     text = f"summa:partition={partition_file(pieces)}"
     whole = build_schedule(point(text, "paper", ranks=len(pieces), bytes=size))

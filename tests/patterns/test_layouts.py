@@ -76,7 +76,7 @@ def test_nodes_are_filled_within_their_limit(spec, ranks):
 
 
 @given(st.one_of(SPECS.values()), st.integers(1, 60))
-def test_the_node_usage_of_a_tree_is_that_of_its_layout(spec, leaves):
+def test_the_node_usage_of_a_tree_follows_the_layout(spec, leaves):
     """Return Q (ranks per node) if the spec has it, however few ranks there are; else the largest number on a node."""
     entry = {"operation": "bcast", "topology": f"flat:{leaves}", "bytes": 8, "layout": spec}
     point = make_point(PlatformResources("big", 1000, 1000), entry)
@@ -240,7 +240,7 @@ def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
         ("scatter:leaf", "node/leaf/group"),
     ],
 )
-def test_a_point_has_the_farthest_distance_class_of_its_ranks(layout, levels_crossed):
+def test_a_point_has_the_farthest_distance_class_of_the_ranks(layout, levels_crossed):
     combination = {"operation": "bcast", "algorithm": "linear", "ranks": 2, "bytes": 8, "layout": layout}
     resources = PlatformResources("p", nodes=6, cores=2, levels=LEVELS)
     points = [make_point(resources, combination)]
@@ -306,7 +306,7 @@ def test_other_layouts_have_one_core_a_rank():
     assert (count_layout_ranks("block:2"), assigns_cores("block:2")) == (None, False)
 
 
-def test_hosts_of_processes_that_the_platform_knows_are_its_nodes(written):
+def test_hosts_of_a_process_table_are_mapped_to_nodes_of_the_platform(written):
     spec = complete_spec(
         written(HEADER + "0,c,2,cpu\n1,a,2,cpu\n"), PlatformDefaults(hosts=("a", "b", "c"), max_cores=2)
     )
@@ -315,7 +315,7 @@ def test_hosts_of_processes_that_the_platform_knows_are_its_nodes(written):
     assert list_cores(spec, 2).tolist() == [2, 2]
 
 
-def test_a_node_has_the_cores_that_its_processes_use(written):
+def test_a_process_table_that_uses_more_cores_than_a_node_has_is_refused(written):
     spec = written(HEADER + "0,0,6,cpu\n1,1,5,cpu\n2,0,6,cpu\n3,1,1,gpu\n")
     room = {"types": (("fat", 1), ("thin", 1)), "max_cores": 12}
     assert complete_spec(spec, PlatformDefaults(**room, fewer_cores=(("thin", 6),))) == spec
@@ -327,7 +327,7 @@ def test_a_node_has_the_cores_that_its_processes_use(written):
     )
 
 
-def test_a_process_table_determines_the_ranks_and_its_cores_change_the_id(written):
+def test_a_process_table_sets_the_ranks_and_the_cores_change_the_point_id(written):
     def point(text: str):
         wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": written(HEADER + text)}
         (own,) = add_digests([make_point(PlatformResources("p", 2, 8), wanted)])
@@ -347,7 +347,7 @@ def test_rank_files(written):
     assert place_ranks(written("rank 0=+n2 slots=1\nrank 1=+n0 slots=1\n"), 2).tolist() == [2, 0]
 
 
-def test_hosts_that_the_platform_knows_are_its_nodes(written):
+def test_hosts_of_a_rank_file_are_mapped_to_nodes_of_the_platform(written):
     spec = complete_spec(written("rank 0=c slot=0\nrank 1=a slot=0\nrank 2=c slot=1\n"), HOSTS)
     assert spec.endswith("mine.csv@2,0")
     assert place_ranks(spec, 3).tolist() == [2, 0, 2]
@@ -387,7 +387,7 @@ def test_hosts_that_the_platform_knows_are_its_nodes(written):
         ("a\nb\nc\n", None, "found 3 ranks, wanted 2"),
     ],
 )
-def test_a_mistake_in_a_file_is_reported_with_its_line(text, line, word, written):
+def test_a_mistake_in_a_file_is_reported_with_the_line_number(text, line, word, written):
     spec = written(text)
     found = catch_error_message(place_ranks, spec, 2)
     assert word in found
@@ -539,7 +539,7 @@ KERNEL_OF_PARTITION_SET = {"summa-128": "gemm", "summa-256": "gemm", "wave2d-256
 
 
 @pytest.mark.parametrize("partition_set", KERNEL_OF_PARTITION_SET)
-def test_every_layout_has_its_partitions(partition_set):
+def test_every_layout_of_table_1_has_a_partition_for_all_ranks(partition_set):
     for name, row in TABLE_1.items():
         rectangles = read_rectangles(ROOT / f"params/partitions/fermi/{partition_set}/{name}.csv")
         assert rectangles.side == int(partition_set.rpartition("-")[2]), name
@@ -550,7 +550,7 @@ def test_every_layout_has_its_partitions(partition_set):
 @pytest.mark.parametrize(
     ("partition_set", "name"), list(zip(KERNEL_OF_PARTITION_SET, ["M16", "M10", "M1", "M6"], strict=True))
 )
-def test_partitions_are_those_of_the_declared_speeds(partition_set, name, tmp_path):
+def test_partition_files_equal_the_output_of_the_partition_command(partition_set, name, tmp_path):
     """The files are those of `make partitions`."""
     options = ["--speeds", f"{ROOT}/params/speeds/fermi.yaml", "--platform", "fermi"]
     options += ["--kernel", KERNEL_OF_PARTITION_SET[partition_set]]

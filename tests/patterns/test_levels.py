@@ -31,7 +31,7 @@ def predicted(case, columns, asking):
 
 @settings(max_examples=500)
 @given(programs(), st.integers(0, 1 << 20), st.sampled_from([0.0, 0.3, 1.0]))
-def test_predictions_and_deadlocks_are_those_of_the_event_simulator(case, seed, asking):
+def test_predictions_and_deadlocks_equal_the_results_of_the_event_simulator(case, seed, asking):
     ranks, rows, work = case
     rng = np.random.default_rng(seed)
     columns = 40 * rng.random((7, len(rows)))  # no two arrivals at the same time, whose order is anyone's
@@ -116,13 +116,13 @@ def test_overlap_costs_the_longer_of_communication_and_computation():
         assert ends(one_after_the_other, Costs(1.0, 1.0, 10.0)) == [12 + compute] * 2
 
 
-def test_a_deadlock_names_the_ranks_of_its_cycle():
+def test_the_error_for_a_deadlock_names_the_ranks_of_the_cycle():
     cycle = "deadlock: rank 0 in step 3 waits for rank 1 in step 7, which waits for rank 0 in step 3"
     with pytest.raises(UserError, match=cycle):
         make_rank_local_schedule(2, [0, 1], [1, 0], 8, [4, 8], [4, 8], [7, 3], [7, 3])
 
 
-def test_a_wait_before_its_post_is_refused():
+def test_a_wait_before_the_post_of_the_receive_is_refused():
     with pytest.raises(UserError, match="rank 1 receives a message in step 5 and waits for it in step 4"):
         make_rank_local_schedule(2, 0, 1, 8, 5, 5, 5, 4)
 

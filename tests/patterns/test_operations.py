@@ -40,7 +40,7 @@ def neighbours(grid, periodic):
 
 
 @given(GRIDS, st.booleans(), st.integers(1, 9), st.sampled_from(["nonblocking", "shift"]))
-def test_a_halo_exchange_sends_each_face_to_its_neighbour(grid, periodic, size, choice):
+def test_a_halo_exchange_sends_each_face_to_the_neighbour_on_that_side(grid, periodic, size, choice):
     text = f"halo:grid={'x'.join(map(str, grid))}:periodic={'yes' if periodic else 'no'}"
     pattern = build_schedule(point(text, choice, ranks=prod(grid), bytes=size))
     expected = sorted(neighbours(grid, periodic))
@@ -125,7 +125,7 @@ def test_ids_distinguish_grids_and_not_spellings():
     assert len(ids("halo:grid=4x2", "halo:grid=2x4", "halo:grid=8", "halo:grid=4x2:periodic=yes")) == 4
 
 
-def test_every_operation_states_what_its_bytes_are_and_what_mpi_calls_it():
+def test_every_operation_states_the_meaning_of_bytes_and_the_mpi_function():
     for name, entry in list_operations().items():
         assert bool(entry.bytes) == (name not in ("barrier", "overlay-startup", "overlay-skew"))
         assert not entry.mpi or entry.mpi.lower() == f"mpi_{name}".replace("-", "_")

@@ -91,8 +91,8 @@ def test_constant_speeds_share_in_proportion():
     assert list(partition_geometric(speeds, 12)) == list(partition_constant(speeds, 12)) == [2, 4, 6]
 
 
-def test_a_process_that_begins_to_page_gets_less_than_its_constant_speed_promises():
-    """1000 blocks fit into its memory. By constant speeds it would get 1500 of 2000."""
+def test_a_paging_process_gets_a_smaller_share_than_by_constant_speed():
+    """1000 blocks fit into the memory of the process. Constant speeds would assign 1500 of 2000 blocks."""
     speeds = [Speed.of(PAGING), Speed.of(SLOW)]
     assert list(partition_constant(speeds, 2000)) == [1500, 500]
     shares = partition_geometric(speeds, 2000)
@@ -264,7 +264,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("kernel", VOLUMES)
 @given(case=placed())
-def test_volumes_are_what_the_schedule_sends_between_nodes(folder, kernel, case):
+def test_volumes_equal_the_bytes_that_the_schedule_sends_between_nodes(folder, kernel, case):
     tiling, node, _ = case
     path = folder / f"{hash(format_rectangles(tiling))}.csv"
     path.write_text(format_rectangles(tiling))
@@ -312,7 +312,7 @@ def drawn(tiling, node, titles=None):
     )
 
 
-def test_every_rectangle_with_work_is_drawn_once_where_it_lies():
+def test_every_rectangle_with_work_is_drawn_once_with_a_proportional_area():
     tiling = arrange_in_columns(np.array([5, 0, 7, 1, 3]), 16)
     picture = drawn(tiling, [0, 0, 1, 1, 2])
     shapes = [shape for shape in picture.findall(f"{SVG}rect") if shape.find(f"{SVG}title") is not None]

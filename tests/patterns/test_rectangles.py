@@ -90,7 +90,7 @@ def test_tilings_with_gaps_or_overlaps_are_refused_like_by_paint(tiling, data):
 
 
 @given(tilings())
-def test_shared_sides_equal_those_of_a_painted_square(tiling):
+def test_shared_sides_of_rectangles_equal_the_borders_in_a_painted_square(tiling):
     pieces, side = tiling
     owner = np.full((side + 2, side + 2), -1)
     for rank, (x, y, width, height) in enumerate(pieces):
@@ -157,7 +157,7 @@ def test_rectangles_that_are_no_columns_have_none():
         (FAST + "0,0,0,2,2,nan\n", 2, "speed: found 'nan', wanted a number such as"),
     ],
 )
-def test_a_mistake_in_a_partition_file_is_refused_with_its_line(tmp_path, text, line, complaint):
+def test_a_mistake_in_a_partition_file_is_refused_with_the_line_number(tmp_path, text, line, complaint):
     path = tmp_path / "p.csv"
     path.write_text(text)
     assert catch_error_message(read_rectangles, path).startswith(

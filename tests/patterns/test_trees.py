@@ -129,7 +129,7 @@ def test_spellings_of_mrnet(theirs, ours):
     assert make_tree(theirs).parent.tolist() == make_tree(ours).parent.tolist()
 
 
-def test_a_random_tree_is_repeatable_and_its_depths_are_those_of_theory():
+def test_a_random_tree_is_repeatable_and_mean_depths_are_harmonic_numbers():
     """The expected depth of node n (from 0) is the harmonic number H_n."""
     assert make_tree("random:50@1").parent.tolist() == make_tree.__wrapped__("random:50@1").parent.tolist()
     assert make_tree("random:50@1").parent.tolist() != make_tree("random:50@2").parent.tolist()
@@ -181,7 +181,7 @@ def test_a_wrong_topology_is_refused_in_one_line(spec):
 
 
 @pytest.mark.parametrize("spec", ["random:5", "random:5@", "random:5@x", "kary:2", "knomial:2", "postal:2", "flat:x"])
-def test_a_spec_that_lacks_a_part_is_refused_with_its_form(spec):
+def test_an_incomplete_tree_spec_is_refused_with_the_expected_form(spec):
     name = spec.partition(":")[0]
     with pytest.raises(
         UserError, match=re.escape(f"wanted {discover('patterns.trees.topologies', 'TOPOLOGY')[name].form}")
@@ -311,7 +311,7 @@ def test_a_csv_tree_may_have_any_numbers_or_names(tmp_path):
         ("node;parent\n0;\n", 1, "wanted 'host:N"),
     ],
 )
-def test_a_mistake_in_a_file_is_reported_with_its_line(text, line, word, tmp_path):
+def test_a_mistake_in_a_file_is_reported_with_the_line_number(text, line, word, tmp_path):
     path = tmp_path / "tree.txt"
     path.write_text(text)
     found = catch_error_message(read_tree, path)

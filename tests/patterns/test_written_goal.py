@@ -82,8 +82,8 @@ def test_a_goal_file_of_three_ranks_takes_the_specified_times(read):
     assert ends(read(ranks(first, second, "recv 1b from 0"))) == [7, 9, 9]
 
 
-def test_a_receive_that_is_waited_for_after_work_overlaps_it(read):
-    """What MPI_Irecv, work and MPI_Wait become in a trace: the wait is a calc of 0."""
+def test_a_receive_waited_for_after_work_overlaps_the_work(read):
+    """A trace represents MPI_Irecv, work and MPI_Wait by a receive, a calc and a calc of 0."""
     body = f"r: recv 8b from 1\nw: {seconds(20)}\nw irequires r\nz: calc 0\nz requires w\nz requires r"
     sender = f"w: {seconds(10)}\ns: send 8b to 0\ns requires w"
     pattern = read(ranks(body, sender))
@@ -99,8 +99,8 @@ def test_work_that_needs_no_message_does_not_wait_for_one(read):
     assert ends(read(ranks(body, sender))) == [22, 24]
 
 
-def test_waits_for_a_calc_of_0_are_delayed_until_a_task_requires_it(read):
-    """The calc of 0 that gathers requires nothing at once: the work comes first."""
+def test_waits_at_a_calc_of_0_are_delayed_until_a_task_requires_the_calc(read):
+    """No task requires the calc of 0 at once, so the work comes first."""
     body = f"r: recv 8b from 1\nz: calc 0\nz requires r\nw: {seconds(20)}\nv: {seconds(3)}\nv requires z\nv requires w"
     sender = f"w: {seconds(10)}\ns: send 8b to 0\ns requires w"
     assert ends(read(ranks(body, sender)))[0] == 24
@@ -118,7 +118,7 @@ def test_independent_chains_do_not_deadlock(read):
     assert np.isfinite(ends(pattern)).all()
 
 
-def test_messages_of_a_pair_and_tag_match_in_the_order_in_which_they_are_posted(read):
+def test_messages_of_a_pair_and_tag_match_in_posting_order(read):
     sends = "a: send 1b to 1 tag 7\nb: send 2b to 1 tag 7\na requires b\nsend 3b to 1 tag 5"
     takes = "x: recv 3b from 0 tag 5\ny: recv 9b from 0 tag 7\nz: recv 9b from 0 tag 7"
     pattern = read(ranks(sends, f"{takes}\nw: {seconds(50)}\nw requires y\nz requires w"))
@@ -145,7 +145,7 @@ send 8b to 1 tag 4294967294
     assert pattern.dst_step > pattern.work.step
 
 
-def test_the_unit_is_nanoseconds_unless_it_is_stated(read):
+def test_the_unit_of_calc_is_nanoseconds_unless_the_file_states_another(read):
     body = "calc 1500\nsend 1b to 1"
     assert read(ranks(body, "recv 1b from 0")).work.seconds == [1.5e-6]
     text = "// one unit of calc is 1 ps\n" + ranks(body, "recv 1b from 0")
@@ -171,7 +171,7 @@ def test_the_operation_file_reads_goal_and_tables(tmp_path):
         ("0,reduce,0,,8,,1", "column wait: found '1', wanted nothing: reduce is done in its step"),
     ],
 )
-def test_a_mistake_in_a_table_names_its_line_and_column(row, complaint, tmp_path):
+def test_the_error_for_a_mistake_in_a_table_names_the_line_and_column(row, complaint, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(f"step,kind,rank,peer,bytes,seconds,wait\n0,send,0,1,8,,\n{row}\n")
     assert catch_error_message(read_pattern, f"file:{path}").startswith(f"{path}:3: {complaint}")
@@ -256,7 +256,7 @@ def test_a_rank_sends_to_itself(read):
 
 
 @pytest.mark.parametrize(("text", "line", "complaint"), MISTAKES)
-def test_a_mistake_in_goal_is_refused_with_its_line(text, line, complaint, tmp_path):
+def test_a_mistake_in_a_goal_file_is_refused_with_the_line_number(text, line, complaint, tmp_path):
     path = tmp_path / "bad.goal"
     path.write_text(text)
     found = catch_error_message(lambda: make_schedule(goal.read_tasks(path)))
@@ -288,8 +288,8 @@ LINES = st.lists(
 
 @hypothesis.settings(max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @hypothesis.given(st.lists(LINES, min_size=1, max_size=4), st.permutations(range(4)))
-def test_ranks_read_in_blocks_equal_those_read_line_by_line(tmp_path, bodies, order):
-    """Comments make the reader go line by line. Mistakes are the same, too."""
+def test_ranks_read_in_blocks_equal_ranks_read_line_by_line(tmp_path, bodies, order):
+    """A file with comments is read line by line. The errors of both readers are equal as well."""
     blocks = [
         "\n".join([f"rank {rank} {{", *(form.format(*numbers) for form, numbers in body), "}"])
         for rank, body in zip([rank for rank in order if rank < len(bodies)], bodies, strict=True)
