@@ -1,4 +1,4 @@
-"""Settings of one table: factors between them are found again, and intervals hold what other settings were off."""
+"""Settings of one table: factors between settings are recovered, and intervals cover deviations of other settings."""
 
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -57,7 +57,7 @@ def test_factors_are_of_alpha_and_beta():
     assert [loggp[name].value for name in ("G", "gamma")] == pytest.approx([3e-9, 1e-9])
 
 
-def test_of_samples_what_they_have_beyond_the_smallest_is_time_per_byte():
+def test_the_increase_of_samples_over_the_smallest_scales_with_the_time_per_byte():
     texts = ["L=5us"] + [
         f"{name}.{size}={time}us" for name in ("g", "o_s", "o_r") for size, time in ((1, 1), (1001, 3))
     ]
@@ -70,8 +70,8 @@ def test_of_samples_what_they_have_beyond_the_smallest_is_time_per_byte():
 
 
 @pytest.mark.parametrize("count", [3, 4, 6, 24])
-def test_intervals_hold_the_truth_as_often_as_they_state(count):
-    """Times with noise that nobody was told of; of these factors 95 % give or take three standard errors of that."""
+def test_intervals_of_recalibration_factors_cover_the_true_factors(count):
+    """The size of the noise is not given to the fit. Coverage is 95 % within three standard errors."""
     rng, points = np.random.default_rng(count), (SIX * 4)[:count] if count > 6 else [SIX[n] for n in ORDER[:count]]
     latency, per_byte, noise, jobs = 1.7, 0.6, 0.05, 60 if count > 6 else 150
     exact = np.log(seconds(moved(HOCKNEY, latency, per_byte), points) / seconds(HOCKNEY, points))
@@ -116,7 +116,7 @@ def test_noise_that_is_known_and_errors_that_all_share_widen_an_interval():
     assert width[2] == pytest.approx(1.96 * 0.1, rel=0.05)
 
 
-def test_what_points_do_not_show_is_not_reported():
+def test_factors_that_the_points_do_not_determine_are_not_estimated_separately():
     short = [point("bcast", "linear", ranks=2, bytes=1), point("bcast", "binomial", ranks=4, bytes=1)]
     pace = estimate_factors(HOCKNEY, short, np.log([2.0, 2.0]))
     assert (pace.latency.value, pace.per_byte.known, pace.per_byte.value) == (pytest.approx(2.0, rel=1e-3), False, 1.0)
@@ -129,7 +129,7 @@ def test_what_points_do_not_show_is_not_reported():
         estimate_factors(HOCKNEY, [], [])
 
 
-def test_draws_are_those_of_the_set_and_of_the_factors():
+def test_draws_of_a_recalibrated_set_include_the_uncertainty_of_the_factors():
     wide = RecalibrationFactors(Factor(2.0, 1.6, 2.5), Factor(1.0, 0.99, 1.01), False, 6)
     other = scale_set(HOCKNEY, wide, "friday", "setting friday")
     (short,) = predict(other, SIX[:1])
@@ -199,7 +199,7 @@ def test_the_fit_is_of_the_setting_with_most_points_alone(fitted):
     assert fitted.values["beta.a"].value == pytest.approx(1e-9, rel=1e-3)
 
 
-def test_every_other_setting_has_its_factors(fitted):
+def test_every_other_setting_has_separate_recalibration_factors(fitted):
     paces = {entry["setting"]: parse_factors(entry) for entry in fitted.provenance[FACTORS_KEY]}
     assert set(paces) == set(FACTORS)
     for name, (latency, per_byte) in FACTORS.items():

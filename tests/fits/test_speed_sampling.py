@@ -1,4 +1,4 @@
-"""Sizes that are worth measuring: few on a straight line, close ones at a bend, until noise explains the rest."""
+"""Adaptive sizes of speed measurements: few sizes on a straight line, close sizes at a bend, none within the noise."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def machine(curves, noise=0.0, seed=0):
     return measure, rounds
 
 
-def test_a_constant_speed_takes_its_ends_and_one_size_between():
+def test_a_constant_speed_is_measured_at_both_ends_and_one_size_between():
     measure, rounds = machine({"node/1": lambda size: 5.0})
     rows = sample_speeds(["node/1"], measure, 16, 4096)["node/1"]
     assert rows == tuple((size, 5.0, 5.0, 5.0) for size in (16.0, 256.0, 4096.0))
@@ -50,7 +50,7 @@ def test_fewer_sizes_where_less_is_requested():
     assert counts[0] > counts[1] > counts[2]
 
 
-def test_a_kind_is_measured_as_long_as_it_bends():
+def test_sampling_of_a_kind_continues_only_while_the_speed_curve_bends():
     measure, rounds = machine({"flat": lambda size: 5.0, "bent": cached})
     rows = sample_speeds(["flat", "bent"], measure, 16, 65536)
     assert [set(requested) for requested in rounds[:4]] == [{"flat", "bent"}] * 3 + [{"bent"}]
@@ -64,7 +64,7 @@ def test_a_rectangle_is_almost_a_square_of_almost_that_size(size):
     assert width <= height <= width + 2
 
 
-def test_noise_within_its_interval_is_not_chased():
+def test_differences_within_the_measurement_noise_add_no_sizes():
     measure, rounds = machine({"node/1": lambda size: 5.0}, noise=0.2)
     sample_speeds(["node/1"], measure, 16, 1 << 20, tolerance=0.01)
     assert len(rounds) == 3
@@ -83,7 +83,7 @@ def test_ranges_that_hold_few_sizes(smallest, largest, count):
 
 
 @given(st.integers(1, 1000), st.integers(1, 10**6), st.integers(0, 10**6))
-def test_it_ends_and_every_size_is_measured_once(smallest, more, seed):
+def test_speed_sampling_ends_and_measures_every_size_once(smallest, more, seed):
     rng = np.random.default_rng(seed)
     measure, rounds = machine({"a": lambda size: rng.uniform(1, 100), "b": cached})
     rows = sample_speeds(["a", "b"], measure, smallest, smallest + more, tolerance=0.0, max_sizes=30)

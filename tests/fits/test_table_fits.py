@@ -1,4 +1,4 @@
-"""Fits to tables of collectives: shapes, remarks on them, and draws that a set keeps."""
+"""Fits to tables of collectives: shapes, notes on shapes, and draws stored in a parameter set."""
 
 import random
 from dataclasses import replace
@@ -43,7 +43,7 @@ def test_one_is_not_predicted_with_the_other_s_messages():
 
 @given(st.integers(2, 20), st.lists(st.integers(0, 5000), min_size=1, max_size=3), st.integers(0, 99))
 @settings(max_examples=8, deadline=None)
-def test_shapes_part_all_points_and_those_of_one_differ_in_size_only(ranks, sizes, seed):
+def test_shapes_partition_the_points_and_points_of_a_shape_differ_in_size_only(ranks, sizes, seed):
     points = [*BOTH, *(entry for size in sizes for entry in catalogue(ranks, size))]
     random.Random(seed).shuffle(points)
     seen = []
@@ -83,7 +83,7 @@ def test_a_family_blind_to_size_is_fitted_to_short_messages_where_some_patterns_
 
 
 @pytest.mark.parametrize(("layout", "doubt"), [("block:1", "same node"), ("block:16", "different nodes")])
-def test_values_of_ranks_within_a_node_are_not_those_between_nodes(layout, doubt):
+def test_a_fit_to_one_placement_is_not_valid_for_the_other_placement(layout, doubt):
     measured = [point("bcast", "linear", ranks=ranks, bytes=8, layout=layout) for ranks in (4, 8, 16)]
     parameters = fit_measured(measured, [1e-5, 2e-5, 4e-5], "hockney", "here")
     other = {"block:1": "block:16", "block:16": "block:1"}[layout]
@@ -162,8 +162,8 @@ def test_only_values_that_vary_keep_their_draws():
     assert drawn.numbers["beta.a"].ravel().tolist() == [2.0, 2.5, 1.5]
 
 
-def test_a_value_reaches_as_far_as_its_loss_may_grow():
-    """The loss is a parabola that reaches what is allowed at 2, between two of the offsets that were tried."""
+def test_the_interval_of_a_value_ends_where_the_loss_reaches_the_chi_squared_limit():
+    """The loss is a parabola that reaches the limit at an offset of 2, between two evaluated offsets."""
     offsets = np.array([-4.0, -1.0, 1.0, 3.0])
     known = {"names": ("a",), "large": False, "misfit": lambda logs: logs, "loss": lambda misfit: 0.0}
     task = SimpleNamespace(
@@ -176,7 +176,7 @@ def test_a_value_reaches_as_far_as_its_loss_may_grow():
 
 
 @pytest.mark.parametrize(("width", "known"), [(1.04, True), (1.06, False)])
-def test_a_value_is_known_where_95_percent_of_its_draws_lie_closer_than_it_is_large(width, known):
+def test_a_value_is_known_if_the_95_percent_range_of_draws_is_narrow(width, known):
     draws = 10 * (1 + width * np.linspace(-0.5, 0.5, 1001))
     fitted = make_parameter_set(find_family("hockney"), Fitted({"alpha.a": np.append(10.0, draws)}, (1, 2)))
     assert fitted.values["alpha.a"].known == known

@@ -85,7 +85,7 @@ def test_predictions_of_messages_at_a_time_are_flagged_from_the_size_on_that_tak
     assert assess_words(parameters, [0, 1], [2, 3], [65536], [0, 0, 0, 0]) == ["not probed"]  # within a node
 
 
-def test_what_only_ranks_of_a_node_share_is_flagged_where_they_do():
+def test_contention_of_ranks_of_a_node_is_flagged_only_if_ranks_share_a_node():
     parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
     assert set(parameters.settings["contention"]) == {"ranks"}
     assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
@@ -177,8 +177,8 @@ def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, opera
         assert f"between {one} and {two} nodes, from 512 B on, took up to 5.0 times as long as predicted" in statuses[1]
 
 
-def test_messages_within_a_node_are_flagged_where_they_are_predicted_as_others():
-    """And their interval is put around what they take."""
+def test_messages_within_a_node_predicted_as_between_nodes_have_a_poor_fit():
+    """The single-message ratio, which shifts the interval, is 0.1."""
     parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
     parameters = replace(parameters, settings={**parameters.settings, "probed_classes": ["node", "beyond"]})
     far, near = (point("bcast", "linear", ranks=2, bytes=8, layout=layout) for layout in ("block:1", "block:2"))
@@ -188,7 +188,7 @@ def test_messages_within_a_node_are_flagged_where_they_are_predicted_as_others()
     assert prediction.single_message_ratio == pytest.approx(0.1, rel=0.01)
 
 
-def test_fans_are_flagged_where_one_rank_sends_to_several_or_takes_from_them():
+def test_slow_fans_are_flagged_for_linear_broadcasts_and_gathers_of_6_ranks():
     parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 1.0, fan=0.2))
     statuses = {}
     for operation, algorithm, ranks in (
@@ -204,7 +204,7 @@ def test_fans_are_flagged_where_one_rank_sends_to_several_or_takes_from_them():
     assert list(statuses.values()) == [fan, fan, "valid", "valid"]
 
 
-def test_a_family_blind_to_size_is_held_to_the_size_that_it_sees():
+def test_a_model_without_sizes_is_checked_for_contention_within_the_fitted_range():
     seen = evidence(lambda size, each: 1.0)
     known = replace(make_given_set("logp", ["L=10us", "o=1.75us", "g=4us"]), bytes_range=(0.0, 64.0))
     assert check_contention(find_family("logp"), known, seen) == {}
@@ -241,7 +241,7 @@ def parameters():
     return fit_set(find_family("loggp"), make_single_message_evidence())
 
 
-def test_what_a_round_trip_took_stands_beside_the_prediction_of_one(parameters):
+def test_a_set_stores_measured_and_predicted_times_of_single_round_trips(parameters):
     trips, model = parameters.settings["single_messages"]["beyond"], Model.of_set(parameters, 0)
     assert trips["bytes"] == sorted(trips["bytes"])
     assert LONG in trips["bytes"]
@@ -255,12 +255,12 @@ def test_what_a_round_trip_took_stands_beside_the_prediction_of_one(parameters):
     assert trips["measured"][trips["bytes"].index(LONG)] == pytest.approx(2 * (one_way + HANDSHAKE), rel=0.02)
 
 
-def test_it_survives_its_file(parameters, tmp_path):
+def test_single_message_times_are_the_same_after_writing_and_reading_the_set(parameters, tmp_path):
     write_parameters(tmp_path / "set.yaml", parameters)
     assert read_parameters(tmp_path / "set.yaml").settings["single_messages"] == parameters.settings["single_messages"]
 
 
-def test_what_is_as_wrong_alone_is_not_stated_to_be_wrong_for_being_many(parameters):
+def test_an_error_of_single_messages_is_not_reported_as_contention(parameters):
     assert "contention" not in parameters.settings
     crowd = fit_set(find_family("loggp"), make_single_message_evidence(crowd=4.0)).settings["contention"]["nodes"]
     assert crowd["ratio"] > 4
@@ -294,7 +294,7 @@ def test_groups_of_any_size_are_seen(nodes, group, noise):
     assert measure_heterogeneity(make_uniformity_evidence(nodes, seconds, noise)) == pytest.approx(1.5, rel=0.1)
 
 
-def test_pairs_whose_latencies_are_known_are_compared_with_these():
+def test_uniformity_is_assessed_relative_to_known_pair_latencies():
     """On a ring, distant nodes take longer. A set with a latency for each pair predicts this."""
     ring, one, two = Torus((12,)), *np.triu_indices(12, 1)
     evidence = make_uniformity_evidence(
@@ -339,7 +339,7 @@ def make_pair_evidence(nodes, seconds, levels=None, types=None):
     return make_round_trips("nodepairs", Site(nodes, 1, types or {}, levels=known), seconds)
 
 
-def test_classes_whose_pairs_are_not_alike_are_known_by_what_they_differ():
+def test_distance_classes_with_unequal_pairs_are_listed_with_the_ratio():
     def seconds(one, two):  # behind the first switch of two are chassis that nobody named
         return 3e-5 if one // 16 != two // 16 else 2e-5 if one // 4 != two // 4 and one < 16 else 1e-5
 
@@ -354,7 +354,7 @@ def test_classes_whose_pairs_are_not_alike_are_known_by_what_they_differ():
     )  # a slow node
 
 
-def test_types_of_nodes_count_for_families_that_do_not_know_them():
+def test_unequal_node_types_count_for_models_with_levels_but_without_node_types():
     def seconds(one, two):
         return 1e-5 if max(one, two) < 10 else 2e-5
 
@@ -406,7 +406,7 @@ def make_typed_evidence(types, seconds):
     return make_round_trips("evenness", Site(sum(types.values()), 4, types), seconds)
 
 
-def test_types_whose_round_trips_differ_are_known_by_how_much():
+def test_node_types_with_different_round_trips_are_listed_with_the_ratio():
     def slower(one, two):
         return 1e-5 * (1 + (one >= 6) + (two >= 6))
 
@@ -420,7 +420,7 @@ def test_types_whose_round_trips_differ_are_known_by_how_much():
     assert find_unequal_types(faster) == {"others.others": 2.0}  # the first two nodes are of both types
 
 
-def test_fits_keep_what_is_unlike_but_those_that_know_types():
+def test_only_sets_of_models_without_node_types_store_heterogeneity_by_types():
     evidence = make_typed_evidence(TYPES, lambda one, two: 1e-5 * (1 + (one >= 6) + (two >= 6)))
     for name, kept in (("hockney", True), ("hloggp", False)):
         entry = replace(find_family(name), probes=(), fit=lambda observed: Fitted({}, (0.0, 1.0)))
