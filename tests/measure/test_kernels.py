@@ -26,7 +26,7 @@ def starts(tmp_path, *points, simulated=False):
     return {start.program: start for start in list_starts(batch, tmp_path, simulated=simulated)}
 
 
-def test_every_program_gets_its_own_points(tmp_path):
+def test_every_program_gets_the_points_of_that_program(tmp_path):
     points = [point("bcast"), point("summa:n=8"), point("wave2d:n=9", size=8), point("summa:n=8:iteration=3")]
     started = starts(tmp_path, *points)
     assert {program: len(start.rows) for program, start in started.items()} == {"player": 1, "summa": 2, "wave2d": 1}
@@ -44,7 +44,9 @@ def test_every_program_gets_its_own_points(tmp_path):
         ("summa:n=8:barrier=no", "all", 0, 0),
     ],
 )
-def test_what_an_operation_states_stands_in_the_case_file(tmp_path, operation, iteration, overlapped, barrier):
+def test_the_case_file_has_the_iteration_overlap_and_barrier_of_the_operation(
+    tmp_path, operation, iteration, overlapped, barrier
+):
     (row,) = starts(tmp_path, point(operation))["summa"].rows
     assert (row["iteration"], row["overlapped"], row["barrier"]) == (iteration, overlapped, barrier)
 
@@ -59,8 +61,8 @@ def test_rectangles_are_written_beside_the_case_file(tmp_path):
         assert read.side == (8 if start.program == "summa" else 9)
 
 
-def test_speeds_are_for_who_only_waits_as_long(tmp_path):
-    """What really multiplies takes its own time."""
+def test_stored_partitions_have_speeds_only_in_simulated_overlapped_runs(tmp_path):
+    """A real run measures the multiplication itself, so the partition has no speeds."""
     (tmp_path / "mine.csv").write_text("rank,x,y,width,height,speed\n0,0,0,5,8,10\n1,5,0,3,8,6\n")
 
     def speeds(operation, simulated):
@@ -87,7 +89,7 @@ def test_kernels_have_no_waves():
         point("summa:n=8", waves=20)
 
 
-def test_how_it_is_measured_changes_no_prediction_but_is_another_point():
+def test_the_barrier_option_changes_the_point_id_but_not_the_schedule():
     from commodel.patterns.build import build_schedule
 
     plain, loose = point("summa:n=8"), point("summa:n=8:barrier=no")

@@ -1,4 +1,4 @@
-"""Every probe on platforms of several shapes: its cases can be run there, and no column is taken for another."""
+"""Every probe on platforms of several shapes: the cases can be run there, and columns are not confused."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ def name(request):
 
 
 @pytest.mark.parametrize("site", SITES.values(), ids=SITES)
-def test_its_cases_fit_on_the_platform(name, site):
+def test_the_cases_of_every_probe_fit_on_the_platform(name, site):
     entry = find_probe(name)
     cases = list(entry.cases("x", site, SIZES))
     assert cases or entry.optional
@@ -48,7 +48,7 @@ def test_its_cases_fit_on_the_platform(name, site):
         assert not case.pair or case.pair.split(".")[0] in members
 
 
-def test_it_is_started_on_the_nodes_that_its_cases_name(name, tmp_path):
+def test_every_probe_is_started_on_the_nodes_named_by_the_cases(name, tmp_path):
     cases = {case.id: case for case in find_probe(name).cases("x", SITES["two types"], SIZES)}
     for start in list_starts(Batch("b", "x", 9, cases=tuple(cases.values())), tmp_path):
         for case in map(cases.get, start.ids):

@@ -1,4 +1,4 @@
-"""Of what real starters print when something is wrong, the sentence that says something is the one that is shown.
+"""Failures of launchers: the message shown is the informative line of the launcher's output.
 
 `launcher_messages/*.txt` were printed by mpiexec of MPICH 4.0.2 and 5.0.2 and of Open MPI 4.1.4 and 5.0.11, and by srun
 of Slurm 22.05, run wrongly on purpose: each after a line with what was wrong and one with the sentence that is wanted.
@@ -70,7 +70,7 @@ def test_the_innermost_call_of_mpich_s_stack_is_reported(tmp_path):
     )
 
 
-def test_who_informs_nothing_has_printed_nothing(tmp_path):
+def test_a_log_of_progress_lines_only_is_described_as_nothing_printed(tmp_path):
     for text in ("", "\n", PROGRESS):
         (tmp_path / "log").write_text(text)
         assert describe_failure(tmp_path / "log") == "it printed nothing"
@@ -85,7 +85,7 @@ def test_the_code_and_the_output_come_back(tmp_path):
     assert (tmp_path / "log").read_text() == "said\n"
 
 
-def test_settings_are_in_the_environment_but_for_what_the_user_has_set(tmp_path, monkeypatch):
+def test_settings_become_environment_variables_unless_set_by_the_user(tmp_path, monkeypatch):
     monkeypatch.setenv("OF_THE_USER", "theirs")
     show = ["sh", "-c", "echo $OF_THE_USER $OF_NOBODY"]
     run_launcher(show, tmp_path / "log", settings={"OF_THE_USER": "ours", "OF_NOBODY": "ours"})
@@ -111,7 +111,7 @@ def test_nothing_outlives_a_killed_parent(tmp_path):
 
 
 class Failing(LibraryTimer):
-    """Its second case hangs, and all after it are given up."""
+    """Mark the second case as timed out, and all later cases as given up."""
 
     def _run(self, raw, batch, how, settings):
         raw.mkdir()
@@ -122,8 +122,8 @@ class Failing(LibraryTimer):
 
 
 @pytest.mark.parametrize("algorithm", [LIBRARY, "linear"])
-def test_what_was_not_tried_excuses_no_rule(tmp_path, algorithm):
-    """After three failures in a row of the library itself nothing else is tried: other cases may well pass there."""
+def test_untried_cases_are_failures_of_an_algorithm_but_not_of_the_library_default(tmp_path, algorithm):
+    """After three successive failures of the library default the other cases are not tried; they might pass."""
     loaded = load_platform(find_config_file("platform", "local"))
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
     place = Failing("local", loaded, make_resources(loaded), OPEN_MPI_DIALECT, measure, SafePath.at(tmp_path))

@@ -37,7 +37,7 @@ def test_a_batch_runs_on_the_first_surveyed_hosts_and_a_survey_on_any(allocate):
 
 
 @pytest.mark.parametrize("given", [("n0", "n2"), ("n1", "n0"), ("n7", "n8")])
-def test_other_hosts_are_refused_with_what_to_do(allocate, given):
+def test_hosts_other_than_the_surveyed_ones_are_refused_with_remedies(allocate, given):
     with pytest.raises(UserError) as refused:
         allocate(Batch("p-2n-1", "p", 2), *given)
     assert str(refused.value) == (

@@ -1,4 +1,4 @@
-"""Who is to blame for a start that ended badly, and what it costs the others."""
+"""Failed starts: the case that is marked as failed, and the cases that are still measured."""
 
 import math
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ from tests.waiting import until
         ("error: no-such-file: cannot open", True),
     ],
 )
-def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, innocent):
+def test_failures_of_nodes_or_allocations_are_not_attributed_to_the_case(tmp_path, said, innocent):
     (tmp_path / "log").write_text(f"case 1/2 a median 1 us\n{said}\n")
     assert _is_external_failure(tmp_path / "log", 1, "b") == innocent
     assert _is_external_failure(tmp_path / "log", 1, "")
@@ -92,15 +92,15 @@ def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(context, swep
     assert len(left) == 3
 
 
-def test_failures_with_a_case_done_between_them_give_up_no_other(context, swept):
+def test_failures_alternating_with_successful_cases_do_not_stop_the_sweep(context, swept):
     left = swept("abcdefghij", 0, lambda left: left[1])
     assert list_finished(context.folder)[1] == set("bdfhj")
     assert list_finished(context.pass_folder(0))[0] == set("acegi")
     assert len(left) == 5
 
 
-def test_a_case_that_hung_is_marked_though_it_continues_while_it_is_ended(context, monkeypatch):
-    """Open MPI wakes a stopped rank to end it: before it ends it may finish its case and begin the next one."""
+def test_a_case_that_timed_out_is_marked_even_if_completed_during_termination(context, monkeypatch):
+    """Open MPI resumes a stopped rank to end it. The rank may still finish the case and begin the next one."""
     folder, starts = context.pass_folder(0), []
 
     def start(argv, log, watch, settings):
