@@ -1,4 +1,4 @@
-"""Intervals of advice: each choice has that of where its ranks sit, and a note says which have none by errors."""
+"""Intervals of advice: each alternative has the interval of its placement; notes name alternatives without residuals."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def advised(carried, *layouts):
     return advise(WORKLOAD, Evidence([carrying], RESOURCES), layouts, WAYS, streams=False)
 
 
-def test_who_waits_hears_which_choice_is_predicted_for_which_job():
+def test_progress_messages_name_the_workload_and_the_predicted_alternative():
     evidence, said = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], RESOURCES), []
     with listen_with(said.append):
         decide([WORKLOAD, replace(WORKLOAD, bytes=8)], evidence, ["block:8"], lambda workload: WAYS)
@@ -106,8 +106,8 @@ def test_families_are_weighed_where_ranks_are_to_sit():
     assert blind["within one node"]["hockney"] == pytest.approx(blind["within one node"]["loggp"])
 
 
-def test_each_choice_has_the_prediction_of_those_that_are_right_where_its_ranks_sit():
-    """In one list of choices as in a list of those of one layout."""
+def test_predictions_use_the_model_weights_for_the_placement_of_each_alternative():
+    """Alternatives of two layouts in one list have the same predictions as in a list per layout."""
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
     sets = [
         make_given_set("hockney", ["alpha=10us", "beta=1ns"]),
@@ -125,7 +125,7 @@ def test_each_choice_has_the_prediction_of_those_that_are_right_where_its_ranks_
     assert mixed["support"].sum() == pytest.approx(1)
 
 
-def test_what_was_measured_on_the_other_side_of_a_node_weighs_nobody():
+def test_points_of_another_placement_do_not_affect_model_weights():
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {})
     alike, notes = weights(held_out, "block:4")
     assert alike == {"between nodes": {"hockney": 0.5, "loggp": 0.5}}
@@ -233,7 +233,7 @@ def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
-def test_a_decision_table_names_the_mpi_default_where_it_is_kept(seconds, kept):
+def test_a_decision_table_names_the_mpi_default_where_the_default_is_kept(seconds, kept):
     evidence = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], RESOURCES, with_default({64: seconds}))
     (row,) = decide([WORKLOAD], evidence, ["block:4"], lambda workload: WAYS).to_dict("records")
     assert (row["algorithm"] == "library") is kept

@@ -49,7 +49,7 @@ def test_two_levels_are_as_even_as_can_be():
     ]  # up to half as many inner nodes as leaves
 
 
-def test_the_trees_of_the_tan_paper_are_among_them():
+def test_listed_trees_include_the_trees_of_the_tan_paper():
     fanouts = {tuple(sorted(make_tree(spec).fanout)) for spec in list_trees(32)}
     for spec in ("groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32"):
         assert tuple(sorted(make_tree(spec).fanout)) in fanouts
@@ -93,7 +93,7 @@ def test_a_grid_is_mapped_and_crosses_less():
     assert np.bincount(node).tolist() == [8] * 8
 
 
-def test_a_ring_is_best_as_it_is():
+def test_near_layout_of_a_ring_is_omitted_unless_requested():
     assert make_combination_point(LEAVES, RING, requested=False) is None
     assert make_combination_point(LEAVES, RING, requested=True).layout.startswith("nodes:")
 

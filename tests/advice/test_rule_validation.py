@@ -111,8 +111,8 @@ def make_gain(low, high):
     return Gain(np.sqrt(low * high), low, high, 1.0, 1.0)
 
 
-def test_intervals_are_widened_until_those_of_controls_contain_1():
-    """One case of twenty may miss 1 by chance, the next may not."""
+def test_intervals_are_widened_until_intervals_of_controls_contain_1():
+    """The interval of one case in twenty may exclude 1 by chance; a second one requires a margin."""
     controls = [make_gain(0.9, 1.1)] * 18
     by_chance = compute_control([*controls, make_gain(0.9, 1.1), make_gain(1.5, 1.6)])
     assert (by_chance.workloads, by_chance.excluding_one, by_chance.log_margin) == (20, 1, 0.0)

@@ -59,7 +59,7 @@ def test_exact_predictions_need_no_measurement(predictions):
 
 
 @given(TIMES, TIMES)
-def test_who_has_measured_all_chooses_the_fastest_up_to_noise(predictions, times):
+def test_after_all_measurements_the_fastest_alternative_is_chosen_up_to_noise(predictions, times):
     arms = arms_of(predictions)
     seconds = np.array([arm.prediction for arm in arms_of(times).arms])
     *_, (chosen, _) = measured(arms, seconds, lambda belief, times: min(set(range(len(seconds))) - set(times)))
@@ -67,8 +67,8 @@ def test_who_has_measured_all_chooses_the_fastest_up_to_noise(predictions, times
 
 
 @given(TIMES, st.floats(0.1, 10))
-def test_what_all_ways_share_changes_no_choice_and_is_worth_nothing_to_know(predictions, factor):
-    """A machine that is so many times as slow as its predictions in everything."""
+def test_a_common_slowdown_changes_no_choice_and_no_value_of_measurements(predictions, factor):
+    """Every time of the machine is the same multiple of the prediction."""
     arms = arms_of(predictions)
     predicted_choices = compute_belief(arms).choices()
     slower = Arms([Arm(arm.workload, arm.algorithm, factor * arm.prediction) for arm in arms.arms])
@@ -99,8 +99,8 @@ def test_a_slow_measurement_gives_way_to_one_as_telling():
     assert costs[compute_belief(arms).next_points(1, costs)] == 1
 
 
-def test_regret_is_what_it_states():
-    """Over machines drawn from the belief itself, the choice takes so much more than the fastest, on average."""
+def test_expected_regret_equals_the_mean_regret_of_machines_drawn_from_the_belief():
+    """Over machines drawn from the belief, the chosen alternative is slower than the fastest by the expected regret."""
     arms = arms_of([[1e-5, 1.1e-5, 2e-5], [2e-5, 1.8e-5, 3e-5], [3e-4, 2.7e-4, 3e-4]])
     belief = compute_belief(arms, seen({1: 1.5e-5}))
     random = np.random.default_rng(7)
@@ -110,9 +110,9 @@ def test_regret_is_what_it_states():
 
 
 @pytest.mark.parametrize(("rough", "points"), [(0.3, 28), (0.5, 14), (0.5, 21), (0.5, 28)])
-def test_regret_is_what_it_states_of_machines_that_are_not_as_trusted(rough, points):
-    """Here what predictions are off by has nothing to do with size: the belief does not know that, but it can see how
-    far measurements are from what the others said. On average the true regret is what was expected, within a third."""
+def test_expected_regret_is_right_within_a_third_for_residuals_unrelated_to_size(rough, points):
+    """The residuals are independent of size, contrary to the belief, which learns their magnitude from measurements.
+    On average the true regret equals the expected regret within a third."""
     random = np.random.default_rng(1)
     sizes = [64 << 2 * step for step in range(7)]
     arms = Arms.of(
@@ -185,7 +185,7 @@ def test_a_point_that_was_measured_badly_counts_less_and_is_measured_again():
     assert 0 in unsure.next_points(len(arms.arms), np.where(np.arange(len(arms.arms)) == 0, 1e-3, 1.0))
 
 
-def test_two_measurements_of_one_arm_count_by_how_sure_they_are():
+def test_two_measurements_of_one_arm_are_pooled_by_inverse_variance():
     seconds, error = pool_measurements((1.0, 0.1), (4.0, 0.2))
     assert seconds == pytest.approx(4 ** (1 / 5))
     assert error == pytest.approx(0.2 / 5**0.5)
@@ -253,8 +253,8 @@ def test_measurements_that_no_start_repeats_are_trusted_less():
     assert steady < 0.2 < unsteady
 
 
-def test_predictions_that_show_ways_too_far_apart_are_trusted_less_of_what_was_not_measured():
-    """By predictions each way takes twice as long as the one before. The first five take the same, at each size."""
+def test_measured_ties_reduce_the_predicted_slowdown_of_an_unmeasured_alternative():
+    """The predictions double from one alternative to the next. The first five measured times are equal at each size."""
     arms = arms_of([[1e-5, 2e-5, 4e-5, 8e-5, 16e-5, 32e-5]] * 3)
     belief = compute_belief(arms, seen({arm: 4e-5 for arm in range(18) if arm % 6 < 5}))
     assert belief.mean[5] - np.log(4e-5) < 0.1 * np.log(8)
