@@ -62,7 +62,7 @@ def test_the_places_of_the_queue_are_found_whenever_senders_start(estimate_queue
         assert estimate_queue_packets(arrivals, senders, each) == pytest.approx(places, abs=0.75)
 
 
-def test_a_large_queue_and_a_receiver_slower_than_its_senders(estimate_queue_packets):
+def test_the_queue_size_is_estimated_for_a_large_queue_and_for_a_slow_receiver(estimate_queue_packets):
     starts = np.linspace(0, 4e-3, 8)
     assert estimate_queue_packets(flood(starts, 4096, 1935), 8, 4096) == pytest.approx(1935, abs=2)
     assert estimate_queue_packets(flood(starts, 1024, 100, gap_in=3 * GAP), 8, 1024) == pytest.approx(100, abs=1)

@@ -187,7 +187,7 @@ def test_a_rank_keeps_several(kept):
     assert set(cores[1]) < set(cores[0])
 
 
-def test_without_a_file_ranks_stay_where_they_are(real, tmp_path, load_json):
+def test_without_a_cores_file_the_metadata_list_a_core_for_each_of_two_ranks(real, tmp_path, load_json):
     real(2, "pingpong", CORE_CASES, *QUICK, tmp_path / "meta.json")
     assert len(load_json(tmp_path / "meta.json")["cores"]) == 2
 

@@ -135,8 +135,10 @@ def test_an_accelerator_that_fails(oversubscribed, partition, accelerator):
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
-def test_only_who_drives_an_accelerator_uses_it(real, partition, accelerator, tmp_path, monkeypatch):
-    """One that always fails shows who does."""
+def test_only_ranks_with_a_gpu_in_the_cores_file_use_the_accelerator(
+    real, partition, accelerator, tmp_path, monkeypatch
+):
+    """The accelerator always fails, so a rank that uses it fails."""
     accelerator(broken=7)
     partition("alone")
 
@@ -199,7 +201,9 @@ def test_the_sanitizers_have_no_complaint(checked, oversubscribed, partition, mo
         assert result.code == 0, result.err
 
 
-def test_what_a_rank_cannot_compute_with(real, partition, accelerator, tmp_path, monkeypatch):
+def test_invalid_accelerators_blas_libraries_and_thread_counts_are_refused(
+    real, partition, accelerator, tmp_path, monkeypatch
+):
     partition("two")
 
     def refused(complaint):

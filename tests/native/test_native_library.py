@@ -125,8 +125,10 @@ def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_progr
 
 
 @pytest.mark.parametrize("operation", ["allreduce", "reduce", "reduce-scatter"])
-def test_what_is_said_to_reorder_operands_does_in_mpich(oversubscribed, mpi_programs, tmp_path, operation, monkeypatch):
-    """Without a condition in the file that the operation commutes, or is MPI's own."""
+def test_mpich_algorithms_reorder_operands_exactly_if_listed_as_reordering(
+    oversubscribed, mpi_programs, tmp_path, operation, monkeypatch
+):
+    """The generated file has no condition that the operation is commutative or built in."""
     if find_kind(find_library_version([str(mpi_programs / "library")])) != MPICH:
         pytest.skip("no MPICH here")
     monkeypatch.setattr(selection, "REORDERING", ())

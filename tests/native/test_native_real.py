@@ -57,7 +57,7 @@ def test_files_and_stop_reasons(real, program, sync):
         assert re.search(line, result.err)
 
 
-def test_budgets_stop_what_precision_does_not(real):
+def test_sample_and_time_budgets_stop_a_case_that_does_not_reach_the_precision(real):
     samples = real(2, "pingpong", "id,bytes\na,8", "--precision", 0, "--max-samples", 40, out="s")
     assert len(samples.rows("a")) == 40
     assert samples.rows("a")[0]["stop"] == "samples"
@@ -75,14 +75,14 @@ def test_delays_are_taken_off(real):
     assert min(result.seconds("late")) < 50 * plain
 
 
-def test_local_work_grows_with_its_bytes(real):
+def test_the_time_of_local_work_grows_with_the_number_of_bytes(real):
     result = real(1, "work", "id,bytes\nempty,0\nsmall,80000\nbig,800000")
     least = {case: min(result.seconds(case)) for case in ("empty", "small", "big")}
     assert 0 < least["empty"] < 1e-6
     assert 4 < least["big"] / least["small"] < 40
 
 
-def test_meta_records_how_it_was_run(real, load_json, tmp_path):
+def test_metadata_record_program_hosts_clock_compiler_and_options(real, load_json, tmp_path):
     real(2, "fan", CASES["fan"], "--meta", tmp_path / "meta.json", "--seed", 9, "--max-seconds", 0.1)
     meta = load_json(tmp_path / "meta.json")
     assert meta["program"] == "fan"
@@ -175,16 +175,16 @@ def flooded(result):
     return ([float(row["count"]) for row in result.rows(case)] for case in ("many", "few", "room"))
 
 
-def test_what_a_socket_throws_away_has_come_through(start, relinked):
-    """On one host nothing is lost on the way: what does not arrive is what the receiver's socket had no room for."""
+def test_packets_dropped_by_the_receiving_socket_count_as_delivered_by_the_network(start, relinked):
+    """On one host the network loses no packets; the receiver's socket drops the packets that exceed its buffer."""
     through, arrived, room = flooded(start(2, relinked("slow_reader.c", {"flood"}), "flood", FLOOD, "--max-seconds", 1))
     assert set(room) == {float(Path("/proc/sys/net/core/rmem_default").read_text())}
     assert max(arrived) < 2000
     assert set(through) == {2000}
 
 
-def test_without_counters_of_sockets_those_of_the_host_are_used(start, relinked):
-    """They count all sockets of the host, so no other flood may run."""
+def test_without_counters_of_sockets_the_counters_of_the_host_are_used(start, relinked):
+    """The host counters include all sockets, so no other flood may run at the same time."""
     through, _, _ = flooded(start(2, relinked("old_kernel.c", {"flood"}), "flood", FLOOD, "--max-seconds", 1))
     assert set(through) == {2000}
 

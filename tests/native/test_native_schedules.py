@@ -75,7 +75,7 @@ def test_simulated_ranks_take_the_time_of_the_replay(simulated, tmp_path):
         assert result.median(name) == pytest.approx(prediction, rel=0.01), name
 
 
-def test_no_message_has_to_be_kept_where_no_wait_comes_before_its_receive(simulated, tmp_path):
+def test_schedules_without_waits_before_receives_run_with_synchronous_sends(simulated, tmp_path):
     patterns = programs(2, 60, 16, 60)
     patient = {name: pattern for name, pattern in patterns.items() if (pattern.src_wait >= pattern.dst_step).all()}
     assert len(patient) > 10

@@ -73,7 +73,7 @@ def test_local_work_and_empty_schedules(simulated, tmp_path, write_schedule):
     assert 0 <= result.median("idle") < 1e-9
 
 
-def test_messages_after_the_last_sample_do_not_delay_it(simulated, tmp_path, write_schedule):
+def test_messages_after_the_last_sample_do_not_delay_that_sample(simulated, tmp_path, write_schedule):
     """Rank r sends after r/5 µs. Ranks that have sent would send their stamps while later messages are in flight."""
     rows = [(0, "compute", r, "", "", r * 2e-7) for r in range(1, 16)]
     rows += [(1, "send", r, 0, 1000, "") for r in range(1, 16)]
@@ -87,7 +87,7 @@ def test_messages_after_the_last_sample_do_not_delay_it(simulated, tmp_path, wri
     assert max(seconds) - min(seconds) < 1e-9
 
 
-def test_a_message_flies_while_its_receiver_still_computes(simulated, tmp_path, write_schedule):
+def test_a_message_is_in_flight_while_the_receiver_still_computes(simulated, tmp_path, write_schedule):
     for size in (8, 100000):
         rows = [(0, "compute", 1, "", "", 5e-5), (1, "send", 0, 1, size, "")]
         write_schedule(tmp_path / f"late{size}.csv", rows)
@@ -96,8 +96,8 @@ def test_a_message_flies_while_its_receiver_still_computes(simulated, tmp_path, 
     assert result.median("big") == near(50 * US + O_R)
 
 
-def test_a_message_that_waits_for_its_receive_begins_in_the_step_that_posts_it(simulated, tmp_path, write_schedule):
-    """The receiver computes for 50 µs in step 0. What it has posted by then flies meanwhile, for longer than that."""
+def test_a_rendezvous_transfer_begins_in_the_step_that_posts_the_receive(simulated, tmp_path, write_schedule):
+    """The receiver computes for 50 µs in step 0. A message whose receive is posted before is transferred meanwhile."""
     for step in (0, 1):
         rows = [(0, "send", 0, 1, 1_000_000, "", "", 0, step, 1), (0, "compute", 1, "", "", 5e-5)]
         write_schedule(tmp_path / f"{step}.csv", rows)
@@ -159,7 +159,7 @@ def test_work_costs_nothing(simulated):
     assert simulated(1, "work", "id,bytes\na,8000").median("a") == 0
 
 
-def test_barrier_agrees_with_windows_within_the_skew_it_reports(simulated):
+def test_barrier_and_window_synchronization_agree_within_the_reported_skew(simulated):
     cases = "id,direction,how,n,bytes,answer\nout,out,isend,15,8,8\nin,in,isend,15,8,8"
     window = simulated(16, "fan", cases, out="w")
     barrier = simulated(16, "fan", cases, "--sync", "barrier", out="b")
@@ -194,7 +194,7 @@ def fan_cases(*hows, direction, answer, n=(1, 4, 15)):
 
 
 @pytest.mark.parametrize("direction", ["out", "in", "round"])
-def test_a_list_costs_what_single_sends_cost(simulated, direction):
+def test_a_posting_list_takes_as_long_as_single_sends(simulated, direction):
     result = simulated(20, "fan", fan_cases("isend", "list", direction=direction, answer=8))
     assert result.code == 0, result.err
     for n in (1, 4, 15):
@@ -309,8 +309,8 @@ def test_a_simulated_flood_arrives_as_a_whole(simulated):
 
 
 @pytest.mark.parametrize("back", [0, 1])
-def test_what_comes_back_for_a_message_is_held_up_where_simgrid_has_it(simulated, tmp_path, back):
-    """One message goes while `flows` come: with crosstraffic a twentieth of it comes back, and is as slow as these."""
+def test_crosstraffic_of_simgrid_delays_a_message_against_opposite_flows(simulated, tmp_path, back):
+    """One message is sent against `flows` opposite messages. Crosstraffic adds 5 % of it to the opposite direction."""
     rows, size = [], 10**6
     for flows in (1, 2, 7):
         case = {"how": "against", "procs": flows + 2, "flows": flows, "bytes": size}

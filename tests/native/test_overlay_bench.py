@@ -37,7 +37,7 @@ def measured(bench, tmp_path):
 
 @pytest.mark.parametrize("topology", ["flat", "unequal", "chain"])
 @pytest.mark.parametrize("size", [0, 8, 1029])
-def test_every_filter_is_checked_in_its_first_wave_and_measured(measured, topology, size):
+def test_every_filter_is_verified_in_the_first_wave_and_measured(measured, topology, size):
     filters = ("sum", "min", "max", "average", "none", "concat")
     rows = [f"{name},reduce,{topology}.top,{size},{name},0,waves,0,1" for name in filters]
     samples = measured([*rows, f"bcast,bcast,{topology}.top,{size},sum,0,waves,0,1"], *QUICK)
@@ -100,21 +100,21 @@ def test_skews_that_were_set_are_found_by_either_method(measured):
 
 @pytest.mark.parametrize("size", [0, 1, 20_000])
 @pytest.mark.parametrize("topology", ["flat", "unequal", "chain"])
-def test_data_of_every_class_come_from_one_of_it_or_from_all(measured, topology, size):
-    """What comes is checked in the front-end, as is how many classes there are: of data of no bytes one."""
+def test_class_data_from_one_back_end_or_from_all_are_verified_and_measured(measured, topology, size):
+    """The front-end verifies the data and the number of classes (one class if the data have no bytes)."""
     rows = [f"{mode},classes,{topology}.top,{size},sum,0,{mode},0,1" for mode in ("binned", "all")]
     for case in measured(rows, *QUICK).values():
         assert all(float(row["seconds"]) > 0 and float(row["cpu"]) >= 0 for row in case)
 
 
-def test_it_stops_at_the_precision_the_samples_or_the_time(measured):
+def test_overlay_bench_stops_at_the_requested_precision(measured):
     row = "{},reduce,flat.top,8,sum,0,waves,0,1"
     rough = measured([row.format("rough")], "--precision", "100", "--min-samples", "7", "--max-seconds", "60")
     assert [entry["stop"] for entry in rough["rough"]] == ["precision"] * len(rough["rough"])
     assert 7 <= len(rough["rough"]) <= 20
 
 
-def test_what_it_is_and_how_it_was_run(bench, overlay_programs, tmp_path):
+def test_overlay_bench_describes_the_columns_and_records_metadata(bench, overlay_programs, tmp_path):
     program = [overlay_programs / "overlay-bench", "--describe"]
     about = json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
     assert [column["name"] for column in about["columns"]] == OVERLAY_COLUMNS.split(",")[1:-1]
@@ -127,7 +127,7 @@ def test_what_it_is_and_how_it_was_run(bench, overlay_programs, tmp_path):
     assert meta["processors"] == os.cpu_count()
 
 
-def test_what_is_there_is_not_measured_again(measured, bench, tmp_path):
+def test_a_case_with_a_result_file_is_not_measured_again(measured, bench, tmp_path):
     row = "a,reduce,flat.top,8,sum,0,waves,0,1"
     measured([row], *QUICK)
     before = (tmp_path / "out" / "a.csv").stat().st_mtime_ns
@@ -200,7 +200,7 @@ def running(process, tmp_path, count):
     return family(process.pid)
 
 
-def test_a_back_end_that_dies_ends_the_case_and_leaves_nobody(bench, tmp_path):
+def test_a_back_end_that_dies_ends_the_case_and_all_processes(bench, tmp_path):
     process = bench(["a,reduce,unequal.top,8,sum,0,waves,0,1"], *LONG)
     everyone = running(process, tmp_path, 7)
     kill(everyone[-1:])
@@ -212,7 +212,7 @@ def test_a_back_end_that_dies_ends_the_case_and_leaves_nobody(bench, tmp_path):
     assert not still_there(everyone)
 
 
-def test_a_front_end_that_is_killed_leaves_nobody(bench, tmp_path):
+def test_all_processes_end_when_the_front_end_is_killed(bench, tmp_path):
     process = bench(["a,reduce,unequal.top,8,sum,0,waves,0,1"], *LONG)
     everyone = running(process, tmp_path, 7)
     kill([process.pid])

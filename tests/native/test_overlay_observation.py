@@ -37,7 +37,7 @@ def inner():
     return [process for process in family(os.getpid()) if command_name(process) == "overlay-node"]
 
 
-def test_every_process_counts_what_it_sends_and_what_waits_in_it(network):
+def test_every_process_counts_sent_packets_waves_and_queued_packets(network):
     stream, other = network.stream(filter="sum"), network.stream([3], filter="max")
     stream.send("%d", 7, tag=MANY)
     for wave in range(7):

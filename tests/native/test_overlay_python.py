@@ -56,7 +56,7 @@ def shared_network():
 
 
 @given(st.data())
-def test_packets_hold_what_they_were_given(data):
+def test_the_values_of_a_packet_equal_the_given_values(data):
     names = data.draw(st.lists(st.sampled_from([*INTEGERS, "s", "lf"]), max_size=6))
     many = [data.draw(st.booleans()) for _ in names]
 
@@ -108,7 +108,7 @@ def test_arrays_are_views_that_keep_their_packet():
         ("%x", (), "%x"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(format, values, complaint):
+def test_values_that_do_not_fit_the_packet_format_are_refused_in_one_line(format, values, complaint):
     with pytest.raises(OverlayError, match=complaint) as refused:
         Packet.of(format, *values)
     assert "\n" not in refused.value.message
@@ -156,7 +156,7 @@ def test_back_ends_survive_a_stream_that_the_front_end_leaves_early(network, tag
         ("bin", "%d", 1, "checksum"),
     ],
 )
-def test_an_error_of_one_stream_ends_it_alone_and_back_ends_learn_why(shared_network, filter, format, value, why):
+def test_an_error_ends_only_one_stream_and_that_stream_states_the_reason(shared_network, filter, format, value, why):
     failing, other = shared_network.stream(filter=filter), shared_network.stream(filter="concat")
     failing.send(format, value, tag=ECHO)
     with pytest.raises(OverlayError, match=why):
@@ -200,7 +200,7 @@ def test_waves_come_in_order_and_any_stream_is_heard(network):
     assert {other.id for _, other in heard} == {stream.id}
 
 
-def test_nothing_in_time_is_an_error_of_its_own(shared_network):
+def test_a_receive_without_a_packet_in_time_raises_a_timeout_error(shared_network):
     with shared_network.stream(filter="sum") as stream, pytest.raises(OverlayTimeoutError, match="nothing came"):
         stream.receive(seconds=0.3)
     assert set(shared_network.phases) == {"launch", "tree", "backends"}
@@ -248,7 +248,7 @@ def test_a_tool_that_has_forked_does_not_turn_over_lost_connections():
         os.waitpid(other, 0)
 
 
-def test_a_back_end_that_is_slow_does_not_outlive_its_front_end():
+def test_a_slow_back_end_ends_when_the_front_end_closes():
     with started() as network:
         network.stream().send("%d", 60, tag=SLOW)
     network.close()
