@@ -1,4 +1,4 @@
-"""Intervals of advice: each alternative has the interval of its placement; notes name alternatives without residuals."""
+"""Intervals of advice: each alternative has the interval of its placement; alternatives without residuals are noted."""
 
 from dataclasses import replace
 
@@ -49,11 +49,11 @@ def advised(carried, *layouts):
 
 
 def test_progress_messages_name_the_workload_and_the_predicted_alternative():
-    evidence, said = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], RESOURCES), []
-    with listen_with(said.append):
+    evidence, messages = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], RESOURCES), []
+    with listen_with(messages.append):
         decide([WORKLOAD, replace(WORKLOAD, bytes=8)], evidence, ["block:8"], lambda workload: WAYS)
-    assert [text for text in said if "alternative" not in text] == ["workload 1 of 2", "workload 2 of 2"]
-    assert said[-1] == "workload 2 of 2, alternative 2 of 2 by hockney"
+    assert [text for text in messages if "alternative" not in text] == ["workload 1 of 2", "workload 2 of 2"]
+    assert messages[-1] == "workload 2 of 2, alternative 2 of 2 by hockney"
 
 
 def test_alternatives_between_nodes_have_no_interval_where_all_was_measured_within_one():

@@ -101,11 +101,13 @@ def test_between_sides_of_a_node_no_error_is_common_to_two_predictions():
 
 def test_weights_differ_by_placement_and_an_untested_model_has_weight_0():
     predictions = {"one": np.array([[1.0, 1.0]]), "two": np.array([[4.0, 4.0]])}
-    alone = {"one": ModelWeight(1.0, 0.1, 0.1, 9), "two": ModelWeight(0.0, np.nan, np.nan, 0)}
-    nobody = {name: ModelWeight(0.5, np.nan, np.nan, 0) for name in predictions}
-    voted = combine_predictions(predictions, arrange_weights({"here": alone, "there": nobody}, ["here", "there"]))
-    np.testing.assert_allclose(voted.seconds, [1, 2])
-    np.testing.assert_allclose(voted.high, [np.exp(1.96 * 0.1), 2])
+    measured_weights = {"one": ModelWeight(1.0, 0.1, 0.1, 9), "two": ModelWeight(0.0, np.nan, np.nan, 0)}
+    equal_weights = {name: ModelWeight(0.5, np.nan, np.nan, 0) for name in predictions}
+    combined = combine_predictions(
+        predictions, arrange_weights({"here": measured_weights, "there": equal_weights}, ["here", "there"])
+    )
+    np.testing.assert_allclose(combined.seconds, [1, 2])
+    np.testing.assert_allclose(combined.high, [np.exp(1.96 * 0.1), 2])
 
 
 SURE = ModelWeight(0.75, 0.0, 0.0, 9), ModelWeight(0.25, 0.0, 0.0, 9)
@@ -113,34 +115,34 @@ SURE = ModelWeight(0.75, 0.0, 0.0, 9), ModelWeight(0.25, 0.0, 0.0, 9)
 
 def test_the_common_prediction_is_the_weighted_geometric_mean():
     predictions = {"one": np.array([[1.0, 4.0]]), "two": np.array([[16.0, 4.0]])}
-    voted = combine_predictions(predictions, dict(zip(predictions, SURE, strict=True)))
-    assert voted.seconds.tolist() == pytest.approx([2.0, 4.0])
-    assert voted.support.tolist() == pytest.approx([0.75, 0.25])
-    assert voted.best == 0
-    assert voted.behind.tolist() == pytest.approx([0, 1])
-    assert voted.as_good.tolist() == [True, False]
+    combined = combine_predictions(predictions, dict(zip(predictions, SURE, strict=True)))
+    assert combined.seconds.tolist() == pytest.approx([2.0, 4.0])
+    assert combined.support.tolist() == pytest.approx([0.75, 0.25])
+    assert combined.best == 0
+    assert combined.behind.tolist() == pytest.approx([0, 1])
+    assert combined.as_good.tolist() == [True, False]
 
 
 def test_alternatives_closer_than_the_usual_error_of_a_model_are_statistically_tied():
     predictions = {"one": np.array([[1.0, 1.1, 2.0]])}
-    voted = combine_predictions(predictions, {"one": ModelWeight(1.0, 0.3, 0.1, 20)})
-    assert voted.as_good.tolist() == [True, True, False]
-    assert voted.high[0] == pytest.approx(np.exp(1.96 * 0.3))
+    combined = combine_predictions(predictions, {"one": ModelWeight(1.0, 0.3, 0.1, 20)})
+    assert combined.as_good.tolist() == [True, True, False]
+    assert combined.high[0] == pytest.approx(np.exp(1.96 * 0.3))
 
 
 def test_intervals_widen_with_the_doublings_of_extrapolation():
-    predictions, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
-    voted = combine_predictions(predictions, trust, np.array([0.0, 3.0]))
-    widths = np.log(voted.high / voted.low)
+    predictions, weights_by_model = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
+    combined = combine_predictions(predictions, weights_by_model, np.array([0.0, 3.0]))
+    widths = np.log(combined.high / combined.low)
     assert widths[1] == pytest.approx(2 * widths[0])
 
 
 def test_the_larger_of_the_widening_of_a_model_and_the_measured_error_counts():
     """The widening of a model replaces the measured error if the widening is larger; the two are not added."""
-    predictions, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
-    voted = combine_predictions(predictions, trust, 0.0, {"one": np.array([0.05, 0.3])})
-    assert np.log(voted.high).tolist() == pytest.approx([1.96 * 0.1, 1.96 * 0.3])
-    assert voted.as_good.tolist() == [True, True]
+    predictions, weights_by_model = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
+    combined = combine_predictions(predictions, weights_by_model, 0.0, {"one": np.array([0.05, 0.3])})
+    assert np.log(combined.high).tolist() == pytest.approx([1.96 * 0.1, 1.96 * 0.3])
+    assert combined.as_good.tolist() == [True, True]
 
 
 predictions_of = st.lists(st.floats(1e-6, 1e-2), min_size=2, max_size=8)
@@ -150,9 +152,9 @@ predictions_of = st.lists(st.floats(1e-6, 1e-2), min_size=2, max_size=8)
 def test_a_family_that_is_wrong_by_a_constant_factor_ranks_the_same(first, factor, draws):
     rng = np.random.default_rng(1)
     noisy = np.array(first) * np.exp(0.1 * rng.standard_normal((draws, len(first))))
-    trust = dict(zip(("one", "two"), SURE, strict=True))
-    plain = combine_predictions({"one": noisy, "two": np.array([first])}, trust)
-    scaled = combine_predictions({"one": noisy, "two": np.array([first]) * factor}, trust)
+    weights_by_model = dict(zip(("one", "two"), SURE, strict=True))
+    plain = combine_predictions({"one": noisy, "two": np.array([first])}, weights_by_model)
+    scaled = combine_predictions({"one": noisy, "two": np.array([first]) * factor}, weights_by_model)
     assert np.allclose(plain.behind, scaled.behind)
     assert np.allclose(plain.support, scaled.support)
     assert plain.support.sum() == pytest.approx(1)
@@ -224,26 +226,26 @@ RIGHT, WRONG = (2.0, 3.0), (3.0, 2.0)  # the second prefers b
 
 
 def test_the_model_that_errs_less_decides():
-    picked = choose_alternatives(study([workload(RIGHT, WRONG)] * 5))
-    assert picked["alternative"].tolist() == ["a"] * 5
-    (row,) = summarize_recommended_choices(picked).to_dict("records")
+    chosen = choose_alternatives(study([workload(RIGHT, WRONG)] * 5))
+    assert chosen["alternative"].tolist() == ["a"] * 5
+    (row,) = summarize_recommended_choices(chosen).to_dict("records")
     assert (row["workloads"], row["right"], row["regret_max"]) == (5, 1.0, 0.0)
     assert row["gain"] == row["largest_gain"] == pytest.approx(3)
 
 
 def test_weights_for_the_choice_in_a_workload_exclude_the_times_of_the_workload():
     """Only in the last workload the previously correct model is wrong; no other workload indicates this."""
-    picked = choose_alternatives(study([workload(RIGHT, WRONG)] * 9 + [workload(WRONG, RIGHT)]))
-    assert picked["alternative"].tolist() == ["a"] * 9 + ["b"]
-    assert picked["regret"].tolist() == pytest.approx([0] * 9 + [0.5])
+    chosen = choose_alternatives(study([workload(RIGHT, WRONG)] * 9 + [workload(WRONG, RIGHT)]))
+    assert chosen["alternative"].tolist() == ["a"] * 9 + ["b"]
+    assert chosen["regret"].tolist() == pytest.approx([0] * 9 + [0.5])
 
 
 def test_the_default_is_an_alternative():
     """It is kept where it is faster than what is predicted, and it counts as the fastest."""
-    picked = choose_alternatives(study([workload(RIGHT, WRONG)] * 5 + [workload(RIGHT, WRONG, library=1.5)]))
-    assert picked["alternative"].tolist() == ["a"] * 5 + [LIBRARY]
-    assert picked["regret"].tolist() == [0] * 6
-    assert picked["fastest"].tolist() == [2.0] * 5 + [1.5]
+    chosen = choose_alternatives(study([workload(RIGHT, WRONG)] * 5 + [workload(RIGHT, WRONG, library=1.5)]))
+    assert chosen["alternative"].tolist() == ["a"] * 5 + [LIBRARY]
+    assert chosen["regret"].tolist() == [0] * 6
+    assert chosen["fastest"].tolist() == [2.0] * 5 + [1.5]
 
 
 def test_models_without_weight():

@@ -61,14 +61,14 @@ def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
     measured = Measured(table.points, [s * (2 if own else 1) for s, own in zip(table.seconds, slow, strict=True)], 0)
     parts = split_points(measured, OTHER_SIZES)
     known = predict_held_out(LOGGP, parts.held_out).query("operation == 'scatter'")
-    made = recommend_held_out([LOGGP], parts)
-    assert len(made) == len(parts.held_out.points)
+    recommended = recommend_held_out([LOGGP], parts)
+    assert len(recommended) == len(parts.held_out.points)
     assert known["mu"].min() == pytest.approx(2)
-    assert made["mu"].max() < 1.3
-    assert made["predicted"].between(made["predicted_low"], made["predicted_high"]).all()
+    assert recommended["mu"].max() < 1.3
+    assert recommended["predicted"].between(recommended["predicted_low"], recommended["predicted_high"]).all()
     changed = replace(parts, held_out=replace(parts.held_out, seconds=[9 * time for time in parts.held_out.seconds]))
     again = recommend_held_out([LOGGP], changed)
-    assert again["predicted"].tolist() == made["predicted"].tolist()
+    assert again["predicted"].tolist() == recommended["predicted"].tolist()
 
 
 @given(st.sampled_from(["bytes", "ranks"]), st.sampled_from(["<", ">=", "=="]), st.sampled_from([4, 8, 64, 4096]))

@@ -55,18 +55,18 @@ def test_models_that_cancel_share_the_weight_and_a_bad_one_has_none():
 
 def test_a_bias_of_an_algorithm_is_corrected_at_a_workload_that_was_not_measured():
     biased = rows({"one": lambda choice, size, ranks, noise: 0.5 * (choice == "chain") + 0.01 * noise})
-    made = evaluate_recommended(biased)
-    assert made["mu"].max() < 1.12 < biased["mu"].max()
-    assert (made["family"] == RECOMMENDED).all()
+    recommended = evaluate_recommended(biased)
+    assert recommended["mu"].max() < 1.12 < biased["mu"].max()
+    assert (recommended["family"] == RECOMMENDED).all()
 
 
 def test_a_workload_that_the_heaviest_model_does_not_predict_has_no_recommended_prediction():
     table = rows({"good": lambda *at: 0.01 * at[3], "bad": lambda *at: 1.0 + at[3]})
     lost = (table["family"] == "good") & (table["bytes"] == 8)
     table.loc[lost, ["predicted", "validity"]] = [np.nan, "size not modelled: valid for 1 KiB"]
-    made = evaluate_recommended(table)
-    assert set(made["bytes"]) == set(SIZES) - {8}
-    assert choose_alternatives(table)["workload"].nunique() == made["workload"].nunique()
+    recommended = evaluate_recommended(table)
+    assert set(recommended["bytes"]) == set(SIZES) - {8}
+    assert choose_alternatives(table)["workload"].nunique() == recommended["workload"].nunique()
 
 
 def test_errors_at_random_are_not_corrected():
@@ -78,14 +78,14 @@ def test_errors_at_random_are_not_corrected():
 def test_the_measured_times_of_a_workload_do_not_change_the_recommended_prediction():
     models = {"one": lambda choice, size, ranks, noise: 0.3 * (choice == "chain") + 0.05 * noise}
     table = rows(models)
-    moved = table.copy()
-    own = moved["workload"] == "bcast 8 512"
-    moved.loc[own, "measured"] *= 7.0
-    before, after = (evaluate_recommended(part).set_index("point") for part in (table, moved))
+    changed = table.copy()
+    own = changed["workload"] == "bcast 8 512"
+    changed.loc[own, "measured"] *= 7.0
+    before, after = (evaluate_recommended(part).set_index("point") for part in (table, changed))
     names = ["predicted", "predicted_low", "predicted_high"]
-    here = before.index[before["workload"] == "bcast 8 512"]
-    pd.testing.assert_frame_equal(before.loc[here, names], after.loc[here, names])
-    assert not after.loc[here, "covered"].any()
+    own_points = before.index[before["workload"] == "bcast 8 512"]
+    pd.testing.assert_frame_equal(before.loc[own_points, names], after.loc[own_points, names])
+    assert not after.loc[own_points, "covered"].any()
 
 
 @settings(max_examples=15, deadline=None)
@@ -93,9 +93,9 @@ def test_the_measured_times_of_a_workload_do_not_change_the_recommended_predicti
 def test_the_recommended_prediction_lies_inside_the_prediction_interval(seed, scatter, bias, size):
     models = {"one": lambda *at: bias + scatter * at[3], "two": lambda *at: bias * (at[0] == "chain")}
     recommender = Recommender.fit(rows(models, seed=seed))
-    made = recommend_rows(recommender, rows(models, sizes=[size], ranks=(8, 512), seed=seed + 1))
-    assert (made["predicted_low"] <= made["predicted"] * (1 + 1e-12)).all()
-    assert (made["predicted"] <= made["predicted_high"] * (1 + 1e-12)).all()
+    recommended = recommend_rows(recommender, rows(models, sizes=[size], ranks=(8, 512), seed=seed + 1))
+    assert (recommended["predicted_low"] <= recommended["predicted"] * (1 + 1e-12)).all()
+    assert (recommended["predicted"] <= recommended["predicted_high"] * (1 + 1e-12)).all()
 
 
 def test_recommended_predictions_beyond_measured_ranks_or_sizes_are_extrapolated():

@@ -39,19 +39,19 @@ def seconds(parameters, points):
 @pytest.mark.parametrize("points", [SIX, MANY], ids=["six", "many"])
 def test_known_factors_are_found(parameters, points, latency, per_byte):
     logs = np.log(seconds(moved(parameters, latency, per_byte), points) / seconds(parameters, points))
-    pace = estimate_factors(parameters, points, logs)
-    assert pace.latency.value == pytest.approx(latency, rel=1e-6)
-    assert pace.per_byte.value == pytest.approx(per_byte, rel=1e-6)
-    for factor, truth in ((pace.latency, latency), (pace.per_byte, per_byte)):
+    factors = estimate_factors(parameters, points, logs)
+    assert factors.latency.value == pytest.approx(latency, rel=1e-6)
+    assert factors.per_byte.value == pytest.approx(per_byte, rel=1e-6)
+    for factor, truth in ((factors.latency, latency), (factors.per_byte, per_byte)):
         assert factor.low <= truth <= factor.high
         assert factor.high / factor.low < 1.01
 
 
 def test_factors_are_of_alpha_and_beta():
-    alone = moved(HOCKNEY, 2.0, 3.0)
-    assert alone.values["alpha.a"].value == pytest.approx(20e-6)
-    assert alone.values["beta.a"].value == pytest.approx(3e-9)
-    assert alone.provenance["pace"]["latency"]["value"] == 2.0
+    recalibrated = moved(HOCKNEY, 2.0, 3.0)
+    assert recalibrated.values["alpha.a"].value == pytest.approx(20e-6)
+    assert recalibrated.values["beta.a"].value == pytest.approx(3e-9)
+    assert recalibrated.provenance["pace"]["latency"]["value"] == 2.0
     loggp = moved(replace(LOGGP, values={**LOGGP.values, "gamma": LOGGP.values["G"]}), 2.0, 3.0).values
     assert [loggp[name].value for name in ("L", "o_s", "o_r", "g")] == pytest.approx([1e-5, 4e-6, 2e-6, 2e-6])
     assert [loggp[name].value for name in ("G", "gamma")] == pytest.approx([3e-9, 1e-9])
@@ -65,26 +65,26 @@ def test_the_increase_of_samples_over_the_smallest_scales_with_the_time_per_byte
     values = moved(plogp, 2.0, 5.0).values
     assert values["g.1"].value == pytest.approx(2e-6)
     assert values["g.1001"].value == pytest.approx(2e-6 + 5 * 2e-6)
-    pace = estimate_factors(plogp, SIX, np.log(seconds(moved(plogp, 2.0, 5.0), SIX) / seconds(plogp, SIX)))
-    assert (pace.latency.value, pace.per_byte.value) == (pytest.approx(2.0), pytest.approx(5.0))
+    factors = estimate_factors(plogp, SIX, np.log(seconds(moved(plogp, 2.0, 5.0), SIX) / seconds(plogp, SIX)))
+    assert (factors.latency.value, factors.per_byte.value) == (pytest.approx(2.0), pytest.approx(5.0))
 
 
 @pytest.mark.parametrize("count", [3, 4, 6, 24])
 def test_intervals_of_recalibration_factors_cover_the_true_factors(count):
     """The size of the noise is not given to the fit. Coverage is 95 % within three standard errors."""
     rng, points = np.random.default_rng(count), (SIX * 4)[:count] if count > 6 else [SIX[n] for n in ORDER[:count]]
-    latency, per_byte, noise, jobs = 1.7, 0.6, 0.05, 60 if count > 6 else 150
+    latency, per_byte, noise, repeats = 1.7, 0.6, 0.05, 60 if count > 6 else 150
     exact = np.log(seconds(moved(HOCKNEY, latency, per_byte), points) / seconds(HOCKNEY, points))
     inside = []
-    for _ in range(jobs):
-        pace = estimate_factors(HOCKNEY, points, exact + noise * rng.standard_normal(count))
-        if pace.together:
+    for _ in range(repeats):
+        factors = estimate_factors(HOCKNEY, points, exact + noise * rng.standard_normal(count))
+        if factors.together:
             continue  # two factors and one spare point: often it cannot tell
         inside += [
-            pace.latency.low <= latency <= pace.latency.high,
-            pace.per_byte.low <= per_byte <= pace.per_byte.high,
+            factors.latency.low <= latency <= factors.latency.high,
+            factors.per_byte.low <= per_byte <= factors.per_byte.high,
         ]
-    assert len(inside) > jobs / 4
+    assert len(inside) > repeats / 4
     assert np.mean(inside) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / len(inside))
 
 
@@ -95,22 +95,22 @@ def test_odd_points_among_many_move_little():
     points, logs = SIX * 4, np.log(seconds(moved(HOCKNEY, 2.0, 0.5), SIX * 4) / seconds(HOCKNEY, SIX * 4))
     logs = logs + 0.01 * np.random.default_rng(1).standard_normal(len(logs))
     logs[[1, 8, 15]] += 3.0
-    pace = estimate_factors(HOCKNEY, points, logs)
-    assert pace.latency.value == pytest.approx(2.0, rel=0.03)
-    assert pace.per_byte.value == pytest.approx(0.5, rel=0.03)
-    assert pace.latency.low <= 2.0 <= pace.latency.high
+    factors = estimate_factors(HOCKNEY, points, logs)
+    assert factors.latency.value == pytest.approx(2.0, rel=0.03)
+    assert factors.per_byte.value == pytest.approx(0.5, rel=0.03)
+    assert factors.latency.low <= 2.0 <= factors.latency.high
 
 
 def test_the_same_job_has_factors_of_one():
     noise = 0.02 * np.random.default_rng(2).standard_normal(len(SIX))
-    pace = estimate_factors(HOCKNEY, SIX, noise)
-    for factor in (pace.latency, pace.per_byte):
+    factors = estimate_factors(HOCKNEY, SIX, noise)
+    for factor in (factors.latency, factors.per_byte):
         assert factor.low < 1 < factor.high
 
 
 def test_noise_that_is_known_and_errors_that_all_share_widen_an_interval():
     exact, noisy, shared = (estimate_factors(HOCKNEY, SIX, np.zeros(6), *more) for more in ((), (0.1,), (0.0, 0.1)))
-    width = [np.log(pace.latency.high / pace.latency.low) / 2 for pace in (exact, noisy, shared)]
+    width = [np.log(factors.latency.high / factors.latency.low) / 2 for factors in (exact, noisy, shared)]
     assert width[0] < 1e-3
     assert width[1] == pytest.approx(1.96 * 0.1 / np.sqrt(3), rel=0.05)
     assert width[2] == pytest.approx(1.96 * 0.1, rel=0.05)
@@ -118,13 +118,17 @@ def test_noise_that_is_known_and_errors_that_all_share_widen_an_interval():
 
 def test_factors_that_the_points_do_not_determine_are_not_estimated_separately():
     short = [point("bcast", "linear", ranks=2, bytes=1), point("bcast", "binomial", ranks=4, bytes=1)]
-    pace = estimate_factors(HOCKNEY, short, np.log([2.0, 2.0]))
-    assert (pace.latency.value, pace.per_byte.known, pace.per_byte.value) == (pytest.approx(2.0, rel=1e-3), False, 1.0)
+    factors = estimate_factors(HOCKNEY, short, np.log([2.0, 2.0]))
+    assert (factors.latency.value, factors.per_byte.known, factors.per_byte.value) == (
+        pytest.approx(2.0, rel=1e-3),
+        False,
+        1.0,
+    )
     near = [point("bcast", "linear", ranks=2, bytes=size) for size in (9_000, 9_500, 10_000, 11_000)]
-    pace = estimate_factors(HOCKNEY, near, np.log(2.0) + 0.05 * np.array([1, -1, -1, 1]))
-    assert pace.together
-    assert pace.latency == pace.per_byte
-    assert pace.latency.low <= 2.0 <= pace.latency.high
+    factors = estimate_factors(HOCKNEY, near, np.log(2.0) + 0.05 * np.array([1, -1, -1, 1]))
+    assert factors.together
+    assert factors.latency == factors.per_byte
+    assert factors.latency.low <= 2.0 <= factors.latency.high
     with pytest.raises(UserError, match="found 0 points"):
         estimate_factors(HOCKNEY, [], [])
 
@@ -200,12 +204,12 @@ def test_the_fit_is_of_the_setting_with_most_points_alone(fitted):
 
 
 def test_every_other_setting_has_separate_recalibration_factors(fitted):
-    paces = {entry["setting"]: parse_factors(entry) for entry in fitted.provenance[FACTORS_KEY]}
-    assert set(paces) == set(FACTORS)
+    factors_by_setting = {entry["setting"]: parse_factors(entry) for entry in fitted.provenance[FACTORS_KEY]}
+    assert set(factors_by_setting) == set(FACTORS)
     for name, (latency, per_byte) in FACTORS.items():
-        assert paces[name].latency.value == pytest.approx(latency, rel=1e-3)
-        assert paces[name].per_byte.value == pytest.approx(per_byte, rel=1e-3)
-        assert paces[name].points == 14
+        assert factors_by_setting[name].latency.value == pytest.approx(latency, rel=1e-3)
+        assert factors_by_setting[name].per_byte.value == pytest.approx(per_byte, rel=1e-3)
+        assert factors_by_setting[name].points == 14
     assert [line.partition(":")[0] for line in describe_factors(fitted)] == [
         f"setting '{name}' against setting 'monday'" for name in FACTORS
     ]
@@ -216,9 +220,9 @@ def test_intervals_cover_errors_in_other_settings(fitted):
     (prediction,) = predict(fitted, [point("bcast", "linear", ranks=2, bytes=1 << 18)])
     assert prediction.low <= times(1.0, 3.0, [prediction.point])[0] <= prediction.high
     assert prediction.interval.startswith("at least: 3 allocations")
-    (alone,) = predict(fit_in_settings(table_of("monday"), "hockney", ""), [prediction.point])
-    assert alone.high < 1.5 * alone.seconds
-    assert alone.interval.startswith("at least: 1 allocation,")
+    (single_setting,) = predict(fit_in_settings(table_of("monday"), "hockney", ""), [prediction.point])
+    assert single_setting.high < 1.5 * single_setting.seconds
+    assert single_setting.interval.startswith("at least: 1 allocation,")
 
 
 def table_of(name):

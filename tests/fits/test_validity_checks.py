@@ -54,12 +54,12 @@ def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
     for place, about in find_probe("mixture").plan(Site(NODES, 2), SIZES):
-        alone = machine.times["pingpong"](about) / 2
+        single_time = machine.times["pingpong"](about) / 2
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
         factor = REPEATED_MESSAGES * around if about["turn"] == TURN_AROUND else times(about["bytes"], about["each"])
         if about["turn"] in of_few:
-            alone, factor = float(MACHINE.cost(make_pattern(about))[0]), of_few[about["turn"]]
-        seconds = np.full(5, alone * factor)
+            single_time, factor = float(MACHINE.cost(make_pattern(about))[0]), of_few[about["turn"]]
+        seconds = np.full(5, single_time * factor)
         several["mixture"].append(CaseSamples(settings, seconds, np.ones(5)))
     return Observed(several)
 
@@ -89,8 +89,8 @@ def test_contention_of_ranks_of_a_node_is_flagged_only_if_ranks_share_a_node():
     parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
     assert set(parameters.settings["contention"]) == {"ranks"}
     assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
-    crowd = assess_words(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
-    assert crowd == ["contention not modelled"]
+    labels = assess_words(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
+    assert labels == ["contention not modelled"]
 
 
 @pytest.mark.parametrize(
@@ -115,18 +115,18 @@ def test_messages_in_a_row_are_flagged_and_so_are_streams():
     """They wait for a receiver that takes one after the other."""
     parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
     assert parameters.settings["contention"] == {"row": {"from_bytes": 0, "ratio": pytest.approx(5, rel=0.1)}}
-    jobs = [
+    points = [
         point("reduce", "linear", ranks=4, bytes=1024),
         replace(point("reduce", "linear", ranks=4, bytes=1024), waves=20),
         point("bcast", "chain:64", ranks=4, bytes=1024),
         point("bcast", "chain:512", ranks=4, bytes=1024),
         point("allgather", "ring", ranks=16, bytes=64),  # all get messages before they send more
     ]
-    statuses = [prediction.validity_text.partition(":")[0] for prediction in predict(parameters, jobs)]
+    statuses = [prediction.validity_text.partition(":")[0] for prediction in predict(parameters, points)]
     assert statuses == ["valid", "contention not modelled", "contention not modelled", "valid", "valid"]
     assert (
         "messages in a row to one receiver took up to 5.0 times as long"
-        in predict(parameters, jobs[1:2])[0].validity_text
+        in predict(parameters, points[1:2])[0].validity_text
     )
 
 
@@ -214,8 +214,8 @@ def test_a_model_without_sizes_is_checked_for_contention_within_the_fitted_range
 LONG, HANDSHAKE = 16384, 300e-6
 
 
-def make_single_message_evidence(crowd=1.0):
-    """Messages of LONG bytes and more first ask whether they may come; of all nodes at once each takes `crowd` times as
+def make_single_message_evidence(slowdown=1.0):
+    """Messages of LONG bytes and more send a request first. At all nodes at once each takes `slowdown` times as
     long."""
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
@@ -232,7 +232,7 @@ def make_single_message_evidence(crowd=1.0):
         once = machine.times["pingpong"](about) / 2 + requested(about)
         rounds = REPEATED_MESSAGES if about["turn"] == TURN_AROUND else 1
         if about["turn"] <= TURN_AROUND:
-            several["mixture"].append(CaseSamples(settings, np.full(5, crowd * rounds * once), np.ones(5)))
+            several["mixture"].append(CaseSamples(settings, np.full(5, slowdown * rounds * once), np.ones(5)))
     return Observed(several)
 
 
@@ -245,10 +245,10 @@ def test_a_set_stores_measured_and_predicted_times_of_single_round_trips(paramet
     trips, model = parameters.settings["single_messages"]["beyond"], Model.of_set(parameters, 0)
     assert trips["bytes"] == sorted(trips["bytes"])
     assert LONG in trips["bytes"]
-    for size, took, predicted in zip(*trips.values(), strict=True):
+    for size, measured, predicted in zip(*trips.values(), strict=True):
         both_ways = stack_schedules([Schedule.of(2, [0, 1], [0, 1], [1, 0], size, root=0)])
         assert predicted == pytest.approx(float(model.cost(both_ways)[0, 0]), rel=1e-5)
-        assert took / predicted == pytest.approx(
+        assert measured / predicted == pytest.approx(
             float(compute_single_message_ratios(parameters, both_ways)[0]), rel=1e-5
         )
     one_way = truth("loggp").times["pingpong"]({"bytes": LONG}) / 2
@@ -262,8 +262,10 @@ def test_single_message_times_are_the_same_after_writing_and_reading_the_set(par
 
 def test_an_error_of_single_messages_is_not_reported_as_contention(parameters):
     assert "contention" not in parameters.settings
-    crowd = fit_set(find_family("loggp"), make_single_message_evidence(crowd=4.0)).settings["contention"]["nodes"]
-    assert crowd["ratio"] > 4
+    contention = fit_set(find_family("loggp"), make_single_message_evidence(slowdown=4.0)).settings["contention"][
+        "nodes"
+    ]
+    assert contention["ratio"] > 4
 
 
 RNG = np.random.default_rng(5)

@@ -66,11 +66,11 @@ def test_an_attempt_on_other_nodes_begins_again(tmp_path, recorded, used, left):
     for name in ("a.csv", "b.unmeasured.json", ".pass-1/c.csv"):
         (tmp_path / name).write_text("1")
     write_json(folder / "provenance.json", {"nodes": list(recorded)})
-    said = []
-    subject._set_aside_other_nodes(context, OwnAttempt(folder, None, ""), said.append)
+    messages = []
+    subject._set_aside_other_nodes(context, OwnAttempt(folder, None, ""), messages.append)
     assert set().union(*list_finished(folder)) == left
     assert bool(list_finished(context.pass_folders[0])[0]) == bool(left)
-    assert len(said) == (not left)
+    assert len(messages) == (not left)
     assert len(read_attempts(folder).attempts) == 1
     if not left:
         assert (tmp_path / "a.csv.other-nodes-1").read_text() == "1"

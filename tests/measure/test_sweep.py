@@ -20,7 +20,7 @@ from tests.waiting import until
 
 
 @pytest.mark.parametrize(
-    ("said", "innocent"),
+    ("last_line", "external"),
     [
         ("player.c:80: MPI_Waitall failed", False),
         ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-21T12:00:00 ***", False),  # a rank died
@@ -30,9 +30,9 @@ from tests.waiting import until
         ("error: no-such-file: cannot open", True),
     ],
 )
-def test_failures_of_nodes_or_allocations_are_not_attributed_to_the_case(tmp_path, said, innocent):
-    (tmp_path / "log").write_text(f"case 1/2 a median 1 us\n{said}\n")
-    assert _is_external_failure(tmp_path / "log", 1, "b") == innocent
+def test_failures_of_nodes_or_allocations_are_not_attributed_to_the_case(tmp_path, last_line, external):
+    (tmp_path / "log").write_text(f"case 1/2 a median 1 us\n{last_line}\n")
+    assert _is_external_failure(tmp_path / "log", 1, "b") == external
     assert _is_external_failure(tmp_path / "log", 1, "")
     assert _is_external_failure(tmp_path / "log", 2, "b")
 
@@ -40,19 +40,19 @@ def test_failures_of_nodes_or_allocations_are_not_attributed_to_the_case(tmp_pat
 @pytest.fixture
 def context(tmp_path):
     """Return two passes in a folder, whose programs are not started."""
-    made = SimpleNamespace(
+    context_of_passes = SimpleNamespace(
         folder=tmp_path,
         passes=2,
         argv=list,
         environment={},
         launcher=SimpleNamespace(end=None, settings=lambda user: {}),
     )
-    made.hosts_of = lambda start: []
-    made.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"
-    made.log = lambda start: tmp_path / "log"
-    for path in map(made.pass_folder, range(2)):
+    context_of_passes.hosts_of = lambda start: []
+    context_of_passes.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"
+    context_of_passes.log = lambda start: tmp_path / "log"
+    for path in map(context_of_passes.pass_folder, range(2)):
         path.mkdir()
-    return made
+    return context_of_passes
 
 
 @pytest.fixture
@@ -64,11 +64,11 @@ def swept(context, monkeypatch):
         left = []
 
         def start(argv, log, watch, settings):
-            here = left[-1].ids
-            victim = dies(here)
-            for case in here[: here.index(victim)]:
+            remaining = left[-1].ids
+            failing_case = dies(remaining)
+            for case in remaining[: remaining.index(failing_case)]:
                 (context.pass_folder(number) / f"{case}.csv").touch()
-            (context.pass_folder(number) / ".now").write_text(victim)
+            (context.pass_folder(number) / ".now").write_text(failing_case)
             log.write_text("player.c:80: it died\n")
             return 1, ""
 

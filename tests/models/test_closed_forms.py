@@ -287,8 +287,8 @@ def test_binomial_scatter():
     def below(m: Machine, size: int, ranks: int) -> float:
         start, last, part = 0.0, 0.0, ranks // 2
         while part:
-            took, apart = m.of(part * size)
-            last = max(last, start + took + below(m, size, part))
+            message_time, apart = m.of(part * size)
+            last = max(last, start + message_time + below(m, size, part))
             start += apart
             part //= 2
         return last
@@ -306,8 +306,8 @@ def test_binomial_gather():
         begin, done, part = -1e9, 0.0, 1
         while part < ranks:
             # Its bytes come in before it is there: the gap is that of the later message.
-            took, apart = m.of(part * size)
-            begin = max(ready(m, size, part) + took - m.o, begin + apart, done)
+            message_time, apart = m.of(part * size)
+            begin = max(ready(m, size, part) + message_time - m.o, begin + apart, done)
             done = begin + m.o
             part *= 2
         return done

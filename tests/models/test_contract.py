@@ -70,17 +70,17 @@ def test_a_stack_of_draws_is_the_same_as_one_by_one(name):
         drawn = {key: draws[number] for key, draws in parameters.draws.items()}
         values = {key: np.array([[drawn.get(key, value.value)]]) for key, value in parameters.values.items()}
         values = complete_values(find_family(name), Values(values, parameters.forms, parameters.settings))
-        alone = pattern.cost(find_family(name).predict(pattern, values))
-        np.testing.assert_allclose(together[number], alone[0], rtol=1e-12)
+        single = pattern.cost(find_family(name).predict(pattern, values))
+        np.testing.assert_allclose(together[number], single[0], rtol=1e-12)
 
 
 def test_a_stack_of_sizes_is_the_same_as_one_by_one(name):
     parameters = fitted_set(name, noise=0.05)
     points = [point("allreduce", "recursive-doubling", ranks=6, bytes=size) for size in (8, 800, 80_000)]
     for together, entry in zip(predict(parameters, points), points, strict=True):
-        (alone,) = predict(parameters, [entry])
+        (single,) = predict(parameters, [entry])
         np.testing.assert_allclose(
-            (together.seconds, together.low, together.high), (alone.seconds, alone.low, alone.high), rtol=1e-12
+            (together.seconds, together.low, together.high), (single.seconds, single.low, single.high), rtol=1e-12
         )
 
 

@@ -112,8 +112,8 @@ def test_the_prediction_of_a_ping_pong_equals_the_time_of_the_distance_class(nam
         apart = LEVELS.names[int(LEVELS.distance(*nodes))]
         for size in SIZES if find_family(name).uses_bytes else SIZES[:1]:
             predicted = predictions(name, nodes, size)
-            taken = machine(apart).cost(make_round_trip(size, size))[0]
-            assert predicted.seconds[0] == pytest.approx(taken, rel=0.03), (apart, size)
+            measured = machine(apart).cost(make_round_trip(size, size))[0]
+            assert predicted.seconds[0] == pytest.approx(measured, rel=0.03), (apart, size)
             assert validity_label(predicted) == "valid", apart
 
 

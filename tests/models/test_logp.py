@@ -88,8 +88,8 @@ def test_stacks_of_sizes_are_predicted_like_single_sizes():
     values = Values({name: np.array([[2.0], [3.0]]) for name in "Log"}, settings={"capacity": "finite"})
     values = complete_values(find_family("logp"), values)
     together = find_family("logp").predict(stack_schedules(several), values)
-    alone = find_family("logp").predict(several[0], values)
-    np.testing.assert_allclose(np.broadcast_to(together, (2, 2, 9)), np.broadcast_to(alone, (2, 2, 9)))
+    single = find_family("logp").predict(several[0], values)
+    np.testing.assert_allclose(np.broadcast_to(together, (2, 2, 9)), np.broadcast_to(single, (2, 2, 9)))
 
 
 @given(programs(), st.integers(0, 40), st.integers(1, 40))
@@ -263,8 +263,8 @@ def test_draws_and_sizes_are_played_one_by_one():
     assert times.shape == (2, 2, 5)
     for at, L in np.ndindex(2, 2):
         own = Values({**values.numbers, "L": drawn["L"][L : L + 1]}, settings=values.settings)
-        alone = pattern.resize(stack.bytes[at, 0], pattern.work.bytes)
-        assert (find_family("loggops").predict(alone, own)[0] == times[at, L]).all()
+        single = pattern.resize(stack.bytes[at, 0], pattern.work.bytes)
+        assert (find_family("loggops").predict(single, own)[0] == times[at, L]).all()
 
 
 def test_equal_times_are_equal_in_every_unit():

@@ -51,8 +51,8 @@ def test_a_stream_with_ports_waiting_for_latency_is_flagged_with_the_share(parts
     whole, without = chain(parts)
     assert prediction.seconds == pytest.approx(whole)
     share = 1 - without / whole
-    said = f"overlap not modelled: ports wait for α in up to {share:.0%} of it"
-    assert prediction.validity_text == (said if share >= 0.1 else "valid")
+    validity = f"overlap not modelled: ports wait for α in up to {share:.0%} of it"
+    assert prediction.validity_text == (validity if share >= 0.1 else "valid")
 
 
 def test_messages_that_wait_for_each_other_are_not_flagged():

@@ -46,8 +46,8 @@ def test_half_of_a_wave_is_one_way(sizes, packet):
         assert {case.settings["bytes"] for case in find_probe(name).cases("p", Site(9, 1), sizes)} == {packet}
     for case in find_probe("wave").cases("p", Site(9, 1), sizes):
         pattern = find_probe("wave").pattern(case.settings)
-        there, back = pattern.bytes.reshape(2, -1)
-        assert there.tolist() == back.tolist() == [packet] * case.settings["n"]
+        requests, answers = pattern.bytes.reshape(2, -1)
+        assert requests.tolist() == answers.tolist() == [packet] * case.settings["n"]
 
 
 @pytest.mark.parametrize(("procs", "h"), [(2, 3), (5, 1), (5, 9)])

@@ -231,13 +231,13 @@ def test_contributions_of_messages_and_work_add_up_to_the_prediction(name):
 def test_the_drawing_and_the_table_state_the_same(tmp_path):
     write_parameters(tmp_path / "hockney.yaml", HOCKNEY)
     requested = ("topology", "binomial:3", "--params", tmp_path / "hockney.yaml", "--bytes", "1000")
-    said = run(*requested).stdout
+    printed = run(*requested).stdout
     drawn = run(*requested, "--format", "svg").stdout
-    rows = [line.split()[:2] for line in said.splitlines() if re.match(r" *\d", line)]
+    rows = [line.split()[:2] for line in printed.splitlines() if re.match(r" *\d", line)]
     assert rows == [["0", "1"], ["1", "3"], ["3", "7"]]
     assert re.findall(r"<title>(\d+) to (\d+): 12 µs, 33 %</title>", drawn) == [tuple(row) for row in rows]
     about = "bcast over binomial:3, 1000 B: 36 µs by hockney, which waits for 3 of 7 messages"
-    assert about in said
+    assert about in printed
     assert about in drawn
     assert "wanted svg" in run(*requested, "--format", "csv", code=2).stderr
 

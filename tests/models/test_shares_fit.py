@@ -318,8 +318,8 @@ def test_a_fit_finds_whether_messages_use_a_port_before_or_after_their_latency(e
     def capacity(case):
         if case["how"] != "unequal" or entry == "path":
             return plain(case)
-        once, alone = case["bytes"] * C_PORT, L["beyond"] - L["leaf"]
-        return O_S + L["leaf"] + max(once, 2 * once - alone) + O_R
+        once, latency_difference = case["bytes"] * C_PORT, L["beyond"] - L["leaf"]
+        return O_S + L["leaf"] + max(once, 2 * once - latency_difference) + O_R
 
     machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
     settings = shares.fit(observed(machine, "shares")).settings

@@ -79,8 +79,8 @@ def errors(parameters, machine, leaves) -> np.ndarray:
     """μ of a wave from N leaves to one."""
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in leaves]
     predictions = np.array([prediction.seconds for prediction in predict(parameters, points)])
-    took = np.array([machine.times["fan"]({"direction": "in", "n": n, "bytes": 1024}) for n in leaves])
-    return np.maximum(predictions / took, took / predictions)
+    measured = np.array([machine.times["fan"]({"direction": "in", "n": n, "bytes": 1024}) for n in leaves])
+    return np.maximum(predictions / measured, measured / predictions)
 
 
 def test_times_that_grow_in_line_with_n_are_a_line():

@@ -38,8 +38,8 @@ def test_binomial_broadcast_is_equation_4(ranks, layout):
     assert costs(find_family("taulop"), pattern, parameter_set, False)[0] == pytest.approx(wanted)
     if channel == NETWORK and ranks > 2:
         apart = replace(parameter_set, settings={"shared": "node"})
-        alone = (ranks.bit_length() - 1) * transmission(values, channel, 1000, 1)
-        assert costs(find_family("taulop"), pattern, apart, False)[0] == pytest.approx(alone)
+        single = (ranks.bit_length() - 1) * transmission(values, channel, 1000, 1)
+        assert costs(find_family("taulop"), pattern, apart, False)[0] == pytest.approx(single)
 
 
 def test_more_at_once_than_was_measured_is_an_extrapolation():
@@ -128,8 +128,8 @@ def test_of_different_pairs_at_once_the_slowest_counts(sizes):
         return costs(find_family("taulop"), pattern, parameter_set, False)[0]
 
     shorter, rest = min(sizes), abs(sizes[0] - sizes[1])
-    alone = (1.0 if sizes[0] > sizes[1] else 10.0) * rest
-    assert cost([0, 1]) == cost([1, 0]) == pytest.approx(10.0 * shorter * 2 + alone)
+    single = (1.0 if sizes[0] > sizes[1] else 10.0) * rest
+    assert cost([0, 1]) == cost([1, 0]) == pytest.approx(10.0 * shorter * 2 + single)
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ def test_the_prediction_of_a_ring_equals_the_measured_time(procs, within, shared
     fitted = fit_machine("taulop", machine)
     fitted = replace(fitted, settings={**fitted.settings, "shared": shared})
     pattern = Schedule.of(procs, 0, ranks, (ranks + 1) % procs, 4096).place(0 * ranks if within else ranks % 2)
-    took = machine.times["ring"]({"pair": "node.same" if within else "node.node", "procs": procs, "bytes": 4096})
-    assert costs(find_family("taulop"), pattern, fitted, drawn=False)[0] == pytest.approx(took, rel=1e-6)
+    measured = machine.times["ring"]({"pair": "node.same" if within else "node.node", "procs": procs, "bytes": 4096})
+    assert costs(find_family("taulop"), pattern, fitted, drawn=False)[0] == pytest.approx(measured, rel=1e-6)
 
 
 def test_processor_time_is_half_of_the_busy_time_of_both_ends_and_bounded():

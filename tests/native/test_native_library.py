@@ -119,8 +119,8 @@ def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_progr
     assert specs
     cases = on_communicator(rows([operation], 3, (64,)), 3)
     for spec in specs:
-        told = selected(tmp_path, mpi_programs, operation, spec, (3,))
-        result = oversubscribed(3, "verify", cases, out=spec, **told)
+        settings = selected(tmp_path, mpi_programs, operation, spec, (3,))
+        result = oversubscribed(3, "verify", cases, out=spec, **settings)
         assert result.code == 0, (spec, result.err)
 
 
@@ -138,8 +138,8 @@ def test_mpich_algorithms_reorder_operands_exactly_if_listed_as_reordering(
     for spec, entry in find_algorithms(operation).items():
         if MPICH_DIALECT.can_name(operation, spec, 4):
             (routine,) = (routine for routine in entry.mpi_functions if routine.library == MPICH)
-            told = selected(tmp_path, mpi_programs, operation, spec, (4,))
-            result = oversubscribed(4, "verify", cases, out=spec, **told)
+            settings = selected(tmp_path, mpi_programs, operation, spec, (4,))
+            result = oversubscribed(4, "verify", cases, out=spec, **settings)
             assert (result.code == 0) == routine.keeps_order, (spec, result.err)
 
 

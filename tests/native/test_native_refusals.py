@@ -182,15 +182,15 @@ def test_a_world_of_one_is_distinguished_from_too_few_ranks(real, tmp_path):
 
 def test_nothing_is_written_through_links(real, tmp_path):
     """The folder for samples may be anybody's."""
-    away, samples = tmp_path / "away", tmp_path / "samples"
-    away.write_text("precious")
+    target, samples = tmp_path / "away", tmp_path / "samples"
+    target.write_text("precious")
     samples.mkdir()
     for name in (".a.tmp", "..now.tmp", ".now", ".meta.json.tmp"):
-        (samples / name).symlink_to(away)
+        (samples / name).symlink_to(target)
     done = real(2, "pingpong", "id,bytes\na,8", "--meta", samples / "meta.json")
     assert done.code == 0, done.err
     assert sorted(path.name for path in samples.iterdir()) == ["a.csv", "meta.json"]
-    assert away.read_text() == "precious"
+    assert target.read_text() == "precious"
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "linked").symlink_to(tmp_path / "elsewhere")
     refused(real(2, "pingpong", "id,bytes\na,8", out="linked"), "linked: found no folder or a link, wanted a folder")

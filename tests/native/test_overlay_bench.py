@@ -202,22 +202,22 @@ def running(process, tmp_path, count):
 
 def test_a_back_end_that_dies_ends_the_case_and_all_processes(bench, tmp_path):
     process = bench(["a,reduce,unequal.top,8,sum,0,waves,0,1"], *LONG)
-    everyone = running(process, tmp_path, 7)
-    kill(everyone[-1:])
+    processes = running(process, tmp_path, 7)
+    kill(processes[-1:])
     _, err = process.communicate(timeout=60)
     assert process.returncode == 3
     assert any(".c:" in line for line in err.splitlines())
     assert (tmp_path / "out" / ".now").read_text() == "a\n"
     assert not (tmp_path / "out" / "a.csv").exists()
-    assert not still_there(everyone)
+    assert not still_there(processes)
 
 
 def test_all_processes_end_when_the_front_end_is_killed(bench, tmp_path):
     process = bench(["a,reduce,unequal.top,8,sum,0,waves,0,1"], *LONG)
-    everyone = running(process, tmp_path, 7)
+    processes = running(process, tmp_path, 7)
     kill([process.pid])
     process.communicate(timeout=60)
-    assert not still_there(everyone)
+    assert not still_there(processes)
 
 
 # Stands between a process and its parent, whose port it replaces in what that boots from. Only the packets that compare

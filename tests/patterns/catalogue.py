@@ -56,7 +56,7 @@ def with_memory(make):
     """Return what is made, and the bytes that Python has used at most meanwhile."""
     tracemalloc.start()
     try:
-        made = make()
-        return made, tracemalloc.get_traced_memory()[1]
+        result = make()
+        return result, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

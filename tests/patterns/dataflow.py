@@ -71,14 +71,14 @@ class Replay:
 
     def check(self) -> None:
         """Every rank ends with what the operation promises."""
-        everyone = frozenset(range(self.ranks))
+        all_ranks = frozenset(range(self.ranks))
         for rank in range(self.ranks):
             for first, length in self.operation.final_data(rank, self.ranks, self.size, **self.parameters):
                 for address in range(first, first + length):
                     ranks = self.data[rank].get(address)
                     assert ranks is not None, f"rank {rank} lacks {address}"
                     if self.operation.reduces:
-                        assert ranks == everyone, f"rank {rank} has {sorted(ranks)} only at {address}"
+                        assert ranks == all_ranks, f"rank {rank} has {sorted(ranks)} only at {address}"
 
 
 def finishes_with_synchronous_sends(pattern: Schedule) -> bool:

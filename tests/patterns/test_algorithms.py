@@ -142,11 +142,11 @@ def test_the_slow_replay_detects_a_missing_rank_and_missing_data():
     ],
 )
 def test_algorithm_names_of_mpi_libraries_are_translated(operation, spec, own):
-    made = make_point(
+    translated = make_point(
         PlatformResources.unlimited(), {"operation": operation, "algorithm": spec, "ranks": 4, "bytes": 8}
     )
-    assert made.algorithm == own
-    assert made == make_point(
+    assert translated.algorithm == own
+    assert translated == make_point(
         PlatformResources.unlimited(), {"operation": operation, "algorithm": own, "ranks": 4, "bytes": 8}
     )
 

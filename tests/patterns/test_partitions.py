@@ -67,8 +67,8 @@ def curves(draw, most=12):
         sizes = sorted(draw(st.sets(st.integers(1, 5000), min_size=1, max_size=6)))
         kinds.append(tuple((float(size), draw(st.floats(1, 1e4))) for size in sizes))
     form = draw(st.sampled_from(SPEED_FORMS))
-    made = [Speed.of(rows, form) for rows in kinds]
-    return [made[place] for place in draw(st.lists(st.integers(0, len(made) - 1), min_size=1, max_size=most))]
+    speeds = [Speed.of(rows, form) for rows in kinds]
+    return [speeds[place] for place in draw(st.lists(st.integers(0, len(speeds) - 1), min_size=1, max_size=most))]
 
 
 def seconds(speeds, shares):

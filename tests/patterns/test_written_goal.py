@@ -267,12 +267,12 @@ def test_a_mistake_in_a_goal_file_is_refused_with_the_line_number(text, line, co
 def test_cached_and_parsed_tasks_are_equal(read):
     """A blank before the colon, or two around `requires`, keep a line from being compared with earlier ones."""
     body = "\n".join(f"l{n}: {SEND_ONE.partition(': ')[2]}\nc{n}: calc 5 cpu 1\nc{n} requires l{n}" for n in range(9))
-    taken = "\n".join(f"l{n}: recv 8b from 0 tag 3" for n in range(9))
-    text = ranks(body, taken)
+    receives = "\n".join(f"l{n}: recv 8b from 0 tag 3" for n in range(9))
+    text = ranks(body, receives)
     apart = text.replace(":", " :").replace(" requires ", "  requires  ")
     assert read(text).encode() == read(apart).encode()
     with pytest.raises(UserError, match="found label l3 twice in rank 1"):
-        read(ranks(body, f"{taken}\nl3: recv 8b from 0 tag 3"))
+        read(ranks(body, f"{receives}\nl3: recv 8b from 0 tag 3"))
 
 
 LINES = st.lists(

@@ -339,9 +339,9 @@ def test_each_workload_is_covered_by_intervals_of_all_others():
     low, high, words = cross_validate_texts(residuals)
     for place in range(48):
         rest = fit_residual_intervals(residuals.only(job != job[place]))
-        alone = texts(rest, make_workload(str(named[place]), size=size[place], nodes=nodes[place]))
-        wanted = (alone[0][0], alone[1][0]) if IntervalBasis.parse(alone[2][0]).of_residuals else (0.0, 0.0)
-        assert (low[place], high[place], words[place]) == (*wanted, alone[2][0])
+        expected = texts(rest, make_workload(str(named[place]), size=size[place], nodes=nodes[place]))
+        wanted = (expected[0][0], expected[1][0]) if IntervalBasis.parse(expected[2][0]).of_residuals else (0.0, 0.0)
+        assert (low[place], high[place], words[place]) == (*wanted, expected[2][0])
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def test_predictions_of_a_matrix_equal_predictions_of_single_points(tmp_path_fac
         low, high = np.percentile(np.broadcast_to(costs(entry, pattern, parameters, drawn=True), 200), [2.5, 97.5])
         assert row.seconds == pytest.approx(exact, rel=1e-12)
         assert (row.low, row.high) == pytest.approx((min(low, exact), max(high, exact)), rel=1e-9)
-        (alone,) = predict(parameters, [point(row.operation, row.algorithm, ranks=row.ranks, bytes=row.bytes)])
-        assert row.validity == alone.validity_text
+        (single,) = predict(parameters, [point(row.operation, row.algorithm, ranks=row.ranks, bytes=row.bytes)])
+        assert row.validity == single.validity_text
 
 
 @given(st.integers(1, 12))

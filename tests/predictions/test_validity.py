@@ -148,7 +148,7 @@ def predicted(size, **more):
 
 
 @pytest.mark.parametrize(
-    ("size", "doublings", "said"),
+    ("size", "doublings", "intervals_text"),
     [
         (1024, 0, "valid"),
         (65536, 0, "valid"),
@@ -159,9 +159,9 @@ def predicted(size, **more):
         (0, 4, "extrapolated: messages of 0 B, probed from 1 KiB"),  # short messages count as one size
     ],
 )
-def test_the_interval_widens_with_every_doubling(size, doublings, said):
+def test_the_interval_widens_with_every_doubling(size, doublings, intervals_text):
     prediction = predicted(size)
-    assert prediction.validity_text == said
+    assert prediction.validity_text == intervals_text
     spread = 1.96 * np.log(1.2) * np.sqrt(doublings)
     assert np.log(prediction.high / prediction.seconds) == pytest.approx(spread)
     assert np.log(prediction.seconds / prediction.low) == pytest.approx(spread)
@@ -180,7 +180,7 @@ def test_more_ranks_than_probed_are_extrapolated_and_have_an_interval():
 
 
 @pytest.mark.parametrize(
-    ("fitted", "said"),
+    ("fitted", "intervals_text"),
     [
         ([2, 4], "valid"),
         ([4, 8], "valid"),
@@ -188,10 +188,10 @@ def test_more_ranks_than_probed_are_extrapolated_and_have_an_interval():
         ([8, 64], "extrapolated: 4 ranks, fitted at 8 to 64"),
     ],
 )
-def test_other_numbers_of_ranks_than_a_set_was_fitted_to(fitted, said):
+def test_other_numbers_of_ranks_than_a_set_was_fitted_to(fitted, intervals_text):
     """The interval rests on what the fit was off at the most ranks, so its width is not this validity's affair."""
     prediction = predicted(1024, settings={"fitted_ranks": fitted})
-    assert prediction.validity_text == said
+    assert prediction.validity_text == intervals_text
     assert prediction.high == predicted(1024).high
 
 
@@ -255,11 +255,11 @@ def test_levels_of_a_set_determine_the_reach_of_a_point_without_platform():
     )
     parameters = replace(on_leaves("loggp", "leaf"), errors=intervals)
     points = [point("bcast", "linear", ranks=ranks, bytes=64) for ranks in (4, 5)]
-    said = [prediction.interval for prediction in predict(parameters, points)]
-    assert said[0].endswith("45 workloads of bcast")
-    assert said[1] == "parameters only: nothing measured beyond one leaf"
+    intervals_text = [prediction.interval for prediction in predict(parameters, points)]
+    assert intervals_text[0].endswith("45 workloads of bcast")
+    assert intervals_text[1] == "parameters only: nothing measured beyond one leaf"
     shapes = [Shape.of(one_size, (64,)) for one_size in points]
-    assert [columns["interval_basis"][0] for columns in predict_shapes(shapes, {"s": parameters})] == said
+    assert [columns["interval_basis"][0] for columns in predict_shapes(shapes, {"s": parameters})] == intervals_text
 
 
 def test_validity_of_repeated_rounds_is_that_of_expanded_ones():
