@@ -42,7 +42,8 @@ SPEECH = {  # computation does not speak, hear or know: words that are no longer
 }
 SILENT = ("commodel/models", "commodel/patterns", "commodel/measure", "commodel/platforms", "native")
 TESTS = "models", "patterns", "predictions", "measure", "native"  # folders of tests whose names and docstrings are read
-SAID = {"price", "prices", "priced", "told", "tells", "heard", "nobody", "whoever", "asks", "asked", "astray", "crowd"}
+SAID = {"price", "prices", "priced", "told", "tells", "heard", "asks", "asked", "astray", "crowd"}
+UNNAMED = {"what", "whatever", "who", "whoever", "whose", "nobody"}  # in place of a noun, in names of all tests
 NATIVE = "harness", "probes", "player", "kernels", "replay", "bench", "mrnet"  # folders of C sources
 
 
@@ -163,6 +164,14 @@ def find_in_tests(path: Path) -> Iterator[str]:
                 yield f"{name}:{getattr(node, 'lineno', 1)}: found '{found[0]}' in a docstring"
 
 
+def find_unnamed(path: Path) -> Iterator[str]:
+    """Yield a line for each test whose name has a pronoun in place of its subject or object."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        is_test = isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+        if is_test and (found := UNNAMED.intersection(node.name.split("_"))):
+            yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}: found '{min(found)}', wanted a noun"
+
+
 def find_all() -> Iterator[str]:
     """Yield a line for each finding in the package, the C sources and the pages."""
     docstrings = []
@@ -171,6 +180,8 @@ def find_all() -> Iterator[str]:
         yield from find_names(path)
         yield from find_locals(path)
         docstrings += find_docstrings(path)
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        yield from find_unnamed(path)
     for path in sorted(path for folder in TESTS for path in (ROOT / "tests" / folder).rglob("*.py")):
         if "overlay" not in path.stem:
             yield from find_in_tests(path)

@@ -351,7 +351,7 @@ def test_auto_adds_nodepairs_if_the_platform_names_levels_else_evenness(planned)
         assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {"pingpong", "work", "mixture", *more}
 
 
-def test_naming_levels_keeps_what_was_measured(planned):
+def test_naming_levels_keeps_measured_points(planned):
     """Batches keep their names, so that only new cases are measured. Points whose layout uses a level get new ids."""
     plans = [
         planned(MATRIX, platform=PLATFORM + levels) for levels in ("", "levels: {leaf: 8}\n", "levels: {leaf: 4}\n")
