@@ -87,6 +87,9 @@ def test_tables_name_the_layout_near(params, tmp_path):
     assert all(row["layout"].startswith("nodes:") and row["layout_name"] == "near" for row in rows)
     assert "near" in decisions
     assert "nodes:" not in text + decisions
+    layouts = {row["alternative"]: row["layout"] for row in rows}
+    predicted = read_rows(f"{command.replace('advise', 'predict')} --layout near --bytes 4KiB")
+    assert {row["algorithm"]: row["layout"] for row in predicted}.items() <= layouts.items()
 
 
 def test_only_and_layout(params):

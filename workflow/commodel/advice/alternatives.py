@@ -16,7 +16,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import Algorithm, find_algorithms
 from commodel.patterns.arguments import Kind
 from commodel.patterns.build import build_schedule
-from commodel.patterns.layouts import place_ranks
+from commodel.patterns.layouts import NEAR_LAYOUT, place_ranks
 from commodel.patterns.layouts.regular import make_nodes_spec
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
@@ -139,7 +139,6 @@ def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]
     return without_argument + [f"{entry.short_name}:{value}" for value in values]
 
 
-NEAR_LAYOUT = "near"
 MAX_RANKS_OF_NEAR = 256  # ranks up to which `near` is tried without a request
 MAX_CROSSING_SHARE = (
     0.99  # of the bytes that cross levels under the same layout without it: below that it is considered

@@ -22,6 +22,7 @@ from commodel.models.parameter_sets import (
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import build_schedule
+from commodel.patterns.layouts import NEAR_LAYOUT
 from commodel.patterns.operations import canonicalize_operation, find_required_ranks, has_size
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.points import PlatformResources, find_ranks, make_point
@@ -185,6 +186,7 @@ def list_points(
     if combinations > MAX_PATTERNS:
         raise UserError(f"found {combinations} patterns, wanted at most {MAX_PATTERNS}")
     common = {"operation": name} | ({"layout": layout} if layout else {})
+    make = _make_near_point if layout == NEAR_LAYOUT else make_point
     wanted = [
         common | alternative | count | {"bytes": length} | repeat
         for alternative in alternatives
@@ -196,7 +198,7 @@ def list_points(
     points, mistakes = [], []
     for combination in wanted:
         try:
-            points.append(make_point(extended, combination))
+            points.append(make(extended, combination))
         except UserError as error:
             if omitted is None or error.key not in ("ranks", "layout"):
                 raise
@@ -206,6 +208,14 @@ def list_points(
     if mistakes:
         omitted += dict.fromkeys(f"left out: {error.message}" for error in mistakes)
     return points
+
+
+def _make_near_point(resources: PlatformResources, combination: Mapping[str, object]) -> Point:
+    from commodel.advice.alternatives import make_combination_point  # slow to load
+
+    point = make_combination_point(resources, combination, requested=True)
+    assert point is not None  # None only if not requested
+    return point
 
 
 def build_one_schedule(**pattern) -> Schedule:

@@ -119,9 +119,9 @@ def topologies(name: str | None, style: str) -> None:
 @OUTPUT
 def layouts(name: str | None, style: str) -> None:
     """List the layouts that --layout takes; Q is the number of ranks a node."""
-    from commodel.advice.alternatives import NEAR_LAYOUT
+    from commodel.patterns.layouts import NEAR_LAYOUT
 
-    near = {"layout": NEAR_LAYOUT, "title": "only `advise` takes it: ranks that exchange most bytes are placed near"}
+    near = {"layout": NEAR_LAYOUT, "title": "`advise` and `predict`: ranks that exchange most bytes are near"}
     if name == NEAR_LAYOUT:
         print_rows([near], style)
     else:

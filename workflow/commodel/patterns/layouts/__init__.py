@@ -16,6 +16,7 @@ from commodel.records import Case
 from commodel.registry import lookup
 
 CORE, ACCELERATOR = "core", "accelerator"  # kinds of processor of a rank
+NEAR_LAYOUT = "near"  # of predictions only: made for each pattern, so that ranks that exchange many bytes are near
 NODE = "node"  # the node type of a platform without types
 
 
