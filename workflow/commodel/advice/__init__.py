@@ -105,7 +105,7 @@ class Advice:
     keeps_default: bool = False  # the gain over the MPI default is within its uncertainty
     deviation: float = 0.0  # of the logarithm of the first alternative's time
     informative_points: tuple[InformativePoint, ...] = ()  # points to measure, if the regret at stake is high
-    zero_weights: tuple[str, ...] = ()  # a sentence for each model with weight 0: why
+    zero_weight_reasons: tuple[str, ...] = ()  # a sentence for each model with weight 0: why
 
     @property
     def gain_over_default(self) -> float:
@@ -136,7 +136,7 @@ def advise(
     notes += (
         [f"left out: {omitted} alternatives that need more nodes or cores than the platform has"] if omitted else []
     )
-    zero_weights = [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
+    zero_weight_reasons = [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
     recommenders = {
         placement: evidence.find_recommender(list(sets), placement, models) for placement in dict.fromkeys(placements)
     }
@@ -150,7 +150,7 @@ def advise(
                 for name, weight in weights[placement].items()
             }
         unweighted = {name: why for name, why in unprobed.items() if not weights[placement][name].weight}
-        zero_weights += [f"{name} has weight 0 {placement}: {why}" for name, why in unweighted.items()]
+        zero_weight_reasons += [f"{name} has weight 0 {placement}: {why}" for name, why in unweighted.items()]
     doublings, of_points = count_doublings(points, deciding), arrange_weights(weights, placements)
     predictions = panel.values("seconds")
     fitted = _compute_corrections(
@@ -216,7 +216,7 @@ def advise(
         keeps_default,
         deviation,
         informative_points,
-        tuple(zero_weights),
+        tuple(zero_weight_reasons),
     )
 
 

@@ -81,7 +81,7 @@ def decide(
             advice.gain_over_default,
             advice.interval,
             describe_weights(advice),
-            NOTE_SEPARATOR.join((*advice.notes, *advice.zero_weights)),
+            NOTE_SEPARATOR.join((*advice.notes, *advice.zero_weight_reasons)),
             best["layout_name"],
         )
         rows.append((*workload_columns, *prediction, *basis))

@@ -59,17 +59,19 @@ class Evidence:
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
     def find_recommender(
-        self, families: Sequence[str], placement: str, usable: Sequence[str] = ()
+        self, families: Sequence[str], placement: str, available: Sequence[str] = ()
     ) -> Recommender | None:
         """Return the recommender of these models at a placement, which is fitted once; None if too little was measured
-        there. If it gives a weight to a model that is not `usable`, return that of the usable models."""
+        there. If it gives a weight to a model that is not `available`, return that of the available models."""
         key = (*sorted(families), placement)
         if key not in self._recommenders:
             rows = select_placement(self.predicted_points(), [placement])
             self._recommenders[key] = Recommender.fit(rows, families)
         recommender = self._recommenders[key]
-        weighted = {name for name, weight in recommender.weights.items() if weight} if recommender and usable else set()
-        return self.find_recommender(usable, placement) if weighted - set(usable) else recommender
+        weighted = (
+            {name for name, weight in recommender.weights.items() if weight} if recommender and available else set()
+        )
+        return self.find_recommender(available, placement) if weighted - set(available) else recommender
 
     def find_measured(self, points: Iterable[Point]) -> dict[Point, float]:
         """Return the measured times of those points that this platform has measured."""

@@ -306,8 +306,8 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     lines.append(f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.")
     weights = [pair for of_placement in advice.weights.values() for pair in of_placement.items()]
     if verbose or len(advice.weights) > 1:
-        zero_weights = [f"{text}." for text in advice.zero_weights] if verbose else []
-        return [*lines, *notes, f"Weights of models: {describe_weights(advice)}.", *zero_weights]
+        zero_weight_reasons = [f"{text}." for text in advice.zero_weight_reasons] if verbose else []
+        return [*lines, *notes, f"Weights of models: {describe_weights(advice)}.", *zero_weight_reasons]
     large_weights = sorted(
         ((name, entry.weight) for name, entry in weights if entry.weight > MIN_WEIGHT), key=lambda pair: -pair[1]
     )
