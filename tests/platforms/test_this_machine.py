@@ -111,4 +111,6 @@ def test_a_failed_compiler_or_starter_is_stated_with_the_transport(tmp_path, mon
 
 
 def test_the_transport_of_the_installed_mpi_library_is_detected():
-    assert transport.detect_node_transport().startswith(("MPICH: ", "Open MPI: pml ")) or not transport.find("mpicc")
+    if not transport.find_tool("mpicc"):
+        pytest.skip("no MPI here")
+    assert transport.detect_node_transport().startswith(("MPICH: ", "Open MPI: pml "))

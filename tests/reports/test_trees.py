@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -81,6 +82,8 @@ def test_the_report_draws_critical_paths_of_the_fastest_trees(drawn, tmp_path):
     assert "Critical paths of the fastest trees" in page
     assert page.count("critical path (") >= 4
     write_xlsx(report, tmp_path / "trees.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "trees.xlsx")
+    assert sum(len(sheet._charts) for sheet in book) == len(section.charts)
     assert not make_sections([], set())
 
 
