@@ -1,4 +1,4 @@
-"""LoP's lower bound for barriers, and the dissemination that advice finds."""
+"""LoP's lower bound for barriers, and the dissemination that `advise` recommends."""
 
 from itertools import product
 
@@ -23,7 +23,8 @@ NUMBERS = st.floats(1e-7, 2e-5)
 
 @st.composite
 def machines(draw):
-    """Round trips per message that fall and rise again, as on the paper's network, by any way of posting."""
+    """Draw a LoP set whose round trips per message fall and rise again, as on the paper's network, for any way of
+    posting."""
     posting = draw(st.sampled_from(["isend", "list", "put"]))
     rtt, o = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}[posting]
     values = {f"{name}.{letter}": draw(NUMBERS) for name, letters in ((rtt, "abd"), (o, "ab")) for letter in letters}
@@ -43,7 +44,7 @@ def test_no_barrier_is_faster_than_the_bound(machine, ranks):
 @settings(max_examples=40)
 @given(machines(), st.integers(2, 30))
 def test_the_bound_is_the_fastest_sequence_of_rounds(machine, ranks):
-    """All sequences of partners that reach everyone, tried one by one."""
+    """The reference tries all sequences of partner counts by which every rank is reached."""
     seconds = time_rounds(Model.of_set(machine).values, np.arange(1, ranks))
     first, wire = seconds.first[0], seconds.wire[0]
     least = [min(first[m] + max(wire[m], wire[n]) for m in range(ranks - 1)) for n in range(ranks - 1)]
@@ -76,10 +77,10 @@ def test_radices_are_the_fewest_for_every_number_of_rounds():
     ],
 )
 def test_advice_on_a_barrier_has_the_lower_bound(ranks, said):
-    """The paper's network, by RDMA writes."""
+    """The parameter set is that of the paper's network with RDMA writes."""
     params = "params/published/lop/infiniband-rdma-write.yaml"
-    about = ["advise", "--operation", "barrier", "--ranks", str(ranks), "--params", params]
-    result = CliRunner().invoke(main, about)
+    arguments = ["advise", "--operation", "barrier", "--ranks", str(ranks), "--params", params]
+    result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert "use n-way:3, block:1 (" in result.output
     assert said in result.output

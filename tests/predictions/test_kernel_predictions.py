@@ -1,4 +1,5 @@
-"""Predictions of kernels: sums of iterations, messages that a product hides, computation, and the paper's rules."""
+"""Predictions of kernels: sums of iterations, messages overlapped with a matrix product, computation, and the rules of
+the papers."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -74,34 +75,35 @@ def test_the_prediction_of_a_kernel_is_the_sum_over_the_iterations(partition, na
 
 
 def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
-    """Though an earlier one fails another check."""
-    blind = Validity(ValidityKind.SIZE, "holds for 0 B to 7 kB")
-    checks = iter([Validity(ValidityKind.CONTENTION, "4 at a time"), blind])
-    ((_, whole),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
+    """The validity `size not modelled` of a later iteration replaces `contention not modelled` of an earlier one."""
+    size_not_modelled = Validity(ValidityKind.SIZE, "holds for 0 B to 7 kB")
+    checks = iter([Validity(ValidityKind.CONTENTION, "4 at a time"), size_not_modelled])
+    ((_, kernel),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
     ones = np.ones(1)
-    costs = sum_parts(whole, lambda part, waves: StackPrediction(ones[None], ones, [next(checks, VALID)], ones), 1)
-    assert costs.validity == [blind]
+    costs = sum_parts(kernel, lambda part, waves: StackPrediction(ones[None], ones, [next(checks, VALID)], ones), 1)
+    assert costs.validity == [size_not_modelled]
 
 
 def test_the_single_message_ratio_of_a_sum_is_weighted_by_the_predicted_parts(partition):
-    """Iterations are predicted at 1, 2, 3 … and measured at 2, 3, 4 … times the prediction."""
-    ((_, whole),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
-    parts = [count for count, _ in whole.iterate_parts()]
+    """Iterations have predictions 1, 2, 3 … and single-message ratios 2, 3, 4 …"""
+    ((_, kernel),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
+    parts = [count for count, _ in kernel.iterate_parts()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
     answers = iter([StackPrediction(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
-    costs = sum_parts(whole, lambda part, waves: next(answers), 1)
+    costs = sum_parts(kernel, lambda part, waves: next(answers), 1)
     assert costs.ratios == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
 
 
 def test_the_interval_is_that_of_the_sum(partition):
-    """Draw by draw, and not the sum of the iterations' own intervals, as if all erred the same way at once."""
+    """The interval is computed from sums per draw. It is not the sum of the iterations' intervals, which would assume
+    fully correlated errors."""
     parameters, node = fitted("loggp"), place_ranks("block:3", RANKS)
     model = Model.of_set(parameters, None)
     costs = sum(model.cost(build_schedule(of(partition, 1000, k)).place(node)) for k in range(SIDE))
-    (whole,) = predict(parameters, [of(partition, 1000)])
-    assert whole.seconds == pytest.approx(costs[0])
-    assert (whole.low, whole.high) == pytest.approx(tuple(np.percentile(costs[1:], [2.5, 97.5])))
-    assert whole.low < whole.seconds < whole.high
+    (kernel,) = predict(parameters, [of(partition, 1000)])
+    assert kernel.seconds == pytest.approx(costs[0])
+    assert (kernel.low, kernel.high) == pytest.approx(tuple(np.percentile(costs[1:], [2.5, 97.5])))
+    assert kernel.low < kernel.seconds < kernel.high
 
 
 def test_a_stream_of_predictions_has_the_same_numbers(partition):
@@ -136,7 +138,7 @@ def test_waves_of_a_sum_are_refused_in_one_line(partition):
 
 
 def test_values_are_fitted_to_kernels_too(partition):
-    """From the sums that a machine of known values would take."""
+    """The measured times are predictions with known parameters."""
     parameters = make_given_set("hockney", ["alpha.a=20us", "beta.a=2ns"])
     points = [of(partition, size, k) for size in (8, 100, 1000, 10_000) for k in (None, 0, 5)]
     seconds = [row.seconds for row in predict(parameters, points)]
@@ -146,11 +148,11 @@ def test_values_are_fitted_to_kernels_too(partition):
 
 
 def test_fan_in_and_planned_seconds_of_a_kernel(partition):
-    """The most messages in one step are those of its worst iteration; it takes as long as its iterations together."""
-    whole, every = of(partition, 8), [of(partition, 8, k) for k in range(SIDE)]
-    assert find_fan_ins([whole])[whole.id] == max(find_fan_ins(every).values())
+    """The fan-in of a kernel is the maximum over its iterations, and its planned time is their sum."""
+    kernel, every = of(partition, 8), [of(partition, 8, k) for k in range(SIDE)]
+    assert find_fan_ins([kernel])[kernel.id] == max(find_fan_ins(every).values())
     durations = Durations("local", Measure("barrier", 0.02, 10, 500, 2.0, 3, 2, 60.0))
-    seconds = [durations._estimate_sample(point)[0] for point in (whole, *every)]
+    seconds = [durations._estimate_sample(point)[0] for point in (kernel, *every)]
     assert seconds[0] == pytest.approx(sum(seconds[1:]), rel=0.2)
 
 
@@ -169,7 +171,8 @@ HIDING = [name for name in list_family_names() if find_family(name).overlaps_wor
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """written(tiling, seconds): the file of a partition whose ranks compute for so long in an iteration."""
+    """written(tiling, seconds): write a partition file in which each rank computes for `seconds` in an iteration, and
+    return its path."""
     path = tmp_path_factory.mktemp("partitions") / "p.csv"
 
     def write_it(tiling, seconds):
@@ -191,8 +194,8 @@ LOGGP = ["L=20us", "o_s=5us", "o_r=3us", "g=6us", "G=1ns", "gamma=0.1ns"]
 
 @pytest.mark.parametrize("seconds", [1e-15, 1e-6, 30e-6, 83e-6, 84e-6, 1e-3, 2.0])
 def test_loggp_overlaps_messages_with_a_product_of_any_length(written, seconds):
-    """One message of 8 blocks goes from the rank that holds the column, which packs it first. Of it only its two
-    overheads and the packing cannot be hidden."""
+    """The rank with the pivot column packs one message of 8 blocks and sends it. Both overheads and the packing are not
+    overlapped."""
     path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
     (prediction,) = predict(make_given_set("loggp", LOGGP), [overlapping(path, 5)])
     sent = bytes * GAMMA + O_S
@@ -202,27 +205,27 @@ def test_loggp_overlaps_messages_with_a_product_of_any_length(written, seconds):
 
 @pytest.mark.parametrize("seconds", [1e-15, 1e-6, 66e-6, 67e-6, 1e-3])
 def test_taulop_overlaps_messages_with_a_product_of_any_length(written, seconds):
-    """Its transfer hides, the overhead of who sends and the copies do not."""
+    """The product overlaps the transfer, but not the sender's overhead and the copies."""
     path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
     values = make_given_set("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
     (prediction,) = predict(values, [overlapping(path, 5)])
-    whole = 5e-6 + 2e-6 + bytes * 1e-9
-    assert prediction.seconds == pytest.approx(bytes * GAMMA + max(whole - seconds, 5e-6), rel=1e-7)
+    one_message = 5e-6 + 2e-6 + bytes * 1e-9
+    assert prediction.seconds == pytest.approx(bytes * GAMMA + max(one_message - seconds, 5e-6), rel=1e-7)
 
 
 def test_the_first_iteration_overlaps_no_computation(written):
-    """All others have. The whole is their sum."""
+    """The first iteration takes longer than all others. The prediction of the kernel is the sum of its iterations."""
     path, values = written(make_even_grid(8, (1, 2)), np.full(2, 1.0)), make_given_set("loggp", LOGGP)
-    first, second, whole = (
+    first, second, kernel = (
         row.seconds for row in predict(values, [overlapping(path, 0), overlapping(path, 1), overlapping(path)])
     )
     assert first > 3 * second
-    assert whole == pytest.approx(first + 7 * second)
+    assert kernel == pytest.approx(first + 7 * second)
     assert [count for _, count in list_parts(overlapping(path))] == [1, 3, 4]
 
 
 def without_product(pattern):
-    """The same messages where nothing is computed meanwhile."""
+    """Return the schedule without computation between its messages."""
     copies = pattern.work.kind == KINDS.index("copy")
     work = type(pattern.work)(*(column[..., copies] for column in pattern.work.columns))
     return replace(pattern, work=work, overlapped_seconds=None)
@@ -231,8 +234,8 @@ def without_product(pattern):
 @settings(max_examples=25)
 @given(st.data(), st.sampled_from(HIDING), st.integers(1, 12), st.sampled_from([8, 1000, 100_000]))
 def test_overlap_never_takes_longer_than_communication_and_computation_in_turn(written, data, name, k, size):
-    """Whatever ranks compute, what is left to pay is no more than without, falls as they all compute for longer, and is
-    nothing else where they compute for no time. So with its product an iteration takes no longer than both in turn."""
+    """The communication time that is not overlapped is at most that without computation, falls with longer computation,
+    and equals that without computation if computation takes no time."""
     how = {"layout": "block:1"} if name == "lmo" else {"layout": "block:3"}
     seconds = np.array(data.draw(st.lists(st.floats(1e-7, 1e-2), min_size=6, max_size=6)))
     model = Model.of_set(fitted_set(name), 0)
@@ -241,13 +244,13 @@ def test_overlap_never_takes_longer_than_communication_and_computation_in_turn(w
         return build_schedule(overlapping(written(SIX, times), k, size, 6, **how))
 
     plain = without_product(cost(seconds))
-    whole = float(np.ravel(model.cost(plain))[0])
+    without_overlap = float(np.ravel(model.cost(plain))[0])
     nothing, some, more = (
         float(np.ravel(model.cost(cost(times)))[0]) for times in (np.full(6, 1e-25), seconds, seconds + 1e-3)
     )
-    assert nothing == pytest.approx(whole, rel=1e-7)
+    assert nothing == pytest.approx(without_overlap, rel=1e-7)
     assert 0 <= more <= some * (1 + 1e-6) + 1e-12
-    assert some <= whole * (1 + 1e-6)
+    assert some <= without_overlap * (1 + 1e-6)
 
 
 def test_unknown_values_give_no_prediction(written):
@@ -312,16 +315,16 @@ def hloggp():
 
 
 def message(pattern, row):
-    """T(m), from the equation."""
+    """Return T(m) of a message by the HLogGP equation."""
     nodes = pattern.node[pattern.src[row]], pattern.node[pattern.dst[row]]
     sender, receiver = (list(TYPES)[node] for node in nodes)
     place = f"{sender}.same" if nodes[0] == nodes[1] else f"{sender}.{receiver}"
     return TYPED_O_S[sender] + TYPED_L[place] + (pattern.bytes[row] - 1) * TYPED_G[place] + TYPED_O_R[receiver]
 
 
-def slowly(pattern, summa):
-    """The paper's words: the sum of every process of the column block, the largest; the sum of every column of ranks,
-    the largest; both together. Of the wave equation the first alone."""
+def sum_messages(pattern, summa):
+    """Return the sum of the paper, message by message: the largest sum of a process in the pivot column, plus for SUMMA
+    the largest sum of a column of ranks."""
     horizontal, vertical = defaultdict(float), defaultdict(float)
     for row in range(len(pattern.src)):
         sums = vertical if summa and pattern.step[row] > 1 else horizontal
@@ -334,14 +337,15 @@ def test_rules_for_kernels_equal_explicit_sums(operation, ranks, size):
     pattern = build_schedule(point(operation, "paper", ranks=ranks, bytes=size, layout=f"block:{-(-ranks // 2)}"))
     model = hloggp()
     assert predict_by_sums(model, pattern)[0] == pytest.approx(
-        slowly(pattern, operation.startswith("summa")), rel=1e-12
+        sum_messages(pattern, operation.startswith("summa")), rel=1e-12
     )
     singles = [message(pattern, row) for row in range(len(pattern.src))]
     np.testing.assert_allclose(predict_single_messages(model, pattern)[0], singles, rtol=1e-12)
 
 
 def test_iteration_80_of_figure_8_by_hand():
-    """p1 sends 134, 146 and 12 blocks, p4 104, 6 and 110; the row 124, 97 and 35, all over the network."""
+    """p1 sends 134, 146 and 12 blocks of the column, p4 104, 6 and 110. The row has 124, 97 and 35 blocks, all over the
+    network."""
     pattern = build_schedule(point(f"{FIGURE_8}:iteration=80", "paper", ranks=6, bytes=8192, layout="block:3"))
     within = TYPED_O_S["fat"] + TYPED_L["fat.same"] + TYPED_O_R["fat"] + (134 * 8192 - 1) * TYPED_G["fat.same"]
     out = 2 * (TYPED_O_S["fat"] + TYPED_L["fat.thin"] + TYPED_O_R["thin"]) + (158 * 8192 - 2) * TYPED_G["fat.thin"]
@@ -351,8 +355,8 @@ def test_iteration_80_of_figure_8_by_hand():
 
 @pytest.mark.parametrize("name", SUMMED_FAMILIES)
 def test_rules_for_kernels_ignore_gaps_and_waiting(name):
-    """Where no rank has more than one message of a phase to send, and none waits, the rule is the general prediction;
-    where a rank has many, it adds up what may go on at the same time."""
+    """With one message per rank and no waiting, the sum of messages is at most the general prediction. With many
+    messages per rank it is larger, since it also adds overlapping parts."""
     texts = {"hloggp": ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "mlognp": ["o_mem.a=1us", "o_net.a=5us"]}
     texts["loggph"] = [
         f"{text.replace('=', f'.{where}=')}" for text in texts["hloggp"] for where in ("within", "between")

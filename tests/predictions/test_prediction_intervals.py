@@ -1,4 +1,4 @@
-"""Prediction intervals: the residuals that they are computed from, their text, and predictions without an interval."""
+"""Prediction intervals: their residuals, their text, and predictions without an interval."""
 
 from dataclasses import replace
 
@@ -87,9 +87,9 @@ def test_the_corrected_prediction_lies_inside_the_prediction_interval(logs, rati
     sizes = 8.0 * 4.0 ** (np.arange(len(logs)) % 4)
     intervals = fit_residual_intervals(make_residuals(logs, size=sizes, ranks=4.0 * 2.0 ** (np.arange(len(logs)) % 3)))
     seconds = np.array([1e-5])
-    own = PredictedTimes(seconds, seconds, seconds, np.array([ratio]), [])
+    prediction = PredictedTimes(seconds, seconds, seconds, np.array([ratio]), [])
     for known in (intervals, {name: replace(interval, median=None) for name, interval in intervals.items()}):
-        interval = apply_residuals(own, find_residual_interval(known, make_workload(operation, ranks, size)))
+        interval = apply_residuals(prediction, find_residual_interval(known, make_workload(operation, ranks, size)))
         assert interval.low[0] <= interval.corrected[0] <= interval.high[0]
 
 
@@ -141,24 +141,25 @@ def test_residuals_within_a_node_give_no_interval_between_nodes(seen, wanted, wh
 
 
 def test_another_placement_uses_other_operations_measured_there():
-    """An operation that was measured there itself is not wider by what operations differ."""
+    """An operation measured at the placement itself has an interval that is not widened by the differences between
+    operations."""
     names = np.repeat(["bcast", "gather", "reduce"], 30)
     nodes = np.where(names == "bcast", 1.0, np.tile([1.0, 4.0, 8.0], 30))
     intervals = fit_residual_intervals(
         make_residuals(np.linspace(0, 1, 90) + (names == "reduce"), operation=names, nodes=nodes)
     )
     low, high, (words,) = texts(intervals, make_workload("bcast", nodes=4.0))
-    others = intervals["all between nodes"]
-    wider = others.widening["operation"]
+    between_nodes = intervals["all between nodes"]
+    wider = between_nodes.widening["operation"]
     assert wider > 0
-    assert (low[0], high[0]) == (others.low - wider, others.high + wider)
+    assert (low[0], high[0]) == (between_nodes.low - wider, between_nodes.high + wider)
     assert "40 workloads of all between nodes" in words
     assert "30 workloads of bcast" in texts(intervals, make_workload("bcast", nodes=1.0))[2][0]
 
 
 def make_two_sides(within):
-    """Predictions of 60 jobs, so many of them within a node, where they are 12 times off; between nodes they are
-    right."""
+    """Return residuals of 60 workloads: `within` of them within a node, with a factor of 12; the others between nodes,
+    with a factor of 1."""
     nodes = np.where(np.arange(60) < within, 1.0, 4.0)
     return make_residuals(np.where(nodes == 1, np.log(12), 0.0) + np.linspace(-0.1, 0.1, 60), nodes=nodes)
 
@@ -180,7 +181,7 @@ LEAF, GROUP, FAR = "node/leaf", "node/leaf/group", "node/leaf/group/beyond"
 
 
 def levels(*levels_crossed):
-    """Predictions of 20 jobs at each of these levels, with errors that grow with the distance."""
+    """Return residuals of 20 workloads at each of these levels; they grow with the distance."""
     off = np.repeat([{LEAF: 0.0, GROUP: 0.5, FAR: 2.0, "node": -3.0}[name] for name in levels_crossed], 20)
     nodes = np.repeat([1.0 if name == "node" else 4.0 for name in levels_crossed], 20)
     return make_residuals(
@@ -228,12 +229,12 @@ def test_a_nearer_level_uses_the_residuals_of_farther_ones():
 
 
 def test_with_unknown_levels_the_number_of_nodes_decides():
-    """As of a point without a platform, or of sets and tables that know of nodes only."""
+    """A point has no levels without a platform; residuals may have numbers of nodes only."""
     both = levels("node", LEAF)
     assert find_ends(both, nodes=4.0) == find_ends(both, nodes=None)
-    blind = replace(both, levels_crossed=None)
-    assert find_ends(blind, nodes=4.0, levels_crossed=LEAF) == find_ends(blind, nodes=None)
-    assert find_ends(blind, nodes=4.0)[2].endswith("20 workloads of bcast between nodes")
+    without_levels = replace(both, levels_crossed=None)
+    assert find_ends(without_levels, nodes=4.0, levels_crossed=LEAF) == find_ends(without_levels, nodes=None)
+    assert find_ends(without_levels, nodes=4.0)[2].endswith("20 workloads of bcast between nodes")
 
 
 def test_sets_store_the_measured_network_levels(tmp_path):
@@ -280,15 +281,15 @@ def test_the_only_points_between_nodes_have_no_interval(crossing):
 
 
 def test_unknown_node_counts_change_no_interval():
-    """As of a table that an older version wrote, and of its sets."""
+    """Tables and parameter sets of older versions have no number of nodes."""
     residuals = make_residuals(np.linspace(0, 1, 45))
-    blind = replace(residuals, axes={name: residuals.axes[name] for name in ("ranks", "bytes")})
-    assert find_ends(blind, nodes=1.0) == find_ends(blind, nodes=8.0) == find_ends(residuals, nodes=8.0)
+    without_nodes = replace(residuals, axes={name: residuals.axes[name] for name in ("ranks", "bytes")})
+    assert find_ends(without_nodes, nodes=1.0) == find_ends(without_nodes, nodes=8.0) == find_ends(residuals, nodes=8.0)
     assert find_ends(residuals, nodes=None) == find_ends(residuals, nodes=8.0)
 
 
 def test_beyond_the_sizes_the_interval_of_an_exact_operation_grows_like_that_of_all():
-    """Its residuals do not cover a protocol that begins beyond them."""
+    """The residuals of the operation do not include a protocol change beyond the measured sizes."""
     names = np.repeat(["allreduce", "bcast"], 40)
     power = np.tile(np.arange(4.0), 20)
     intervals = fit_residual_intervals(
@@ -300,7 +301,8 @@ def test_beyond_the_sizes_the_interval_of_an_exact_operation_grows_like_that_of_
 
 
 def test_a_barrier_is_not_extrapolated_over_sizes():
-    """A barrier is off by what operations differ, not by what sizes do; an empty message of another is a size."""
+    """The interval of a barrier is widened by the differences between operations, not between sizes. An empty message
+    of another operation is a size."""
     logs = np.tile(0.2 * np.arange(4), 12)
     intervals = fit_residual_intervals(make_residuals(logs, np.arange(48), size=2.0 ** (6 + np.arange(48) % 4)))
     interval = intervals["bcast"]
@@ -331,7 +333,7 @@ def test_a_set_of_an_older_version_without_nodes_is_read(tmp_path):
 
 
 def test_each_workload_is_covered_by_intervals_of_all_others():
-    """Also one of the largest size, or alone between nodes."""
+    """One workload has the largest size; another is the only one between nodes."""
     rng, job = np.random.default_rng(2), np.repeat(np.arange(24), 2)
     named, size = np.where(job < 12, "bcast", "reduce"), 2.0 ** (3 + job % 3)
     size[:2], nodes = 4096.0, np.where(job == 13, 2.0, 1.0)

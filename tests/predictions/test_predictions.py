@@ -1,4 +1,5 @@
-"""Predictions of a whole matrix and of streams of waves equal those of single points and of a replay of all waves."""
+"""Predictions of many points equal those of single points; periods of streams of waves equal those of a replay of all
+waves."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -151,11 +152,11 @@ def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypat
         rows.append(model.rows)
         return model.cost(pattern)
 
-    whole = predict(fitted("shares"), [requested], cost=cost)
+    in_one_block = predict(fitted("shares"), [requested], cost=cost)
     predict(fitted("loggp"), [requested], cost=cost)
     assert rows == [1 + MIN_DRAWS, 1 + len(fitted("loggp").draws["L"])]
     monkeypatch.setattr("commodel.models.evaluation.link_sharing.MAX_COSTS_AT_ONCE", 1)
-    assert predict(fitted("shares"), [requested]) == whole
+    assert predict(fitted("shares"), [requested]) == in_one_block
 
 
 def test_a_streamed_table_does_not_depend_on_the_chunks_written(tmp_path, monkeypatch):

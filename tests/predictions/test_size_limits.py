@@ -1,4 +1,5 @@
-"""What is too much is refused by arithmetic: in a process that has little memory and little time, with one line."""
+"""Requests that exceed the limits are refused in one line, before memory is allocated, in a process with little memory
+and CPU time."""
 
 import json
 import resource
@@ -52,7 +53,7 @@ for arguments in json.loads(sys.argv[1]):
 
 
 def refused(*commands: list[str], folder: Path) -> list[str]:
-    """The one line that each of the commands ends with."""
+    """Return the one line of output of each command; all must exit with code 2."""
 
     def limits() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -80,7 +81,7 @@ def refused(*commands: list[str], folder: Path) -> list[str]:
 
 @pytest.fixture
 def planned(tmp_path):
-    """The lines that experiments are refused with, one each."""
+    """Return a function that plans experiments and returns the line of each refusal."""
     (tmp_path / "params/platforms").mkdir(parents=True)
     (tmp_path / "params/platforms/big.yaml").write_text("launcher: slurm\nnodes: 1048576\ncores: 16\n")
 

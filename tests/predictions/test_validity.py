@@ -97,15 +97,17 @@ def test_single_message_ratios_depend_on_the_distance_class():
     ("operation", "algorithm", "ranks"), [("allreduce", "ring", 8), ("bcast", "scatter-allgather-ring", 70)]
 )
 def test_single_message_ratios_of_compact_and_expanded_schedules_are_equal(monkeypatch, operation, algorithm, ranks):
-    """Some compact schedules replace many equal rounds by one, next to messages of other sizes."""
+    """Some compact schedules also have messages outside of their repeated rounds."""
     requested = point(operation, algorithm, ranks=ranks, bytes=100 * ranks)
-    whole = build.build_schedule(requested)
+    expanded = build.build_schedule(requested)
     monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
-    described = build.build_schedule(requested)
-    assert isinstance(described, CompactSchedule)
-    assert not isinstance(whole, CompactSchedule)
-    of_parts = compute_single_message_ratios(measured(beyond=FAR), described)
-    assert of_parts == pytest.approx(compute_single_message_ratios(measured(beyond=FAR), stack_schedules([whole])))
+    compact = build.build_schedule(requested)
+    assert isinstance(compact, CompactSchedule)
+    assert not isinstance(expanded, CompactSchedule)
+    compact_ratios = compute_single_message_ratios(measured(beyond=FAR), compact)
+    assert compact_ratios == pytest.approx(
+        compute_single_message_ratios(measured(beyond=FAR), stack_schedules([expanded]))
+    )
 
 
 def test_the_interval_is_shifted_by_the_ratio_and_a_poor_fit_is_reported():
@@ -189,7 +191,7 @@ def test_more_ranks_than_probed_are_extrapolated_and_have_an_interval():
     ],
 )
 def test_other_numbers_of_ranks_than_a_set_was_fitted_to(fitted, intervals_text):
-    """The interval rests on what the fit was off at the most ranks, so its width is not this validity's affair."""
+    """The validity does not change the interval: residuals determine its width."""
     prediction = predicted(1024, settings={"fitted_ranks": fitted})
     assert prediction.validity_text == intervals_text
     assert prediction.high == predicted(1024).high

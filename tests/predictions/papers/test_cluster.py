@@ -1,4 +1,4 @@
-"""The cluster model's figures: numbers by hand from table 1, and what was measured in its place."""
+"""Figures of the cluster model's paper: predictions computed by hand from table 1, and replaced measurements."""
 
 from dataclasses import replace
 from functools import cache
@@ -18,7 +18,7 @@ US = 1e-6
 
 
 def latency(ranks, size=1500):
-    """µs, by hand as well: more than 90 bytes a µs all ranks together do not get."""
+    """Return the latency in µs, by hand. All ranks together transfer at most 90 bytes per µs."""
     return 1.556 * ranks + 16.684 + 0.0826 * size * max(1, ranks * size / (90 * (0.0796 * size + 3.027)))
 
 
@@ -113,7 +113,7 @@ def test_figure_4_is_equation_8(ranks, size, packets, last):
 
 
 def test_windows_by_equation_7_literally_and_corrected():
-    """1935 packets: 15 senders of 175 have 2625, of 700 have 10500."""
+    """The buffer has 1935 packets: 15 senders of 175 packets each send 2625, of 700 each 10500."""
     table = numbers("Figure 4", "The window")
     assert (table[16, 1 << 16].paper, table[16, 1 << 16].ours) == (15, (15,))
     assert (table[16, 1 << 18].paper, table[16, 1 << 18].ours) == (2, (3,))
@@ -122,7 +122,8 @@ def test_windows_by_equation_7_literally_and_corrected():
 
 
 def test_the_fitted_buffer_chooses_the_coordinated_gather():
-    """Of table 1's buffer where none was found, all at once; of one of 100 packets a window."""
+    """Without a fitted buffer, the buffer of table 1 admits all senders at once. A fitted buffer of 100 packets
+    requires a window."""
     times = ("gather", "linear", 4, 1 << 18, 0.5), ("gather", "windowed:1", 4, 1 << 18, 0.4)
     assert numbers("Figure 5", "Times over the optimum", *times)[4, 1 << 18].ours[1:5:3] == (0.5, 0.5)
     assert numbers("Figure 5", "Times over the optimum", *times, fit=True)[4, 1 << 18].ours[1:5:3] == (0.5, 0.4)
@@ -158,7 +159,7 @@ def test_loss_adds_a_timeout_to_the_simple_gather_only():
 @pytest.mark.parametrize("value", [0.0, -1.0])
 @pytest.mark.parametrize("name", ["g_s.a1", "g_r.a1", "B_L"])
 def test_extreme_parameter_values_stop_no_figure(name, value):
-    """Results may come by mail."""
+    """Imported results may have any parameter values."""
     values = {**FITTED.values, name: replace(FITTED.values[name], value=value)}
     for slope in ("g_s.b1", "g_r.b1"):
         values[slope] = replace(values[slope], value=0.0)
@@ -173,8 +174,8 @@ def test_missing_points_and_fits_give_nan_and_none():
 
 
 def test_three_fitted_models_are_compared_with_measurements():
-    """LogP and Postal have P-LogP's values of a packet, also where it has others for farther nodes: of a packet sent
-    once, log2 p trips of L + g."""
+    """LogP and Postal use P-LogP's values for the size of a packet. A packet sent once takes log2 p · (L + g), with L
+    of the more distant nodes."""
     values = {"L": 5e-5, "L.beyond": 6e-5, "o_s.1500": 1e-5, "o_r.1500": 2e-5, "g.1500": 1.3e-4}
     numbers_of = {name: Estimate(value, "", value, value) for name, value in values.items()}
     settings = {"levels": {"leaf": [0, 1]}, "classes": ["beyond"]}

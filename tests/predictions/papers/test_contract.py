@@ -1,4 +1,5 @@
-"""Every paper: an experiment that names it, and figures that say what they are, with and without measurements."""
+"""The contract of all papers: an experiment that refers to the paper, and figures with titles and reasons, with and
+without measurements."""
 
 import re
 from dataclasses import replace
@@ -23,7 +24,8 @@ EXPERIMENTS = {file.stem: yaml.safe_load(file.read_text()) for file in ROOT.glob
 
 
 def nothing(kind: PlatformKind = PlatformKind.SIMULATED) -> Evidence:
-    """Of an experiment that measured nothing: what is left are predictions with printed values."""
+    """Return the evidence of an experiment without measurements. Its figures have only predictions with
+    printed values."""
     comparison, summary = (pd.DataFrame(columns=list_columns(schema)) for schema in (COMPARISON, SUMMARY))
     return Evidence(comparison, summary, (), {"somewhere": kind})
 

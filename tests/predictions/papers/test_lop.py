@@ -56,7 +56,7 @@ def test_latency_by_rounded_and_by_exact_values():
 
 
 def test_with_overlaps_subtracted_once_one_to_n_is_half_of_the_round_trip():
-    """The printed equation gives a third of that with eight partners."""
+    """With eight partners, the printed equation gives a third of half of the round trip."""
     numbers = table(printed()["Section 4.7"], "One to n")
     once = micro(column(numbers, "overlaps counted once"))
     for n, half in micro(column(numbers)).items():
@@ -95,7 +95,7 @@ def test_the_fitted_line_has_the_least_relative_error():
     ],
 )
 def test_gains_of_n_way_barriers_equal_the_formula(model, barrier, gain):
-    """n-way:3 has three rounds of o + 3·L(3), dissemination has six of o + L(1)."""
+    """On 64 nodes, n-way:3 has three rounds of o + 3·L(3), dissemination has six of o + L(1)."""
     numbers = table(printed()["Section 5"], "Gain on 64 nodes")
     assert column(numbers, "gain")[model, barrier] == pytest.approx(gain, abs=0.05)
     assert column(numbers)[model, barrier] == 40

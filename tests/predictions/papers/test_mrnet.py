@@ -1,4 +1,4 @@
-"""The MRNet paper: its formulas by hand, and figures from given measurements."""
+"""Figures of the MRNet paper: its formulas by hand, and figures from given measurements."""
 
 from math import isnan, nan
 
@@ -30,7 +30,8 @@ def row(operation, topology, measured, waves=1, predicted=nan, bytes=8):
 
 
 def test_trees_of_figure_4_by_hand():
-    """LogP's last child of a level is sent to three gaps after the first; a wave follows when the root is free."""
+    """In LogP the last of four children receives three gaps after the first. The next wave starts when the root is
+    free."""
     four = figure(figures(), "Figure 4")
     one, stream = table(four, "One broadcast"), table(four, "Between two broadcasts")
     assert column(one)["balanced"] == pytest.approx(8 * g + 4 * o + 2 * L)

@@ -1,7 +1,5 @@
-"""Every number of `printed/`, typed from the papers' texts, beside the one that commodel has in its place.
-
-`where` is a published parameter set, a layout of table 1 of the τ–Lop paper, a pattern, or `figure/table` of a report.
-"""
+"""Every number of `printed/`, copied from the papers, compared with the corresponding number of commodel. `where` is a
+published parameter set, a layout of table 1 of the τ–Lop paper, a pattern, or `figure/table` of a report."""
 
 import csv
 from collections import Counter
@@ -27,7 +25,7 @@ def rows(name):
 
 @cache
 def tables(name):
-    """The paper's numbers of all tables of a report, by what they are about."""
+    """Return the paper's numbers of all tables of a report, by subject."""
     figures = find_paper(name).figures(nothing())
     return {
         f"{figure.name}/{numbers.title}": {"|".join(map(str, row.subject)): row.paper for row in numbers.rows}
@@ -48,7 +46,7 @@ def table(path):
 
 @cache
 def layout(name):
-    """What table 1 of the τ–Lop paper says of a layout."""
+    """Return the numbers of nodes, GPUs and ranks of a layout file, as table 1 of the τ–Lop paper has them."""
     ranks = table(f"params/layouts/fermi/{name}.csv")
     nodes = {int(rank["node"]) for rank in ranks}
     larger = sum(node < LARGER_NODES for node in nodes)
@@ -60,7 +58,7 @@ def layout(name):
 
 @cache
 def sent(file, rank):
-    """Doubles of each message that a rank of a pattern sends, in order."""
+    """Return the number of doubles of each message of a rank, in order."""
     return {
         str(number): int(row["bytes"]) / 8
         for number, row in enumerate(row for row in table(f"params/patterns/{file}") if row["rank"] == rank)

@@ -32,7 +32,7 @@ def printed():
 
 
 def test_validation_by_the_papers_own_values():
-    """Equation 1 up each tree by hand: a node with x children takes L + o(x+1)."""
+    """Equation 1 by hand: a node with x children takes L + o(x+1), summed over the levels of a tree."""
     for name, two_levels, leaves, levels in (("Figure 7", (6, 6), 32, 5), ("Figure 8", (12, 11), 128, 7)):
         inner, root = two_levels
         wanted = {
@@ -67,7 +67,8 @@ def test_figure_6_is_drawn_without_the_constant_term():
 
 @pytest.fixture(scope="module")
 def rebuilt():
-    """A machine with the paper's values: C is 0, a level of a chain has two overheads as its experiment reads it."""
+    """Return figures of a machine with the paper's values: C is 0, and each level of a chain takes L and
+    two overheads."""
     times = {
         "pingpong": lambda case: 2 * L * 1e-6,
         "chain": lambda case: 2 * case["height"] * (L + 2 * A) * 1e-6,
@@ -150,8 +151,8 @@ def test_figure_1_over_one_sender():
 
 
 def test_the_reason_of_errors_depends_on_the_platform_kind():
-    """Platforms are simulated, with a processor a process, or with processes that share processors. The real ones have
-    no figure that needs a gather."""
+    """The platforms are simulated, real with a processor per process, or real with shared processors. Real platforms
+    without a gather have no Figure 1."""
     rows, texts = [wave("flat:32", "tan", 1.0, 1.0)], []
     real = PlatformKind.REAL
     for kind, processes in ((PlatformKind.SIMULATED, None), (real, 1), (real, 256)):

@@ -1,4 +1,4 @@
-"""The τ–Lop paper: worked examples and whole kernels, by hand."""
+"""The τ–Lop paper: worked examples and kernels, computed by hand."""
 
 from dataclasses import replace
 from math import isnan
@@ -25,7 +25,7 @@ KB = 8192
 
 
 def fitted(**settings) -> ParameterSet:
-    """Transfers that share their channel in proportion, up to 16 at once."""
+    """Return a set whose transfer times grow in proportion to the number of concurrent transfers, up to 16."""
     values = {"o_0.a": O_0, "o_1.a": O_1}
     for channel, slope in ((0, MEMORY), (1, WIRE)):
         values |= {f"L_{channel}.{size}x{level}": slope * size * level for size in (0, 4 << 20) for level in (1, 16)}
@@ -48,7 +48,7 @@ def test_our_terms_equal_the_terms_of_the_paper(name):
 
 
 def test_terms_of_equation_10_are_the_printed_ones():
-    """3‖T¹(35) + 2‖T¹(166) + T¹(81) + 2‖T⁰(116) + T⁰(18)."""
+    """The equation is 3‖T¹(35) + 2‖T¹(166) + T¹(81) + 2‖T⁰(116) + T⁰(18)."""
     terms = rows(figures()["Figure 8"], "Terms")
     printed = {term: row.paper for (equation, term), row in terms.items() if equation == "10, both"}
     assert printed == {"3 ‖ T¹": 35, "2 ‖ T¹": 166, "T¹": 81, "2 ‖ T⁰": 116, "T⁰": 18}
@@ -136,7 +136,7 @@ def project(monkeypatch):
 
 
 def evidence(*rows, sets=()) -> Evidence:
-    """Rows are platform, operation, layout, ranks, bytes, family, measured, predicted."""
+    """Return evidence with these rows: (platform, operation, layout, ranks, bytes, family, measured, predicted)."""
     columns = ["platform", "operation", "layout", "ranks", "bytes", "family", "measured", "predicted"]
     comparison = pd.DataFrame(rows, columns=columns)
     comparison["point"] = comparison["platform"] + comparison["operation"] + comparison["layout"]
@@ -216,7 +216,8 @@ def test_figures_list_times_and_errors_of_every_layout():
 
 
 def test_tau_lop_is_also_predicted_with_other_interpretations():
-    """Transfers that share in full: of M2's two nodes fewer count than of one channel, and A1 drops overheads."""
+    """Transfer times are proportional to the number of concurrent transfers. Fewer transfers share a node than one
+    channel, and A1 counts fewer overheads."""
     values = {f"L_{channel}.{size}x{level}": 1e-9 * size * level
               for channel in (0, 1) for size in (0, 1 << 20) for level in (1, 16)}  # fmt: skip
     values |= {"o_0.a": 1e-6, "o_1.a": 1e-3}
@@ -238,7 +239,7 @@ def test_tau_lop_is_also_predicted_with_other_interpretations():
 
 
 def test_hloggp_is_also_predicted_by_sums_of_messages():
-    """One message of M1's two processes at a time: the sum of both is the prediction. M2 has several a process."""
+    """In layout M1 both processes send one message at a time; in M2 a process sends several."""
     numbers = {name: Estimate(value, "s", value, value)
                for name, value in {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 0.0, "G": 1e-9}.items()}  # fmt: skip
     fitted = ParameterSet("hloggp", "fermi", "", numbers)
