@@ -1,4 +1,4 @@
-"""The contract of every model, by its name."""
+"""Parametrize the contract tests by the name of the model."""
 
 import pytest
 

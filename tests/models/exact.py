@@ -1,4 +1,4 @@
-"""Parameters without uncertainty: as estimates and as values to predict with, and sets that are scaled by factors."""
+"""Parameter sets and values without uncertainty, and parameter sets with values scaled by factors."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Probe samples made from known parameters, for fits that must find them again."""
+"""Synthetic probe samples computed from known parameters, for tests of fits."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -21,7 +21,8 @@ Times = Mapping[str, Callable[[dict], float]]  # what a case of each probe takes
 
 @dataclass(frozen=True)
 class Truth:
-    """A machine that is what a family says, and its parameters: `covered` by the fit's intervals."""
+    """A synthetic machine that follows a model exactly. `covered` has the true values that intervals of a fit must
+    cover."""
 
     times: Times
     covered: Mapping[str, float]
@@ -38,7 +39,7 @@ LOGGP = {"L": 10e-6, "o_s": 1.5e-6, "o_r": 2e-6, "g": 4e-6, "G": 8e-9, "gamma": 
 
 
 def loggp_times(L, o_s, o_r, g, G, gamma=0.0) -> Times:
-    """What each probe would take on a machine that is LogGP, by the closed forms."""
+    """Return the time in seconds of each probe on a LogGP machine, by the closed forms."""
 
     def one_way(size):
         return o_s + L + G * max(size - 1, 0) + o_r
@@ -66,7 +67,8 @@ def loggp_times(L, o_s, o_r, g, G, gamma=0.0) -> Times:
 
 
 def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Observed:
-    """Samples of every case of a family's probes; `noise` is the spread of a sample relative to its time."""
+    """Return synthetic samples of every case of a model's probes. `noise` is the standard deviation relative to the
+    time."""
     rng = np.random.default_rng(seed)
     probes = {}
     for entry in find_family(name).probes:
@@ -83,7 +85,8 @@ def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Obser
 
 
 def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bool) -> np.ndarray:
-    """Cost of a schedule, (draws,) or (sizes, draws): of the estimate, or of all of the set's joint bootstrap draws."""
+    """Return predicted times of a schedule, (draws,) or (sizes, draws): for the estimate, or for all
+    bootstrap draws."""
     assert parameters.family == entry.name
     model = Model.of_set(parameters, None if drawn else 0)
     cost = np.broadcast_to(model.cost(schedule), (*schedule.bytes.shape[:-2], model.rows))

@@ -35,7 +35,7 @@ def overflow_of_one_row(dst, departure, busy, packets, service, buffer):
 
 
 def simulate_packets(dst, departure, busy, packets, service, buffer) -> np.ndarray:
-    """Return the packets that each message loses, by an event for each packet."""
+    """Return the number of lost packets of each message, with one event per packet."""
     arrivals = [
         (start + (number + 0.5) / n * duration, message)
         for message, (start, duration, n) in enumerate(zip(departure, busy, packets, strict=True))
@@ -63,7 +63,7 @@ messages = st.lists(
 @settings(deadline=None, max_examples=60)
 @given(messages, st.integers(40, 300), st.floats(0.3, 1))
 def test_losses_agree_with_a_packet_by_packet_simulation(rows, buffer, service_ratio):
-    """Each sender is at most as fast as the receiver; together they are faster."""
+    """No sender is faster than the receiver; several concurrent senders may be."""
     dst, departure, busy, packets = zip(*rows, strict=True)
     service = service_ratio * min(duration / n for duration, n in zip(busy, packets, strict=True))
     wanted = simulate_packets(dst, departure, busy, packets, service, buffer)
@@ -97,7 +97,7 @@ def test_equation_4(senders, packets):
 
 @pytest.mark.parametrize("departures", [[0], [0, 100], [0, 100, 200, 300], [300, 0, 250]])
 def test_one_sender_at_a_time_overflows_nothing(departures):
-    """Even with a slow receiver and more packets in total than the buffer holds."""
+    """The receiver is slow, and 5000 packets per message exceed the buffer of 10 packets."""
     outcome = overflow_of_one_row(np.zeros(len(departures), int), departures, 50.0, 5000, 3.0, 10)
     assert outcome.lost.sum() == 0
     assert outcome.delivered[0] == 1
@@ -222,7 +222,8 @@ def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, 
 
 
 def test_equation_3():
-    """15 senders send a packet every 122.4 µs each, one is removed every 123.2 µs: 1935 are buffered after 16.9 ms."""
+    """15 senders send one packet every 122.4 µs each, the receiver removes one every 123.2 µs: after 16.9 ms the buffer
+    has 1935 packets."""
     g_s, g_r = G_S, G_R
     after = time_to_fill(15, g_s, g_r, 1935)
     assert after == pytest.approx(16.91e-3, rel=1e-3)

@@ -63,7 +63,7 @@ def make_set(**values) -> ParameterSet:
 
 
 def repeated_broadcast(ranks, packets) -> Schedule:
-    """The paper's broadcast of a long message: the binomial tree, once for each packet."""
+    """Return the broadcast of a long message in the paper: the binomial tree, once per packet."""
     rounds = ranks.bit_length() - 1
     rows = [
         (packet * rounds + step, src, src + (ranks >> (step + 1)))
@@ -108,7 +108,7 @@ def with_full_packets(pattern, bytes=1500):
 
 @pytest.mark.parametrize("packets", [1, 3, 40])
 def test_equation_8(packets):
-    """A gather takes at least as long as the receiver needs for all its packets."""
+    """A gather takes at least as long as the receiver needs for all packets."""
     senders, size = 15, packets * 1500
     pattern = Schedule.of(16, 0, np.arange(1, 16), 0, size, root=0)
     cost = float(costs(find_family("cluster"), pattern, PUBLISHED, False)[0])
@@ -170,7 +170,7 @@ def test_the_loss_of_a_windowed_gather_follows_equation_4_with_all_packets(windo
 
 
 def test_a_ring_does_not_overflow_the_buffer():
-    """In a ring a rank is sent a block only after the previous one was received."""
+    """In a ring a rank receives a block before the next block is sent."""
     ring = build_schedule(point("allgather", "ring", ranks=16, bytes=1 << 20))
     assert float(compute_delivered_share(ring, published())) == 1
 
@@ -244,7 +244,7 @@ def count_datagrams(delivered, case):
 
 
 def test_gaps_of_a_sender_are_not_those_of_its_receiver():
-    """A burst to one receiver departs at the receiver's rate; packets to eight receivers depart at the sender's."""
+    """Packets to one receiver depart with the receiver's gap, packets to eight receivers with the sender's gap."""
     estimates = fitted()
     assert estimates.values["g_s.a"][0] == pytest.approx(1.2e-5)
     assert estimates.values["g_r.a"][0] == pytest.approx(1.5e-5)
@@ -257,13 +257,13 @@ def test_retransmissions_do_not_change_the_gap():
         sent = case["packets"] * case["senders"]
         return count_datagrams(min(sent, RATIO * sent + 34), case)
 
-    whole = observed(replace(TRUTH, counts={"flood": small_buffer}), "cluster")
+    complete = observed(replace(TRUTH, counts={"flood": small_buffer}), "cluster")
     slower = np.where(np.arange(30) < 5, 1.0, 1.5)
     streams = [
         replace(case, seconds=case.seconds * (slower if case.settings["each"] == 12 else 1.0))
-        for case in whole.probes["stream"]
+        for case in complete.probes["stream"]
     ]
-    estimates = find_family("cluster").fit(Observed({**whole.probes, "stream": streams}, whole.seed))
+    estimates = find_family("cluster").fit(Observed({**complete.probes, "stream": streams}, complete.seed))
     assert estimates.values["g_r.a"][0] == pytest.approx(1.5e-5)
     assert estimates.values["g_r.b"][0] == pytest.approx(9e-8)
     assert estimates.notes["g_r"].startswith("of the fastest streams")

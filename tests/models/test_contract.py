@@ -1,4 +1,4 @@
-"""What every family is, how it predicts, and what its fit must do, whichever family it is: one test, all families."""
+"""The contract of all models: declarations, predictions and fits."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -107,7 +107,7 @@ def test_a_parameter_set_read_from_a_file_equals_the_written_one(name, tmp_path)
 
 
 def test_any_function_may_be_one_number_in_a_file(name, tmp_path):
-    """As that within a node was in older sets: it is the function's constant."""
+    """A single number is the constant of the function. Older parameter sets have such functions within a node."""
     parameters, parts = fitted_set(name), find_family(name).by_name
     functions = {
         parse_key(called).function for called in parameters.values if parts[parse_key(called).parameter].argument
@@ -145,7 +145,7 @@ def test_a_missing_and_an_unknown_parameter_are_named(name):
 
 
 def test_a_coefficient_that_no_form_takes_is_refused(name):
-    """Or a misspelt one would leave the prediction as if it were not there."""
+    """Without the check, a misspelt coefficient would silently be ignored."""
     parameters = fitted_set(name)
     for parameter in find_family(name).parameters:
         if parameter.argument:
@@ -190,23 +190,23 @@ def test_pieces_without_an_edge_or_a_height_are_refused(given, lacks):
         complete_values(find_family("hockney"), Values(values, {"alpha": PIECEWISE}))
 
 
-def stretched(pattern):
-    """The same, with every wait and all work in a step after the one that posts."""
+def delay_waits(pattern):
+    """Return the schedule with all waits and all local work one step after the posts."""
     step, work = 2 * pattern.step, pattern.work
     work = Work(2 * work.step + 1, *work.columns[1:])
     return replace(pattern, step=step, work=work, nonblocking=NonblockingSteps(step + 1, step, step + 1))
 
 
 @cache
-def both_ways():
-    """The catalogue's patterns that wait where they post, each as it is and stretched."""
+def list_schedule_pairs():
+    """Return the catalogue schedules that wait where they post, each with its delay_waits schedule."""
     patterns = [(entry, build_schedule(entry)) for entry in catalogue(4, 4096)]
-    return [(entry, pattern, stretched(pattern)) for entry, pattern in patterns if pattern.nonblocking is None]
+    return [(entry, pattern, delay_waits(pattern)) for entry, pattern in patterns if pattern.nonblocking is None]
 
 
 def test_a_wait_in_a_separate_step_does_not_change_the_prediction(name):
     model = Model.of_set(fitted_set(name), 0)
-    for entry, pattern, longer in both_ways():
+    for entry, pattern, longer in list_schedule_pairs():
         try:
             (plain,) = model.cost(pattern)
         except UserError:
@@ -230,7 +230,7 @@ def test_a_fit_without_data_names_the_missing_probe(name):
 
 
 def test_a_case_left_out_is_predicted(name, monkeypatch):
-    """Whichever case is missing, as where none of its samples was valid, the rest can be fitted."""
+    """The first or last case of a probe is missing, as if it had no valid sample."""
     monkeypatch.setattr(samples, "DEFAULT_DRAWS", FEW_DRAWS)
     observations = observed(truth(name), name, noise=0.01, samples=10)
     entry = find_family(name)
@@ -245,13 +245,13 @@ def test_a_case_left_out_is_predicted(name, monkeypatch):
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, *(pytest.param(more, marks=pytest.mark.slow) for more in (0.3, 0.7))])
 def test_a_fit_with_missing_cases_is_finite_or_raises_a_user_error(name, share, monkeypatch):
-    """A crash, a timeout or a spent budget may remove any case."""
+    """A crash, a timeout or an exhausted time budget may remove any case."""
     monkeypatch.setattr(samples, "DEFAULT_DRAWS", FEW_DRAWS)
     everything, rng = observed(truth(name), name, noise=0.02, samples=6), np.random.default_rng(int(100 * share))
     for _ in range(6):
-        whole = rng.choice(["", *everything.probes])
+        complete_probe = rng.choice(["", *everything.probes])
         kept = {
-            probe: [case for case in cases if probe == whole or rng.random() < share]
+            probe: [case for case in cases if probe == complete_probe or rng.random() < share]
             for probe, cases in everything.probes.items()
         }
         with suppress(UserError):
@@ -271,9 +271,8 @@ def test_probes_may_begin_with_an_empty_message(name):
     ids=["few", "many"],
 )
 def test_parameter_intervals_cover_the_true_values_at_about_the_nominal_rate(name, machines, least, narrowest, widest):
-    """95 % intervals over noisy machines: the truth inside in most of them (of 100 machines, 87 are what chance leaves
-    the worst of all values), and no wider than they need be for that:
-    the estimates of those machines scatter as widely as the intervals say."""
+    """95 % intervals of noisy machines cover the true value in a share of at least `least` (of 100 machines, 87 % is
+    the expected minimum over all values). Their mean width is near that of the scatter of the estimates (2·1.96·σ)."""
     machine = truth(name)
     estimates = {value_name: [] for value_name in machine.covered}
     for seed in range(machines):
@@ -289,7 +288,7 @@ def test_parameter_intervals_cover_the_true_values_at_about_the_nominal_rate(nam
 
 
 def test_no_interval_of_a_cost_goes_below_0(name):
-    """Where a machine is not what the family says, the misfit of the fit must not become a negative cost."""
+    """The machine deviates from the model. The misfit must not make times negative."""
     entry, machine = find_family(name), truth(name)
     functions = {parameter.name for parameter in entry.parameters if parameter.argument}
     for seed, bent in enumerate((0.3, 1.5, 0.3, 1.5)):

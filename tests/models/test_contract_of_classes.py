@@ -1,5 +1,5 @@
-"""What a family does that has values by distance class, whichever it is, on a machine of several levels whose classes
-differ by much; and with types of nodes beside levels."""
+"""The contract of models with values by distance class, on machines of several levels, and of several levels and node
+types."""
 
 from functools import cache
 
@@ -46,7 +46,7 @@ def machine(name):
 
 
 def seconds(entry, case, name):
-    """What a case of a probe takes on one of the machines."""
+    """Return the time in seconds of a probe case on a machine."""
     if entry == "work":
         return 1e-10 * case["bytes"]
     if entry == "memcopy":
@@ -62,7 +62,7 @@ def seconds(entry, case, name):
 
 
 def placed(entry, site):
-    """Of each case of a probe its settings as tables have them, the nodes of its ranks, and how far apart these are."""
+    """Yield the settings of each probe case as in tables, the nodes of its ranks, and their distance class."""
     for case in find_probe(entry).cases("synthetic", site, SIZES):
         about = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
         about["where"] = "+".join(map(str, case.where))
@@ -73,7 +73,7 @@ def placed(entry, site):
 
 @cache
 def evidence(name, without=""):
-    """All probes of a family on all of the machine, but for one class."""
+    """Return the samples of all probes of a model, except those of the distance class `without`."""
     probes = {
         entry: [
             CaseSamples(about, np.full(3, seconds(entry, about, apart)), np.ones(3, dtype=int))
@@ -126,8 +126,7 @@ def test_a_class_that_was_not_probed_is_not_ok(name):
 
 @pytest.mark.parametrize("name", BY_CLASS)
 def test_levels_do_not_change_the_values_fitted_from_the_first_nodes(name):
-    """Levels do not change the values fitted to the probes of the first nodes."""
-    own, plain = parameters(name), evidence(name)
+    with_levels, plain = parameters(name), evidence(name)
     placed = {"ring", "triplet", "pairprtt"}  # whose cases say where they are, also on the first nodes
     kept = {
         entry: [
@@ -137,8 +136,8 @@ def test_levels_do_not_change_the_values_fitted_from_the_first_nodes(name):
         ]
         for entry, cases in plain.probes.items()
     }
-    paper = make_parameter_set(find_family(name), find_family(name).fit(Observed(kept, plain.seed)))
-    assert paper.values.items() <= own.values.items()
+    without_levels = make_parameter_set(find_family(name), find_family(name).fit(Observed(kept, plain.seed)))
+    assert without_levels.values.items() <= with_levels.values.items()
 
 
 @pytest.mark.parametrize("name", BY_CLASS)

@@ -1,7 +1,5 @@
-"""The parts of fits: regressions, half round trips, and values that the data do not determine.
-
-One table gives one set of values, whatever the processor's features, the order of rows and the last bit of a time.
-"""
+"""Parts of fits: regressions, half round trips, and undetermined values. Fits do not depend on processor features, the
+order of rows, or the last bit of a time."""
 
 import json
 import os
@@ -45,7 +43,7 @@ def levelled(draws):
 
 
 def pooled(y, weights):
-    """Isotonic regression as an obvious loop: two neighbours that fall become one, until none does."""
+    """Return the isotonic regression by an obvious loop: two decreasing neighbours are merged until none is left."""
     blocks = []
     for value, weight in zip(y, weights, strict=True):
         blocks.append((value, weight, 1))
@@ -56,7 +54,8 @@ def pooled(y, weights):
 
 
 def test_a_sample_left_out_is_guessed_from_the_others():
-    """The mean of the others is 11/3, 10/3, 3 and 2: off by 8/3, 2/3, 0 and −2/3 of what was measured."""
+    """The means of the other samples are 11/3, 10/3, 3 and 2. Relative to the measured values, the errors are 8/3, 2/3,
+    0 and −2/3."""
     y = np.array([1.0, 2.0, 3.0, 6.0])
     evidence = make_curve("mean", y, y, np.full(4, 3.0), "a", refit=lambda keep: np.full(4, y[keep].mean()))
     assert evidence.left_out == pytest.approx(2**0.5)
@@ -85,8 +84,8 @@ def test_a_spoilt_sample_does_not_pull_down_the_sure_ones():
 
 
 def test_only_the_misfit_that_noise_does_not_explain_is_put_on_the_draws():
-    """Ten cases off by 1, with a noise of 0.5, and two coefficients: noise explains 10·0.5²·8/10 of a sum of squares
-    of 10. The other 0.8 of it is put on as if there were 8 cases."""
+    """Ten residuals of 1, noise of 0.5, and two coefficients: noise explains 10·0.5²·8/10 = 2 of the sum of squares 10.
+    The draws are widened by the other share, 0.8, with 8 degrees of freedom."""
     noise = np.random.default_rng(1).standard_normal((4000, 10))
     y = np.vstack([np.zeros(10), 0.5 * noise])
     widened = add_misfit_draws(y, np.ones(10), np.ones(10), 2)
@@ -106,7 +105,8 @@ def test_a_misfit_isby_chance_up_to_the_quantile_of_chi_squared(free):
 
 @pytest.mark.parametrize("noise", [0.0])
 def test_many_pieces_of_a_line_are_found(noise):
-    """As of SimGrid's factors by size: each piece begins where it should, or at the next place."""
+    """As in SimGrid's factors by size, a time has five pieces. Each piece begins at its true edge or at the
+    next size."""
     places = np.geomspace(1, 1 << 20, 60).round()
     edges = [0, 300, 5_000, 40_000, 300_000, np.inf]
     rng, time = np.random.default_rng(1), np.zeros(len(places))
@@ -192,7 +192,7 @@ def test_no_latency_is_stated_not_to_be_known(name):
 
 @pytest.mark.parametrize("name", ["loggp", "loggops", "loggph"])
 def test_an_empty_message_has_no_bytes_to_pay_for(name):
-    """(m-1)·G is 0 there as in the prediction, not -G."""
+    """For an empty message, the byte term (m−1)·G is 0 and not −G."""
     machine = replace(truth("loggp"), sizes=(0, 1024, 65536))
     times = {**machine.times, "pairprtt": machine.times["prtt"]}
     values = fit_machine(name, replace(machine, times=times)).values
@@ -206,8 +206,7 @@ SAME = 1e-6
 
 
 def numbers(fitted: ParameterSet) -> dict[str, tuple[float, ...]]:
-    """Values, intervals, and the draws that intervals of predictions come from; what varies by the last bit alone may
-    have none."""
+    """Return value, interval and bootstrap draws of each parameter. A value without draws is repeated."""
     alike = {key: DEFAULT_DRAWS * (estimate.value,) for key, estimate in fitted.values.items()}
     return {
         key: (estimate.value, estimate.low, estimate.high, *fitted.draws.get(key, alike[key]))
@@ -243,13 +242,13 @@ def test_fits_without_vector_instructions_give_the_same_parameter_sets():
     without = " ".join(name for name in dispatched if features.get(name))
     code = "import json; from tests.models.test_fitting import fits; print(json.dumps(fits()))"
     plain = {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1", "NPY_DISABLE_CPU_FEATURES": without}
-    other = subprocess.run(
+    without_vectors = subprocess.run(
         [sys.executable, "-c", code], env=os.environ | plain, capture_output=True, text=True, check=True
     )
-    other, here = json.loads(other.stdout), fits()
-    assert other.keys() == here.keys()
-    for name, values in here.items():
-        assert_same(other[name], values)
+    without_vectors, with_vectors = json.loads(without_vectors.stdout), fits()
+    assert without_vectors.keys() == with_vectors.keys()
+    for name, values in with_vectors.items():
+        assert_same(without_vectors[name], values)
 
 
 def test_the_order_of_a_table_and_the_last_bit_of_a_time_change_no_set():

@@ -1,5 +1,5 @@
-"""Family shares predicted in the order of time: the compiled replay compared with a reference, with closed
-forms, and replays with and without symmetric or repeated parts."""
+"""Model `shares`: the compiled replay in time order compared with a reference simulation, with closed forms, and with
+replays that use symmetry or repeated rounds."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -50,8 +50,8 @@ def simulate(pattern, rendezvous, waits, uses, costs, opposite, bundled=False, o
 
 @st.composite
 def traffics(draw):
-    """Draw a schedule, its rendezvous messages and those that delay their senders, uses of three links, costs, and
-    opposite links."""
+    """Draw a schedule, its rendezvous messages, the messages that their senders wait for, uses of three links, times,
+    and opposite links."""
     try:
         pattern = built(*draw(programs()))
     except UserError:
@@ -94,8 +94,8 @@ def test_link_sharing_by_weights_equals_the_reference_simulation(traffic):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_many_messages_on_few_links_are_shared_as_in_the_reference(seed):
-    """Messages have few sizes or many, so they leave links in the order of arrival or in another. If the seed is a
-    multiple of 3, messages between two ranks are transferred one at a time."""
+    """Messages have few or many sizes, so they leave links in the order of arrival or in another order. If the seed is
+    a multiple of 3, messages between two ranks are transferred one at a time."""
     rng, one_at_a_time = np.random.default_rng(seed), seed % 3 == 0
     ranks, several = int(rng.integers(2, 6)), int(rng.integers(40, 100))
     src = rng.integers(0, ranks, several)
@@ -119,17 +119,18 @@ def test_segments_sent_one_at_a_time_form_a_pipeline_and_concurrent_ones_do_not(
     """A segment takes 5 + 4 on each of p − 1 links; each later segment adds 5. If all segments of the first rank share
     its link, all arrive late."""
     ranks, parts, o_s, o_r, L, lasts = 8, 40, 1.0, 1.0, 2.0, 5.0
-    part, src = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
-    pattern, rendezvous = Schedule.of(ranks, part + src, src, src + 1, 8), np.zeros(len(part), dtype=bool)
+    segment, src = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
+    pattern, rendezvous = Schedule.of(ranks, segment + src, src, src + 1, 8), np.zeros(len(segment), dtype=bool)
     costs = Traffic(o_s, o_r, *(np.full(len(rendezvous), seconds) for seconds in (L, lasts, lasts)), NO_WORK)
-    programs = (Program.of(pattern, rendezvous, (np.arange(len(part)), pattern.src), turn) for turn in (True, False))
+    programs = (Program.of(pattern, rendezvous, (np.arange(len(segment)), pattern.src), turn) for turn in (True, False))
     one_at_a_time, sharing = (replay_in_time(program, costs)[-1] for program in programs)
     assert one_at_a_time == pytest.approx((ranks - 1) * (o_s + lasts + L + o_r) + (parts - 1) * lasts)
     assert sharing > 1.3 * one_at_a_time
 
 
 def test_a_rendezvous_sender_waits_for_delivery_or_only_for_the_send():
-    """Sent at 1, the transfer takes 3, plus 2 of latency. The receive is posted at once, or after 7 s of work."""
+    """The message is sent at 1 s; the transfer takes 3 s and the latency 2 s. The receive is posted at once, or after 7
+    s of work."""
     pattern = make_rank_local_schedule(
         2, [0], [1], 8, 0, 0, 1, 1, work=Work.compute(0, np.array([1]), np.array([0.0, 7.0]))
     )
@@ -154,18 +155,18 @@ def chains(seed):
     outgoing and incoming ports of each rank; with their costs and the pairs of opposite links."""
     rng = np.random.default_rng(seed)
     ranks, parts = int(rng.integers(3, 6)), int(rng.integers(MAX_QUEUE + 1, 2 * MAX_QUEUE))
-    part, hop = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
-    back = rng.random(len(part)) < rng.choice([0.0, 0.5])
+    segment, hop = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
+    back = rng.random(len(segment)) < rng.choice([0.0, 0.5])
     src, dst = np.where(back, ranks - 1 - hop, hop), np.where(back, ranks - 2 - hop, hop + 1)
-    bytes = np.where(rng.random(parts) < 0.3, 4, 8)[part]
-    pattern = make_rank_local_schedule(ranks, src, dst, bytes, *[hop + part] * 4)
-    message, link = np.repeat(np.arange(len(part)), 2), np.stack([pattern.src, ranks + pattern.dst], axis=1).ravel()
+    bytes = np.where(rng.random(parts) < 0.3, 4, 8)[segment]
+    pattern = make_rank_local_schedule(ranks, src, dst, bytes, *[hop + segment] * 4)
+    message, link = np.repeat(np.arange(len(segment)), 2), np.stack([pattern.src, ranks + pattern.dst], axis=1).ravel()
     opposite = (np.arange(2 * ranks) + ranks) % (2 * ranks)
     c, o = rng.integers(1, 5, 2 * ranks).astype(float), float(rng.integers(0, 4))
     costs = c[link] * pattern.bytes[message]
-    rendezvous = rng.random(len(part)) < rng.choice([0.0, 0.1])
+    rendezvous = rng.random(len(segment)) < rng.choice([0.0, 0.1])
     weights = rng.choice([1.0, 0.4], (ranks, ranks))[pattern.src, pattern.dst] if seed % 2 else None
-    traffic = Traffic(o, o, np.full(len(part), 3.0), 2.0 * pattern.bytes, costs, NO_WORK, 0.05, weights)
+    traffic = Traffic(o, o, np.full(len(segment), 3.0), 2.0 * pattern.bytes, costs, NO_WORK, 0.05, weights)
     return pattern, rendezvous, rendezvous, (message, link), traffic, opposite
 
 
@@ -178,7 +179,7 @@ def test_the_slowest_link_of_a_bundle_limits_the_messages_of_the_bundle(seed):
 
 
 def test_only_long_queues_are_replayed_in_bundles():
-    """A chain has queues. A ring has none, since a rank forwards what it received. Too many bundles are not used."""
+    """Only a chain with more than MAX_QUEUE segments has queues that form bundles."""
     for operation, choice, size, queues in (
         ("bcast", f"chain:{1 << 10}B", (MAX_QUEUE + 1) << 10, True),
         ("bcast", f"chain:{1 << 10}B", MAX_QUEUE << 10, False),
@@ -219,7 +220,7 @@ def test_a_link_is_busy_while_there_is_work_and_no_message_is_faster_than_unshar
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=2, max_size=8), st.integers(1, 7))
 def test_messages_of_earlier_steps_keep_a_link_busy(messages, cut):
-    """If steps are in the order of time, a link is free at the same time as if they were one step."""
+    """If steps are in the order of time, a link becomes free at the same time as with all messages in one step."""
     start, last = np.array(sorted(messages), dtype=float).T
     link, cut = BusyPeriods(1), min(cut, len(start) - 1)
     ends = [
@@ -242,7 +243,8 @@ def test_messages_between_two_leaves_share_the_slower_link(flows):
 
 @pytest.mark.parametrize("links", [1, 2, 4])
 def test_a_destination_may_select_one_of_several_links(links):
-    """Nodes 0 to 3 of one leaf send to every fourth node of others: all select the same of two or of four links."""
+    """Nodes 0 to 3 of one leaf send to every fourth node of other leaves: all messages select the same of two or of
+    four links."""
     size, values = 1_000_000, model(**{"c_out.leaf.a": G["beyond"] / 4})
     known = replace(values.values, settings={**values.values.settings, "links": {"leaf": links}})
     one, several = (Schedule.of(24, 0, np.arange(4), target, size) for target in ([4, 9, 14, 19], [4, 8, 12, 16]))
@@ -320,7 +322,7 @@ def test_copies_and_reductions_have_their_own_times_per_byte(copies):
 
 @pytest.mark.parametrize("size", [512, 30_000, 1 << 20])
 def test_the_capacity_within_a_node_depends_on_the_message_size(size):
-    """It is interpolated between two samples and constant beyond them."""
+    """The capacity is interpolated between two samples and constant beyond them."""
     pattern = Schedule.of(4, 0, range(4), [1, 2, 3, 0], size).place(np.zeros(4, dtype=int))
 
     def finish(**inside):
@@ -335,7 +337,8 @@ def test_the_capacity_within_a_node_depends_on_the_message_size(size):
 
 
 def test_acknowledgements_share_the_opposite_link():
-    """Three messages meet one in the opposite direction: all get their share of the busier of the two links."""
+    """Three messages meet one message in the opposite direction. All four are limited by the busier of the
+    two links."""
     size, both = 1_000_000, join_schedules(make_flows(3, 10**6), make_flows(1, 10**6, 4, 0))
     for link in ("c_out.leaf.a", "c_pair.leaf.a"):
         free, delayed = (shares.predict(both, model(**{link: C_OUT}, **back).values) for back in ({}, {"back": 0.05}))
@@ -393,7 +396,8 @@ def test_representative_ranks_take_as_long_as_all_ranks(case):
 
 
 def test_ranks_that_are_not_symmetric_have_no_representatives():
-    """Leaves of 5 of 48 nodes, blocks that differ by a byte, and more messages than wanted."""
+    """Symmetry is broken by leaves of 5 of 48 nodes, or by blocks that differ by a byte. The message limit also
+    excludes representatives."""
     exchange = rounds("alltoall", "pairwise", 48, "block:1", 8)
     even, odd = (Hierarchy.written({"leaf": leaf}, 48) for leaf in (4, 5))
     assert find_representatives(exchange, odd, {}, MAX_MESSAGES) is None
@@ -460,7 +464,8 @@ def test_pieces_of_rounds_take_exactly_as_long_as_all_rounds(monkeypatch, operat
 
 
 def test_long_exchanges_are_replayed_in_pieces_up_to_a_limit(monkeypatch):
-    """Beyond the limit, rounds are replayed one by one; then eager messages delay each other only half as long."""
+    """Beyond the limit, rounds are replayed one by one: eager messages delay each other less, so the prediction is more
+    than 10 % lower."""
     values, levels = make_predicting_model(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
     exact = link_sharing.predict_in_time_order(schedule.whole, values.values, levels).max()
@@ -488,23 +493,23 @@ def test_an_error_of_a_piece_is_raised():
 
 
 def test_pairs_of_nodes_may_have_latencies_of_their_own():
-    """Each message takes the additional latency of its pair, alone and in a ring."""
+    """Each message takes the additional latency of its pair of nodes, as a single message and in a ring."""
     flat, nodes = model(), 16
     extra = np.triu(np.arange(nodes * nodes, dtype=float).reshape(nodes, nodes) * 1e-6, 1)
     settings = {**flat.values.settings, "pair_latency": extra[np.triu_indices(nodes, 1)].tolist()}
     uneven = Model.of(flat.entry, Values(flat.values.numbers, flat.values.forms, settings))
     for one, two in ((0, 1), (3, 15), (15, 3)):
         message = Schedule.of(2, [0], [0], [1], 64).place(np.array([one, two]))
-        own = extra[min(one, two), max(one, two)]
-        assert uneven.cost(message)[0] == pytest.approx(flat.cost(message)[0] + own)
+        pair_latency = extra[min(one, two), max(one, two)]
+        assert uneven.cost(message)[0] == pytest.approx(flat.cost(message)[0] + pair_latency)
     ring = build.build_schedule(point("allgather", "ring", ranks=nodes, bytes=64))
     assert uneven.cost(ring)[0] > flat.cost(ring)[0] + extra[0, 15]
 
 
 @pytest.mark.parametrize("far", [1, 9])
 def test_messages_between_two_nodes_share_a_link_at_any_distance(far):
-    """Two ranks of a node send to one node, near or far: the port carries both at once, the link between them does
-    not."""
+    """Two ranks of a node send to one other node. The port has the capacity for both messages, the link between the two
+    nodes does not."""
     size, numbers = 10**6, {"c_out.node.a": 1e-10}
     both = Schedule.of(4, 0, [0, 1], [2, 3], size).place(np.array([0, 0, far, far]))
     apart = Schedule.of(4, 0, [0, 1], [2, 3], size).place(np.array([0, 0, far, far + 1]))
@@ -515,7 +520,8 @@ def test_messages_between_two_nodes_share_a_link_at_any_distance(far):
 
 
 def test_shares_by_latency_are_smaller_for_distant_messages():
-    """The near message has four fifths of the port until it ends, the distant one all of it afterwards."""
+    """The message to the near node gets four fifths of the port until it ends. Then the message to the distant node
+    gets the whole port."""
     size, port = 10**6, 2e-9
     schedule = Schedule.of(3, 0, [0, 0], [1, 2], size).place(np.array([0, 1, 9]))
     equal = model(**{"c_out.node.a": port, "o_s": 0.0})
@@ -530,8 +536,8 @@ def test_shares_by_latency_are_smaller_for_distant_messages():
 
 @pytest.mark.parametrize("entry", ["path", "latency"])
 def test_a_message_shares_a_link_from_the_arrival_at_the_link_on(entry):
-    """A port is busy for 3 us with a message. A near and a distant one from one sender share its port, unless they
-    begin to use it after their latency. Those to one receiver arrive one after the other in any case."""
+    """A message occupies a port for 3 µs. Messages to a near and a distant node share the port of their sender, unless
+    they use the port only after their latency. At one receiver they arrive one after the other in both cases."""
     size, port = 1000, 3e-9
     default = model(**{"c_out.node.a": port, "o_s": 0.0})
     settings = {**default.values.settings, "entry": entry}
@@ -546,8 +552,8 @@ def test_a_message_shares_a_link_from_the_arrival_at_the_link_on(entry):
 
 
 def test_messages_share_the_links_of_a_torus():
-    """Nodes 0 and 1 of a ring of eight send to 3 and 2: both pass the link from 1 to 2. Other pairs have no common
-    link."""
+    """In a ring of eight nodes, nodes 0 and 1 send to 3 and 2: both messages pass the link from 1 to 2. The other pairs
+    of messages have no common link."""
     size, c, flat = 10**6, 2e-9, model(o_s=0.0)
     numbers = {**flat.values.numbers, "c_hop.node.a": np.array([[c]])}
     numbers = {name: draws for name, draws in numbers.items() if not name.startswith("c_out")}
@@ -584,7 +590,8 @@ def test_ranks_on_a_torus_do_not_represent_each_other():
 
 @pytest.mark.parametrize("bytes", [0, 8, 1000])
 def test_the_header_of_a_message_occupies_links_as_well(bytes):
-    """The latency of a single message includes its header. Messages of one port wait for the headers of the others."""
+    """The fitted latency of a single message includes the header. Concurrent messages of one port also wait for the
+    headers of the others."""
     header, port, receivers = 100, 2e-9, 8
     plain = model(**{"c_out.node.a": port, "o_s": 0.0})
     settings = {**plain.values.settings, "entry": "latency"}

@@ -1,6 +1,6 @@
-"""LogP and its relatives: finite capacity, fits from trees alone, LogGOPS's threshold S, the finish times that
-LogGOPSim had (`recorded/loggopsim.csv`, made by tests/bench/loggopsim.py: ns, ns/B and bytes, and when the last rank is
-done), and parametrised LogP where the probe of an overhead finds more than an overhead."""
+"""LogP and its relatives: finite capacity, fits to trees, the threshold S of LogGOPS, finish times of LogGOPSim
+(`recorded/loggopsim.csv`, written by tests/bench/loggopsim.py, in ns, ns/B and bytes), and parametrised LogP with
+probes of an overhead that include waiting."""
 
 import csv
 from dataclasses import replace
@@ -40,8 +40,8 @@ def finish_logp(pattern, L, o, g, capacity="finite", gamma=0.0) -> np.ndarray:
 
 @pytest.mark.parametrize(("L", "o", "g"), [(10, 2, 4), (10, 2, 10), (10, 1, 3), (8, 3, 2)])
 def test_many_to_one(L, o, g):
-    """⌈L/g⌉ messages leave at o. The k-th of the others leaves when the k-th of all has left the network, L + (k−1)·g
-    later; and the receiver has them all as soon as without a limit."""
+    """⌈L/g⌉ messages leave at o. Each further message leaves when one message has left the network: at o + L + k·g. The
+    root finishes at the same time as without the limit."""
     senders, limit = 12, -(-L // g)
     pattern = build_schedule(point("gather", "linear", ranks=senders + 1, bytes=1))
     finished = finish_logp(pattern, L, o, g)
@@ -52,8 +52,8 @@ def test_many_to_one(L, o, g):
 
 
 def test_a_stalled_sender_sends_the_next_message_later():
-    """Five send to 0, then on to a neighbour of their own. L = 10, g = 5: two at once. The third leaves at 2 + 10, the
-    fifth at 2 + 20; its next message takes 2 + 10 + 2 from there."""
+    """Five ranks send to rank 0, then each to another rank. With L = 10 and g = 5, two messages to rank 0 may be in
+    flight. The third leaves at 2 + 10, the fifth at 2 + 20."""
     pattern = Schedule.of(11, [0] * 5 + [1] * 5, [1, 2, 3, 4, 5] * 2, [0] * 5 + [6, 7, 8, 9, 10], 1)
     finished = finish_logp(pattern, 10, 2, 5)
     assert finished[6:] == pytest.approx([5 + 2 + 12, 5 + 2 + 12, 12 + 3 + 14, 17 + 3 + 14, 22 + 3 + 14])
@@ -70,7 +70,7 @@ def test_never_sooner_than_without_a_limit(pattern, L, o, g):
 
 @given(schedules(), st.integers(0, 40), st.integers(1, 40))
 def test_a_network_that_holds_all_is_the_replays(pattern, o, g):
-    """⌈L/g⌉ is more than there are messages."""
+    """The capacity ⌈L/g⌉ exceeds the number of messages."""
     limited, free = (finish_logp(pattern, 10_000, o, g, capacity, gamma=2.0) for capacity in ("finite", "unlimited"))
     np.testing.assert_allclose(limited, free, rtol=1e-12)
 
@@ -94,7 +94,7 @@ def test_stacks_of_sizes_are_predicted_like_single_sizes():
 
 @given(programs(), st.integers(0, 40), st.integers(1, 40))
 def test_ranks_that_take_later_than_others_send(program, o, g):
-    """Of rank-local steps, a network that holds all is the replay's as well."""
+    """The capacity ⌈L/g⌉ exceeds the number of messages of a schedule with rank-local steps."""
     try:
         pattern = built(*program)
     except UserError:
@@ -113,7 +113,7 @@ TIMES = {
 
 
 def measured(noise=0.0) -> Observed:
-    """By the probes of TAN, which an overlay network has."""
+    """Return samples of TAN's probes on an overlay network."""
     machine = replace(truth("tan"), times=TIMES, site=Site(1, 65, overlay=True), sizes=(1024,))
     return observed(machine, "tan", noise=noise)
 
@@ -185,9 +185,9 @@ def test_a_change_of_slope_is_no_jump():
     assert "S" not in fit(machine | {"prtt": prtt}, 0).values
 
 
-def waits_for_its_receiver(case):
-    """A machine on which messages of more than 1 KiB wait for their receiver, without a round trip of their own: what a
-    late receiver takes for overhead is then the whole message."""
+def time_waiting_messages(case):
+    """Return round trips of a machine on which messages above 1 KiB wait for the receiver without a handshake. With a
+    late receiver, the measured overhead is then the time of the whole message."""
     prtt = loggops_times(**LOGGOPS)["prtt"]
     if case["late"] and case["bytes"] > 1024:
         return prtt({**case, "late": 0, "n": 1}) / 2
@@ -195,15 +195,15 @@ def waits_for_its_receiver(case):
 
 
 def test_waiting_is_not_taken_for_overhead():
-    fitted = fit(loggops_times(**LOGGOPS) | {"prtt": waits_for_its_receiver}, 0.01)
+    fitted = fit(loggops_times(**LOGGOPS) | {"prtt": time_waiting_messages}, 0.01)
     assert "S" not in fitted.values
     for key, value in LOGGOPS.items():
         assert fitted.values[key][0] == pytest.approx(value, rel=0.06), key
 
 
 def test_copies_of_small_messages_are_not_carried_on_where_bytes_cost_less():
-    """Above 3000 B messages use rendezvous, and their bytes take a quarter of the time. The round trip of a large one
-    is fitted with a smaller O."""
+    """From 3000 B on messages use rendezvous, and each further byte takes a quarter of the time. The largest round trip
+    is fitted within 5 %."""
     machine = loggops_times(**LOGGOPS, S=3000)["prtt"]
 
     def prtt(case):
@@ -268,7 +268,7 @@ def test_draws_and_sizes_are_played_one_by_one():
 
 
 def test_equal_times_are_equal_in_every_unit():
-    """Twice and half of all parameters double and halve the times, where a tie decides who is first."""
+    """If all parameters are multiplied by 10, so are the finish times, although the order of equal times matters."""
     pattern = build_schedule(point("alltoall", "linear", ranks=6, bytes=64)).whole
     once, scaled = (
         predict_as_loggopsim(pattern, Machine(*(factor * value for value in (700, 100, 300, 3, 1)), S=10**6))
@@ -281,7 +281,8 @@ MACHINE = truth("plogp")
 
 
 def test_a_receiver_that_waits_is_not_busy_for_longer_than_the_gap():
-    """Messages of more than 1 KiB wait for a late receiver: then even a lone one seems to take all of its time."""
+    """Messages above 1 KiB wait for a late receiver: the measured receive overhead is then the time of the whole
+    message."""
 
     def prtt(case):
         late = case["late"] and case["bytes"] > 1024
@@ -297,7 +298,8 @@ def test_a_receiver_that_waits_is_not_busy_for_longer_than_the_gap():
 
 
 def test_levelled_samples_are_drawn_and_noted_as_not_distinguishable():
-    """Overheads of 4 µs and then 0 count as 2 µs both: that is what a report has to show."""
+    """Measured overheads of 4 µs and then 0 are both levelled to 2 µs. The curve and the note of the value
+    state this."""
     overheads = {1: 1e-6, 16: 1e-6, 256: 4e-6, 1024: 0.0}
 
     def o_r(size):

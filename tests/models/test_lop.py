@@ -1,4 +1,4 @@
-"""LoP: the paper's closed forms, the measured round trip given back, and intervals of the functions themselves."""
+"""LoP: the paper's closed forms, predictions that equal the measured round trip, and intervals of functions."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ SUFFIX = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_
 
 
 def machine(how, **settings) -> ParameterSet:
-    """The truth's parameters of one way of posting."""
+    """Return the true parameters for one way of posting."""
     rtt_name, o_name = SUFFIX[how]
     values = {f"{rtt_name}.{letter}": value for letter, value in zip("abcdef", RTT[how], strict=True)}
     values |= {f"{o_name}.{letter}": value for letter, value in zip("abc", POST[how], strict=True)}
@@ -65,7 +65,7 @@ def test_a_gather_of_n_messages_costs_one_overhead_and_n_receive_latencies(n):
 @pytest.mark.parametrize("p", [1, 2, 8, 64])
 def test_the_published_l_is_the_one_printed(p):
     """Section 4.7, in µs: 4.58 + 11.23/(−0.01+p) + 0.01·(1 − e^{−0.06(p−101.31)}) − (0.52 + 0.84/(−0.12+1)) − (0.52 +
-    0.84/(−0.12+p)), whose roundings are undone: half of the printed round trip."""
+    0.84/(−0.12+p)). The test uses the unrounded numbers: half of the printed round trip."""
     published = Model.of_set(read_set(ROOT / "params/published/lop/infiniband-send.yaml")).values
     trip = 9.1637 + 22.4558 / (p - 0.0140) + 0.0174 * (1 - np.exp(-0.0625 * (p - 101.3065)))
     printed = trip / 2 - (0.52 + 0.84 / (1 - 0.12)) - (0.52 + 0.84 / (p - 0.12))
@@ -73,7 +73,8 @@ def test_the_published_l_is_the_one_printed(p):
 
 
 def test_the_printed_latency_of_a_posting_list_counts_overheads_twice():
-    """Section 4.4's n·o(n): below 0, which is 0, where the fit says that messages take time; the set says so."""
+    """With n·o(n) of section 4.4, L(64) is below 0 although the fitted L(64) is positive. The note of the value states
+    both."""
     parameters = fitted_set("lop")
     here, paper = latency("list", 64), rtt("list", 64) / 2 - overhead("list", 1) - 64 * overhead("list", 64)
     remark = f"L(64) is {here * 1e6:.3g} µs; with the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
@@ -110,7 +111,7 @@ def test_the_minimum_round_trip_has_a_separate_function_below_the_median():
 
 
 def test_the_mean_round_trip_has_a_separate_function_above_the_median():
-    """The samples have a long tail."""
+    """6 of 30 samples take twice as long."""
     everything = observed(truth("lop"), "lop", noise=0.0)
     rng = np.random.default_rng(1)
     cases = [

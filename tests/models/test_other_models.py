@@ -1,5 +1,5 @@
-"""Hockney on a network of several levels, mlognP on platforms that show one kind of transfer only, and the normal
-form."""
+"""Hockney on a network of several levels, mlognP on platforms with free copies, and the performance model
+normal form."""
 
 from dataclasses import replace
 
@@ -39,8 +39,8 @@ def test_messages_of_a_port_add_up_with_the_values_of_each_distance_class(ranks)
 
 
 def chain(parts):
-    """Of 20 000 bytes each, over five ranks, the last of which is far: what it takes, and what it would without ports
-    that wait for latency."""
+    """Return the time of a chain of segments of 20,000 bytes over five ranks, the last one distant: with and without
+    ports that are busy during the latency."""
     hops, last = [NEAR + 20e-6] * 3, FAR + 20e-6
     return sum(hops) + last + (parts - 1) * last, sum(hops) + last + (parts - 1) * 20e-6
 
@@ -94,7 +94,7 @@ def test_within_one_node_half_a_round_trip_is_two_copies():
 
 
 def test_where_copies_take_no_time_the_network_holds_everything():
-    """And nothing says what a message within a node costs, or it would cost nothing."""
+    """The time of messages within a node is unknown, so their prediction is refused."""
     parameters = fitted(replace(MACHINE, times=MACHINE.times | {"memcopy": lambda case: 0.0}))
     half = MACHINE.times["pingpong"]({"bytes": 4096}) / 2
     points = [point("bcast", "binomial", ranks=4, bytes=4096, layout=layout) for layout in ("block:1", "block:2")]
@@ -106,7 +106,7 @@ def test_where_copies_take_no_time_the_network_holds_everything():
 
 
 def test_where_copies_take_no_time_messages_within_a_node_do():
-    """As on a simulated platform: what the network adds to two copies is found all the same."""
+    """On a simulated platform copies take no time. The network values are fitted nevertheless."""
     machine = replace(MACHINE, site=Site(4, 2), times=MACHINE.times | {"memcopy": lambda case: 0.0})
     parameters = fitted(machine)
     for name, value in MACHINE.covered.items():
@@ -119,7 +119,7 @@ PMNF = find_family("pmnf")
 
 
 def grid(time, noise=0.0, seed=1):
-    """Patterns over all pairs of ranks and sizes, and what a law says of them."""
+    """Return broadcasts over all pairs of ranks and sizes, and their times by `time` with lognormal noise."""
     chosen = [
         point("bcast", "binomial", ranks=ranks, bytes=size)
         for ranks in (2, 4, 8, 16, 32, 64)

@@ -1,5 +1,4 @@
-"""Names of values, and values by hand in place of a set's: every family takes each of its values so, predictions with
-just that, and says so."""
+"""Names of parameters, and values given by hand that replace values of a parameter set."""
 
 from dataclasses import replace
 
@@ -22,7 +21,7 @@ PATTERNS += [point("reduce", topology="kary:2^2", bytes=1000)]
 
 
 def text(name, value, measure):
-    """As people write it."""
+    """Return a value as a user writes it, with its unit."""
     return f"{name}={value!r}{'s' if measure.startswith('s') else 'B' if measure == 'B' else ''}"
 
 
@@ -92,7 +91,7 @@ def test_a_value_given_without_a_family_applies_to_all_parameter_sets():
 
 
 def test_values_by_types_of_nodes_are_named_by_these():
-    """One of them all, which the set does not have, would change nothing."""
+    """A value L for all pairs of types would be ignored, so it is refused."""
     pairs = {f"L.{pair}": Estimate(value, "s", value, value) for pair, value in (("fat.fat", 1e-6), ("fat.thin", 2e-6))}
     values = {name: value for name, value in LOGGP.values.items() if name != "L"} | pairs
     typed = replace(LOGGP, family="hloggp", values=values)

@@ -69,7 +69,7 @@ def test_bursts_determine_the_gap_of_loggp_but_not_smaller_overheads(from_bursts
 
 
 def test_trees_do_not_determine_the_gap_of_loggp():
-    """In a tree a rank sends again only after a whole message, which is longer than the gap."""
+    """In a tree a rank sends its next message after the time of a whole message, which is longer than the gap."""
     truth = make_truth("loggp", L="10us", o_s="1.5us", o_r="2us", g="0.5us", G="8ns")
     chosen = points([("bcast", "binomial")])
     values = fitted("loggp", truth, chosen).values

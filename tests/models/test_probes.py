@@ -1,4 +1,4 @@
-"""Which pairs of nodes are measured, and what is played for them."""
+"""The pairs of nodes that probes measure, and the schedules of probes."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_a_bounded_sample_of_pairs_contains_every_node_and_the_ring_of_neighbour
 
 
 def test_where_levels_are_known_nodes_of_a_group_are_neighbours():
-    """Though they are numbered across groups: each leaf's nodes are joined by pairs within it."""
+    """Node numbers alternate between leaves. The measured pairs connect all nodes of each leaf."""
     hierarchy = Hierarchy.of({"leaf": [node % 8 for node in range(64)]})
     cases = find_probe("nodepairs").cases("p", Site(64, 1, levels=hierarchy), [8])
     ends = np.array([(case.settings["one"], case.settings["two"]) for case in cases if case.settings["bytes"] == 8])
@@ -41,7 +41,7 @@ def test_one_rank_requests_and_the_other_replies_while_all_others_wait():
 
 @pytest.mark.parametrize(("sizes", "packet"), [([8, 64], 64), ([8, 1 << 16], 1024)])
 def test_half_of_a_wave_is_one_way(sizes, packet):
-    """TAN assumes it: the answers of leaves are as long as the requests, in packets of 1 KiB or the largest size."""
+    """TAN assumes that answers are as long as requests: 1 KiB, or the largest size if that is smaller."""
     for name in ("chain", "fan"):
         assert {case.settings["bytes"] for case in find_probe(name).cases("p", Site(9, 1), sizes)} == {packet}
     for case in find_probe("wave").cases("p", Site(9, 1), sizes):

@@ -1,6 +1,4 @@
-"""Repeated rounds, predicted by symmetry and fast-forward, against the same messages expanded and replayed one by
-one.
-"""
+"""Repeated rounds, predicted by symmetry and fast-forward, compared with the replay of all messages."""
 
 import re
 
@@ -26,7 +24,7 @@ NODES = 18  # that the families with types of nodes know
 
 
 def long(operation, choice, ranks, size, node=None):
-    """Return a schedule whose rounds are not expanded, however few."""
+    """Return a schedule with compact rounds, however few messages it has."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
         pattern = build.build_schedule(point(operation, choice, ranks=ranks, bytes=size))
@@ -53,7 +51,7 @@ def places(draw, ranks):
 
 @st.composite
 def machines(draw, name):
-    """Values of a family, three draws of them, far from what fits anywhere; some are 0, but no rates."""
+    """Draw a model with three draws of random values far from any fit. Some values are 0, but no rates."""
     values = Values.of(fitted_set(name, noise=0.05), 2)
     rng = np.random.default_rng(draw(st.integers(0, 1 << 20)))
     spared = {parameter.name for parameter in find_family(name).parameters if parameter.unit == "B/s"}
@@ -98,7 +96,7 @@ def test_predictions_of_a_compact_schedule_equal_predictions_of_the_expanded_one
 
 
 def test_rounds_with_equal_arrivals_but_other_departures_are_predicted_exactly():
-    """Two rounds bring the same blocks to every node, but different blocks share a port when they leave."""
+    """In two rounds every node receives the same blocks, but different blocks share a port at departure."""
     pattern = long("reduce-scatter", "pairwise", 7, 3, np.array([2, 1, 5, 5, 4, 6, 6]))
     model = Model.of_set(parameters({"shared": "port"}, **table(0.0, 0.0, 0.0, 1.0)))
     assert model.cost(pattern) == pytest.approx(model.cost(pattern.whole), rel=1e-12)
@@ -159,7 +157,8 @@ def test_predictions_of_repeated_waves_equal_predictions_of_the_expanded_schedul
 @given(st.integers(2, 40), st.data())
 @example(12, None)
 def test_symmetry_is_the_least_there_is(ranks, data):
-    """Against the definition: ranks that share a node, or a group of nodes, still do, and no other."""
+    """The period is compared with its definition: the smallest rotation of ranks that preserves common nodes, common
+    leaves and node types."""
     node = np.arange(ranks) // 2 if data is None else data.draw(places(ranks))
     node = np.unique(node, return_inverse=True)[1]
     leaf = node // (2 if data is None else data.draw(st.integers(1, 4)))
@@ -178,7 +177,8 @@ def test_symmetry_is_the_least_there_is(ranks, data):
 
 @given(st.integers(1, 6), st.data())
 def test_flip_period_is_the_smallest(bits, data):
-    """Against the definition, for all flips of bits that a multiple of the distance has."""
+    """The period is compared with its definition: all flips of bits by multiples of the period preserve common nodes
+    and node types."""
     ranks = 1 << bits
     node = np.unique(data.draw(places(ranks)), return_inverse=True)[1]
     types = node % data.draw(st.integers(1, 2))
@@ -211,7 +211,8 @@ def test_one_orbit_is_equal_to_the_last_digit(operation, choice, name, layout):
 @pytest.mark.parametrize(("operation", "choice"), LOG_ROUNDS)
 @pytest.mark.parametrize("per_node", [1, 64])
 def test_rounds_of_a_million_ranks_are_not_expanded(operation, choice, per_node):
-    """One orbit where each rank has its own node, or the ranks of a node are neighbours in a hypercube."""
+    """All ranks form one symmetry orbit if each rank has its own node, or if the ranks of a node are neighbours in a
+    hypercube."""
     pattern = long(operation, choice, 1 << 20, 8, np.arange(1 << 20) // per_node)
     (placed,) = repeated_rounds.place_rounds(pattern).values()
     assert placed.period == (1 if per_node == 1 or choice == "recursive-doubling" else per_node)

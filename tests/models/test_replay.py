@@ -1,5 +1,4 @@
-"""The fast replay against the slow one, which messages a prediction waits for, and the worked examples in
-docstrings."""
+"""The fast replay compared with the slow one, critical paths, and worked examples of docstrings."""
 
 import doctest
 import re
@@ -42,7 +41,7 @@ ASKS_NOT = (np.nan, np.nan)
 
 
 def by_events(pattern, costs):
-    """What is posted in one step and waited for in another, which the slow replay does not know."""
+    """Return the finish times by the event simulator, for schedules that post and wait in different steps."""
     columns = (
         pattern.src,
         pattern.dst,
@@ -103,7 +102,7 @@ def test_fast_replay_equals_slow_replay_with_costs_per_message_and_rendezvous(pa
 
 @given(st.integers(1, 200), st.integers(0, 1 << 20))
 def test_many_arrivals_at_one_rank_are_taken_in_their_order(rows, seed):
-    """Some at equal times, which are taken in row order."""
+    """Some messages arrive at equal times; they are received in row order."""
     rng = np.random.default_rng(seed)
     pattern = Schedule.of(4, 0, rng.integers(1, 4, rows), 0, 8)
     columns = rng.integers(0, 40, (5, rows)).astype(float)
@@ -125,13 +124,14 @@ def test_the_finish_time_of_a_rank_does_not_depend_on_unconnected_ranks(pattern,
     )
     by_size = np.random.default_rng(seed).random((5, 101))
     one, two = (
-        finish_times(whole, Costs(*by_size[:, whole.bytes]), whole.work_seconds(0.3)) for whole in (pattern, both)
+        finish_times(schedule, Costs(*by_size[:, schedule.bytes]), schedule.work_seconds(0.3))
+        for schedule in (pattern, both)
     )
     assert one.tolist() == two[: pattern.ranks].tolist()
 
 
 def test_a_rank_finishes_after_the_slowest_of_the_sends():
-    """Its port is busy until 30 with the first message; the second costs 40, the third nothing."""
+    """The first message occupies the port until 30; the send of the second takes 40, that of the third 0."""
     pattern = Schedule.of(4, [0, 1, 1], 0, [1, 2, 3], 100)
     costs = Costs(np.array([[0.0, 40.0, 0.0]]), 0.0, 0.0, np.array([[30.0, 0.0, 0.0]]), 0.0)
     assert finish_times(pattern, costs, pattern.work_seconds(0.0))[0].tolist() == [70, 0, 70, 40]
@@ -146,7 +146,7 @@ def test_a_rank_finishes_after_the_slowest_of_the_sends():
     ],
 )
 def test_a_rendezvous_message_waits_for_the_receiver(late, finish):
-    """Send 2, request 10, answer 7, wire 20, receive 3."""
+    """Times: send 2, request 10, grant 7, wire 20, receive 3."""
     work = Work.reduce([0], [1], [late])
     pattern = Schedule.of(3, [1, 1], [0, 0], [1, 2], 100, work=work)
     request = np.array([[10, np.nan]])
@@ -188,14 +188,18 @@ STEP, LAST, NEXT = 12e-6, 12e-6, 2e-6  # α + 1000·β; o + L + o; g
 
 
 def path(parameters, operation, topology):
-    """Seconds by message, and the prediction."""
+    """Return the seconds of each message on the critical path, the seconds of work, and the prediction."""
     pattern = build_schedule(
         make_point(PlatformResources.unlimited(), {"operation": operation, "topology": topology, "bytes": 1000})
     )
     model = Model.of_set(parameters)
     seconds, work = attribute_to_messages(len(pattern.src), partial(model.cost, pattern))
     ends = zip(pattern.src.tolist(), pattern.dst.tolist(), strict=True)
-    return {end: own for end, own in zip(ends, seconds, strict=True) if own}, work, float(model.cost(pattern)[0])
+    return (
+        {end: message_seconds for end, message_seconds in zip(ends, seconds, strict=True) if message_seconds},
+        work,
+        float(model.cost(pattern)[0]),
+    )
 
 
 @pytest.mark.parametrize(

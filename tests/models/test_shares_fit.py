@@ -88,8 +88,8 @@ def test_a_fit_finds_that_messages_to_one_rank_share_the_link_of_the_receiver():
 
 @pytest.mark.parametrize("limit", [0, 1500, None])
 def test_a_fit_finds_the_largest_message_sent_before_the_receive_is_posted(limit):
-    """Messages of up to `limit` bytes are transferred when they are sent; None: all. On a ring, a longer message waits
-    for the one before it, so each round takes as long as the slowest link."""
+    """Messages of up to `limit` bytes are transferred when they are sent (None: all). In a ring of longer messages,
+    each round takes as long as the slowest link."""
 
     def capacity(case):
         waits = limit is not None and case["how"] == "start" and case["bytes"] > limit
@@ -138,8 +138,8 @@ def test_a_fit_separates_growing_overheads_from_the_time_on_the_network():
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_fit_finds_that_acknowledgements_share_the_link_of_opposite_messages(shared):
-    """One message meets `flows` opposite ones. If its acknowledgements share their link, it is as slow as they are.
-    Equal numbers of messages in both directions take 5 % longer."""
+    """One message meets `flows` opposite messages. If its acknowledgements share their link, it takes as long as they
+    do. Equal numbers of messages in both directions take 5 % longer."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -181,7 +181,7 @@ def beyond_cache(near, far):
 
 
 def copied(case):
-    """Return the time of a copy; into a new buffer it takes ten times as long."""
+    """Return the time of a copy. A copy into a new buffer takes ten times as long."""
     return beyond_cache(2e-11, 6e-11)(case) * (10 if case["path"] == "anew" else 1)
 
 
@@ -233,7 +233,7 @@ def test_copies_into_new_buffers_are_fitted_but_not_predicted():
 
 
 def test_the_cluster_model_fits_copies_only_to_sizes_within_the_cache():
-    """Its three copy paths are probed at one size each; longer vectors are probed on one path only."""
+    """The three copy paths of the model are probed at one size each; longer vectors are probed on one path only."""
     few, many = (find_family("cluster").fit(evidence("cluster", longest)).values for longest in (0, 64 * MIB))
     assert many["M_ctc.b"][0] == few["M_ctc.b"][0]
 
@@ -256,7 +256,7 @@ def test_a_parameter_set_stores_the_longest_probed_vectors(tmp_path):
     ],
 )
 def test_vectors_longer_than_the_probed_ones_are_extrapolated(name, longest, validity):
-    """Bruck's algorithm copies whole vectors; each of its messages has half a vector."""
+    """Bruck's algorithm copies longer vectors at once than it sends in a message."""
     (prediction,) = predict(parameters(name, longest), [point("alltoall", "bruck", ranks=8, bytes=8192)])
     assert prediction.validity_text == validity
 
@@ -269,7 +269,7 @@ def test_intervals_of_extrapolated_vectors_widen_as_for_extrapolated_messages():
 
 @pytest.mark.parametrize("hop", [0.0, 2e-6])
 def test_a_fit_finds_the_latency_of_each_pair_if_nodes_form_no_groups(hop):
-    """Nodes in a row: a message takes a hop longer for each node between."""
+    """The nodes form a row: each node between two others adds the latency of one hop."""
     seen = observed(truth("shares"), "shares")
     nodes, levels = truth("shares").site.nodes, Hierarchy.of(seen.levels)
     cases = [
@@ -293,8 +293,8 @@ def test_a_fit_finds_the_latency_of_each_pair_if_nodes_form_no_groups(hop):
 
 @pytest.mark.parametrize("way", ["equal", "latency"])
 def test_a_fit_finds_whether_distant_messages_get_smaller_shares_of_a_port(way):
-    """The distant message has the same weight or a fifth of the near one's. The near message ends when the distant one
-    has used its share."""
+    """The message to the distant node has the same weight as that to the near node, or a quarter of it. The near
+    message ends when the distant one has used its share."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -312,7 +312,8 @@ def test_a_fit_finds_whether_distant_messages_get_smaller_shares_of_a_port(way):
 
 @pytest.mark.parametrize("entry", ["path", "latency"])
 def test_a_fit_finds_whether_messages_use_a_port_before_or_after_their_latency(entry):
-    """After their latency, the near message has the port alone until the distant one has reached it."""
+    """If messages use the port after their latency, the near message has the whole port until the distant message
+    arrives there."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -357,8 +358,8 @@ def test_the_capacity_of_a_port_is_fitted_to_messages_to_distant_nodes():
 
 @pytest.mark.parametrize("added", [0.0, 5e-4])
 def test_slow_ports_are_not_mistaken_for_slow_links_of_their_groups(added):
-    """Nodes 12 to 23 have slower ports. Only the link of the last leaf is slower than its ports. Long messages may have
-    more latency than short ones."""
+    """Nodes 12 to 23 have slower ports. Only the link of the last leaf is slower than its ports. Messages above 256 B
+    may have an added latency."""
     port, slow_link, machine = np.repeat([1.0, 2.0], 12) * G["beyond"], G["beyond"], truth("shares")
 
     def added_latency(size):
@@ -412,7 +413,7 @@ def test_a_network_without_levels_but_with_a_protocol_change_is_fitted():
 
 
 def test_a_latency_that_hides_the_bytes_does_not_change_the_capacity_for_short_messages(monkeypatch):
-    """Two sites 1 ms apart, whose latency depends on the size in steps, as if messages had fewer or more bytes."""
+    """Two sites have a latency of 1 ms, plus a delay that changes with the size in steps."""
     monkeypatch.setitem(L, "beyond", 1e-3)
     machine = truth("shares")
 

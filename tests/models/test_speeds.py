@@ -1,4 +1,4 @@
-"""Curves of speed: they go through their rows, a larger share takes longer, and what a file must not say is refused."""
+"""Curves of speed: they interpolate their rows, a larger share takes longer, and invalid files are refused."""
 
 from itertools import pairwise
 

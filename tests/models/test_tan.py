@@ -1,4 +1,4 @@
-"""TAN: its paper's equations on random trees, overheads that stop growing, and phases of several steps."""
+"""TAN: the paper's equations on random trees, linear overheads, and phases of several steps."""
 
 from dataclasses import replace
 
@@ -35,7 +35,8 @@ def test_no_fan_in_is_cheaper_than_a_smaller_one(growth):
 
 
 def test_a_phase_of_several_steps_sets_the_pace_of_a_stream():
-    """A binomial gather takes its messages step by step, a reduction over the same tree in one."""
+    """A binomial gather receives its messages in several steps, a reduction over the same tree in one. Both have the
+    same period."""
     parameters = read_parameters(ROOT / "params/published/tan/cab-mrnet.yaml")
     points = [point("gather", "binomial", ranks=64, bytes=1024), point("reduce", topology="binomial:6", bytes=1024)]
     gather, reduction = predict(parameters, points, pipelined=True)
@@ -76,7 +77,7 @@ def set_of(machine, **how):
 
 
 def errors(parameters, machine, leaves) -> np.ndarray:
-    """μ of a wave from N leaves to one."""
+    """Return μ of a fan-in from each number of leaves."""
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in leaves]
     predictions = np.array([prediction.seconds for prediction in predict(parameters, points)])
     measured = np.array([machine.times["fan"]({"direction": "in", "n": n, "bytes": 1024}) for n in leaves])
@@ -84,7 +85,7 @@ def errors(parameters, machine, leaves) -> np.ndarray:
 
 
 def test_times_that_grow_in_line_with_n_are_a_line():
-    """LogGP's machine. The paper's recipe finds a parabola in them."""
+    """On a LogGP machine the overhead is fitted by a line; the paper's recipe fits a parabola."""
     machine, leaves = replace(truth("tan"), site=Site(130, 1)), (1, 2, 8, 32, 129, 1000)
     parameters = set_of(machine)
     assert parameters.forms == {"o": "linear", "o_paper": "quadratic"}
@@ -98,7 +99,7 @@ LAYER, ONCE, CAB = 98e-6, 20e-6, (49.3e-6, 0.783e-6, 0.157e-6)
 
 
 def with_a_layer_below():
-    """Return a tree over a network with the latency of the ping-pong: equation 1 with the paper's Table I, and C."""
+    """Return a machine whose ping-pong measures only the lower network layer; o(x) is that of the paper's Table I."""
 
     def o(x):
         return CAB[0] + CAB[1] * x + CAB[2] * x**2
@@ -126,7 +127,8 @@ def test_a_tree_over_a_separate_lower_layer_recovers_equation_1(noise, close):
 
 
 def test_the_papers_recipe_by_hand():
-    """(half − L·h)/2 against h: 25 µs a level and half of C; half of a round trip less one of both: x = N."""
+    """The slope of the chain over its height gives 25 µs per level, its intercept half of C. The fan's overhead o(x)
+    with x = N follows from half of a round trip minus one level."""
     parameters = set_of(with_a_layer_below())
     level = CAB[0] + 2 * CAB[1] + 4 * CAB[2]
     assert parameters.values["o_paper.a"].value == pytest.approx(level / 2)
@@ -191,7 +193,7 @@ def o(x):
 
 
 def recursion(children, node):
-    """T_i = L + o(x+1) + g + max(T_child), T_leaf = C."""
+    """Return T_i = L + o(x+1) + g + max(T_child), with T_leaf = C."""
     below = children[node]
     if not below:
         return C
@@ -200,7 +202,7 @@ def recursion(children, node):
 
 @st.composite
 def trees(draw):
-    """Parents of nodes 1, 2, …: each comes after its parent."""
+    """Draw the parents of nodes 1, 2, …; each parent has a smaller number than its child."""
     nodes = draw(st.integers(2, 40))
     return [0, *(draw(st.integers(0, node - 1)) for node in range(1, nodes))]
 

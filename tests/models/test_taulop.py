@@ -1,4 +1,4 @@
-"""τ–Lop: the paper's worked equations and examples, term by term, and the algebra against an obvious loop."""
+"""τ–Lop: the paper's worked equations and examples, term by term, and a reference loop."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -29,7 +29,7 @@ from tests.patterns.catalogue import point
 @pytest.mark.parametrize("ranks", [2, 8, 16])
 @pytest.mark.parametrize("layout", ["block:1", "block:16"])
 def test_binomial_broadcast_is_equation_4(ranks, layout):
-    """Σ 2^i‖T^c(m): all transmissions of a stage share the channel, whichever nodes they are between."""
+    """The time is Σ 2^i‖T^c(m): by default all transmissions of a stage share the channel, whatever their nodes."""
     parameter_set = parameters(**table(3.0, 20.0, 0.5, 2.0, latency=5.0))
     values = complete_values(find_family("taulop"), Values.of(parameter_set))
     channel = MEMORY if layout == "block:16" else NETWORK
@@ -62,7 +62,7 @@ def test_more_at_once_than_was_measured_is_an_extrapolation():
 
 
 def test_the_group_with_most_bytes_is_chosen_among_groups_of_equal_duration():
-    """Bytes take no time here, so two nodes take equally long: the node that receives three bytes is chosen."""
+    """Bytes take no time here, so both nodes take equally long: the node that receives three bytes is chosen."""
     zeros = np.zeros(6, dtype=int)
     for sizes in ([0, 1, 1, 1, 1, 1], [1, 1, 1, 0, 1, 1]):
         stage = make_terms(zeros, zeros, np.arange(6) // 3, np.array(sizes), zeros)
@@ -115,7 +115,7 @@ def test_taulop_uses_values_by_node_type_and_names_a_missing_pair_of_types():
 
 @pytest.mark.parametrize("sizes", [(1000, 1000), (1000, 500), (500, 1000)])
 def test_of_different_pairs_at_once_the_slowest_counts(sizes):
-    """Whatever the order of rows: a fast pair beside a slow one does not hide it."""
+    """The slower of two concurrent pairs determines the time, in either order of rows."""
     keys = {
         f"L_1.{pair}.{m}x{t}": s * m * t for pair, s in (("a.a", 1.0), ("a.b", 10.0)) for m in (0, 1000) for t in (1, 2)
     }
@@ -141,7 +141,7 @@ def test_of_different_pairs_at_once_the_slowest_counts(sizes):
     ],
 )
 def test_transfers_of_which_only_one_alone_is_known_share_in_proportion(transfer):
-    """Not: do not disturb each other."""
+    """Sixteen concurrent transfers take 16 times as long as one."""
     settings = [f"{name}={value}" for name, value in {"o_1": "2us", **transfer}.items()]
     pattern = Schedule.of(17, 0, np.arange(1, 17), [0] * 16, [1000] * 16)
     assert costs(find_family("taulop"), pattern, make_given_set("taulop", settings), False)[0] == pytest.approx(18e-6)
@@ -158,16 +158,20 @@ def patterns(draw):
 
 
 def slow(pattern, shared, rest, o, transfer, latency, p=(0.0, 0.0)):
-    """A message at a time, all of a step at once; `node`: the k-th sends of all ranks, those into one node; `port`:
-    what shares a memory, or a way of a port, and processors that take `p` for each further message. A transfer takes
-    `latency` and as long as its bytes, in proportion to how many there are; the rest of one is what it takes more
-    than the part that is over, or a message of its own."""
+    """Return the time of a schedule by a reference loop over messages. `shared` is `node` (the k-th sends of all ranks
+    into one node), `port` (messages of a memory or of one direction of a port, with `p` of processor time per further
+    message), or else the channel. A transfer takes `latency` plus the time of its bytes, in proportion to the number of
+    concurrent ones. `rest`: whether the rest of a longer message is a message by itself."""
 
     def busy(messages):
-        """One that is sent, or one that is taken, is in o, between nodes where there are any; who does both has time
-        for all while the first are on their way."""
-        ways = [o[max(own)] + sum(p[channel] for channel in own) - p[max(own)] for own in messages.values() if own]
-        return max(*ways, sum(p[channel] for own in messages.values() for channel in own))
+        """Return the processor time: o of the slowest channel plus p of each further message, in each direction; a rank
+        that sends and receives takes at least p of all its messages."""
+        ways = [
+            o[max(channels)] + sum(p[channel] for channel in channels) - p[max(channels)]
+            for channels in messages.values()
+            if channels
+        ]
+        return max(*ways, sum(p[channel] for channels in messages.values() for channel in channels))
 
     cost = 0.0
     for step in sorted(set(pattern.step.tolist())):
@@ -213,14 +217,14 @@ def test_the_algebra_equals_an_obvious_loop(pattern, shared, rest):
 
 
 def test_a_rank_with_many_neighbours_is_limited_by_processor_time_not_latency():
-    """Neighbours of a stencil: with eight messages of 1 µs each at either end, processors limit the time; with two, the
-    time is that of an empty message plus the time that the second adds."""
+    """In a stencil with eight messages of 1 µs each at either end, processor time is the limit. With two neighbours the
+    time is that of an empty message plus the processor time of the second."""
     numbers = table(3.0, 10.0, 0.0, 0.0) | {"p_1": 1.0}
     ports = parameters({"shared": "port"}, **numbers)
-    for others, wanted in ((1, 10.0), (2, 11.0), (8, 17.0), (10, 20.0)):
+    for neighbours, wanted in ((1, 10.0), (2, 11.0), (8, 17.0), (10, 20.0)):
         rank = np.arange(12)
-        src, away = np.repeat(rank, others), np.tile(np.arange(1, others + 1), 12)
-        pattern = Schedule.of(12, 0, src, (src + away) % 12, 8)
+        src, distance = np.repeat(rank, neighbours), np.tile(np.arange(1, neighbours + 1), 12)
+        pattern = Schedule.of(12, 0, src, (src + distance) % 12, 8)
         assert costs(find_family("taulop"), pattern, ports, drawn=False)[0] == pytest.approx(wanted)
 
 
@@ -230,18 +234,18 @@ LETTER = {"rest": "message"}  # literal equations: the rest of a message is one 
 
 
 def iteration_80(block=1) -> Schedule:
-    """Figure 8: six processes on two nodes, whose rectangles follow from the text's numbers. First the pivot column: p1
-    sends 134 blocks to p0 on its own node and 158 to the other node, p4 likewise 116 and 104. Then the pivot row, down
-    three columns at once. The equations leave out the packing."""
+    """Return iteration 80 of figure 8: six processes on two nodes. In the pivot column, p1 sends 134 blocks to p0 on
+    its node and 158 to the other node; p4 sends 116 and 104. The pivot row is sent down three columns concurrently. The
+    packing is omitted, as in the paper's equations."""
     operation = "summa:partition=params/partitions/taulop-summa.csv:iteration=80"
     pattern = build_schedule(point(operation, "paper", ranks=6, bytes=block, layout="block:3"))
     return replace(pattern, work=Work.empty())
 
 
 def test_iteration_80_by_memories_and_ports():
-    """No rank waits for the column before the row is sent, so both are concurrent. p1 sends 134 blocks in memory, and
-    out of its node 146 and 12, then 124 and, from p0, 97. p4 sends 110 and 6 in memory, and out 104, then, from p3, 35.
-    Of the four directions of the ports and the two memories, the port out of the first node ends last."""
+    """Pivot column and pivot row are concurrent. p1 sends 134 blocks in memory, and 146, 12 and 124 to the other node,
+    as p0 sends 97. p4 sends 110 and 6 in memory, and 104 to the other node, as p3 sends 35. The outgoing port of the
+    first node is the bottleneck."""
     pattern, parameter_set = iteration_80(), parameters({"shared": "port"}, **table(3.0, 40.0, 0.5, 2.0))
     (stage,) = make_stage_terms(pattern, pattern.bytes, parameter_set.settings, Pairs(pattern, None))
     groups = np.split(np.stack([stage.channel, stage.count, stage.bytes], axis=1), stage.group[1:])
@@ -263,7 +267,8 @@ def test_join_yes_is_refused_with_shared_port():
 
 
 def test_joined_transmissions_may_each_pay_their_overhead():
-    """The paper's remark on A1. In memory p4 posts two; over the network p1 posts two, and then one of the row."""
+    """The paper's remark on A1: with `join: overheads`, there are two overheads in memory (p4), two over the network
+    (p1), and one of the row."""
     numbers = table(3.0, 40.0, 0.5, 2.0)
     transferred = 2 * (3 * 35 + 2 * 166 + 81) + 2 * 0.5 * (2 * 116 + 18)
     for rest in ("transfer", "message"):
@@ -276,7 +281,7 @@ def test_joined_transmissions_may_each_pay_their_overhead():
 
 
 def test_joined_stages_pay_one_overhead_and_latency_a_channel():
-    """By default, the rest of a message continues: 3, then 2, then 1 of 35 + 166 + 81 blocks."""
+    """By default, the rest of a longer message has no overhead: 3‖35, then 2‖166, then 81 blocks."""
     parameter_set = parameters(SUMMA, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
     network = 40 + 5 + 2 * (3 * 35 + 2 * 166 + 81)
     memory = 3 + 2 * 5 + 2 * 0.5 * (2 * 116 + 18)
@@ -286,7 +291,7 @@ def test_joined_stages_pay_one_overhead_and_latency_a_channel():
 
 
 def test_stages_are_joined_by_the_slowest_term_of_each_draw():
-    """In one draw the network takes longest, in the other the memory."""
+    """The network is slowest in one draw, the memory in the other."""
     numbers = table(0.0, 10.0, 0.0, 0.0)
     for size in (0, 1000):
         for level in (1, 8):
@@ -300,19 +305,19 @@ def test_stages_are_joined_by_the_slowest_term_of_each_draw():
 
 
 def wave_2d(double: int) -> Schedule:
-    """What p1 of the paper's figure 9 sends to its six neighbours: three on its own node, three on the other. Its
-    rectangle follows from the sizes in their clockwise order; where the others end, the drawing alone says."""
+    """Return the messages of p1 in figure 9 of the paper: to three neighbours on its own node and three on the other.
+    Its rectangle follows from the message sizes; the other rectangles are read off the drawing."""
     operation = "wave2d:partition=params/partitions/taulop-wave.csv"
-    whole = build_schedule(point(operation, "paper", ranks=8, bytes=double)).place([1, 0, 1, 0, 1, 0, 0, 1])
-    sent = whole.src == 1
-    assert whole.dst[sent].tolist() == [0, 2, 3, 4, 5, 6]
-    return Schedule.of(8, 0, 1, whole.dst[sent], whole.bytes[sent]).place(whole.node)
+    pattern = build_schedule(point(operation, "paper", ranks=8, bytes=double)).place([1, 0, 1, 0, 1, 0, 0, 1])
+    sent = pattern.src == 1
+    assert pattern.dst[sent].tolist() == [0, 2, 3, 4, 5, 6]
+    return Schedule.of(8, 0, 1, pattern.dst[sent], pattern.bytes[sent]).place(pattern.node)
 
 
 @pytest.mark.skipif(not METROPOLIS.is_dir(), reason="the measured tables are not part of the project")
 def test_the_papers_examples_on_a_real_cluster():
-    """Equations 13 and 10 with that cluster's InfiniBand, literal A2: 8,000 bytes where the paper has a double,
-    and 64 where it has a block; and a binomial broadcast, equation 4."""
+    """Equations 13 and 10 and a binomial broadcast (equation 4) with the cluster's InfiniBand values: 8,000 bytes per
+    double of the paper, and 64 bytes per block."""
     tables = read_tables(METROPOLIS)
 
     def microseconds(pattern, **settings):

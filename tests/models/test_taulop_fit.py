@@ -1,5 +1,5 @@
-"""τ–Lop: what its values are read from; broadcasts against a loop over a table's rows as an independent implementation
-reads them (`shared: node`); and equations 8 to 11, 13 and 14 of the paper for any rectangles."""
+"""τ–Lop: fits of its values; broadcasts compared with a loop over table rows (`shared: node`); and equations 8 to 11,
+13 and 14 of the paper for any rectangles."""
 
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -37,7 +37,8 @@ def test_the_prediction_of_a_ring_equals_the_measured_time(procs, within, shared
 
 
 def test_processor_time_is_half_of_the_busy_time_of_both_ends_and_bounded():
-    """Measured with short messages that wait for their receivers; at most half the time of an empty message."""
+    """Processor time is fitted to short messages with a late receiver. It is at most half of the time of an empty
+    message."""
     machine = truth("taulop")
     values = find_family("taulop").fit(observed(machine, "taulop", noise=0)).values
     assert (values["p_0"][0], values["p_1"][0]) == pytest.approx((2e-7, 6e-7), rel=1e-3)
@@ -55,7 +56,8 @@ SIZES = (1, 64, 256, 1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 5242
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_rendezvous_is_in_the_overhead_and_shares_nothing(noise):
-    """A machine that waits 12 µs for an answer above 8 KiB: o_1(m) jumps by them, L_1 does not, at any τ."""
+    """Above 8 KiB, rendezvous takes 12 µs. The overhead o_1(m) increases by 12 µs; L_1 does not change for any number
+    of concurrent transfers."""
     machine = truth("taulop")
 
     def asking(case):
@@ -131,7 +133,8 @@ def imported(tmp_path):
 
 
 def between(rows, size, level):
-    """Overhead and transfer time at a size between two rows, at a level; beyond the last level in proportion."""
+    """Return overhead and transfer time, interpolated between two sizes, at a level; beyond the last level in
+    proportion."""
     low = max(known for known in TABLE_SIZES if known <= size)
     high = min((known for known in TABLE_SIZES if known > low), default=low)
     share = (size - low) / (high - low) if high > low else 0.0
@@ -142,7 +145,7 @@ def between(rows, size, level):
 
 
 def by_hand(messages, node, size):
-    """`messages`: by step, the (source, target) of each, in order."""
+    """Return the predicted time. `messages` has the (source, target) pairs of each step in order."""
     total = 0.0
     for step in messages:
         turns = defaultdict(list)
@@ -187,7 +190,7 @@ MEMORY, NETWORK = 0, 1
 
 
 def add_terms(sizes):
-    """A2: T(m₁) ‖ T(m₂) ‖ …, one term after the other: {how many: bytes}."""
+    """Return the terms of T(m₁) ‖ T(m₂) ‖ … by A2, as {number of concurrent transfers: bytes}."""
     terms, done = {}, 0
     for number, size in enumerate(sorted(sizes)):
         if size > done:
@@ -202,12 +205,12 @@ def cost(terms, channel):
 
 
 def longest(stage):
-    """A3: the channel whose terms take longest."""
+    """Return the channel with the longest terms (A3)."""
     return max(stage, key=lambda channel: cost(add_terms(stage[channel]), channel))
 
 
 def iteration(parts_of, node, k):
-    """Θ(k): A1 for the messages of each sender, A2 and A3 in each stage, and A1 from stage to stage."""
+    """Return the predicted time Θ(k): A1 within each sender and over stages, A2 and A3 in each stage."""
     x, y, width, height = (column.tolist() for column in parts_of.table)
     ranks = range(len(x))
     stages = [defaultdict(list), defaultdict(list)]
@@ -257,7 +260,7 @@ def test_equation_11_of_a_grid(grid, side, nodes):
 
 
 def neighbours(tiling):
-    """Slowly, cell by cell: (sender, receiver) -> cells."""
+    """Return {(sender, receiver): cells}, counted cell by cell."""
     owner = np.empty((tiling.side, tiling.side), dtype=int)
     for rank, (x, y, width, height) in enumerate(zip(*tiling.table, strict=True)):
         owner[x : x + width, y : y + height] = rank
@@ -275,7 +278,7 @@ def neighbours(tiling):
 
 @pytest.mark.parametrize("node", [[1, 0, 1, 0, 1, 0, 0, 1], [0, 0, 0, 0, 1, 1, 1, 1], [0] * 8])
 def test_equation_14_of_figure_9(node):
-    """All processes' messages at once: of every channel one sum by A2, of which by A3 the longest counts."""
+    """All messages are concurrent. A2 gives one sum per channel, and A3 selects the longest."""
     stage = defaultdict(list)
     for (src, dst), cells in neighbours(read_rectangles(FIGURE_9)).items():
         stage[NETWORK if node[src] != node[dst] else MEMORY].append(cells)

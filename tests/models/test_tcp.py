@@ -1,4 +1,5 @@
-"""Messages over TCP through one switch: what is lost and when it is sent again, by closed forms and by the lab."""
+"""Messages over TCP through one switch: losses and retransmissions, compared with closed forms and with a laboratory
+experiment."""
 
 from dataclasses import replace
 
@@ -41,7 +42,8 @@ def test_a_gather_without_losses_takes_the_receive_time_of_all_packets(senders, 
 
 
 def test_all_that_is_lost_is_sent_again():
-    """However little the port holds, every repeat ends, and takes at least the receiver's time for all packets."""
+    """With any buffer of the port, all repetitions end and take at least as long as the receiver needs for
+    all packets."""
     for buffer in (1, 3, 21, 86):
         outcome = repeats_of(100, buffer=buffer)
         assert outcome.drops.sum() > 0
@@ -50,7 +52,7 @@ def test_all_that_is_lost_is_sent_again():
 
 
 def test_a_lost_single_packet_waits_for_the_timeout():
-    """None follows that would show the loss. Three of seven find no room, as long as they come together."""
+    """No later packet reveals the loss. Some of the concurrent packets exceed the buffer."""
     outcome = repeats_of(1, buffer=2, gap_in=10 * GAP)
     lost = outcome.drops > 0
     assert lost.any()
@@ -60,7 +62,7 @@ def test_a_lost_single_packet_waits_for_the_timeout():
 
 
 def test_a_lost_packet_that_others_follow_is_sent_again_soon():
-    """Two senders of long messages: the window is halved before the port is idle."""
+    """Two senders send long messages: the retransmission takes place before the port is idle."""
     outcome = repeats_of(2000, senders=2, buffer=30, repeats=5)
     assert outcome.drops.sum() > 0
     assert np.median(outcome.finish[:, 0]) < 1.05 * 4000 * GAP
@@ -106,7 +108,7 @@ def medians(parameters):
 
 
 def test_gathers_of_the_lab():
-    """A timeout for every loss is off by more than a factor of 3."""
+    """If each loss takes a timeout, the mean error exceeds a factor of 3."""
     measured = np.array([row[2:] for row in LAB]) * 1e-3
     errors = {how: np.exp(np.abs(np.log(medians(fitted(recovery=how)) / measured))) for how in ("tcp", "timeout")}
     assert errors["tcp"].mean() < 1.15
@@ -146,5 +148,5 @@ def test_another_recovery_is_refused():
     "change", [{"buffer": 0.0}, {"timeout": 0.0}, {"gap_in": 0.0}, {"gap_out": 0.0, "latency": 0.0}]
 )
 def test_values_from_anywhere_end(change):
-    """A parameter set may hold any number of at least 0."""
+    """A parameter set may have any number that is not negative."""
     assert np.isfinite(repeats_of(30, repeats=2, **{"buffer": 3.0, **change}).finish).all()

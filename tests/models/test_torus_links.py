@@ -1,4 +1,4 @@
-"""Fit of a torus's links and of headers: a machine that is a torus, or only has its latencies, must be found again."""
+"""Fits of torus links and message headers, to machines that are a torus or only have the latencies of one."""
 
 from functools import cache
 from itertools import combinations
@@ -104,7 +104,7 @@ def test_the_links_of_a_torus_are_found(name):
 @pytest.mark.parametrize("name", MACHINES)
 @pytest.mark.parametrize("bytes", [8, 1024, 16384, 65536])
 def test_patterns_that_were_not_probed_take_as_long_as_on_the_machine(name, bytes):
-    """Half of the messages pass other links than those of the probes."""
+    """Half of the messages pass links that no probe used."""
     machine, fitted = fit_machine(name)
     stacked = {key: draws[:1, None] for key, draws in fitted.values.items()}
     model = Model.of(find_family("shares"), Values(stacked, fitted.forms, fitted.settings))

@@ -1,4 +1,4 @@
-"""A machine that is BSP, on which waiting for all takes longer with the logarithm of the ranks."""
+"""A synthetic BSP machine whose barrier time grows with the logarithm of the ranks."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A machine that is the cluster model, with a switch that two pairs can fill."""
+"""A synthetic machine that follows the cluster model, with a switch that two pairs of nodes saturate."""
 
 from commodel.models.probes import Site
 from tests.models.synthetic import Truth
@@ -37,7 +37,7 @@ def overlap(case):
 
 
 def counted(case):
-    """The receiver's socket throws away a tenth of what comes through the network."""
+    """Return counts of a flood. The receiver's socket drops a tenth of the datagrams that the network delivers."""
     sent = case["packets"] * case["senders"]
     through = sent * min(1, RATIO + B_L / sent)
     return {"arrived": 0.9 * through, "through": through, "held": -1, "room": 212992}[case["what"]]

@@ -1,4 +1,4 @@
-"""A machine of two types of nodes, each pair of which is LogGP."""
+"""A synthetic machine of two node types that follows LogGP for each pair of nodes."""
 
 from commodel.models.probes import Site
 from tests.models.synthetic import LOGGP, Truth, loggp_times

@@ -1,4 +1,4 @@
-"""LogGP's machine as Hockney sees it."""
+"""The LogGP machine with the parameters of Hockney."""
 
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 

@@ -1,4 +1,4 @@
-"""A machine of two types of nodes that is LMO."""
+"""A synthetic machine of two node types that follows LMO."""
 
 from commodel.models.probes import Site
 from tests.models.synthetic import Truth

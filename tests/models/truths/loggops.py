@@ -1,4 +1,4 @@
-"""A machine that is LogGOPS, without rendezvous up to the largest message probed."""
+"""A synthetic LogGOPS machine without rendezvous up to the largest probed size."""
 
 from tests.models.synthetic import LOGGP, Truth
 

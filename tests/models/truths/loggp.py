@@ -1,4 +1,4 @@
-"""A machine that is LogGP."""
+"""A synthetic LogGP machine."""
 
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 

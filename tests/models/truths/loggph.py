@@ -1,4 +1,4 @@
-"""A machine of equal nodes that is LogGP within a node and between nodes."""
+"""A synthetic machine of equal nodes with LogGP parameters within a node and between nodes."""
 
 from commodel.models.probes import Site
 from tests.models.synthetic import LOGGP, Truth, loggp_times

@@ -1,4 +1,4 @@
-"""LogGP's machine as LogP sees it."""
+"""The LogGP machine with the parameters of LogP."""
 
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 

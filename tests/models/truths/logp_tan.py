@@ -1,4 +1,4 @@
-"""LogGP's machine as TAN's chain experiment sees it."""
+"""The LogGP machine with the parameters of TAN's chain experiment."""
 
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 

@@ -30,7 +30,7 @@ def rtt(how, n):
 
 
 def round_trip(case):
-    """Out to n partners and back: the posting of a list is over before the first message leaves."""
+    """Return the time of messages to n partners and back. The first message leaves after the whole list is posted."""
     how, n = case["how"], case["n"]
     o_1, o_n = overhead(how, 1), overhead(how, n)
     wire = n * max(rtt(how, n) - o_1 - o_n, 0) / 2

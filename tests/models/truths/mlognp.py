@@ -1,4 +1,5 @@
-"""A machine that is mlognP: two copies and the network; a copy from memory to memory would take twice as long."""
+"""A synthetic mlognP machine: a message takes two copies and the network. A copy from memory to memory takes twice as
+long."""
 
 from tests.models.synthetic import LOGGP, Truth
 
@@ -14,7 +15,7 @@ def pingpong(case):
 
 
 def within(case):
-    """There and back, each time into a buffer and out of it."""
+    """Return the round trip within a node: one copy into and one out of a buffer in each direction."""
     assert case["pair"] == "node.same"
     return 4 * memcopy({**case, "path": "ctm"})
 

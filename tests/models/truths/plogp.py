@@ -1,4 +1,5 @@
-"""A machine that is parametrised LogP: a round trip is 2·(L + g(m)), and neither g nor the overheads are lines."""
+"""A synthetic machine that follows parametrised LogP: a round trip is 2·(L + g(m)); g and the overheads are
+not linear."""
 
 import numpy as np
 

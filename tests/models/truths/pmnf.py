@@ -1,7 +1,5 @@
-"""A machine whose every pattern costs what the normal form says: a constant, a term of the ranks, one of the message.
-
-Many ranks, so that powers of p differ; the logarithm of p is 1 for a ping-pong, whatever its power.
-"""
+"""A synthetic machine that follows the performance model normal form: a constant, a term of the ranks, and one of the
+size. There are many ranks, so that powers of p differ. For a ping-pong, log p is 1 to any power."""
 
 from commodel.models.probes import Site
 from tests.models.synthetic import Truth

@@ -1,4 +1,4 @@
-"""LogGP's machine as Postal sees it: a message of one byte takes λ gaps."""
+"""The LogGP machine with the parameters of Postal: a message of one byte takes λ gaps."""
 
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 

@@ -1,4 +1,4 @@
-"""LogGP's machine as a PRAM sees it: only its local work."""
+"""The LogGP machine with the parameters of PRAM: only its local work takes time."""
 
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 

@@ -1,4 +1,4 @@
-"""A machine of six leaf switches whose messages share what the family says."""
+"""A synthetic machine of six leaf switches that follows model `shares`."""
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def model(**numbers):
 
 
 def fluid(start, last):
-    """When each is through a link that all messages on it share, event by event."""
+    """Return the time at which each message has passed a link that all of them share, event by event."""
     left, end, time = dict(enumerate(last)), np.zeros(len(start)), min(start)
     while left:
         here = [number for number in left if start[number] <= time]

@@ -1,4 +1,4 @@
-"""LogGP's machine as TAN sees it: its L holds both overheads and the time of a packet."""
+"""The LogGP machine with the parameters of TAN: L includes both overheads and the time of a packet."""
 
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 

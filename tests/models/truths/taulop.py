@@ -1,4 +1,4 @@
-"""A machine of two nodes that is τ–Lop: transfers share their channels in part."""
+"""A synthetic τ–Lop machine of two nodes, on which concurrent transfers share part of their channel."""
 
 from commodel.models.probes import Site
 from tests.models.synthetic import Truth
