@@ -24,7 +24,7 @@ from commodel.records import LIBRARY
 
 
 def rows(family, ratios, operation="reduce", groups=None, validity="valid"):
-    """Held-out rows of one family whose prediction is so many times what was measured."""
+    """Return held-out rows of a model with these ratios of predicted to measured time."""
     groups = groups or list(range(len(ratios)))
     measured = 1e-5 * (1 + np.arange(len(ratios)))
     frame = pd.DataFrame({"measured": measured, "predicted": measured * np.array(ratios), "workload": groups})
@@ -56,8 +56,8 @@ def test_errors_of_extrapolated_predictions_reduce_the_weight_of_a_model():
     """Otherwise a model that is right at few valid points would have more weight than models valid everywhere."""
     far = rows("one", [50.0] * 6, validity="extrapolated: far")
     held_out = pd.concat([rows("one", [1.01] * 6), far, rows("two", [1.1] * 12)])
-    trusted = weigh_models(["one", "two"], held_out, "reduce")
-    assert trusted["one"].weight < 0.01 < trusted["two"].weight
+    weights = weigh_models(["one", "two"], held_out, "reduce")
+    assert weights["one"].weight < 0.01 < weights["two"].weight
 
 
 def test_where_nothing_was_measured_all_count_alike():
@@ -76,26 +76,27 @@ def test_a_factor_that_all_alternatives_share_informs_nothing_against_a_choice()
 
 
 def test_contrast_recovers_the_spread_of_a_ratio():
-    """Errors of 0.1 each, so the logarithm of a ratio errs by 0.1·√2."""
+    """Each error has σ = 0.1, so the logarithm of a ratio of two predictions has σ = 0.1·√2."""
     rng = np.random.default_rng(3)
     held_out = rows("one", np.exp(0.7 + 0.1 * rng.standard_normal(4000)), groups=list(np.repeat(range(1000), 4)))
     assert weigh_models(["one"], held_out, "reduce")["one"].contrast == pytest.approx(0.1 * np.sqrt(2), rel=0.05)
 
 
 def test_between_sides_of_a_node_no_error_is_common_to_two_predictions():
-    """Each family is 20 % off, and its ratios 1 %: of one side that tells 1.3 from 1, of two it does not."""
+    """Each model has an error of 20 %, and its ratios an error of 1 %. Predictions of 1 and 1.3 are distinguished at
+    one placement, and statistically tied at two different ones."""
     predictions = {"one": np.array([[1.0, 1.3]]), "two": np.array([[1.0, 1.3]])}
     here, there = (
         {"one": ModelWeight(share, 0.2, 0.01, 9), "two": ModelWeight(1 - share, 0.2, 0.01, 9)} for share in (0.9, 0.2)
     )
-    sides = {"here": here, "there": there}
-    assert combine_predictions(predictions, arrange_weights(sides, ["here", "here"])).as_good.tolist() == [
+    placements = {"here": here, "there": there}
+    assert combine_predictions(predictions, arrange_weights(placements, ["here", "here"])).as_good.tolist() == [
         True,
         False,
     ]
-    apart = combine_predictions(predictions, arrange_weights(sides, ["here", "there"]))
-    assert apart.as_good.tolist() == [True, True]
-    assert apart.support.sum() == pytest.approx(1)
+    at_two_placements = combine_predictions(predictions, arrange_weights(placements, ["here", "there"]))
+    assert at_two_placements.as_good.tolist() == [True, True]
+    assert at_two_placements.support.sum() == pytest.approx(1)
     assert combine_predictions(predictions, here).as_good.tolist() == [True, False]
 
 
@@ -175,13 +176,13 @@ def test_the_pareto_front_contains_exactly_the_points_that_no_point_dominates(pa
 
 
 def study(workloads):
-    """Rows of a comparison: for each workload {choice: (measured, {family: prediction})}, the library's having no
-    predictions."""
+    """Return rows of a comparison. Each workload is {choice: (measured, {model: prediction})}; the library default has
+    no predictions."""
     rows = []
     for number, workload in enumerate(workloads):
         for choice, (measured, predictions) in workload.items():
-            own = choice == LIBRARY
-            for family, prediction in ({"": np.nan} if own else predictions).items():
+            is_default = choice == LIBRARY
+            for family, prediction in ({"": np.nan} if is_default else predictions).items():
                 prediction, validity = prediction if isinstance(prediction, tuple) else (prediction, "valid")
                 rows.append(
                     {
@@ -214,7 +215,7 @@ def study(workloads):
 
 
 def workload(sure, unsure, library=6.0):
-    """a takes 2 and b 3, in some unit; each family's predictions for the two."""
+    """Return a workload in which a takes 2 and b takes 3, with the predictions of both models for (a, b)."""
     return {
         "a": (2.0, {"sure": sure[0], "unsure": unsure[0]}),
         "b": (3.0, {"sure": sure[1], "unsure": unsure[1]}),
@@ -241,7 +242,8 @@ def test_weights_for_the_choice_in_a_workload_exclude_the_times_of_the_workload(
 
 
 def test_the_default_is_an_alternative():
-    """It is kept where it is faster than what is predicted, and it counts as the fastest."""
+    """The library default is chosen if its measured time is below the predictions, and it counts as the fastest
+    alternative."""
     chosen = choose_alternatives(study([workload(RIGHT, WRONG)] * 5 + [workload(RIGHT, WRONG, library=1.5)]))
     assert chosen["alternative"].tolist() == ["a"] * 5 + [LIBRARY]
     assert chosen["regret"].tolist() == [0] * 6
@@ -262,7 +264,7 @@ def test_one_alternative_is_no_choice():
 
 
 def test_expected_regret_is_that_of_the_closed_form():
-    """Of x ~ N(0, σ²): E[max(exp(x), 1)] - 1 = Φ(σ)·exp(σ²/2) - 1/2."""
+    """For x ~ N(0, σ²), E[max(exp(x), 1)] − 1 = Φ(σ)·exp(σ²/2) − 1/2."""
     deviation = 0.5
     regret = compute_expected_regret(np.zeros(2), np.diag([deviation**2, 0.0]))
     normal = 0.5 * (1 + math.erf(deviation / math.sqrt(2)))

@@ -102,7 +102,7 @@ def test_errors(comparison):
 
 
 def test_without_measured_points_the_rows_have_predictions_only():
-    """All observations are of probes."""
+    """All samples are samples of probes."""
     plan = planned(Batch("b", "p", 8, tuple(POINTS)), families=("f",))
     probes = {"kind": "probe", "id": "x", "seconds": 1.0, "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
     rows = compare(plan, pd.DataFrame([probes] * 6), make_predictions("f"))
@@ -152,7 +152,7 @@ def test_a_point_with_fewer_passes_than_planned_is_marked():
 
 
 def test_a_missing_measurement_changes_no_summary_of_other_points():
-    """Summaries are those without the point, here the fastest one of its workload."""
+    """The summaries equal those of a plan without the point, which is the fastest one of its workload."""
     missing = POINTS[1].id
     with_gap = compare_points(
         make_predictions("f"), measured={case: time for case, time in MEASURED.items() if case != missing}
@@ -386,7 +386,7 @@ def test_prediction_intervals_are_listed_with_parameter_intervals():
 
 
 def test_allocations_of_a_simulator_do_not_differ():
-    """Settings may still differ there."""
+    """A simulated comparison counts settings, but no allocations."""
 
     def find_basis(**columns):
         intervals = read_residuals(compare_series().assign(simulated=True, **columns), "p", "f")
@@ -465,7 +465,7 @@ def test_residuals_of_predictions_that_ignore_size_do_not_count_at_other_sizes()
 
 
 def test_a_point_over_more_levels_than_measured_has_a_parameter_interval_only(tmp_path):
-    """The table is written and read. The interval of each measured point comes from the others."""
+    """The table is written and read. The interval of each measured point is fitted to the other points."""
     write_table(tmp_path / "c.csv", compare_series(levels_crossed=("node/leaf", "node/leaf/beyond")))
     table = read_table(tmp_path / "c.csv", COMPARISON)
     row = table.set_index("point").loc[LAST.id]

@@ -1,4 +1,4 @@
-"""Held-out points, their errors, and the baselines that predictions have to beat."""
+"""Held-out points, errors of their predictions, and baselines."""
 
 import math
 from dataclasses import replace
@@ -43,7 +43,7 @@ OTHER_SIZES = "log2(bytes) // 3 % 2 == 0"
 
 
 def exact(truth=LOGGP) -> Measured:
-    """What a machine would measure that is as its family says."""
+    """Return points whose measured times equal the predictions of a model."""
     sizes = (8, 64, 512, 4096, 32768)
     points = [point(*algorithm, ranks=ranks, bytes=size) for algorithm in WAYS for ranks in (4, 8) for size in sizes]
     return Measured(points, [prediction.seconds for prediction in predict(truth, points)], 0)
@@ -55,10 +55,13 @@ def held_out(measured, where, family):
 
 
 def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
-    """One algorithm takes twice as long as the model of all others says. What the fit has not seen stays unseen."""
+    """One algorithm takes twice as long as the model predicts. Measured times of held-out points do not change the
+    prediction."""
     table = exact()
     slow = [entry.operation == "scatter" for entry in table.points]
-    measured = Measured(table.points, [s * (2 if own else 1) for s, own in zip(table.seconds, slow, strict=True)], 0)
+    measured = Measured(
+        table.points, [s * (2 if is_slow else 1) for s, is_slow in zip(table.seconds, slow, strict=True)], 0
+    )
     parts = split_points(measured, OTHER_SIZES)
     known = predict_held_out(LOGGP, parts.held_out).query("operation == 'scatter'")
     recommended = recommend_held_out([LOGGP], parts)
@@ -125,7 +128,8 @@ def test_the_model_that_generated_the_times_predicts_held_out_points_exactly(tru
 
 
 def test_hockney_fitted_to_loggp_times_overestimates_held_out_linear_broadcasts():
-    """One port that is busy for all of α + β·m cannot be both LogGP's burst and its message: 4 µs and 13.5 µs."""
+    """A Hockney port is busy for α + β·m per message, and cannot fit both the gap (4 µs) and the message time (13.5 µs)
+    of LogGP."""
     bursts = tabulate_errors(held_out(exact(), "algorithm == 'linear'", "hockney"), ["operation"]).set_index(
         "operation"
     )
@@ -172,7 +176,8 @@ def test_tabulated_errors_equal_the_definitions_of_mu_and_bias():
 
 @pytest.mark.skipif(not REAL.exists(), reason="no measurements of MareNostrum 5 beside this clone")
 def test_other_sizes_of_a_real_machine(tmp_path):
-    """Recursive doubling exchanges whole vectors in pairs: of all algorithms the one that a family should get right."""
+    """In recursive doubling, pairs of ranks exchange whole vectors. Hockney is expected to be accurate for this
+    algorithm."""
     imported = pico.read_file(REAL, StatedProperties())
     rows = [time for time in imported.times if time.algorithm == "recursive-doubling" and time.operation == "allreduce"]
     table = tmp_path / "t.csv"
@@ -192,7 +197,7 @@ def at(choice, ranks, size, operation="bcast"):
 
 
 def table(rows, **more):
-    """Rows of (choice, ranks, bytes, seconds)."""
+    """Return measured points from rows of (choice, ranks, bytes, seconds)."""
     return Measured([at(*row[:3]) for row in rows], [row[3] for row in rows], 0, **more)
 
 
@@ -221,7 +226,7 @@ def test_the_nearest_point_is_of_the_same_setting_where_there_is_one():
 
 
 def test_a_regression_is_of_one_algorithm_alone():
-    """Times that are of the form, for each algorithm with numbers of its own."""
+    """The times follow the form of the regression, with different coefficients for each algorithm."""
     rows = [
         (choice, ranks, size, scale * (1e-6 * np.log2(ranks) + 1e-9 * size))
         for choice, scale in (("linear", 1.0), ("binomial", 7.0))
@@ -311,7 +316,7 @@ def test_sizes_ranks_and_jobs_are_held_out_in_turn(scored):
 
 
 def test_the_error_between_settings_is_the_slowdown_of_the_slower_setting(scored):
-    """Half of the points with other sizes or more ranks belong to the slower setting."""
+    """In the splits by size and by ranks, half of the points belong to the slower setting."""
     assert scored["a setting", "hockney"]["μ"] == scored["a setting", "hockney"]["worst"] + "0" == "2.00"
     for title in ("other sizes", "more ranks"):
         assert scored[title, "hockney"]["μ"] == "1.50"

@@ -64,7 +64,7 @@ def test_three_classes_are_two_levels():
 @pytest.mark.parametrize("factors", [(1.0, 10.0), (1.5, 1.0), (3.0, 3.0)])
 @pytest.mark.parametrize("column", [[0] * 8, [0, 0, 0, 0, 1, 1, 1, 1]])
 def test_a_node_with_a_slow_cable_is_reported_and_forms_no_class(factors, column):
-    """The node stays in its group."""
+    """The slow node stays in its group."""
     hierarchy, pairs = Hierarchy.of({"leaf": column}), all_pairs(8)
     distances = learn_distances(pairs, *measured(pairs, hierarchy, slow={5: factors}), 8)
     assert distances.slow == (5,)
@@ -136,7 +136,7 @@ def test_a_torus_has_no_groups_and_is_described_by_the_time_per_hop(shape, slow)
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_differences_between_nodes_or_pairs_form_one_mixed_class(seed):
-    """Each node or each pair has its own random factor. Neither forms levels."""
+    """Each node or each pair has a random factor. These factors form no levels."""
     rng, pairs = np.random.default_rng(seed), all_pairs(12)
     by_node, by_pair = np.exp(rng.normal(0, 0.2, 12))[pairs].prod(axis=1), np.exp(rng.normal(0, 0.3, len(pairs)))
     for factors in (by_node, by_pair):
@@ -167,7 +167,7 @@ TRUE_LEVELS = {
 @pytest.mark.parametrize(("seed", "slow"), [(0, {}), (1, {5: (1.0, 8.0)})])
 @pytest.mark.parametrize("network", TRUE_LEVELS)
 def test_groups_are_learned_although_paths_differ_from_pair_to_pair(network, seed, slow):
-    """Paths differ by more than noise, so that the classes do not explain the times."""
+    """Times within a class differ by more than the noise."""
     levels, factors = TRUE_LEVELS[network]
     hierarchy = Hierarchy.of(levels)
     pairs = all_pairs(hierarchy.nodes)
@@ -198,7 +198,7 @@ def test_two_or_three_nodes_have_one_class(nodes):
 @settings(max_examples=30)
 @given(st.integers(2, 6), st.integers(2, 6), st.floats(1.35, 5), st.floats(1.0, 5), st.integers(0, 2**32 - 1))
 def test_any_network_of_two_classes_is_learned(groups, size, latency, rate, seed):
-    """Nodes are in any order; times differ between classes by more than noise does."""
+    """Nodes are numbered in any order; the times of the two classes differ by more than the noise."""
     nodes, rng = groups * size, np.random.default_rng(seed)
     if nodes < 5:
         return
@@ -341,7 +341,8 @@ def test_a_mixed_class_is_reported_unless_the_platform_file_names_levels():
 
 
 def test_nodes_of_one_mixed_class_are_not_reported_as_uniform():
-    """As on a dragonfly whose paths differ from pair to pair: the report draws the class and states this limit."""
+    """The network has one class whose times differ by more than the noise, as on a dragonfly. The report has a figure
+    of the class and no statement of uniformity."""
     flat = Hierarchy.of({"leaf": [0] * 16})
     (network,) = make_networks(summary(flat, 16, {node: 1.1 ** (node % 4) for node in range(16)}), {})
     assert network.distances.classes == 1

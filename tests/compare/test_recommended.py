@@ -1,4 +1,5 @@
-"""The recommended prediction: weights, local correction, interval, and independence of a point's own measured time."""
+"""The recommended prediction: weights, local correction, interval, and independence of the point's own
+measured time."""
 
 from dataclasses import replace
 
@@ -24,24 +25,24 @@ CHOICES = ["linear", "binomial", "chain"]
 
 
 def rows(errors, sizes=SIZES, ranks=(4, 8, 16), seed=0):
-    """Held-out rows of models. `errors`: by model, a function of (choice, bytes, ranks, random number) that returns
-    the logarithm of predicted over measured time."""
+    """Return held-out rows of models. `errors`: by model, a function of (choice, bytes, ranks, random number) that
+    returns the logarithm of predicted over measured time."""
     rng, table = np.random.default_rng(seed), []
     for count in ranks:
         for size in sizes:
             for place, choice in enumerate(CHOICES):
                 measured = 1e-5 * count * (1 + size / 1e4) * (1 + place)
                 noise = float(rng.standard_normal())
-                about = {"operation": "bcast", "alternative": choice, "algorithm": choice, "layout": "block:1"}
-                about |= {"ranks": count, "leaves": 0, "bytes": size, "nodes": count, "waves": 1, "batch": f"b{count}"}
-                about |= {"workload": f"bcast {count} {size}", "point": f"{count} {size} {choice}", "platform": "p"}
-                about |= {"simulated": False, "measured": measured, "held_out": True, "validity": "valid"}
-                about |= {"measured_low": measured, "measured_high": measured, "single_message_ratio": 1.0}
+                labels = {"operation": "bcast", "alternative": choice, "algorithm": choice, "layout": "block:1"}
+                labels |= {"ranks": count, "leaves": 0, "bytes": size, "nodes": count, "waves": 1, "batch": f"b{count}"}
+                labels |= {"workload": f"bcast {count} {size}", "point": f"{count} {size} {choice}", "platform": "p"}
+                labels |= {"simulated": False, "measured": measured, "held_out": True, "validity": "valid"}
+                labels |= {"measured_low": measured, "measured_high": measured, "single_message_ratio": 1.0}
                 for name, error in errors.items():
                     predicted = measured * np.exp(error(choice, size, count, noise))
                     mu = max(predicted / measured, measured / predicted)
                     times = {"predicted": predicted, "predicted_low": predicted, "predicted_high": predicted}
-                    table.append(about | times | {"family": name, "mu": mu, "chosen": False, "regret": np.nan})
+                    table.append(labels | times | {"family": name, "mu": mu, "chosen": False, "regret": np.nan})
     return pd.DataFrame(table).assign(covered=False)
 
 
@@ -109,7 +110,7 @@ def test_recommended_predictions_beyond_measured_ranks_or_sizes_are_extrapolated
 
 
 def test_the_unit_of_the_scales_has_the_largest_likelihood():
-    """In closed form: the mean of rᵀK⁻¹r over all residuals r."""
+    """The closed form of the unit is the square root of the mean of rᵀK⁻¹r over the residuals r."""
     recommender = Recommender.fit(rows({"one": lambda *at: 0.2 * (at[0] == "chain") + 0.1 * at[3]}))
     places, residuals, scales = recommender.places, recommender.residuals, recommender.scales
     covariance = places.covariance(places, replace(scales, unit=1.0)) + RESIDUAL_NOISE**2 * np.eye(len(residuals))
