@@ -1,4 +1,4 @@
-"""Every pattern that the catalogue can build, for tests that look at all of them."""
+"""All patterns of the catalogue, for tests that apply to all patterns."""
 
 import tracemalloc
 
@@ -21,7 +21,7 @@ def takes(entry: Algorithm, text: str) -> bool:
 
 
 def spellings(entry: Algorithm) -> list[str]:
-    """Return an algorithm without its argument, if that may be left out, and with some that it takes."""
+    """Return an algorithm without its argument, if the argument is optional, and with some valid arguments."""
     specs = [] if entry.needs_argument else [entry.short_name]
     if entry.argument:
         texts = SIZES if entry.argument.is_size else COUNTS
@@ -47,13 +47,13 @@ def point(operation, algorithm="", topology="", ranks=0, bytes=64, layout="block
 
 
 def catalogue(ranks: int, bytes: int) -> list[Point]:
-    """All algorithms at a number of ranks, and all operations over all kinds of tree."""
+    """Return all algorithms at a number of ranks, and all operations over all kinds of tree."""
     points = [point(operation, choice, ranks=ranks, bytes=bytes) for operation, choice in ALGORITHMS]
     return points + [point(operation, topology=spec, bytes=bytes) for operation in TREE_OPERATIONS for spec in TREES]
 
 
 def with_memory(make):
-    """Return what is made, and the bytes that Python has used at most meanwhile."""
+    """Return the result of `make`, and the peak memory in bytes that Python allocated meanwhile."""
     tracemalloc.start()
     try:
         result = make()

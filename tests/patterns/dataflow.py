@@ -1,4 +1,4 @@
-"""A slow replay of what messages hold: which data every rank has, byte by byte, and whose contributions are in it."""
+"""A slow replay of message contents: the data of every rank, byte by byte, and the ranks that contributed to them."""
 
 from collections import defaultdict, deque
 
@@ -11,7 +11,7 @@ Data = dict[int, frozenset]  # address -> the ranks whose values are combined th
 
 
 def held(pattern: Schedule) -> list[list[tuple[int, int]]]:
-    """The runs of every message."""
+    """Return the runs of bytes of every message as (first, length)."""
     runs_of: list[list[tuple[int, int]]] = [[] for _ in pattern.src]
     runs = pattern.contents()
     for row, first, length in zip(runs.row, runs.first, runs.length, strict=True):
@@ -20,9 +20,8 @@ def held(pattern: Schedule) -> list[list[tuple[int, int]]]:
 
 
 class Replay:
-    """Plays a schedule of an operation on `bytes` bytes.
-
-    `data` is the final data of every rank; `in_order` is whether every partial result was one of consecutive ranks.
+    """Replay a schedule of an operation on `size` bytes.
+    `data` is the final data of every rank. `in_order`: every partial result covers consecutive ranks.
     """
 
     def __init__(self, pattern: Schedule, name: str, size: int):
@@ -70,7 +69,7 @@ class Replay:
         self.data[rank][address] = whole
 
     def check(self) -> None:
-        """Every rank ends with what the operation promises."""
+        """Assert that every rank has the operation's final data."""
         all_ranks = frozenset(range(self.ranks))
         for rank in range(self.ranks):
             for first, length in self.operation.final_data(rank, self.ranks, self.size, **self.parameters):
@@ -82,7 +81,7 @@ class Replay:
 
 
 def finishes_with_synchronous_sends(pattern: Schedule) -> bool:
-    """Whether all messages arrive where one moves only while both of its ends are in its step."""
+    """Return whether all messages arrive if each is transferred only while both ranks are in its step."""
     rows_of: dict[tuple[int, int], set[int]] = defaultdict(set)
     for row, (step, src, dst) in enumerate(zip(pattern.step, pattern.src, pattern.dst, strict=True)):
         rows_of[int(src), int(step)].add(row)

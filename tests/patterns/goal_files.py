@@ -1,5 +1,5 @@
-"""The same GOAL as text, as txt2bin made a binary file of it (that of LogGOPSim 76451de, 2024), and how any becomes
-such a file."""
+"""A GOAL schedule as text, the binary file that txt2bin of LogGOPSim 76451de (2024) wrote from it, and a writer of such
+binary files."""
 
 import base64
 import struct
@@ -38,15 +38,16 @@ BINARY = base64.b64decode(
 
 
 def packed(tasks, places=None, more=b""):
-    """`places`: cpu and nic of every task; without them 0. `more`: what LogGOPSim 2 writes behind every task."""
+    """Return tasks in the binary format. `places`: cpu and nic of every task (default 0). `more`: the bytes that
+    LogGOPSim 2 writes after every task."""
     places = np.zeros((len(tasks.rank), 2), dtype=int) if places is None else np.array(places)
     needs = tasks.dependencies
     blocks = []
     for rank in range(tasks.ranks):
-        own = np.flatnonzero(tasks.rank == rank).tolist()
-        waits = [int((needs.after == task).sum()) for task in own]
+        tasks_of_rank = np.flatnonzero(tasks.rank == rank).tolist()
+        waits = [int((needs.after == task).sum()) for task in tasks_of_rank]
         rows, followers = b"", []
-        for task, count in zip(own, waits, strict=True):
+        for task, count in zip(tasks_of_rank, waits, strict=True):
             rows += struct.pack(
                 "<IBIQI", count, *(column[task] for column in (tasks.kind, tasks.peer, tasks.size, tasks.tag))
             )
@@ -54,10 +55,10 @@ def packed(tasks, places=None, more=b""):
             for begun in (False, True):
                 behind = needs.after[(needs.before == task) & (needs.on_start == begun)]
                 rows += struct.pack("<II", len(behind), len(followers))
-                followers += [own.index(after) for after in behind]
+                followers += [tasks_of_rank.index(after) for after in behind]
             rows += more
         idle = [number for number, count in enumerate(waits) if not count]
-        blocks.append(struct.pack(f"<II{len(idle)}I", len(own), len(idle), *idle) + rows)
+        blocks.append(struct.pack(f"<II{len(idle)}I", len(tasks_of_rank), len(idle), *idle) + rows)
         blocks[-1] += struct.pack(f"<{len(followers)}I", *followers)
     ends = 6 + 16 * tasks.ranks + np.cumsum([0, *map(len, blocks)])
     table = np.stack([ends[:-1], ends[1:]], axis=1).astype("<u8").tobytes()

@@ -1,4 +1,4 @@
-"""Random schedules whose ranks count their own steps, most of which no rank waits in for ever."""
+"""Random schedules with rank-local steps. About half of them deadlock."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -12,13 +12,14 @@ LOGGP = Costs(send=1.0, receive=1.0, wire=1.0, gap_out=1.0, gap_in=1.0)  # L = o
 
 
 def ends(pattern, costs=LOGGP):
-    """Return when each rank has done its part."""
+    """Return the finish time of each rank."""
     return finish_times(pattern, costs, pattern.work_seconds(0.0)).tolist()
 
 
 @st.composite
 def programs(draw, most_ranks=5, most_messages=14, last=4):
-    """Any steps, so that about half of these wait for ever: (ranks, messages, work). Bytes number the messages."""
+    """Draw (ranks, messages, work) with any steps; about half of them deadlock. The bytes of a message are
+    its number."""
     ranks = draw(st.integers(2, most_ranks))
     rank, step, later = st.integers(0, ranks - 1), st.integers(0, last), st.integers(0, 2)
     rows = []
@@ -32,7 +33,7 @@ def programs(draw, most_ranks=5, most_messages=14, last=4):
 
 
 def built(ranks, rows, work, bytes=None):
-    """Its Schedule; `bytes` in place of the numbers of the messages."""
+    """Return the schedule of a drawn program. `bytes` replaces the numbers of the messages."""
     src, dst, number, *steps = np.array([list(vars(row).values()) for row in rows], dtype=int).T
     return make_rank_local_schedule(
         ranks, src, dst, number if bytes is None else bytes[number], *steps, work=computed(work)

@@ -20,7 +20,7 @@ class Message:
 
 
 class DeadlockError(Exception):
-    """No rank can go on."""
+    """All ranks wait."""
 
 
 def finish_times(ranks, messages, work, cost):
@@ -41,7 +41,7 @@ def finish_times(ranks, messages, work, cost):
     place, begun = [0] * ranks, [False] * ranks
 
     def left(row):
-        """When a message leaves, None as long as that is not known."""
+        """Return the departure time of a message, or None if it is not determined yet."""
         *_, request, answer = cost(row)
         if row not in posted:
             return None
@@ -61,7 +61,7 @@ def finish_times(ranks, messages, work, cost):
                 posted[row] = start + send
 
     def wait(rank, step):
-        """Whether all that is due has come."""
+        """Return whether all messages due in this step have departed; if so, advance the clock of the rank."""
         due_in = [row for row, m in enumerate(messages) if m.dst == rank and m.dst_wait == step]
         due_out = [row for row, m in enumerate(messages) if m.src == rank and m.src_wait == step]
         if any(left(row) is None for row in due_in + due_out):

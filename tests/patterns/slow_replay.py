@@ -1,4 +1,4 @@
-"""The replay's rules as an obvious loop over one message at a time: the reference for the fast one."""
+"""Reference of the fast replay: the same rules in a plain loop over messages."""
 
 from collections import defaultdict
 

@@ -1,5 +1,4 @@
-"""What every pattern in the catalogue must be, whatever its algorithm; and what single algorithms send, by closed
-forms."""
+"""Properties of all patterns of the catalogue, and closed forms of the messages of single algorithms."""
 
 from collections import defaultdict
 
@@ -92,12 +91,12 @@ def test_trees_carry_the_data(operation, spec):
 
 def knowing(pattern):
     """Return the ranks whose information has reached each rank in the end, directly or not."""
-    known = [{rank} for rank in range(pattern.ranks)]
+    reached = [{rank} for rank in range(pattern.ranks)]
     for step in np.unique(pattern.step):
-        before = [set(ranks) for ranks in known]
+        before = [set(ranks) for ranks in reached]
         for row in np.flatnonzero(pattern.step == step):
-            known[pattern.dst[row]] |= before[pattern.src[row]]
-    return known
+            reached[pattern.dst[row]] |= before[pattern.src[row]]
+    return reached
 
 
 @pytest.mark.parametrize("choice", [choice for operation, choice in ALGORITHMS if operation == "barrier"])
@@ -123,12 +122,12 @@ def test_a_wrong_algorithm_is_refused_in_one_line(operation, spec):
 
 
 def test_the_slow_replay_detects_a_missing_rank_and_missing_data():
-    """The oracle itself: a reduction that leaves one rank out, and a message of data that its sender has not."""
-    whole = build_schedule(point("reduce", "linear", ranks=5, bytes=8))
-    short = join_stages(5, make_phase(0, np.arange(1, 4), 0, 8, combines=True), root=0)
-    Replay(whole, "reduce", 8).check()
+    """A reduction omits one rank, and a rank sends data that it does not have."""
+    complete = build_schedule(point("reduce", "linear", ranks=5, bytes=8))
+    without_a_rank = join_stages(5, make_phase(0, np.arange(1, 4), 0, 8, combines=True), root=0)
+    Replay(complete, "reduce", 8).check()
     with pytest.raises(AssertionError, match="only at"):
-        Replay(short, "reduce", 8).check()
+        Replay(without_a_rank, "reduce", 8).check()
     with pytest.raises(KeyError):
         Replay(join_stages(3, make_phase(0, 1, 2, 8)), "bcast", 8)
 
@@ -159,7 +158,7 @@ def test_n_way_dissemination_takes_log_rounds(ways, ranks):
 
 
 def test_n_way_dissemination_has_as_many_ways_as_there_are_ranks():
-    """More signals than others to send them to: all of them in one round, in memory for those only."""
+    """With more ways than other ranks, all signals are sent in one round, and memory is used only for these."""
     pattern, most = with_memory(lambda: build_schedule(point("barrier", "n-way:9999999", ranks=5, bytes=0)))
     wanted = build_schedule(point("barrier", "n-way:4", ranks=5, bytes=0))
     assert (pattern.src.tolist(), pattern.dst.tolist()) == (wanted.src.tolist(), wanted.dst.tolist())
@@ -167,7 +166,7 @@ def test_n_way_dissemination_has_as_many_ways_as_there_are_ranks():
 
 
 def volumes(ranks, size):
-    """Return how many bytes algorithms send in all, by closed forms."""
+    """Return the total bytes sent by algorithms, by closed forms."""
     once, twice, every = (ranks - 1) * size, 2 * (ranks - 1) * size, ranks * (ranks - 1) * size
     hops = sum(far.bit_count() for far in range(ranks)) * size
     short = sum(min(low, ranks - rank) * size / ranks for rank in range(1, ranks) if (low := rank & -rank))
@@ -207,7 +206,8 @@ def test_recursive_doubling_of_a_power_of_two(ranks):
 
 @pytest.mark.parametrize("ranks", [16, 64, 128])
 def test_rabenseifner_sends_the_long_halves_to_the_near_ranks(ranks):
-    """In blocks of 8 a half, a quarter and an eighth stay in the node; only the rest goes out of it, twice."""
+    """With 8 ranks a node, a half, a quarter and an eighth of the vector stay within the node. Only the remaining
+    exchanges, in both phases, leave the node."""
     size = 1 << 20
     pattern = build_schedule(point("allreduce", "rabenseifner", ranks=ranks, bytes=size))
     outside = pattern.bytes[pattern.src // 8 != pattern.dst // 8].sum()
@@ -245,7 +245,8 @@ def test_segments_go_down_the_binomial_tree_one_after_the_other(ranks):
 
 @pytest.mark.parametrize("ranks", [9, 16])
 def test_a_windowed_gather_has_at_most_the_window_of_blocks_in_flight(ranks):
-    """A sender's block leaves in the step after that in which its token came; the token's sender had sent before."""
+    """A sender sends its block in a step after it received its token. The rank that sent the token had sent its block
+    before."""
     pattern = build_schedule(point("gather", "windowed:3", ranks=ranks, bytes=10))
     blocks, tokens = pattern.dst == 0, pattern.dst != 0
     sent = dict(zip(pattern.src[blocks].tolist(), pattern.step[blocks].tolist(), strict=True))
@@ -265,13 +266,13 @@ BRUCK = {("alltoall", "bruck"), ("allgather", "bruck")}
 
 
 def copied(pattern):
-    """Bytes that each rank copies."""
+    """Return the bytes that each rank copies."""
     rows = pattern.work.kind == KINDS.index("copy")
     return np.bincount(pattern.work.rank[rows], pattern.work.bytes[rows], minlength=pattern.ranks)
 
 
 def in_pieces(pattern):
-    """Bytes that each rank sends in messages whose data do not lie side by side."""
+    """Return the bytes that each rank sends in messages of non-contiguous data."""
     sent = np.zeros(pattern.ranks)
     runs = pattern.contents()
     order = np.lexsort((runs.first, runs.row))

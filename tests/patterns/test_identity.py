@@ -1,4 +1,4 @@
-"""Ids of points: the same whatever is written about an algorithm, others as soon as it sends something else."""
+"""Ids of points: independent of docstrings and comments of an algorithm, and changed by any change of its messages."""
 
 import json
 import os
@@ -65,7 +65,8 @@ def id_of(chosen):
 
 @pytest.fixture
 def tree_file(tmp_path, monkeypatch):
-    """A run reads a tree once; of another run, in another folder, is another tree of that name."""
+    """Return the path of a tree file in an empty cache. A run caches trees by path, so a file of the same name in
+    another folder may be another tree."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tree.csv").write_text("node,parent\n0,\n1,0\n2,0\n3,1\n")
     make_tree.cache_clear()
@@ -90,7 +91,8 @@ def test_an_id_contains_the_waves_unless_there_is_one(tree_file):
 
 
 def test_docstrings_comments_and_hash_seeds_change_no_id(tree_file, tmp_path):
-    """Every file that makes patterns with another docstring and a comment, in a process with other hashes."""
+    """A copy of the package has another docstring and a comment in every file; the ids are computed in a process with
+    another hash seed."""
     shutil.copytree(PACKAGE, tmp_path / "commodel", ignore=shutil.ignore_patterns("__pycache__"))
     for path in tmp_path.glob("commodel/**/*.py"):
         text = path.read_text()
@@ -144,7 +146,7 @@ CHANGES = [other_receiver, one_byte_more, one_step_later, with_a_copy, of_anothe
 
 
 def changed(monkeypatch, entry, change, when=lambda pattern, size: True):
-    """The catalogue with one entry that builds something else."""
+    """Patch one entry of the catalogue so that it builds a changed schedule."""
 
     def build(first, size, *argument, **named):
         pattern = entry.build(first, size, *argument, **named).whole
@@ -164,7 +166,7 @@ SOME = {  # an algorithm of each kind, and an operation over trees
 
 
 def test_an_id_changes_with_every_input_of_the_player(monkeypatch):
-    """Of one algorithm or one operation over trees, and of no other."""
+    """Only the id of the changed algorithm or tree operation changes."""
     before = ids(SOME.values())
     for change in CHANGES:
         for changed_one in SOME:
@@ -215,7 +217,7 @@ def test_ids_depend_on_the_content_of_trees_and_layouts(tree_file, monkeypatch):
 
 @pytest.mark.parametrize("ranks", [3, 1 << 20])
 def test_no_large_schedule_is_built_for_an_id(monkeypatch, ranks):
-    """Whatever the algorithm, its argument and the size: what is built has few ranks and rows."""
+    """For any algorithm, argument and size, the built schedules have few ranks and rows."""
     built = []
     for entry in ENTRIES.values():
         changed(monkeypatch, entry, lambda pattern: built.append(pattern) or pattern)

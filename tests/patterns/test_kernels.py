@@ -1,5 +1,5 @@
-"""Kernels as operations: SUMMA beside the blocks of its matrices, the example of the τ–Lop paper, every mistake in one
-line; and kernels of thousands of blocks and ranks, of which nothing needs the whole schedule."""
+"""Kernels as operations: SUMMA compared with the blocks of its matrices, the example of the τ–Lop paper, errors in one
+line; and kernels of thousands of blocks and ranks without the whole schedule."""
 
 import itertools
 from dataclasses import replace
@@ -29,7 +29,7 @@ FIGURE_8 = "summa:partition=params/partitions/taulop-summa.csv"
 
 @st.composite
 def columns_of(draw, most=8):
-    """Rectangles in columns of any widths and heights, ranks anywhere, some without work."""
+    """Draw rectangles in columns of any widths and heights in any order of ranks, some ranks without work."""
     side = draw(st.integers(1, most))
 
     def cuts():
@@ -54,7 +54,7 @@ def partition_file(tmp_path_factory):
 
 
 def needs(pieces, side, k):
-    """Slowly, block by block: (sender, receiver, column or row) -> blocks of iteration k."""
+    """Return {(sender, receiver, "column" or "row"): blocks} of iteration k, block by block."""
     owner = np.full((side, side), -1)
     for rank, (x, y, width, height) in enumerate(pieces):
         owner[x : x + width, y : y + height] = rank
@@ -87,8 +87,8 @@ def test_an_iteration_sends_the_blocks_that_rectangles_overlap(partition_file, c
 
 @given(columns_of(), st.booleans(), st.integers(0, 1 << 20), st.data())
 def test_common_steps_predict_the_same_times_as_the_least_steps(partition_file, case, overlapped, seed, data):
-    """Column and row are separate on it, as the paper adds them up; ranks reach their steps as with the least
-    numbers."""
+    """A kernel schedule has separate steps for column and row. With the smallest possible steps, the finish times are
+    equal."""
     (pieces, side), rng = case, np.random.default_rng(seed)
     k = data.draw(st.integers(0, side - 1))
     text = f"summa:partition={partition_file(pieces)}:iteration={k}:overlapped={'yes' if overlapped else 'no'}"
@@ -124,8 +124,8 @@ def test_a_whole_kernel_has_the_messages_of_all_iterations_in_sequence(partition
 
 
 def test_iteration_80_of_figure_8():
-    """What the text says of it: p1 sends 134 blocks to p0 and 158 over the network, p4 116 and 104; the pivot row goes
-    from p1 to p4, from p0 to p5 and from p3 to p2."""
+    """In the paper p1 sends 134 blocks to p0 and 158 over the network, p4 116 and 104. The pivot row goes from p1 to
+    p4, from p0 to p5 and from p3 to p2."""
     pattern = build_schedule(point(f"{FIGURE_8}:iteration=80", "paper", ranks=6, bytes=1))
     sent = list(zip(pattern.step, pattern.src, pattern.dst, pattern.bytes, strict=True))
     column = [(1, 1, 0, 134), (1, 1, 3, 146), (1, 1, 5, 12), (1, 4, 2, 104), (1, 4, 3, 6), (1, 4, 5, 110)]
@@ -241,17 +241,17 @@ def test_no_large_schedule_is_built_for_the_id_of_a_long_sum(monkeypatch):
 
 
 def test_a_large_kernel_is_a_sum_of_few_distinct_iterations():
-    """4,096 blocks a side over 64×64 processes: as many kinds of iteration as there are columns of ranks, each of which
-    sends to all others of its row and of its column. Nothing of a whole is built: parts are made one at a time."""
-    whole = point("summa:n=4096", "paper", ranks=4096, bytes=8192)
-    several = list_parts(whole)
+    """64×64 processes have 4,096 × 4,096 blocks: there is one kind of iteration per column of ranks. Iterations are
+    built one at a time, and never the kernel schedule."""
+    kernel = point("summa:n=4096", "paper", ranks=4096, bytes=8192)
+    several = list_parts(kernel)
     assert [count for _, count in several] == 64 * [64]
-    ((_, stack),) = stack_points([whole])
+    ((_, stack),) = stack_points([kernel])
     count, first = next(stack.iterate_parts())
     assert (count, first.bytes.shape[-1]) == (64, 2 * 64 * 63)
-    made, most = with_memory(lambda: sum(1 for _ in itertools.islice(stack.iterate_parts(), 8)))
-    assert made == 8
-    assert most < 100 * first.bytes.nbytes
+    iterations, peak_memory = with_memory(lambda: sum(1 for _ in itertools.islice(stack.iterate_parts(), 8)))
+    assert iterations == 8
+    assert peak_memory < 100 * first.bytes.nbytes
 
 
 def test_neighbours_of_many_ranks_are_found_without_looking_at_all_pairs():

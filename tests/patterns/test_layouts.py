@@ -1,5 +1,5 @@
-"""Layouts place every rank on one node, no node gets more than it may, and a full spec needs no platform; ranks that
-send each other much come to sit near each other; and the sixteen layouts of the τ–Lop paper."""
+"""Layouts: every rank has one node, no node exceeds its limit, and a complete spec needs no platform; mapping of ranks
+by their traffic; and the sixteen layouts of the τ–Lop paper."""
 
 import re
 from collections import Counter
@@ -77,7 +77,8 @@ def test_nodes_are_filled_within_their_limit(spec, ranks):
 
 @given(st.one_of(SPECS.values()), st.integers(1, 60))
 def test_the_node_usage_of_a_tree_follows_the_layout(spec, leaves):
-    """Return Q (ranks per node) if the spec has it, however few ranks there are; else the largest number on a node."""
+    """The node usage is the number of ranks per node in the spec, however few ranks there are; without one, it is the
+    largest number of ranks on a node."""
     entry = {"operation": "bcast", "topology": f"flat:{leaves}", "bytes": 8, "layout": spec}
     point = make_point(PlatformResources("big", 1000, 1000), entry)
     most = int(np.bincount(place_ranks(spec, leaves + 1)).max())
@@ -277,7 +278,7 @@ HOSTS = PlatformDefaults(hosts=("a", "b", "c", "d"))
 
 @pytest.fixture
 def written(tmp_path):
-    """Write a rank file, or a table of processes, and return its layout."""
+    """Return a function that writes a rank file, or a table of processes, and returns its layout."""
 
     def write(text: str) -> str:
         (tmp_path / "mine.csv").write_text(text)
@@ -410,7 +411,7 @@ def test_a_changed_rank_file_is_another_point(written):
 
 
 def test_the_process_table_of_a_layout_is_listed_as_an_input_file(written):
-    """Also for a complete spec: its suffix `@1,0` (nodes) is not part of the path."""
+    """The suffix `@1,0` (nodes) of a complete spec is not part of the path."""
     spec = written(HEADER + "0,a,1,cpu\n1,b,1,cpu\n")
     wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": spec}
     point = make_point(PlatformResources("p", 2, 1, hosts=("b", "a")), wanted)
@@ -433,7 +434,7 @@ def crossing(weights, node, hierarchy=None):
 
 
 def test_a_grid_is_cut_into_tiles():
-    """8×8 ranks on four nodes of 16: rows of two cut 3 × 8 pairs, tiles of 4×4 cut 2 × 8."""
+    """8×8 ranks on four nodes of 16: nodes of two rows have 3 × 8 pairs across nodes, tiles of 4×4 have 2 × 8."""
     weights = make_traffic("halo:grid=8x8", "nonblocking", 64)
     rows, pair = np.arange(64) // 16, weights.max()
     assert crossing(weights, rows) == pytest.approx(24 * pair)
@@ -451,7 +452,8 @@ def test_mapping_places_heavy_pairs_of_shuffled_ranks_on_one_node():
 
 
 def test_mapping_keeps_clusters_of_ranks_within_groups_of_nodes():
-    """Two clusters of ranks that send much within go to the two leaves, though nodes are numbered across them."""
+    """Two clusters of ranks with heavy internal traffic are mapped to the two leaves, although node numbers alternate
+    between leaves."""
     hierarchy = Hierarchy.of({"leaf": [0, 1, 0, 1]})
     dense = np.full((16, 16), 1.0)
     odd = np.arange(16) % 2 == 1
@@ -551,7 +553,7 @@ def test_every_layout_of_table_1_has_a_partition_for_all_ranks(partition_set):
     ("partition_set", "name"), list(zip(KERNEL_OF_PARTITION_SET, ["M16", "M10", "M1", "M6"], strict=True))
 )
 def test_partition_files_equal_the_output_of_the_partition_command(partition_set, name, tmp_path):
-    """The files are those of `make partitions`."""
+    """`make partitions` writes these files."""
     options = ["--speeds", f"{ROOT}/params/speeds/fermi.yaml", "--platform", "fermi"]
     options += ["--kernel", KERNEL_OF_PARTITION_SET[partition_set]]
     options += [
@@ -562,5 +564,5 @@ def test_partition_files_equal_the_output_of_the_partition_command(partition_set
     ]
     done = CliRunner().invoke(main, ["partition", *options, "-o", str(tmp_path / "again.csv")])
     assert done.exit_code == 0, done.output
-    again, own = tmp_path / "again.csv", ROOT / f"params/partitions/fermi/{partition_set}/{name}.csv"
-    assert again.read_text() == own.read_text()
+    again, stored = tmp_path / "again.csv", ROOT / f"params/partitions/fermi/{partition_set}/{name}.csv"
+    assert again.read_text() == stored.read_text()

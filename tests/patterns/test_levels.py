@@ -1,5 +1,4 @@
-"""Rank-local steps: the predictions of an event simulator, the same deadlocks, and what must come out of schedule.md's
-examples."""
+"""Rank-local steps: predictions and deadlocks equal those of an event simulator; examples of schedule.md."""
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from tests.patterns.slow_events import DeadlockError
 
 
 def predicted(case, columns, asking):
-    """By levels and replay; None where a rank waits for ever."""
+    """Return the finish times by common steps and replay; None for a deadlock."""
     ranks, rows, work = case
     try:
         pattern = built(ranks, rows, work)
@@ -49,7 +48,7 @@ def test_predictions_and_deadlocks_equal_the_results_of_the_event_simulator(case
 
 @given(programs())
 def test_common_steps_keep_waits_after_posts_and_the_order_of_each_rank(case):
-    """No wait comes before its post, and the steps of a rank stay in order."""
+    """No wait is before its post. Computing common steps twice does not change the finish times."""
     try:
         pattern = built(*case)
     except UserError:
@@ -74,13 +73,14 @@ def test_posts_and_waits_in_one_step_make_a_plain_schedule():
 
 
 def test_a_ping_pong_may_be_one_step_of_one_rank():
-    """Rank 0 posts both and waits for both; rank 1 answers in its second step."""
+    """Rank 0 posts a send and a receive and waits for both; rank 1 answers in its second step."""
     pattern = make_rank_local_schedule(2, [0, 1], [1, 0], 8, [0, 1], [0, 1], [0, 0], [0, 0])
     assert ends(pattern) == [6, 4]
 
 
 def test_goal_file_of_three_ranks():
-    """calc 5, two sends; recv then calc 1; recv (shared/schedule.md, example 3)."""
+    """Rank 0 computes for 5 and sends twice; rank 1 receives and computes for 1; rank 2 receives (shared/schedule.md,
+    example 3)."""
     work = computed([(0, 0, 5.0), (1, 1, 1.0)])
     pattern = make_rank_local_schedule(3, 0, [1, 2], 8, 1, 1, 0, 0, work=work)
     assert ends(pattern) == [7, 9, 9]
@@ -88,8 +88,8 @@ def test_goal_file_of_three_ranks():
 
 @pytest.mark.parametrize(("senders", "tokens"), [(7, 1), (7, 3), (8, 4), (9, 20)])
 def test_a_gather_passes_tokens_as_specified(senders, tokens):
-    """Sender i waits for its token in its step 0 and sends in its step 1; the root hands on a token when a message has
-    come. The prediction is that of the event simulator, and the root takes ⌈senders/tokens⌉ waves."""
+    """Sender i waits for its token in step 0 and sends in step 1. The root sends a token when a block has arrived. The
+    event simulator gives the same times, and the root has ⌈senders/tokens⌉ waves."""
     rows = []
     for sender in range(1, senders + 1):
         wave = (sender - 1) // tokens
@@ -107,11 +107,11 @@ def test_a_gather_passes_tokens_as_specified(senders, tokens):
 
 
 def test_overlap_costs_the_longer_of_communication_and_computation():
-    """Both ranks post an exchange, compute for a while, and wait for it in their next step."""
-    for compute, whole in ((2.0, 12.0), (100.0, 102.0)):
+    """Both ranks post an exchange, compute, and wait for the exchange in the next step."""
+    for compute, expected in ((2.0, 12.0), (100.0, 102.0)):
         work = computed([(0, 0, compute), (1, 0, compute)])
         overlapped = make_rank_local_schedule(2, [0, 1], [1, 0], 8, 0, 1, 0, 1, work=work)
-        assert ends(overlapped, Costs(1.0, 1.0, 10.0)) == [whole, whole]
+        assert ends(overlapped, Costs(1.0, 1.0, 10.0)) == [expected, expected]
         one_after_the_other = make_rank_local_schedule(2, [0, 1], [1, 0], 8, 0, 0, 0, 0, work=work)
         assert ends(one_after_the_other, Costs(1.0, 1.0, 10.0)) == [12 + compute] * 2
 
@@ -128,8 +128,8 @@ def test_a_wait_before_the_post_of_the_receive_is_refused():
 
 
 def test_an_exchange_that_sends_first_needs_short_messages():
-    """MPI buffers short messages until they are received. One may use rendezvous: the other rank continues to its
-    receive."""
+    """MPI buffers short messages until they are received. If only one message uses rendezvous, the other rank still
+    reaches its receive."""
     pattern = make_rank_local_schedule(2, [0, 1], [1, 0], 8, 0, 0, 1, 1)
     assert ends(pattern) == [3, 3]
     assert ends(pattern, Costs(1.0, 1.0, 1.0, request=np.array([1.0, np.nan]), grant=np.full(2, 0.5))) == [3.5, 4.5]

@@ -1,4 +1,4 @@
-"""Operations with named parameters: one spelling, one line for every mistake; and what a halo exchange sends."""
+"""Operations with named parameters: normalized specs, errors in one line, and messages of a halo exchange."""
 
 from itertools import product
 from math import prod
@@ -26,7 +26,7 @@ GRIDS = st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda grid: 
 
 
 def neighbours(grid, periodic):
-    """Slowly: (sender, receiver, the sender's face), rank by rank, the last dimension the fastest."""
+    """Yield (sender, receiver, the sender's face) rank by rank; the last dimension varies fastest."""
     places = list(product(*map(range, grid)))
     for place in places:
         for dimension, length in enumerate(grid):

@@ -1,5 +1,5 @@
-"""Partitions: shares take equally long, rectangles tile the matrix, columns are the best that there are, volumes
-between nodes are those of the kernels' schedules; and pictures of partitions."""
+"""Partitions: shares take equally long, rectangles tile the matrix, columns are optimal, traffic between nodes equals
+that of kernel schedules; and drawings of partitions."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ from tests.refusals import catch_error_message
 
 
 def arrangements(ranks: int) -> Iterator[Columns]:
-    """Every partition of the set of ranks."""
+    """Yield every partition of the set of ranks into columns."""
     if not ranks:
         yield []
         return
@@ -46,13 +46,13 @@ def arrangements(ranks: int) -> Iterator[Columns]:
 
 
 def half_perimeters(columns: Columns, areas: np.ndarray) -> float:
-    """Their sum in sides of the square, before anything is rounded."""
+    """Return the sum of half perimeters, in sides of the square, before rounding."""
     shares = np.asarray(areas, dtype=float) / np.sum(areas)
     return len(columns) + sum(len(column) * float(shares[column].sum()) for column in columns)
 
 
 def smallest(areas: np.ndarray) -> float:
-    """The sum of half perimeters of the best of them."""
+    """Return the smallest sum of half perimeters over all arrangements."""
     return min(half_perimeters(columns, areas) for columns in arrangements(len(areas)))
 
 
@@ -114,7 +114,7 @@ def test_shares_of_the_geometric_algorithm_take_equally_long(speeds, total):
 
 @given(curves(most=5), st.integers(1, 40))
 def test_geometric_shares_are_optimal_up_to_one_block(speeds, total):
-    """Largest remainder is not the best way to round, but no further from it than a block."""
+    """Rounding by the largest remainder exceeds the optimum by at most one block."""
     assume(total >= len(speeds))
     shares = partition_geometric(speeds, total)
     best = np.zeros(len(speeds), dtype=int)
@@ -166,7 +166,8 @@ def test_columns_are_the_best_of_all_arrangements(areas):
 
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=60))
 def test_columns_keep_the_published_guarantee(areas):
-    """At most 7/4 of the lower bound, all rectangles squares (Beaumont et al., Algorithmica 34, 2002)."""
+    """The sum is at most 7/4 of the lower bound, at which all rectangles are squares (Beaumont et al., Algorithmica 34,
+    2002)."""
     areas = np.array(areas)
     squares = 2 * np.sqrt(areas / areas.sum()).sum()
     assert squares * (1 - 1e-9) <= half_perimeters(find_best_columns(areas), areas) <= 7 / 4 * squares
@@ -178,7 +179,7 @@ def test_half_perimeters_of_equal_areas(ranks, sum_):
 
 
 def covered(tiling):
-    """How often each block is in a rectangle."""
+    """Return the number of rectangles over each block."""
     times = np.zeros((tiling.side, tiling.side), dtype=int)
     for rank in range(tiling.ranks):
         times[tiling.y[rank] : tiling.bottom[rank], tiling.x[rank] : tiling.right[rank]] += 1
@@ -199,8 +200,8 @@ def test_rectangles_tile_the_matrix_exactly(data, ranks, side):
 
 @given(st.data(), st.integers(1, 60), st.integers(8, 200))
 def test_areas_differ_from_shares_only_by_rounding(data, ranks, side):
-    """Width and height of a rectangle are each within a block of what the areas say, where no column and no rectangle
-    would be thinner than a block."""
+    """Width and height of a rectangle differ from the exact values by less than a block, if no column and no rectangle
+    is thinner than a block."""
     areas = np.array(data.draw(st.lists(st.integers(1, 1000), min_size=ranks, max_size=ranks)))
     columns = find_best_columns(areas, side)
     weight = np.array([areas[column].sum() for column in columns])
@@ -226,7 +227,8 @@ def test_evening_out_only_makes_the_slowest_faster(speeds, side):
 
 
 def test_evening_out_ends_where_no_row_and_no_column_can_move():
-    """Three of speeds 5, 3 and 1 in one column of 10: 6, 3 and 1 take 1.2, and so does no other choice less."""
+    """Three ranks of speeds 5, 3 and 1 share a column of 10 rows: heights of 6, 3 and 1 take 1.2, which is
+    the optimum."""
     speeds = [Speed.of(((1.0, speed),)) for speed in (5.0, 3.0, 1.0)]
     column = Rectangles.of([0, 0, 0], [0, 4, 8], [10, 10, 10], [4, 4, 2])
     assert list(even_out_times(column, speeds).height) == [6, 3, 1]
@@ -250,7 +252,7 @@ OPERATIONS = {"gemm": "summa", "wave": "wave2d"}
 
 @st.composite
 def placed(draw):
-    """A partition and the node of every rank; ranks of one kind have one area."""
+    """Draw a partition, the node of every rank and the kind of every rank; ranks of a kind have equal areas."""
     kinds = draw(st.lists(st.sampled_from("abc"), min_size=2, max_size=10))
     areas = np.array([{"a": 1.0, "b": 2.5, "c": 7.0}[kind] for kind in kinds])
     node = np.array(draw(st.lists(st.integers(0, 3), min_size=len(kinds), max_size=len(kinds))))
@@ -291,7 +293,8 @@ def test_exchanges_of_ranks_never_send_more_and_keep_the_areas_of_each_kind(kern
 
 @pytest.mark.parametrize("seed", range(5))
 def test_exchanges_bring_shuffled_ranks_of_a_node_together(seed):
-    """Four nodes of four ranks, shuffled: exchanging two at a time ends at what a column a node sends, or at less."""
+    """Four ranks of each of four nodes are shuffled. After pairwise exchanges the traffic is at most that of one column
+    per node."""
     node, volume = np.random.default_rng(seed).permutation(np.arange(16) % 4), VOLUMES["wave"]
     shuffled = make_even_grid(16, (4, 4))
     near = exchange_ranks(shuffled, node, ["a"] * 16, volume)

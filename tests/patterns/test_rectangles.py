@@ -1,5 +1,5 @@
-"""Rectangles that tile a square, beside a painted one: what tiles it is read, everything else is one line with file and
-line."""
+"""Rectangles that tile a square, compared with a painted square: exact tilings are read, all others are refused in one
+line with file and line number."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ OUTSIDE = "is not within"
 
 @st.composite
 def tilings(draw, most=9):
-    """Squares cut in two again and again, with some ranks that have no work; and the side."""
+    """Draw a square that is cut in two repeatedly, plus some ranks without work; and its side."""
     side = draw(st.integers(1, most))
     pieces = [(0, 0, side, side)]
     for _ in range(draw(st.integers(0, 9))):
@@ -46,7 +46,7 @@ def tiled(pieces, side):
 
 
 def painted(pieces, side):
-    """How many rectangles lie over every unit: (x, y)."""
+    """Return the number of rectangles over every unit (x, y)."""
     paint = np.zeros((side, side), dtype=int)
     for x, y, width, height in pieces:
         paint[x : x + width, y : y + height] += 1
@@ -66,7 +66,7 @@ def test_a_tiling_is_unchanged_after_writing_and_reading(tmp_path_factory, tilin
 
 @given(tilings(), st.data())
 def test_tilings_with_gaps_or_overlaps_are_refused_like_by_paint(tiling, data):
-    """A rectangle is moved, made larger or smaller, or put there again."""
+    """A rectangle is moved or resized, or a moved or resized copy of it is added."""
     pieces, side = tiling
     row = data.draw(st.integers(0, len(pieces) - 1))
     change = data.draw(st.tuples(*(4 * [st.integers(-1, 1)])))
@@ -166,7 +166,7 @@ def test_a_mistake_in_a_partition_file_is_refused_with_the_line_number(tmp_path,
 
 
 def test_a_partition_file_may_have_speeds(tmp_path):
-    """A rank without work takes no time, and without speeds the time is unknown."""
+    """A rank without work takes 0 s. Without speeds, the time is NaN."""
     path = tmp_path / "p.csv"
     path.write_text(FAST + "1,0,3,5,2,2.5e3\n0,0,0,5,3,1e6\n2,0,0,0,0,7\n")
     tiling = read_rectangles(path)

@@ -1,5 +1,4 @@
-"""Trees are trees, have the sizes their papers say, and are optimal where they say so; files of trees and drawings of
-them."""
+"""Trees: valid parents, sizes as published, optimality as published; files and drawings of trees."""
 
 import heapq
 import math
@@ -78,7 +77,7 @@ def test_every_topology_is_known_here():
 
 @given(st.one_of(SPECS.values()))
 def test_every_topology_is_a_tree(spec):
-    """Parents before children, so there is no cycle, and all hang together under node 0."""
+    """Each parent has a smaller number than its child, so there is no cycle, and node 0 is the root of all nodes."""
     built = make_tree(spec)
     assert built.parent[0] == -1
     if "@" in spec and not spec.startswith("random"):
@@ -95,7 +94,7 @@ def test_every_topology_is_a_tree(spec):
 
 @given(st.sampled_from(["knomial", "postal", "optimal", "binomial"]).flatmap(SPECS.get))
 def test_the_first_child_has_the_deepest_subtree(spec):
-    """Children are sent to in their order; in the last moment of a postal tree one leaf does not matter."""
+    """A node sends to its children in order. In postal and optimal trees a later child may be deeper by one level."""
     built = make_tree(spec)
     below = np.zeros(built.nodes, dtype=int)
     for node in range(built.nodes - 1, 0, -1):
@@ -115,7 +114,7 @@ def test_two_nomial_is_binomial(order):
 
 @pytest.mark.parametrize(("base", "digits"), [(3, 4), (5, 3)])
 def test_depths_of_a_knomial_tree(base, digits):
-    """As many nodes are d deep as numbers of so many digits have d that are not 0."""
+    """The number of nodes at depth d is that of `digits`-digit numbers with d nonzero digits."""
     counts = np.bincount(make_tree(f"knomial:{base}@{base**digits}").depth)
     assert counts.tolist() == [math.comb(digits, d) * (base - 1) ** d for d in range(digits + 1)]
 
@@ -204,7 +203,7 @@ def cost(shape: Tree, name: str, **numbers: float) -> float:
 
 
 def slow(nodes: int, latency: Fraction, gap: Fraction) -> Fraction:
-    """When the last of so many nodes has the message: each time the earliest arrival that anyone can offer."""
+    """Return when the last node has the message: each node in turn receives at the earliest possible time."""
     offers, last = [latency], Fraction(0)
     for _ in range(nodes - 1):
         last = heapq.heappop(offers)
@@ -216,7 +215,7 @@ def slow(nodes: int, latency: Fraction, gap: Fraction) -> Fraction:
 @pytest.mark.parametrize("numbers", [(6, 2, 4), (0, 1, 3), (10, 0, 1), (1, 3, 2), (5, 1, 0), (2, 0, 7)])
 @pytest.mark.parametrize("nodes", [2, 4, 7])
 def test_no_tree_is_better_under_logp(numbers, nodes):
-    """Every ordered tree of so many nodes, some of them several times."""
+    """The reference is the best of all ordered trees with this number of nodes."""
     L, o, g = numbers
     all_trees = (Tree(np.array([-1, *parents])) for parents in product(*(range(node) for node in range(1, nodes))))
     best = min(cost(shape, "logp", L=L, o=o, g=g) for shape in all_trees)
@@ -226,7 +225,7 @@ def test_no_tree_is_better_under_logp(numbers, nodes):
 
 
 def test_the_optimal_logp_tree_of_the_published_example():
-    """P = 8, L = 6, g = 4, o = 2: done at 24."""
+    """With P = 8, L = 6, g = 4 and o = 2, the broadcast takes 24."""
     assert cost(make_tree("optimal:6,2,4@8"), "logp", L=6, o=2, g=4) == 24
 
 
@@ -246,7 +245,7 @@ def test_optimal_trees_take_the_least_time_at_any_latency_and_gap(nodes, latency
 
 @pytest.mark.parametrize("lam", [1, 2, 3, 7])
 def test_postal_trees_grow_as_published(lam):
-    """N_t = N_(t-1) + N_(t-λ); for λ = 2 Fibonacci's numbers."""
+    """N_t = N_(t−1) + N_(t−λ). For λ = 2 these are the Fibonacci numbers, for λ = 1 the tree is binomial."""
     size = [count_reached(time, lam, 1, 10**9) for time in range(40)]
     assert size[:lam] == [1] * lam
     assert all(size[time] == size[time - 1] + size[time - lam] for time in range(lam, 30))

@@ -1,5 +1,5 @@
-"""GOAL, as text and binary: what is read is what was written, a mistake is one line, and tasks come in an order that
-keeps all that is required."""
+"""GOAL files, text and binary: reading returns what was written, errors have one line, and steps satisfy all
+dependencies."""
 
 import struct
 from dataclasses import fields
@@ -30,7 +30,7 @@ from tests.refusals import catch_error_message
 
 @st.composite
 def programs(draw):
-    """Any tasks with any needs among those of a rank, so that some can never begin."""
+    """Draw tasks with any dependencies within a rank, so that some programs deadlock."""
     ranks = draw(st.integers(2, 4))
     rows, needs = [[] for _ in range(ranks)], []
     for _ in range(draw(st.integers(1, 10))):
@@ -39,20 +39,20 @@ def programs(draw):
         size, tag = draw(st.integers(0, 50)), draw(st.integers(0, 1))
         rows[src].append((SEND, size, dst, tag))
         rows[dst].append((RECEIVE, size, src, tag))
-    for own in rows:
-        own += [(CALCULATE, time, 0, 0) for time in draw(st.lists(st.sampled_from((0, 0, 7)), max_size=4))]
-    rows = [draw(st.permutations(own)) for own in rows]
+    for tasks in rows:
+        tasks += [(CALCULATE, time, 0, 0) for time in draw(st.lists(st.sampled_from((0, 0, 7)), max_size=4))]
+    rows = [draw(st.permutations(tasks)) for tasks in rows]
     first = 0
-    for own in rows:
-        for _ in range(draw(st.integers(0, 2 * len(own)))):
-            before, after = draw(st.integers(0, len(own) - 1)), draw(st.integers(0, len(own) - 1))
+    for tasks in rows:
+        for _ in range(draw(st.integers(0, 2 * len(tasks)))):
+            before, after = draw(st.integers(0, len(tasks) - 1)), draw(st.integers(0, len(tasks) - 1))
             if draw(st.integers(0, 9)):  # seldom a circle
                 before, after = min(before, after), max(before, after)
             if before != after:
                 needs.append((first + before, first + after, draw(st.booleans())))
-        first += len(own)
-    rank = np.repeat(np.arange(ranks), [len(own) for own in rows])
-    kind, size, peer, tag = np.array([row for own in rows for row in own]).T
+        first += len(tasks)
+    rank = np.repeat(np.arange(ranks), [len(tasks) for tasks in rows])
+    kind, size, peer, tag = np.array([row for tasks in rows for row in tasks]).T
     before, after, begun = np.array(needs, dtype=int).reshape(-1, 3).T
     return Tasks("made up", ranks, rank, kind, size, peer, tag, Dependencies(before, after, begun.astype(bool)))
 
@@ -76,7 +76,7 @@ def seconds(count):
 
 
 def test_a_goal_file_of_three_ranks_takes_the_specified_times(read):
-    """shared/schedule.md, example 3."""
+    """The schedule is example 3 of shared/schedule.md."""
     first = f"a: {seconds(5)}\nb: send 1b to 1\nc: send 1b to 2\nb requires a\nc requires a\nc irequires b"
     second = f"a: recv 1b from 0\nb: {seconds(1)}\nb requires a"
     assert ends(read(ranks(first, second, "recv 1b from 0"))) == [7, 9, 9]
@@ -107,7 +107,7 @@ def test_waits_at_a_calc_of_0_are_delayed_until_a_task_requires_the_calc(read):
 
 
 def test_independent_chains_do_not_deadlock(read):
-    """An order that takes both receives of rank 0 at once would deadlock."""
+    """If rank 0 waited for both of its receives in one step, the ranks would deadlock."""
     zero = (
         "a: recv 8b from 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\nc: recv 8b from 1 tag 3\nd: send 8b to 1 tag 4"
     )
@@ -240,7 +240,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize("receive", ["from -1 tag 3", "from 4294967295 tag 3", "from 0 tag -1", "from -1 tag -1"])
 def test_a_receive_from_any_rank_that_one_rank_sends_to(read, receive):
-    """Rank 2 sends to rank 0 with the same tag: that matches no receive of rank 1."""
+    """Rank 2 also sends a message with this tag, but to rank 0: it matches no receive of rank 1."""
     others = "send 8b to 0 tag 3", "recv 8b from 2 tag 3"
     twice = [ranks(f"{SEND_ONE}\n{others[1]}", f"recv 8b {what}", others[0]) for what in (receive, "from 0 tag 3")]
     open_end, named = map(read, twice)
@@ -248,7 +248,7 @@ def test_a_receive_from_any_rank_that_one_rank_sends_to(read, receive):
 
 
 def test_a_rank_sends_to_itself(read):
-    """LogGP's o + L + o; what comes later waits for it. Also where there is no other rank."""
+    """The message takes o + L + o of LogGP, and later tasks wait for it, also if there is only one rank."""
     body = "s: send 8b to 0 tag 1\nr: recv 8b from 0 tag 1\nr irequires s"
     assert ends(read(ranks(body))) == [3]
     then = f"{body}\nt: send 8b to 1\nt requires r"
@@ -265,7 +265,8 @@ def test_a_mistake_in_a_goal_file_is_refused_with_the_line_number(text, line, co
 
 
 def test_cached_and_parsed_tasks_are_equal(read):
-    """A blank before the colon, or two around `requires`, keep a line from being compared with earlier ones."""
+    """A line with a blank before the colon, or with two blanks around `requires`, is parsed and not looked up in the
+    cache."""
     body = "\n".join(f"l{n}: {SEND_ONE.partition(': ')[2]}\nc{n}: calc 5 cpu 1\nc{n} requires l{n}" for n in range(9))
     receives = "\n".join(f"l{n}: recv 8b from 0 tag 3" for n in range(9))
     text = ranks(body, receives)
@@ -289,7 +290,7 @@ LINES = st.lists(
 @hypothesis.settings(max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @hypothesis.given(st.lists(LINES, min_size=1, max_size=4), st.permutations(range(4)))
 def test_ranks_read_in_blocks_equal_ranks_read_line_by_line(tmp_path, bodies, order):
-    """A file with comments is read line by line. The errors of both readers are equal as well."""
+    """A file with comments is read line by line. The errors of both readers are also equal."""
     blocks = [
         "\n".join([f"rank {rank} {{", *(form.format(*numbers) for form, numbers in body), "}"])
         for rank, body in zip([rank for rank in order if rank < len(bodies)], bodies, strict=True)
@@ -311,7 +312,7 @@ def test_ranks_read_in_blocks_equal_ranks_read_line_by_line(tmp_path, bodies, or
 
 
 def test_ranks_of_many_lines_are_read_in_blocks(tmp_path, monkeypatch):
-    """A file longer than a block, of which no rank is read line by line."""
+    """The file is longer than a block. Only its first line is read by the line reader."""
     body = "\n".join(f"l{2 * step}: send 8b to {{}}\nl{2 * step + 1}: recv 8b from {{}}" for step in range(2000))
     body += "\n" + "\n".join(f"l{2 * step} requires l{2 * step - 1}" for step in range(1, 2000))
     pairs = [((rank + 1) % 64, (rank - 1) % 64) for rank in range(64)]
@@ -327,9 +328,9 @@ def test_ranks_of_many_lines_are_read_in_blocks(tmp_path, monkeypatch):
 
 
 def slow_order(tasks):
-    """In which order all begin, and which ends of messages belong together; None where they cannot all be done."""
+    """Return the order in which tasks begin, and the matching end of each message; None for a deadlock."""
     needs = list(zip(tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start, strict=True))
-    posted, over, queues, other = [], set(), {}, {}
+    posted, over, queues, other_end = [], set(), {}, {}
     while len(over) < len(tasks.rank):
         ready = [
             task
@@ -348,14 +349,15 @@ def slow_order(tasks):
         for sends, receives in queues.values():
             for send, receive in zip(sends, receives, strict=False):
                 over.add(receive)
-                other |= {send: receive, receive: send}
-    return posted, other
+                other_end |= {send: receive, receive: send}
+    return posted, other_end
 
 
 @settings(max_examples=300)
 @given(programs())
 def test_steps_satisfy_all_dependencies_or_report_a_deadlock(tasks):
-    """Every need holds in the steps of its rank, all bytes and all work are there, and no order means a deadlock."""
+    """Every dependency holds in the steps of its rank, and all bytes and all work are in the schedule. Programs without
+    an order are refused as a deadlock."""
     expected = slow_order(tasks)
     if expected is None:
         with pytest.raises(UserError, match=r"^made up: (a deadlock|a circle of requires): task \d+ of rank") as caught:
@@ -363,9 +365,9 @@ def test_steps_satisfy_all_dependencies_or_report_a_deadlock(tasks):
         event(caught.value.message.split(":")[1])
         return
     event("schedule")
-    posted, other = expected
+    posted, other_end = expected
     matching = match_messages(tasks)
-    assert matching.other_end.tolist() == [other.get(task, -1) for task in range(len(tasks.rank))]
+    assert matching.other_end.tolist() == [other_end.get(task, -1) for task in range(len(tasks.rank))]
     assert posted == sorted(posted, key=lambda task: (matching.round[task], task))
     assert_kept(tasks, posted, Steps.of(tasks, matching))
     pattern = make_schedule(tasks)
@@ -376,7 +378,8 @@ def test_steps_satisfy_all_dependencies_or_report_a_deadlock(tasks):
 
 
 def assert_kept(tasks, posted, steps):
-    """Within a step a rank posts receives, then sends, waits, and calculates."""
+    """Assert that steps satisfy all dependencies: within a step a rank posts receives, then sends, waits, and
+    calculates."""
     begun, over = {}, {}
     needs = list(zip(tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start, strict=True))
     for task in posted:
