@@ -1,4 +1,5 @@
-"""Settings of one table: factors between settings are recovered, and intervals cover deviations of other settings."""
+"""Fits to a table of several settings: factors between settings are recovered, and intervals cover residuals of other
+settings."""
 
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -71,7 +72,7 @@ def test_the_increase_of_samples_over_the_smallest_scales_with_the_time_per_byte
 
 @pytest.mark.parametrize("count", [3, 4, 6, 24])
 def test_intervals_of_recalibration_factors_cover_the_true_factors(count):
-    """The size of the noise is not given to the fit. Coverage is 95 % within three standard errors."""
+    """The fit estimates the noise. Coverage is 95 % within three standard errors."""
     rng, points = np.random.default_rng(count), (SIX * 4)[:count] if count > 6 else [SIX[n] for n in ORDER[:count]]
     latency, per_byte, noise, repeats = 1.7, 0.6, 0.05, 60 if count > 6 else 150
     exact = np.log(seconds(moved(HOCKNEY, latency, per_byte), points) / seconds(HOCKNEY, points))
@@ -146,7 +147,7 @@ def test_draws_of_a_recalibrated_set_include_the_uncertainty_of_the_factors():
 
 @lru_cache
 def sets():
-    """Of every family a set from its first guesses for collectives, or from published values."""
+    """Return a parameter set of every model, from its initial values for fits to collectives."""
     guesses = {name: find_family(name).initial_values for name in list_family_names()}
     texts = {
         name: [f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in (guess or {}).items()]
@@ -157,7 +158,7 @@ def sets():
 
 @pytest.mark.parametrize("name", sorted(sets()))
 def test_every_family_s_predictions_follow_both_factors_alike(name):
-    """Both at once are a change of the unit of time: every prediction without local work is so many times as high."""
+    """If both factors are 3, every prediction without local work is three times as high."""
     parameters: ParameterSet = sets()[name]
     if not can_recalibrate(parameters):
         pytest.skip("recalibration does not change it")
@@ -181,7 +182,8 @@ def times(latency, per_byte, points=POINTS):
 
 @pytest.fixture(scope="module")
 def table():
-    """Monday has all points, the others each a part of them; friday two that monday lacks."""
+    """Return measured points of three settings. Monday has all points but the first two, which only friday has; friday
+    and sunday have a part of the others."""
     parts = {"monday": POINTS[2:], "friday": POINTS[:14], "sunday": POINTS[9:23]}
     rows = [
         (entry, seconds, name)
@@ -216,7 +218,7 @@ def test_every_other_setting_has_separate_recalibration_factors(fitted):
 
 
 def test_intervals_cover_errors_in_other_settings(fitted):
-    """With monday's predictions sunday's long messages take three times as long."""
+    """Long messages of sunday take three times as long as predicted with the values of monday."""
     (prediction,) = predict(fitted, [point("bcast", "linear", ranks=2, bytes=1 << 18)])
     assert prediction.low <= times(1.0, 3.0, [prediction.point])[0] <= prediction.high
     assert prediction.interval.startswith("at least: 3 allocations")

@@ -10,12 +10,12 @@ from commodel.models.speeds import Speed
 
 
 def cached(size):
-    """Full speed up to 2000, then a tenth of it: out of the cache."""
+    """Return a speed that falls beyond a cache of 2000, towards a tenth of the full speed."""
     return 1e5 * size / (size + 20) * (1 if size < 2000 else 0.1 + 0.9 * 2000 / size)
 
 
 def machine(curves, noise=0.0, seed=0):
-    """A measuring function, and the rounds that it was asked for."""
+    """Return a function that measures speeds, and the list of its calls."""
     rounds, rng = [], np.random.default_rng(seed)
 
     def measure(sizes):

@@ -31,14 +31,16 @@ TREE = [point("bcast", topology="binomial:4", bytes=size) for size in SIZES]  # 
 BOTH = [entry for pair in zip(ALGORITHM, TREE, strict=True) for entry in pair]
 
 
-def obvious(parameters, points):
-    """Each by itself."""
+def predict_one_by_one(parameters, points):
+    """Return the predictions of points, one at a time."""
     return [predict(parameters, [entry])[0].seconds for entry in points]
 
 
 def test_one_is_not_predicted_with_the_other_s_messages():
-    assert [prediction.seconds for prediction in predict(LOGGP, BOTH)] == pytest.approx(obvious(LOGGP, BOTH), rel=1e-12)
-    assert max(np.divide(obvious(LOGGP, ALGORITHM), obvious(LOGGP, TREE))) > 10
+    assert [prediction.seconds for prediction in predict(LOGGP, BOTH)] == pytest.approx(
+        predict_one_by_one(LOGGP, BOTH), rel=1e-12
+    )
+    assert max(np.divide(predict_one_by_one(LOGGP, ALGORITHM), predict_one_by_one(LOGGP, TREE))) > 10
 
 
 @given(st.integers(2, 20), st.lists(st.integers(0, 5000), min_size=1, max_size=3), st.integers(0, 99))
@@ -65,17 +67,17 @@ def test_fan_in_is_that_of_each_by_itself():
 def test_a_family_blind_to_size_sees_the_smallest_of_each():
     linear = [point("bcast", "linear", ranks=ranks, bytes=8) for ranks in (4, 8, 16)]
     points = [ALGORITHM[1], *TREE, *linear]  # the smallest of the tree is smaller than that of the algorithm
-    parameters = fit_measured(points, obvious(LOGGP, points), "logp", "here")
+    parameters = fit_measured(points, predict_one_by_one(LOGGP, points), "logp", "here")
     assert parameters.provenance["points"] == 5
     smallest = [ALGORITHM[1], TREE[0], *linear]
-    assert parameters.values == fit_measured(smallest, obvious(LOGGP, smallest), "logp", "here").values
+    assert parameters.values == fit_measured(smallest, predict_one_by_one(LOGGP, smallest), "logp", "here").values
 
 
 def test_a_family_blind_to_size_is_fitted_to_short_messages_where_some_patterns_have_long_ones_only():
     short = [point("bcast", "linear", ranks=ranks, bytes=8) for ranks in (4, 8, 16, 32)]
     points = [*short, *(point("allgather", "ring", ranks=ranks, bytes=65536) for ranks in (4, 8))]
-    parameters = fit_measured(points, obvious(LOGGP, points), "logp", "here")
-    assert parameters.values == fit_measured(short, obvious(LOGGP, short), "logp", "here").values
+    parameters = fit_measured(points, predict_one_by_one(LOGGP, points), "logp", "here")
+    assert parameters.values == fit_measured(short, predict_one_by_one(LOGGP, short), "logp", "here").values
     assert [prediction.validity_text for prediction in predict(parameters, [short[0], points[-1]])] == [
         "valid",
         "size not modelled: valid for 8 B",
@@ -95,11 +97,11 @@ def test_a_fit_to_one_placement_is_not_valid_for_the_other_placement(layout, dou
 
 
 def test_held_out_points_of_both_have_errors_of_their_own():
-    twice = [2 * seconds for seconds in obvious(LOGGP, ALGORITHM)]
-    rows = predict_held_out(LOGGP, Measured([*ALGORITHM, *TREE], [*twice, *obvious(LOGGP, TREE)], 0))
+    twice = [2 * seconds for seconds in predict_one_by_one(LOGGP, ALGORITHM)]
+    rows = predict_held_out(LOGGP, Measured([*ALGORITHM, *TREE], [*twice, *predict_one_by_one(LOGGP, TREE)], 0))
     mu = tabulate_errors(rows, ["operation", "kind", "alternative"]).set_index("kind")["mu_mean"]
     assert mu.to_dict() == pytest.approx({"algorithm": 2.0, "topology": 1.0})
-    thrice = predict_held_out(LOGGP, Measured(TREE, [3 * seconds for seconds in obvious(LOGGP, TREE)], 0))
+    thrice = predict_held_out(LOGGP, Measured(TREE, [3 * seconds for seconds in predict_one_by_one(LOGGP, TREE)], 0))
     (worst,) = tabulate_errors(pd.concat([rows, thrice]), ["family"])["worst"]
     assert worst.startswith("bcast topology binomial:4 16 ranks")
 
@@ -115,7 +117,7 @@ def machine(values):
 
 @pytest.fixture
 def table(tmp_path):
-    """Times of a machine; those of some lines so many times longer."""
+    """Return a function that writes a table of predicted times, with some lines multiplied by `factors`."""
 
     def written(values, factors):
         file = tmp_path / "t.csv"

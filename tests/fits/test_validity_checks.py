@@ -1,4 +1,4 @@
-"""Checks of a fit: single messages, contention, uniform nodes, and cases left out."""
+"""Checks of a fit: single messages, contention, uniformity of nodes, and cases left out."""
 
 from dataclasses import replace
 
@@ -46,19 +46,19 @@ MACHINE = Model.of(find_family("loggp"), Values({name: np.array([[value]]) for n
 
 
 def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
-    """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
-    ranks a node has, and those that are passed on `around` times what each of their rounds does. Those in a `row`,
-    `within` a node and of a `fan` take so many times what they would."""
-    of_few = {TURN_STREAM: row, TURN_WITHIN: within, TURN_FAN: fan}
+    """Return samples of a LogGP machine with contention. Concurrent messages of all nodes take `times(size, ranks per
+    node)` times as long as one message, and relayed messages `around` times per round. Messages in a `row` to one
+    receiver, `within` a node and of a `fan` take these factors times the prediction."""
+    factors = {TURN_STREAM: row, TURN_WITHIN: within, TURN_FAN: fan}
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
-    for place, about in find_probe("mixture").plan(Site(NODES, 2), SIZES):
-        single_time = machine.times["pingpong"](about) / 2
-        settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
-        factor = REPEATED_MESSAGES * around if about["turn"] == TURN_AROUND else times(about["bytes"], about["each"])
-        if about["turn"] in of_few:
-            single_time, factor = float(MACHINE.cost(make_pattern(about))[0]), of_few[about["turn"]]
+    for place, case in find_probe("mixture").plan(Site(NODES, 2), SIZES):
+        single_time = machine.times["pingpong"](case) / 2
+        settings = {**case, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
+        factor = REPEATED_MESSAGES * around if case["turn"] == TURN_AROUND else times(case["bytes"], case["each"])
+        if case["turn"] in factors:
+            single_time, factor = float(MACHINE.cost(make_pattern(case))[0]), factors[case["turn"]]
         seconds = np.full(5, single_time * factor)
         several["mixture"].append(CaseSamples(settings, seconds, np.ones(5)))
     return Observed(several)
@@ -97,7 +97,8 @@ def test_contention_of_ranks_of_a_node_is_flagged_only_if_ranks_share_a_node():
     ("rounds", "word"), [(REPEATED_MESSAGES, "contention not modelled"), (REPEATED_MESSAGES - 1, "valid")]
 )
 def test_predictions_of_messages_that_wait_for_each_other_are_flagged(rounds, word, monkeypatch):
-    """Around all nodes, and so around four."""
+    """Relayed messages were measured on a ring of all nodes; a ring of four ranks with as many rounds is
+    flagged, too."""
     parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
     assert parameters.settings["contention"] == {"rounds": {"from_bytes": 0, "ratio": pytest.approx(3, rel=0.1)}}
     ranks, step = np.arange(4), np.repeat(np.arange(rounds), 4)
@@ -105,14 +106,14 @@ def test_predictions_of_messages_that_wait_for_each_other_are_flagged(rounds, wo
     texts = [check.text for check in assess_validity(Model.of_set(parameters), parameters, ring)]
     assert [text.partition(":")[0] for text in texts] == [word]
     monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
-    described = build.build_schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
-    assert isinstance(described, CompactSchedule)
-    assert [check.label for check in assess_validity(Model.of_set(parameters), parameters, described)] == [word]
+    compact = build.build_schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
+    assert isinstance(compact, CompactSchedule)
+    assert [check.label for check in assess_validity(Model.of_set(parameters), parameters, compact)] == [word]
     assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
 
 
 def test_messages_in_a_row_are_flagged_and_so_are_streams():
-    """They wait for a receiver that takes one after the other."""
+    """Messages in a row wait for a receiver that processes one after the other."""
     parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
     assert parameters.settings["contention"] == {"row": {"from_bytes": 0, "ratio": pytest.approx(5, rel=0.1)}}
     points = [
@@ -131,7 +132,7 @@ def test_messages_in_a_row_are_flagged_and_so_are_streams():
 
 
 def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_directions():
-    """On one type alone the cases are those that there always were."""
+    """On a platform with a single node type, cases have no pair of types."""
     site = Site(16, 2, {"fast": 8, "slow": 8})
     found = {}
     for place, about in find_probe("mixture").plan(site, SIZES):
@@ -145,8 +146,8 @@ def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_direc
         {(one, two) for one, two, _ in found[TURN_FAN]} == {(one, two) for one, two, _ in found[TURN_STREAM]} == pairs
     )
     assert {ranks for _, _, ranks in found[TURN_FAN]} == {8, 9}
-    alone = [(place, dict(about)) for place, about in find_probe("mixture").plan(Site(16, 2), SIZES)]
-    assert not [place for place, _ in alone if place.pair]
+    single_type = [(place, dict(about)) for place, about in find_probe("mixture").plan(Site(16, 2), SIZES)]
+    assert not [place for place, _ in single_type if place.pair]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +179,7 @@ def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, opera
 
 
 def test_messages_within_a_node_predicted_as_between_nodes_have_a_poor_fit():
-    """The single-message ratio, which shifts the interval, is 0.1."""
+    """The single-message ratio of messages within a node is 0.1."""
     parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
     parameters = replace(parameters, settings={**parameters.settings, "probed_classes": ["node", "beyond"]})
     far, near = (point("bcast", "linear", ranks=2, bytes=8, layout=layout) for layout in ("block:1", "block:2"))
@@ -215,8 +216,8 @@ LONG, HANDSHAKE = 16384, 300e-6
 
 
 def make_single_message_evidence(slowdown=1.0):
-    """Messages of LONG bytes and more send a request first. At all nodes at once each takes `slowdown` times as
-    long."""
+    """Return samples of a machine on which messages of at least LONG bytes first send a request. Concurrent messages of
+    all nodes take `slowdown` times as long as one."""
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
 
@@ -272,7 +273,7 @@ RNG = np.random.default_rng(5)
 
 
 def make_round_trips(probe, site, seconds, noise=0.0):
-    """Return the samples of the probe's own cases, each round trip as long as `seconds` says of its two nodes."""
+    """Return the samples of a probe. The round trip of each pair of nodes takes `seconds(one, two)`."""
     cases = [
         CaseSamples(dict(case), seconds(case["one"], case["two"]) * np.exp(noise * RNG.normal(size=20)), np.zeros(20))
         for _, case in find_probe(probe).plan(site, [65536])
@@ -297,7 +298,7 @@ def test_groups_of_any_size_are_seen(nodes, group, noise):
 
 
 def test_uniformity_is_assessed_relative_to_known_pair_latencies():
-    """On a ring, distant nodes take longer. A set with a latency for each pair predicts this."""
+    """On a ring, messages to distant nodes take longer. A set with a latency per pair predicts the difference."""
     ring, one, two = Torus((12,)), *np.triu_indices(12, 1)
     evidence = make_uniformity_evidence(
         12, lambda one, two: 2e-6 * ring.count_hops(np.array([one]), np.array([two]))[0]
@@ -471,7 +472,7 @@ def test_without_levels_too_messages_within_a_node_and_between_nodes_are_disting
 
 
 def test_the_error_is_the_root_mean_square_of_relative_errors(monkeypatch):
-    """Of 10 % too much and 30 % too little. What took no time has no relative error."""
+    """The relative errors are 10 % and 30 %. A case that took 0 s has no relative error."""
     monkeypatch.setattr(
         validity_checks, "_predict_left_out", lambda entry, observed: [(1.1, 1.0), (1.4, 2.0), (1.0, 0.0)]
     )
