@@ -1,4 +1,4 @@
-"""Points of kernels: which program measures them, and what it reads."""
+"""Points of kernels: the program that measures them, and its input files."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Every probe on platforms of several shapes: the cases can be run there, and columns are not confused."""
+"""All probes on platforms of several shapes: their cases fit the platform, and their columns are distinct."""
 
 import json
 import subprocess

@@ -22,7 +22,7 @@ SURVEY = Batch("p-survey-1", "p", 4)
 
 @pytest.fixture
 def allocate(monkeypatch):
-    """allocate(names): Slurm gives these nodes; returns what the nodes of a batch are called then."""
+    """allocate(batch, *nodes): let Slurm allocate these nodes; return the nodes of the batch."""
 
     def names(batch, *given):
         monkeypatch.setitem(LAUNCHERS, "slurm", replace(LAUNCHERS["slurm"], names=lambda *_: given))
@@ -57,7 +57,7 @@ def test_hosts_other_than_the_surveyed_ones_are_refused_with_remedies(allocate, 
     ],
 )
 def test_an_attempt_on_other_nodes_begins_again(tmp_path, recorded, used, left):
-    """Their samples stay in the folder under other names."""
+    """Samples of other nodes are renamed in the folder."""
     folder = SafePath.at(tmp_path)
     context = SimpleNamespace(folder=folder, names=HOSTS, passes=1, pass_folders=[folder / ".pass-1"])
     context.pass_folders[0].mkdir()

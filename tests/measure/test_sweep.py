@@ -57,8 +57,8 @@ def context(tmp_path):
 
 @pytest.fixture
 def swept(context, monkeypatch):
-    """swept(cases, number, dies): sweeps them in a pass with a program that `dies` each time in one of those left,
-    after it has measured what comes before that one. Returns those left at each start."""
+    """swept(cases, number, dies): measure the cases in a pass. At each start the program fails in the case
+    `dies(remaining)`, after it measured the cases before. Return the starts."""
 
     def run(cases, number, dies):
         left = []
@@ -84,7 +84,7 @@ def swept(context, monkeypatch):
 
 @pytest.mark.parametrize(("number", "given_up"), [(0, set("abcde")), (1, set("abc"))])
 def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(context, swept, number, given_up):
-    """A program that is brought down by every case: of those it never came to, d and e have samples of pass 1."""
+    """Every case makes the program fail. The untried cases d and e have samples of pass 1 and are not given up."""
     for case in "de" if number else "":
         (context.pass_folder(0) / f"{case}.csv").touch()
     left = swept("abcde", number, lambda left: left[0])
@@ -154,7 +154,7 @@ REFUSAL = "srun: error: Unable to create step for job 2: Memory required by task
 
 @pytest.mark.parametrize("patience", [60.0, 0.0])
 def test_a_start_that_slurm_refuses_is_repeated_for_a_while(context, monkeypatch, patience):
-    """After an outage the controller believes for a while that the step before still holds its memory."""
+    """After an outage Slurm counts the memory of the previous step as allocated for some time."""
     folder, starts = context.pass_folder(0), []
 
     def start(argv, log, watch, settings):
