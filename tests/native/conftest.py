@@ -1,4 +1,4 @@
-"""Starts the native programs on this machine or on a simulated cluster."""
+"""Fixtures that start the native programs on this machine or on a simulated cluster."""
 
 import csv
 import json
@@ -52,7 +52,7 @@ class Result:
 
     @property
     def errors(self):
-        """The lines a program wrote itself about what went wrong."""
+        """Return the error lines that the program wrote."""
         return [line for line in self.err.splitlines() if line.startswith("error: ") or ".c:" in line.split(" ")[0]]
 
     def files(self):
@@ -60,7 +60,7 @@ class Result:
 
 
 def write_case_file(path, text):
-    """Writes `text` with the blanks that make it readable in a test taken out."""
+    """Write `text` without the leading and trailing blanks of its lines."""
     path.write_text("".join(line.strip() + "\n" for line in text.strip().splitlines()))
     return path
 
@@ -68,7 +68,7 @@ def write_case_file(path, text):
 @pytest.fixture
 def write_schedule():
     """write_schedule(path, rows): rows are (step, kind, rank, peer, bytes, seconds[, runs[, wait, peer_step,
-    peer_wait]]), empty where it does not apply."""
+    peer_wait]]); fields that do not apply are empty."""
 
     def write(path, rows):
         with open(path, "w", newline="") as file:
@@ -99,7 +99,8 @@ def _start(prefix, build, folder, program, cases, out, options, **settings):
 
 @pytest.fixture(scope="session")
 def relinked(mpi_programs, tmp_path_factory):
-    """relinked(file, programs): a folder of these programs with a C file of ours linked in, between them and MPI."""
+    """relinked(file, programs): return a folder of these programs, linked with a C file of the tests that intercepts
+    MPI calls."""
 
     def link(file, programs):
         folder = tmp_path_factory.mktemp("relinked")
@@ -108,11 +109,11 @@ def relinked(mpi_programs, tmp_path_factory):
         subprocess.run([compiler, *flags, "-c", HERE / file, "-o", between], check=True)
         objects = set((mpi_programs / "obj").glob("*/*.o"))
         mains = {path for path in objects if (mpi_programs / path.stem).exists()}
-        for own in mains:
-            parts = [path for path in objects - mains if path.parent.name in ("harness", own.parent.name)]
-            libraries = ["-fopenmp", "-ldl", "-lm"] if own.parent.name == "kernels" else []
-            if own.stem in programs:
-                command = [compiler, between, own, *parts, *libraries, "-o", folder / own.stem]
+        for main in mains:
+            parts = [path for path in objects - mains if path.parent.name in ("harness", main.parent.name)]
+            libraries = ["-fopenmp", "-ldl", "-lm"] if main.parent.name == "kernels" else []
+            if main.stem in programs:
+                command = [compiler, between, main, *parts, *libraries, "-o", folder / main.stem]
                 subprocess.run(command, check=True)
         return folder
 
@@ -121,8 +122,7 @@ def relinked(mpi_programs, tmp_path_factory):
 
 @pytest.fixture
 def start(tmp_path):
-    """start(ranks, build, program, cases, *options): on this machine, where more than two ranks would fight for two
-    cores."""
+    """start(ranks, build, program, cases, *options): run a program on this machine, with at most two ranks."""
 
     def run(ranks, build, program, cases, *options, out="samples"):
         assert ranks <= 2
@@ -133,7 +133,8 @@ def start(tmp_path):
 
 @pytest.fixture
 def at_once():
-    """at_once(check, names): check(number, name) of all names, several at a time, as aborted MPIs end late."""
+    """at_once(check, names): call check(number, name) for all names in six threads, because aborted MPI programs end
+    slowly."""
 
     def run(check, names):
         with ThreadPoolExecutor(6) as pool:
@@ -151,24 +152,24 @@ def oversubscribed(mpi_programs, tmp_path):
     Call it as oversubscribed(ranks, program, cases, build=…, VARIABLE=…).
     """
 
-    def run(ranks, program, cases, build=None, out="samples", **told):
+    def run(ranks, program, cases, build=None, out="samples", **variables):
         options = ["--sync", "barrier", "--warmup", 1, "--min-samples", 1, "--max-samples", 1]
         starts = [mpiexec(), "-n", str(ranks)]
-        return _start(starts, build or mpi_programs, tmp_path, program, cases, out, options, **PATIENT, **told)
+        return _start(starts, build or mpi_programs, tmp_path, program, cases, out, options, **PATIENT, **variables)
 
     return run
 
 
 @pytest.fixture
 def real(mpi_programs, start):
-    """real(ranks, program, cases, *options): a program of the build."""
+    """real(ranks, program, cases, *options): run a program of the MPI build."""
     return lambda ranks, program, cases, *options, **more: start(ranks, mpi_programs, program, cases, *options, **more)
 
 
 @pytest.fixture
 def simulated(simgrid_programs, tmp_path):
-    """simulated(ranks, program, cases, *options): on the simulated cluster that equals LogGP, or nearly so with other
-    settings."""
+    """simulated(ranks, program, cases, *options): run a program on the simulated LogGP cluster; `settings` changes
+    SimGrid settings."""
     hosts = tmp_path / "hosts"
     hosts.write_text("".join(f"n{i}\n" for i in range(64)))
 
@@ -194,7 +195,7 @@ OVERLAY_COLUMNS = "id,operation,topology,bytes,filter,compute,mode,period,waves"
 
 @pytest.fixture
 def bench(overlay_programs, tmp_path):
-    """bench(rows, *options): overlay-bench over these rows of a case file, and how it ended."""
+    """bench(rows, *options): start overlay-bench with these rows of a case file, and return its process."""
     (tmp_path / "flat.top").write_text("l:0 => l:1 l:2 l:3 ;\n")
     (tmp_path / "unequal.top").write_text("l:0 => l:1 l:2 ;\nl:1 => l:3 l:4 l:5 ;\nl:2 => l:6 ;\n")
     (tmp_path / "chain.top").write_text("l:0 => l:1 ;\nl:1 => l:2 ;\n")

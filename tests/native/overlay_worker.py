@@ -1,4 +1,4 @@
-"""A back-end in Python for tests: what it answers is said by the tag of the question."""
+"""A back-end in Python for tests: the tag of a request selects its answer."""
 
 import os
 import sys

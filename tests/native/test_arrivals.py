@@ -30,10 +30,8 @@ def estimate_queue_packets(tmp_path_factory):
 
 
 def flood(starts, each, places, gap_in=GAP, jitter=5e-6, noise=2e-6, seed=1):
-    """Return the arrivals of packets that senders send from their starts, behind a queue of so many places.
-
-    They send evenly but for a jitter.
-    """
+    """Return the arrivals of packets behind a queue of `places` packets. Senders begin at `starts` and send at a
+    constant rate with jitter."""
     rng = np.random.default_rng(seed)
     packets = sorted(
         (start + GAP * index + jitter * rng.random(), sender, index)
@@ -54,7 +52,8 @@ def flood(starts, each, places, gap_in=GAP, jitter=5e-6, noise=2e-6, seed=1):
 @pytest.mark.parametrize("senders", [2, 7, 15])
 @pytest.mark.parametrize("spread", [0.0, 1e-4, 5e-3])
 def test_the_places_of_the_queue_are_found_whenever_senders_start(estimate_queue_packets, places, senders, spread):
-    """Counts alone would find what drained before all had started as well: up to 41 packets in 5 ms."""
+    """An estimate from counts alone would include the packets that left the queue before all senders started: up to 41
+    in 5 ms."""
     rng = np.random.default_rng([places, senders])
     for each in (256, 1024):
         starts = spread * rng.random(senders) + GAP * rng.random(senders) / senders

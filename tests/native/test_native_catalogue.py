@@ -1,4 +1,4 @@
-"""Every pattern of the catalogue through the player: the data arrive, and no send has to be buffered for that."""
+"""Every pattern of the catalogue in the player: all data arrive, and no send depends on buffering."""
 
 import numpy as np
 import pytest

@@ -60,7 +60,7 @@ FEW = ("--max-samples", 6, "--min-samples", 6, "--max-seconds", 0.2)
 
 @pytest.fixture(scope="module")
 def watched(relinked):
-    """The folder of all programs, each with the watch linked into it."""
+    """Return the folder of all programs, each linked with a check of its message buffers."""
     return relinked("message_buffers.c", CASES)
 
 
@@ -87,7 +87,7 @@ LONG = ("--precision", 1e-6, "--max-samples", 10_000_000, "--max-seconds", 0.12)
 
 @pytest.fixture(scope="session")
 def jumping(tmp_path_factory):
-    """jumping(file, after): the environment in which clocks jump, so many seconds after a file has appeared."""
+    """jumping(file, after): return the environment in which clocks jump `after` seconds after the file appeared."""
     shim = tmp_path_factory.mktemp("shim") / "clock_jumps.so"
     command = ["cc", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-shared", "-o", str(shim)]
     subprocess.run([*command, str(HERE / "clock_jumps.c")], check=True)
@@ -105,7 +105,7 @@ def in_jumps(real, jumping, monkeypatch, tmp_path):
 
 
 def sane(result, sync):
-    """No sample that counts is of hours. On a busy machine all windows may be missed; no barrier ever is."""
+    """Assert that no valid sample takes an hour. On a busy machine all windows may be missed, but no barrier."""
     assert result.code == 0, result.err
     seconds = [sample for case in ("one", "two", "three") for sample in result.seconds(case)]
     assert all(result.rows(case) for case in ("one", "two", "three"))
@@ -114,7 +114,7 @@ def sane(result, sync):
 
 
 def test_the_shim_makes_the_wall_clock_jump(jumping):
-    """The oracle of the other tests: a program that looks at the wall clock sees hours go by."""
+    """Precondition of the other tests: the wall clock of a program with the shim jumps by about an hour."""
     look = "import time; first = time.time(); print(max(abs(time.time() - first) for _ in range(5)) > 3000)"
     done = subprocess.run(["python3", "-c", look], env=jumping("/", 0), capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
@@ -133,8 +133,8 @@ def test_a_rank_s_clock_that_jumps_ahead_costs_a_few_samples(in_jumps, rank, syn
 
 
 def test_the_first_samples_keep_to_the_time_where_clocks_are_known_badly(relinked, start):
-    """A window is then many times as long as a pass. Once, 2,000 samples were taken before the first check of the
-    time."""
+    """With uncertain clocks, a window is many times as long as a pass. The time limit takes precedence over the minimum
+    number of samples."""
     options = ("--sync", "window", "--min-samples", 2000, "--max-samples", 4000, "--max-seconds", 0.5)
     slow = relinked("slow_receives.c", ["library"])
     result = start(2, slow, "library", "id,operation,bytes\none,allreduce,8", *options)
@@ -143,7 +143,7 @@ def test_the_first_samples_keep_to_the_time_where_clocks_are_known_badly(relinke
 
 
 def test_clocks_are_not_compared_again_for_every_case(relinked, start):
-    """Over a slow network that takes longer than many a case."""
+    """Over a slow network, a comparison of clocks takes longer than many cases."""
     cases = "\n".join(["id,operation,bytes", *(f"c{number},bcast,8" for number in range(40))])
     counted = relinked("counted_scatters.c", ["library"])
     result = start(2, counted, "library", cases, "--sync", "barrier", "--min-samples", 5, "--max-samples", 5)
@@ -158,7 +158,7 @@ TWO = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 
 @pytest.fixture
 def kept(real, tmp_path, load_json):
-    """kept(text): pingpong where its ranks keep these cores."""
+    """kept(text): run pingpong with this file of cores; return the result and the cores of its ranks."""
 
     def run(text):
         (tmp_path / "cores").write_text(text)
@@ -223,7 +223,8 @@ def test_ranks_that_cannot_be_distinguished(mpi_programs, tmp_path):
 
 
 def test_threads_are_as_many_as_the_cores(mpi_programs, tmp_path):
-    """The running process reports the variable that OpenMP and BLAS libraries read when they are loaded."""
+    """A preloaded library prints OMP_NUM_THREADS, which OpenMP and BLAS read when they are loaded: first the value 7 of
+    the environment, then 1."""
     (tmp_path / "read.c").write_text(
         "#define _GNU_SOURCE\n#include <stdio.h>\n#include <stdlib.h>\n"
         "__attribute__((constructor)) static void say(void) {\n"
@@ -235,8 +236,8 @@ def test_threads_are_as_many_as_the_cores(mpi_programs, tmp_path):
     (tmp_path / "cases").write_text(CORE_CASES + "\n")
     options = ["--cases", "cases", "--out", "o", "--cores", "cores", "--max-samples", "20"]
     command = [mpiexec(), "-n", "2", "env", f"LD_PRELOAD={library}", mpi_programs / "pingpong", *options]
-    around = environment() | {"OMP_NUM_THREADS": "7"}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=around)
+    variables = environment() | {"OMP_NUM_THREADS": "7"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=variables)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("loaded with 7 threads") == 2
     assert done.stderr.count("loaded with 1 threads") == 2

@@ -1,9 +1,6 @@
-"""SUMMA and the wave equation for real: what they compute verifies on any partition, and what is wrong is found.
-
-Cases and partitions that the kernels refuse: one line that says where, and no sample.
-
-Kernels where time is simulated: samples are those of the player, and nothing is computed.
-"""
+"""SUMMA and the wave equation: results verify on any partition, and wrong results are detected. Invalid cases and
+partitions are refused in one line, without a sample. In simulated time, samples equal those of the player, and nothing
+is computed."""
 
 import json
 import os
@@ -56,7 +53,7 @@ def partition(tmp_path):
 
 @pytest.fixture
 def accelerator(tmp_path, monkeypatch):
-    """accelerator(broken): our shared object without an accelerator is what the ranks compute with."""
+    """accelerator(broken): let the ranks compute with a shared object of the tests, which needs no accelerator."""
 
     def use(broken=0):
         path = tmp_path / "accelerator.so"
@@ -75,7 +72,7 @@ def count(cases):
 
 @pytest.mark.parametrize(("name", "blas"), [("alone", "none"), ("alone", ""), ("columns", "none")])
 def test_the_product_verifies(oversubscribed, partition, monkeypatch, name, blas):
-    """Every sample is compared with A times B times a vector, and this small one with every element."""
+    """Every sample is compared with A·B·v for a vector v; this small product is also compared element by element."""
     monkeypatch.setenv("COMMODEL_BLAS", blas)
     result = oversubscribed(partition(name), "summa", SUMMA_CASES)
     assert result.code == 0, result.err
@@ -92,7 +89,7 @@ def test_the_wave_verifies(oversubscribed, partition, name):
 
 
 def test_two_real_ranks_over_many_steps(real, tmp_path):
-    """More samples than steps are verified at once: the wave starts again, and continues."""
+    """There are more samples than steps in one verification, so the wave is restarted."""
     (tmp_path / "p").write_text(f"{HEADER}\n0,0,0,70,100\n1,70,0,30,100\n")
     options = ("--min-samples", 50, "--max-samples", 60, "--max-seconds", 20, "--sync", "barrier", "--precision", 0.001)
     result = real(2, "wave2d", f"{WAVE}\nwave,p,8,1", *options, "--meta", tmp_path / "meta")
@@ -111,7 +108,7 @@ def test_threads_change_no_bit_of_the_wave(real, partition, monkeypatch):
 
 
 def test_an_accelerator_computes_the_same(oversubscribed, partition, accelerator):
-    """Its stencil is written in another way than ours, after the paper's equation."""
+    """The stencil of the accelerator is written differently, after the paper's equation."""
     accelerator()
     ranks = partition("two")
     for program, cases in (("summa", SUMMA_CASES), ("wave2d", WAVE_CASES), ("speed", SPEED_CASES)):
@@ -121,7 +118,7 @@ def test_an_accelerator_computes_the_same(oversubscribed, partition, accelerator
 
 
 def unverified(result, *complaints):
-    """One line, and no sample; every rank that sees it may say so, but only of its own part."""
+    """Assert that the program failed without a sample, and that all its error lines are among the complaints."""
     assert result.code != 0
     assert result.errors, result.err
     assert all(any(word in line for word in complaints) for line in result.errors), result.err
@@ -156,7 +153,7 @@ def test_only_ranks_with_a_gpu_in_the_cores_file_use_the_accelerator(
 
 
 def test_a_wrong_product_keeps_no_sample(oversubscribed, partition, tmp_path, monkeypatch):
-    """A dgemm that leaves one element of C out."""
+    """The dgemm omits one element of C."""
     library = tmp_path / "wrong.so"
     subprocess.run([find_tool("cc"), "-shared", "-fPIC", HERE / "wrong_blas.c", "-o", library], check=True)
     monkeypatch.setenv("COMMODEL_BLAS", str(library))
@@ -183,7 +180,7 @@ def test_messages_that_change_on_the_way_are_found(relinked, oversubscribed, par
 
 @pytest.fixture(scope="module")
 def checked(mpi_programs, tmp_path_factory):
-    """The kernels with the sanitizers of addresses and of undefined behaviour."""
+    """Return a build of the kernels with the sanitizers for addresses and undefined behaviour."""
     folder = tmp_path_factory.mktemp("checked")
     how = [f"MPICC={find_tool('mpicc')}", f"BUILD={folder}", f"CFLAGS={CHECKED}", "EXTRA=-fopenmp"]  # -O3 takes long
     subprocess.run(
@@ -278,8 +275,9 @@ def test_refusals(real, at_once, files):
 
 
 def test_a_simulated_sample_is_the_player_s(simulated, tmp_path, monkeypatch):
-    """Of each iteration to a few ns, as flows are rounded; all of them are the sum of each. Beside a product that takes
-    as long on all ranks it is what that does not hide."""
+    """The sample of each iteration equals the player's within 20 ns, because flows are rounded. The sample of all
+    iterations is their sum. With an overlapped product, the sample is the player's time minus the time of the product.
+    """
     monkeypatch.chdir(tmp_path)
     ranks, rows = PARTITIONS["columns"]
     Path("p").write_text(f"{HEADER}\n{rows}\n")
@@ -290,15 +288,17 @@ def test_a_simulated_sample_is_the_player_s(simulated, tmp_path, monkeypatch):
         fast = (f"{row},{area / seconds or 1:.9g}\n" for row, area in zip(rows.split(), areas, strict=True))
         Path(path).write_text(f"{HEADER},speed\n{''.join(fast)}")
         names.append(f"summa:partition={path}:iteration=4:overlapped=yes")
-    played, own = ["id,schedule,finish"], [SUMMA, "all,p,8192,all,0,1,0"]
+    player_cases, kernel_cases = ["id,schedule,finish"], [SUMMA, "all,p,8192,all,0,1,0"]
     for number, name in enumerate([*names, "wave2d:partition=p"]):
         size = 8 if name.startswith("wave") else 8192
         point = make_point(PlatformResources.unlimited(), {"operation": name, "algorithm": "paper", "bytes": size})
         write_player_table(Path(f"{number}.play"), build_schedule(point), point.operation, point.bytes)
-        played.append(f"c{number},{number}.play,all")
-    own += [f"c{k},p,8192,{k},0,1,0" for k in range(8)] + [f"c{k},{p},8192,4,1,1,0" for k, p in enumerate("pqr", 8)]
-    player = simulated(ranks, "player", "\n".join(played), out="played")
-    kernel = simulated(ranks, "summa", "\n".join(own), out="own")
+        player_cases.append(f"c{number},{number}.play,all")
+    kernel_cases += [f"c{k},p,8192,{k},0,1,0" for k in range(8)] + [
+        f"c{k},{p},8192,4,1,1,0" for k, p in enumerate("pqr", 8)
+    ]
+    player = simulated(ranks, "player", "\n".join(player_cases), out="played")
+    kernel = simulated(ranks, "summa", "\n".join(kernel_cases), out="own")
     wave = simulated(ranks, "wave2d", f"{WAVE}\nc11,p,8,0", out="wave")
     assert not player.errors + kernel.errors + wave.errors
     for case in [f"c{k}" for k in range(9)]:

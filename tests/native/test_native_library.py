@@ -1,7 +1,5 @@
-"""The MPI library's own collectives: every operation arrives right on any number of ranks, and costs what it must.
-
-Results of collectives for legal but unusual inputs: libraries pass, and a wrong algorithm is noticed.
-"""
+"""The MPI library's collectives: every operation is correct for any number of ranks and takes at least its lower bound.
+Results for legal but unusual inputs: libraries are correct, and a wrong algorithm is detected."""
 
 import pytest
 
@@ -27,7 +25,7 @@ def cases(sizes=SIZES):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8, 7, pytest.param(24, marks=pytest.mark.slow)])
 def test_every_operation_is_right_on_any_number_of_ranks(simulated, ranks):
-    """The first pass checks every byte that arrives, and ends the program where one is wrong."""
+    """The first pass checks every received byte, and the program ends at the first wrong one."""
     result = simulated(ranks, "library", cases(), "--min-samples", 6, "--max-samples", 6)
     assert result.code == 0, result.err
     assert len(result.files()) == len(OPERATIONS) * len(SIZES) + 1
@@ -41,8 +39,8 @@ def test_two_real_ranks(real):
 
 
 def test_two_ranks_need_the_messages_that_the_operation_cannot_do_without(simulated):
-    """Between two ranks every algorithm has the same lower bound: a message's time, there and back where both need
-    the other's data before either is done."""
+    """Between two ranks every algorithm takes at least the time of one message with the data that the other
+    rank needs."""
     size = 100_000
     result = simulated(2, "library", cases((size,)))
     for name in ("bcast", "scatter", "gather", "reduce", "allgather", "alltoall", "allreduce"):
@@ -53,13 +51,13 @@ def test_two_ranks_need_the_messages_that_the_operation_cannot_do_without(simula
 
 
 def test_the_end_of_a_gather_is_the_root_s(simulated, tmp_path, write_schedule):
-    """A root that takes one message after the other is done when it has the last one; the player's gather says the
-    same of the same messages."""
+    """A gather ends when the root has received the last message. The player's gather with the same messages takes about
+    as long."""
     write_schedule(tmp_path / "gather.csv", [(0, "send", r, 0, 8, "") for r in range(1, 8)])
-    own = simulated(8, "library", "id,operation,bytes\ng,gather,8\nb,bcast,8", out="own")
+    library = simulated(8, "library", "id,operation,bytes\ng,gather,8\nb,bcast,8", out="own")
     played = simulated(8, "player", "id,schedule,finish\ng,gather.csv,0", out="played")
-    assert own.median("g") == pytest.approx(played.median("g"), rel=0.3)
-    assert own.median("g") >= 0.99 * HOP
+    assert library.median("g") == pytest.approx(played.median("g"), rel=0.3)
+    assert library.median("g") >= 0.99 * HOP
 
 
 @pytest.mark.parametrize(
@@ -88,7 +86,7 @@ def rows(operations, ranks, sizes=(4096,)):
 
 
 def on_communicator(cases, ranks):
-    """Return the cases on a communicator of so many ranks."""
+    """Return the cases on a communicator of this number of ranks."""
     header, *lines = cases.splitlines()
     return "\n".join([header, *(line for line in lines if line.split(",")[3] == str(ranks))])
 
@@ -102,7 +100,7 @@ def test_the_library_at_hand_is_right(oversubscribed, ranks):
 
 
 def selected(folder, mpi_programs, operation, spec, counts):
-    """Return the selection file with which MPICH uses an algorithm."""
+    """Return the environment in which MPICH uses an algorithm."""
     dialect = find_dialect(mpi_programs / "library")
     file = folder / f"{spec}.json"
     file.write_text(dialect.user_text([Choice(operation, ranks, 0, spec) for ranks in counts]))
@@ -111,8 +109,8 @@ def selected(folder, mpi_programs, operation, spec, counts):
 
 @pytest.mark.parametrize("operation", MPICH_DIALECT.operations)
 def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_programs, tmp_path, operation):
-    """Alltoall in place, and Rabenseifner's reductions by a user's own operation that commutes, ended with a failed
-    assertion."""
+    """Without their conditions in the selection file, alltoall in place and Rabenseifner reductions by a user-defined
+    operation failed with an assertion."""
     if find_kind(find_library_version([str(mpi_programs / "library")])) != MPICH:
         pytest.skip("no MPICH here")
     specs = [spec for spec in find_algorithms(operation) if MPICH_DIALECT.can_name(operation, spec, 2)]
@@ -128,7 +126,7 @@ def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_progr
 def test_mpich_algorithms_reorder_operands_exactly_if_listed_as_reordering(
     oversubscribed, mpi_programs, tmp_path, operation, monkeypatch
 ):
-    """The generated file has no condition that the operation is commutative or built in."""
+    """The generated selection file does not require a commutative or built-in operation."""
     if find_kind(find_library_version([str(mpi_programs / "library")])) != MPICH:
         pytest.skip("no MPICH here")
     monkeypatch.setattr(selection, "REORDERING", ())

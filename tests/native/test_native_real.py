@@ -1,7 +1,5 @@
-"""Two real ranks: the files have the promised form and their stop reason is true.
-
-The probes that load a rank, a network or the memory, on two real ranks: their samples have the sense they claim.
-"""
+"""Programs on two real ranks: output files are valid and their stop reason is correct; samples of probes that load a
+rank, a network or the memory are plausible."""
 
 import os
 import re
@@ -18,7 +16,7 @@ CASES = {
 
 
 def median_interval(values):
-    """The 95 % order-statistics interval of the median from exact binomial sums."""
+    """Return the 95 % order-statistics interval of the median from exact binomial sums."""
     from math import comb
 
     n, below, k = len(values), 0, 0

@@ -1,4 +1,4 @@
-"""Every mistake is reported in one line, with a non-zero exit and no sample written."""
+"""Every input error is reported in one line, with a non-zero exit code and without a sample."""
 
 BROKEN_CASES = {
     "empty file": ("pingpong", "", "cases.csv:1", "wanted a header"),
@@ -149,7 +149,7 @@ def test_too_few_ranks_for_the_program(real):
 
 
 def test_a_simulated_refusal_is_an_error_too(simulated):
-    """MPI_Abort of SimGrid exits with 0."""
+    """In SimGrid, MPI_Abort exits with code 0."""
     refused(simulated(2, "pingpong", "id,bytes\na,zero"), "column bytes: found 'zero'")
 
 
@@ -174,14 +174,14 @@ def test_placement(real, simulated, tmp_path):
 
 
 def test_a_world_of_one_is_distinguished_from_too_few_ranks(real, tmp_path):
-    """What a starter of another MPI, or srun without a word to the MPI, makes of two ranks."""
+    """With the launcher of another MPI, or srun without MPI support, each of two processes is rank 0 of 1."""
     plan = tmp_path / "placement"
     plan.write_text("0\n1\n")
     refused(real(1, "pingpong", "id,bytes\na,8", "--placement", plan), "each of the 2 processes", "rank 0 of 1")
 
 
 def test_nothing_is_written_through_links(real, tmp_path):
-    """The folder for samples may be anybody's."""
+    """Other users may have write access to the folder for samples."""
     target, samples = tmp_path / "away", tmp_path / "samples"
     target.write_text("precious")
     samples.mkdir()
@@ -197,8 +197,8 @@ def test_nothing_is_written_through_links(real, tmp_path):
 
 
 def test_the_file_that_names_the_case_stays_the_same_file(real, tmp_path):
-    """Some file systems send a file that takes another's place to the disk first: with ranks that keep the processor
-    busy while they wait, a second for each case."""
+    """Some file systems write a renamed file to disk immediately. With busy-waiting ranks this takes a second per case,
+    so the file is overwritten in place."""
     samples = tmp_path / "samples"
     (samples / ".b.tmp" / "full").mkdir(parents=True)  # case b cannot be written
     (samples / ".now").write_text("an-older-name\n")

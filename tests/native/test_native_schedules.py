@@ -1,11 +1,6 @@
-"""Random schedules whose ranks count their own steps, through the player: the data arrive, and SimGrid takes as long as
-the replay says.
-
-Random schedules play through with the payload check, and cost what a slow reference of the semantics says.
-
-Waves, the same schedule many times in a row: what is measured of them, on a simulated cluster that equals LogGP
-beside closed forms and the replay of as many waves; and that no message is taken for that of another wave.
-"""
+"""Random schedules with rank-local steps in the player: the data arrive, and simulated times equal the replay. Random
+schedules pass the payload check, and their times equal a slow reference. Streams of waves on a simulated LogGP cluster
+equal closed forms and the replay; no message is matched with one of another wave."""
 
 import random
 
@@ -28,7 +23,8 @@ SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  #
 
 
 def random_program(rng, ranks: int, messages: int) -> Schedule | None:
-    """None where a rank would wait for ever. A message that is posted late is posted late at both ends, mostly."""
+    """Return a random schedule, or None for a deadlock. Send and receive of a message are posted in about the same
+    step."""
     rows = []
     for number in range(messages):
         src, ahead, step = rng.integers(0, ranks), rng.integers(1, ranks), rng.integers(0, messages // ranks + 3)
@@ -88,7 +84,7 @@ def test_the_data_arrive_on_real_mpi(real, tmp_path):
 
 
 def test_a_rank_sends_to_itself_on_real_mpi(real, tmp_path):
-    """In one step, and taken in a later one; then rank 0 sends to rank 1."""
+    """Rank 0 sends to itself within a step, and across steps; then it sends to rank 1."""
     (tmp_path / "self.csv").write_text(
         "step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs\n"
         "0,,send,0,0,,,8,,\n0,2,send,0,0,1,2,100000,,\n3,,send,0,1,,,8,,\n"
@@ -101,7 +97,7 @@ def test_a_rank_sends_to_itself_on_real_mpi(real, tmp_path):
 
 
 def random_schedule(seed, ranks, steps, messages):
-    """Several messages of a pair in one step, skipped steps, local work, empty messages: all of it legal."""
+    """Return random rows: several messages of a pair in one step, skipped steps, local work and empty messages."""
     dice, rows = random.Random(seed), []
     for step in sorted(dice.sample(range(3 * steps), steps)):
         for _ in range(dice.randint(1, messages)):
@@ -131,7 +127,7 @@ WAVES, RANKS = 20, 16
 
 
 def streams(folder, patterns):
-    """A case file of streams, and of single waves as programs without that column know them."""
+    """Write a case file of streams of waves, and return its path."""
     rows = [
         f"{name},{name}.play,{'all' if pattern.root is None else pattern.root},{WAVES}"
         for name, pattern in patterns.items()
@@ -154,7 +150,7 @@ def column(result, name, key):
 
 
 def finish(pattern, waves):
-    """When every rank is done with so many waves on the simulated cluster."""
+    """Return the finish time of each rank after a number of waves on the simulated cluster."""
     pattern = repeat_waves(pattern, waves)
     costs = Costs(OVERHEAD, OVERHEAD, L + 1e-10 * pattern.bytes, OVERHEAD, OVERHEAD)
     return finish_times(pattern, costs, pattern.work_seconds(0.0))
@@ -162,7 +158,7 @@ def finish(pattern, waves):
 
 @pytest.fixture(scope="module")
 def ways():
-    """A pattern of each kind, with what a rank of it does between two waves where that is known."""
+    """Return a pattern of each kind, and the period of its busiest rank where it has a closed form."""
     return {
         "chain": (point("bcast", "chain", ranks=RANKS, bytes=8), O_S + O_R),  # a rank between two others
         "flat": (point("bcast", "linear", ranks=RANKS, bytes=8), (RANKS - 1) * O_S),  # the root
@@ -188,7 +184,7 @@ def test_the_period_is_that_of_the_busiest_rank_and_of_the_replay(simulated, tmp
 
 
 def test_random_schedules_stream_as_the_replay_says(simulated, tmp_path):
-    """Late waits, overlap and local work included; the data of every wave arrive."""
+    """The schedules have late waits, overlap and local work."""
     patterns = programs(4, 30, RANKS, 60)
     cases(tmp_path, patterns)
     result = simulated(RANKS, "player", streams(tmp_path, patterns), "--warmup", 1)
@@ -210,7 +206,7 @@ def test_real_ranks_stream_random_schedules(real, tmp_path):
 
 
 def test_latencies_are_blank_with_uncertain_clocks(relinked, start):
-    """Clocks known to milliseconds; the time between waves ends at one rank mostly, and stays."""
+    """Clocks are uncertain by milliseconds. The time between waves is measured at one rank and remains valid."""
     slow = relinked("slow_receives.c", ["library"])
     case = "id,operation,bytes,waves\na,gather,8,50"
     result = start(2, slow, "library", case, "--sync", "barrier", "--min-samples", 6, "--max-samples", 6)

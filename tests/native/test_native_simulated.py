@@ -1,7 +1,4 @@
-"""On a simulated cluster that equals LogGP every program must give the closed form.
-
-Closed forms of the probes that load a rank or a network, on the simulated cluster that equals LogGP.
-"""
+"""Closed forms of all programs on a simulated LogGP cluster, including the probes that load a rank or a network."""
 
 from math import ceil, log2
 
@@ -74,7 +71,7 @@ def test_local_work_and_empty_schedules(simulated, tmp_path, write_schedule):
 
 
 def test_messages_after_the_last_sample_do_not_delay_that_sample(simulated, tmp_path, write_schedule):
-    """Rank r sends after r/5 µs. Ranks that have sent would send their stamps while later messages are in flight."""
+    """Rank r sends at r/5 µs. Time stamps of early ranks must not be sent while later messages are in flight."""
     rows = [(0, "compute", r, "", "", r * 2e-7) for r in range(1, 16)]
     rows += [(1, "send", r, 0, 1000, "") for r in range(1, 16)]
     write_schedule(tmp_path / "gather.csv", rows)
@@ -323,7 +320,7 @@ def test_crosstraffic_of_simgrid_delays_a_message_against_opposite_flows(simulat
 
 
 def test_a_chain_of_ranks_with_queued_segments_takes_the_predicted_time(simulated, tmp_path):
-    """60 parts on their way at once, and what comes back for them held up: each rank is late by most of a queue."""
+    """60 segments are in flight and the acknowledgements are delayed: each rank is late by most of a queue."""
     part, ranks, parts = 100_000, 5, 60
     chain = build_schedule(point("bcast", f"chain:{part}B", ranks=ranks, bytes=parts * part))
     write_player_table(tmp_path / "chain.play", chain, "bcast", parts * part)

@@ -1,7 +1,5 @@
-"""overlay-bench by itself: its files, why it stops, what it refuses, what it checks, and that nothing of it is left.
-
-The processes of overlay-bench: what starts them, whose clocks their times are of, and that none outlives it.
-"""
+"""overlay-bench: output files, stop reasons, refusals, verification of data, launch of processes, clocks, and no
+process left at the end."""
 
 import csv
 import json
@@ -22,7 +20,7 @@ QUICK = ("--max-seconds", "0.05", "--min-samples", "3", "--max-samples", "4", "-
 
 @pytest.fixture
 def measured(bench, tmp_path):
-    """measured(rows, *options): the samples of each case, by id; all have to be there."""
+    """measured(rows, *options): return the samples of each case by id; every case must have samples."""
 
     def measure(rows, *options):
         process = bench(rows, *options)
@@ -194,7 +192,7 @@ def test_clocks_can_only_be_set_where_all_processes_are_forked(bench):
 
 
 def running(process, tmp_path, count):
-    """All processes of it, once the network is up and samples are being taken."""
+    """Return all processes of overlay-bench, once the network is up and samples are taken."""
     until(lambda: (tmp_path / "out" / ".now").exists() and len(family(process.pid)) == count)
     time.sleep(0.2)
     return family(process.pid)
@@ -256,7 +254,8 @@ sys.exit(child.wait())
 
 
 def test_processes_are_started_by_a_command_where_one_is_named(bench, tmp_path):
-    """The command stands for an agent: it gets the host, and here runs the rest on this machine."""
+    """The command represents a launch agent: its arguments are a host and a command, which runs on this
+    machine here."""
     agent = tmp_path / "agent"
     agent.write_text('#!/bin/sh\necho "$1" >>asked\nshift\nexec "$@"\n')
     agent.chmod(0o755)

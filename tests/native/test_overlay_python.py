@@ -1,4 +1,4 @@
-"""Overlay networks in Python: packets keep what they hold, streams reduce, ends are clean."""
+"""Overlay networks in Python: packets preserve their values, streams reduce, networks end cleanly."""
 
 import gc
 import os
@@ -33,13 +33,13 @@ INTEGERS = {name: dtype for name, dtype in DTYPES.items() if dtype.kind != "f"}
 
 @contextmanager
 def started():
-    """A network whose processes all end with it."""
+    """Yield a network; assert that all its processes end with it."""
     before = set(family(os.getpid()))
-    with Network(TREE, backend=WORKER) as made:
-        others = [process for process in family(os.getpid()) if process not in before]
-        yield made
-    assert len(others) >= 6
-    assert not still_there(others)
+    with Network(TREE, backend=WORKER) as network:
+        processes = [process for process in family(os.getpid()) if process not in before]
+        yield network
+    assert len(processes) >= 6
+    assert not still_there(processes)
 
 
 @pytest.fixture
@@ -50,9 +50,9 @@ def network():
 
 @pytest.fixture(scope="module")
 def shared_network():
-    """One for all tests that lose no back-end and close their streams."""
-    with started() as made:
-        yield made
+    """Yield a network for all tests that lose no back-end and close their streams."""
+    with started() as network:
+        yield network
 
 
 @given(st.data())
@@ -135,14 +135,14 @@ def test_back_ends_in_python_are_reduced_on_several_streams(shared_network):
 
 @pytest.mark.parametrize("tag", [OWN, MANY, UNTIL_ENDED])
 def test_back_ends_survive_a_stream_that_the_front_end_leaves_early(network, tag):
-    """What they still send on it is dropped, and they learn why it ended."""
+    """Packets that back-ends still send on the stream are dropped, and the back-ends receive the reason of its end."""
     for _ in range(3):
         with network.stream() as stream:
             stream.send("%d", 5_000, tag=tag)
     assert not network.lost
-    other = network.stream(filter="concat")
-    other.send("", tag=REASONS)
-    packet = other.receive(seconds=60)
+    next_stream = network.stream(filter="concat")
+    next_stream.send("", tag=REASONS)
+    packet = next_stream.receive(seconds=60)
     assert packet.leaves == 4
     reasons = {reason for text in packet.values[0] for reason in text.split("; ") if reason}
     assert reasons == ({"the front-end has closed the stream"} if tag == UNTIL_ENDED else set())
@@ -221,7 +221,7 @@ def test_a_lost_back_end_is_named_and_the_rest_goes_on_or_stops(network):
 
 
 def heard(network):
-    """Lets the network turn."""
+    """Let the network process its events; return whether it is still usable or has lost a back-end."""
     try:
         network.receive(seconds=0.05)
     except OverlayTimeoutError:
@@ -232,10 +232,10 @@ def heard(network):
 
 
 def test_a_tool_that_has_forked_does_not_turn_over_lost_connections():
-    """The other process still has their sockets."""
+    """The child process keeps the sockets open, but waiting takes almost no processor time."""
     with Network("l:0 => l:1 l:2 ;", backend=WORKER) as network:
         stream = network.stream(filter="sum")
-        if (other := os.fork()) == 0:
+        if (child := os.fork()) == 0:
             time.sleep(60)
             os._exit(0)
         stream.send("%d", 0, tag=DIE)
@@ -244,8 +244,8 @@ def test_a_tool_that_has_forked_does_not_turn_over_lost_connections():
         with pytest.raises(OverlayTimeoutError):
             stream.receive(seconds=2)
         assert time.process_time() - before < 0.2
-        os.kill(other, signal.SIGKILL)
-        os.waitpid(other, 0)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def test_a_slow_back_end_ends_when_the_front_end_closes():
