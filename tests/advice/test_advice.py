@@ -21,7 +21,8 @@ WORKLOAD, WAYS = Workload("bcast", 64, ranks=8), ["linear", "binomial"]
 
 
 def measured(ratios_within, ratios_between):
-    """Of two families, at ten workloads on each side of a node."""
+    """Return held-out rows of models at ten workloads within a node and ten between nodes. `ratios`: predicted over
+    measured time by model."""
     rows = []
     for nodes, ratios in ((1, ratios_within), (2, ratios_between)):
         for family, ratio in ratios.items():
@@ -96,32 +97,34 @@ def test_the_advised_time_is_corrected_by_single_messages_and_the_median_residua
 
 
 def test_families_are_weighed_where_ranks_are_to_sit():
-    """One is right within a node and 12 times off between nodes, the other is the other way round."""
+    """One model is accurate within a node and wrong by a factor of 12 between nodes; the other one vice versa."""
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
     near, far = (weights(held_out, layout)[0] for layout in ("block:8", "block:4"))
     assert near["within one node"]["hockney"] > 0.95
     assert far["between nodes"]["loggp"] > 0.95
     assert weights(held_out, "block:8", "block:4")[0] == near | far
-    blind, _ = weights(held_out.drop(columns="nodes"), "block:8")
-    assert blind["within one node"]["hockney"] == pytest.approx(blind["within one node"]["loggp"])
+    without_nodes, _ = weights(held_out.drop(columns="nodes"), "block:8")
+    assert without_nodes["within one node"]["hockney"] == pytest.approx(without_nodes["within one node"]["loggp"])
 
 
 def test_predictions_use_the_model_weights_for_the_placement_of_each_alternative():
-    """Alternatives of two layouts in one list have the same predictions as in a list per layout."""
+    """Alternatives advice_by_layouts two layouts in one list have the same predictions as in a list per layout."""
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
     sets = [
         make_given_set("hockney", ["alpha=10us", "beta=1ns"]),
         make_given_set("loggp", [f"{key}=1us" for key in ("L", "o_s", "o_r", "g", "G")]),
     ]
-    of = [
+    advice_by_layouts = [
         advise(WORKLOAD, Evidence(sets, RESOURCES, held_out), layouts, WAYS, streams=False)
         for layouts in (["block:8", "block:4"], ["block:8"], ["block:4"])
     ]
     columns = ["alternative", "layout", "seconds", "low", "high", "interval_basis"]
-    mixed, near, far = (advice.rows.set_index(["alternative", "layout"]).sort_index() for advice in of)
+    mixed, near, far = (advice.rows.set_index(["alternative", "layout"]).sort_index() for advice in advice_by_layouts)
     pd.testing.assert_frame_equal(mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index())
-    assert describe_weights(of[0]).startswith("within one node hockney 100 % (off by a factor of ")
-    assert "; between nodes loggp 100 % (" in describe_weights(of[0])
+    assert describe_weights(advice_by_layouts[0]).startswith(
+        "within one node hockney 100 % (off by a factor advice_by_layouts "
+    )
+    assert "; between nodes loggp 100 % (" in describe_weights(advice_by_layouts[0])
     assert mixed["support"].sum() == pytest.approx(1)
 
 
@@ -137,10 +140,10 @@ def test_points_of_another_placement_do_not_affect_model_weights():
 
 
 def with_default(seconds_by_size):
-    """Measured points with the MPI default at some sizes, known to ±10 %."""
+    """Return measured points that include the library default at some sizes, with a confidence interval of ±10 %."""
     rows = measured({"hockney": 1.0, "loggp": 1.0}, {"hockney": 1.0, "loggp": 1.0})
-    own = pd.DataFrame({"bytes": list(seconds_by_size), "measured": list(seconds_by_size.values())})
-    own = own.assign(
+    default_rows = pd.DataFrame({"bytes": list(seconds_by_size), "measured": list(seconds_by_size.values())})
+    default_rows = default_rows.assign(
         operation="bcast",
         layout="block:4",
         ranks=8,
@@ -150,11 +153,17 @@ def with_default(seconds_by_size):
         validity="",
         held_out=True,
     )
-    own = own.assign(
-        measured_low=own["measured"] / 1.1, measured_high=own["measured"] * 1.1, batch="b", simulated=False, nodes=2
+    default_rows = default_rows.assign(
+        measured_low=default_rows["measured"] / 1.1,
+        measured_high=default_rows["measured"] * 1.1,
+        batch="b",
+        simulated=False,
+        nodes=2,
     )
-    names = "library/" + own["bytes"].astype(str)
-    return pd.concat([rows, own.assign(point=names, workload=names, predicted=np.nan, mu=np.nan)], ignore_index=True)
+    names = "library/" + default_rows["bytes"].astype(str)
+    return pd.concat(
+        [rows, default_rows.assign(point=names, workload=names, predicted=np.nan, mu=np.nan)], ignore_index=True
+    )
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tests.patterns.catalogue import point
 
 @pytest.mark.parametrize(("leaves", "count"), [(2, 0), (12, 7), (128, 63), (97, 0)])
 def test_ordered_factorizations(leaves, count):
-    """2^7 splits in 2^6 ways, itself among them; 12 in eight."""
+    """2^7 has 2^6 ordered factorizations including itself, and 12 has eight."""
     assert len(list(list_balanced_trees(leaves))) == count
 
 

@@ -22,7 +22,7 @@ from commodel.records import LIBRARY, PlacedWorkload
 
 
 def test_a_gain_by_hand():
-    """Ratios 2 and 8: mean of the logarithms is that of 4, and t at one degree of freedom 12.706 of their error."""
+    """The ratios are 2 and 8 with a geometric mean of 4. The quantile of t with one degree of freedom is 12.706."""
     gained = compute_gain([1.0, 1.0], [2.0, 8.0])
     assert gained.ratio == pytest.approx(4)
     assert gained.high == pytest.approx(4 * np.exp(12.706 * np.log(2)), rel=1e-3)
@@ -140,7 +140,7 @@ CASE = ("in-place", 8, 64)
 
 @dataclass
 class FailingTimer:
-    """A timer whose cases fail as in `fails`: the failures by name of the start."""
+    """A timer with given failures: `fails` has the failed cases by name of the start."""
 
     fails: dict = field(default_factory=dict)
     requested: list = field(default_factory=list)
@@ -182,6 +182,6 @@ def test_rules_that_fail_only_together_are_all_dropped():
 
 @pytest.mark.parametrize(("ranks", "forced"), [(2, [2]), (3, [2, 3]), (8, [2, 3, 8])])
 def test_no_more_ranks_are_started_than_there_are(ranks, forced):
-    """Two ranks of a machine with two cores have no room for a third."""
+    """Algorithms are checked at 2, 3 and 8 ranks, but at no more ranks than the workloads have."""
     workloads = [PlacedWorkload("reduce", ranks, "block", size) for size in (64, 4096)]
     assert dropped({}, "linear", "linear", workloads=workloads)[2][1] == ("linear", forced)
