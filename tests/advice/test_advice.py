@@ -108,7 +108,7 @@ def test_families_are_weighed_where_ranks_are_to_sit():
 
 
 def test_predictions_use_the_model_weights_for_the_placement_of_each_alternative():
-    """Alternatives advice_by_layouts two layouts in one list have the same predictions as in a list per layout."""
+    """Alternatives of two layouts in one list have the same predictions as in a list per layout."""
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
     sets = [
         make_given_set("hockney", ["alpha=10us", "beta=1ns"]),
@@ -121,9 +121,7 @@ def test_predictions_use_the_model_weights_for_the_placement_of_each_alternative
     columns = ["alternative", "layout", "seconds", "low", "high", "interval_basis"]
     mixed, near, far = (advice.rows.set_index(["alternative", "layout"]).sort_index() for advice in advice_by_layouts)
     pd.testing.assert_frame_equal(mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index())
-    assert describe_weights(advice_by_layouts[0]).startswith(
-        "within one node hockney 100 % (off by a factor advice_by_layouts "
-    )
+    assert describe_weights(advice_by_layouts[0]).startswith("within one node hockney 100 % (off by a factor of ")
     assert "; between nodes loggp 100 % (" in describe_weights(advice_by_layouts[0])
     assert mixed["support"].sum() == pytest.approx(1)
 

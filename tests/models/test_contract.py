@@ -199,7 +199,7 @@ def delay_waits(pattern):
 
 @cache
 def list_schedule_pairs():
-    """Return the catalogue schedules that wait where they post, each with its delay_waits schedule."""
+    """Return the catalogue schedules that wait where they post, each with the schedule whose waits are delayed."""
     patterns = [(entry, build_schedule(entry)) for entry in catalogue(4, 4096)]
     return [(entry, pattern, delay_waits(pattern)) for entry, pattern in patterns if pattern.nonblocking is None]
 

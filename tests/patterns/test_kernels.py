@@ -242,7 +242,7 @@ def test_no_large_schedule_is_built_for_the_id_of_a_long_sum(monkeypatch):
 
 def test_a_large_kernel_is_a_sum_of_few_distinct_iterations():
     """64×64 processes have 4,096 × 4,096 blocks: there is one kind of iteration per column of ranks. Iterations are
-    built one at a time, and never the kernel schedule."""
+    built one at a time, and never the whole schedule."""
     kernel = point("summa:n=4096", "paper", ranks=4096, bytes=8192)
     several = list_parts(kernel)
     assert [count for _, count in several] == 64 * [64]
