@@ -29,7 +29,7 @@ def arms_of(predictions):
     return Arms.of(rows)
 
 
-def seen(times, noise=MIN_NOISE):
+def measurements(times, noise=MIN_NOISE):
     """Return measurements with these times by alternative, each in a separate start."""
     return [Measured(arm, seconds, noise) for arm, seconds in times.items()]
 
@@ -39,7 +39,7 @@ def measured(arms, seconds, strategy):
     are measured."""
     times = {}
     while True:
-        belief = compute_belief(arms, seen(times))
+        belief = compute_belief(arms, measurements(times))
         yield belief.choices(), times
         if len(times) == len(seconds):
             return
@@ -81,7 +81,7 @@ def test_one_measurement_moves_the_neighbours_too():
     """The measured alternative takes twice as long as predicted, so the other one is chosen at the neighbouring sizes,
     too."""
     arms = arms_of([[1e-5, 1e-5], [2e-5, 2e-5], [3e-4, 3e-4]])
-    belief = compute_belief(arms, seen({2: 4e-5}))
+    belief = compute_belief(arms, measurements({2: 4e-5}))
     assert [arms.arms[arm].algorithm for arm in belief.choices()] == ["b", "b", "b"]
 
 
@@ -104,7 +104,7 @@ def test_a_slow_measurement_gives_way_to_one_as_telling():
 def test_expected_regret_equals_the_mean_regret_of_machines_drawn_from_the_belief():
     """Over machines drawn from the belief, the chosen alternative is slower than the fastest by the expected regret."""
     arms = arms_of([[1e-5, 1.1e-5, 2e-5], [2e-5, 1.8e-5, 3e-5], [3e-4, 2.7e-4, 3e-4]])
-    belief = compute_belief(arms, seen({1: 1.5e-5}))
+    belief = compute_belief(arms, measurements({1: 1.5e-5}))
     random = np.random.default_rng(7)
     logs = random.multivariate_normal(belief.mean, belief.covariance, 4000)
     chosen = logs[:, belief.choices()] - np.minimum.reduceat(logs, arms.first, axis=1)
@@ -128,9 +128,10 @@ def test_expected_regret_is_right_within_a_third_for_residuals_unrelated_to_size
         times = {}
         while len(times) < points:
             times |= {
-                arm: seconds[arm] for arm in compute_belief(arms, seen(times)).next_points(len(sizes), without=times)
+                arm: seconds[arm]
+                for arm in compute_belief(arms, measurements(times)).next_points(len(sizes), without=times)
             }
-        belief = compute_belief(arms, seen(times))
+        belief = compute_belief(arms, measurements(times))
         expected.append(belief.regret().mean())
         true.append(np.mean(seconds[belief.choices()] / seconds[arms.choose_fastest(seconds)]) - 1)
     assert 3 / 4 < np.mean(true) / np.mean(expected) < 4 / 3
@@ -176,13 +177,13 @@ def test_of_two_that_seem_alike_the_one_that_was_measured_is_taken():
         ]
     )
     assert [arms.arms[arm].algorithm for arm in compute_belief(arms).choices()] == ["b"]
-    assert [arms.arms[arm].algorithm for arm in compute_belief(arms, seen({0: 1e-5})).choices()] == ["a"]
+    assert [arms.arms[arm].algorithm for arm in compute_belief(arms, measurements({0: 1e-5})).choices()] == ["a"]
 
 
 def test_a_point_that_was_measured_badly_counts_less_and_is_measured_again():
     """Both alternatives have equal predictions. The first one takes twice as long, measured with high or low noise."""
     arms = arms_of([(1e-3, 1e-3)] * len(SIZES))
-    sure, unsure = (compute_belief(arms, seen({0: 2e-3}, error)) for error in (MIN_NOISE, 0.5))
+    sure, unsure = (compute_belief(arms, measurements({0: 2e-3}, error)) for error in (MIN_NOISE, 0.5))
     assert abs(unsure.mean[0] - arms.prior_mean[0]) < 0.8 * abs(sure.mean[0] - arms.prior_mean[0])
     assert 0 not in sure.next_points(len(arms.arms), 1.0)
     assert 0 in unsure.next_points(len(arms.arms), np.where(np.arange(len(arms.arms)) == 0, 1e-3, 1.0))
@@ -217,7 +218,7 @@ def test_workloads_that_are_left_alone_together_by_hand():
         LIBRARY,
         LIBRARY,
     ]
-    belief = compute_belief(arms, seen(dict(enumerate(np.exp(logs)))))
+    belief = compute_belief(arms, measurements(dict(enumerate(np.exp(logs)))))
     assert belief.choices().tolist() == arms.choose_fastest(logs).tolist()
     assert belief.regret().max() < 0.02
     assert belief.worth().max() < 1e-4
@@ -259,7 +260,7 @@ def test_measurements_that_no_start_repeats_are_trusted_less():
 def test_measured_ties_reduce_the_predicted_slowdown_of_an_unmeasured_alternative():
     """The predictions double from one alternative to the next. The first five measured times are equal at each size."""
     arms = arms_of([[1e-5, 2e-5, 4e-5, 8e-5, 16e-5, 32e-5]] * 3)
-    belief = compute_belief(arms, seen({arm: 4e-5 for arm in range(18) if arm % 6 < 5}))
+    belief = compute_belief(arms, measurements({arm: 4e-5 for arm in range(18) if arm % 6 < 5}))
     assert belief.mean[5] - np.log(4e-5) < 0.1 * np.log(8)
 
 
@@ -267,5 +268,5 @@ def test_an_algorithm_is_off_by_as_much_in_segments_of_like_sizes():
     workload = PlacedWorkload("bcast", 8, "block", 1 << 16)
     arms = Arms.of(Arm(workload, f"chain:{size}", 1e-4) for size in ("256B", "512B", "16KiB"))
     cut = {arm.algorithm: number for number, arm in enumerate(arms.arms)}
-    mean = compute_belief(arms, seen({cut["chain:256B"]: 4e-4})).mean - arms.prior_mean
+    mean = compute_belief(arms, measurements({cut["chain:256B"]: 4e-4})).mean - arms.prior_mean
     assert mean[cut["chain:512B"]] > mean[cut["chain:16KiB"]] + 0.1

@@ -1,11 +1,8 @@
 """Failures of launchers: the message shown is the informative line of the launcher's output.
-
-`launcher_messages/*.txt` were printed by mpiexec of MPICH 4.0.2 and 5.0.2 and of Open MPI 4.1.4 and 5.0.11, and by srun
-of Slurm 22.05, run wrongly on purpose: each after a line with what was wrong and one with the sentence that is wanted.
-
-What is started does not outlive its end, who watches it or its parent.
-
-What fails under rules: read from what a start leaves behind.
+`launcher_messages/*.txt` are outputs of failed starts by mpiexec of MPICH 4.0.2 and 5.0.2 and of Open MPI 4.1.4 and
+5.0.11, and by srun of Slurm 22.05. A line with the cause and a line with the expected message precede each output.
+Started processes end with the launcher, with its supervisor and with their parent. Cases that fail under selection
+rules are read from the files of a start.
 """
 
 import re

@@ -56,8 +56,8 @@ def context(tmp_path):
 
 
 @pytest.fixture
-def swept(context, monkeypatch):
-    """swept(cases, number, dies): measure the cases in a pass. At each start the program fails in the case
+def sweep_cases(context, monkeypatch):
+    """sweep_cases(cases, number, dies): measure the cases in a pass. At each start the program fails in the case
     `dies(remaining)`, after it measured the cases before. Return the starts."""
 
     def run(cases, number, dies):
@@ -83,17 +83,17 @@ def swept(context, monkeypatch):
 
 
 @pytest.mark.parametrize(("number", "given_up"), [(0, set("abcde")), (1, set("abc"))])
-def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(context, swept, number, given_up):
+def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(context, sweep_cases, number, given_up):
     """Every case makes the program fail. The untried cases d and e have samples of pass 1 and are not given up."""
     for case in "de" if number else "":
         (context.pass_folder(0) / f"{case}.csv").touch()
-    left = swept("abcde", number, lambda left: left[0])
+    left = sweep_cases("abcde", number, lambda left: left[0])
     assert list_finished(context.folder)[1] == given_up
     assert len(left) == 3
 
 
-def test_failures_alternating_with_successful_cases_do_not_stop_the_sweep(context, swept):
-    left = swept("abcdefghij", 0, lambda left: left[1])
+def test_failures_alternating_with_successful_cases_do_not_stop_the_sweep(context, sweep_cases):
+    left = sweep_cases("abcdefghij", 0, lambda left: left[1])
     assert list_finished(context.folder)[1] == set("bdfhj")
     assert list_finished(context.pass_folder(0))[0] == set("acegi")
     assert len(left) == 5

@@ -86,8 +86,9 @@ LONG = ("--precision", 1e-6, "--max-samples", 10_000_000, "--max-seconds", 0.12)
 
 
 @pytest.fixture(scope="session")
-def jumping(tmp_path_factory):
-    """jumping(file, after): return the environment in which clocks jump `after` seconds after the file appeared."""
+def jump_environment(tmp_path_factory):
+    """jump_environment(file, after): return the environment in which clocks jump `after` seconds after the
+    file appeared."""
     shim = tmp_path_factory.mktemp("shim") / "clock_jumps.so"
     command = ["cc", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-shared", "-o", str(shim)]
     subprocess.run([*command, str(HERE / "clock_jumps.c")], check=True)
@@ -95,16 +96,16 @@ def jumping(tmp_path_factory):
 
 
 @pytest.fixture
-def in_jumps(real, jumping, monkeypatch, tmp_path):
+def in_jumps(real, jump_environment, monkeypatch, tmp_path):
     def run(sync, after, **more):
-        for name, value in (jumping(tmp_path / "samples/.now", after) | more).items():
+        for name, value in (jump_environment(tmp_path / "samples/.now", after) | more).items():
             monkeypatch.setenv(name, value)
         return real(2, "pairs", CLOCK_CASES, "--sync", sync, *LONG)
 
     return run
 
 
-def sane(result, sync):
+def assert_plausible(result, sync):
     """Assert that no valid sample takes an hour. On a busy machine all windows may be missed, but no barrier."""
     assert result.code == 0, result.err
     seconds = [sample for case in ("one", "two", "three") for sample in result.seconds(case)]
@@ -113,23 +114,25 @@ def sane(result, sync):
     assert all(0 <= sample < 60 for sample in seconds)
 
 
-def test_the_shim_makes_the_wall_clock_jump(jumping):
+def test_the_shim_makes_the_wall_clock_jump(jump_environment):
     """Precondition of the other tests: the wall clock of a program with the shim jumps by about an hour."""
     look = "import time; first = time.time(); print(max(abs(time.time() - first) for _ in range(5)) > 3000)"
-    done = subprocess.run(["python3", "-c", look], env=jumping("/", 0), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["python3", "-c", look], env=jump_environment("/", 0), capture_output=True, text=True, check=True
+    )
     assert done.stdout == "True\n"
 
 
 @pytest.mark.parametrize("sync", ["window", "barrier"])
 def test_a_wall_clock_that_jumps_does_not_matter(in_jumps, sync):
-    sane(in_jumps(sync, 0), sync)
+    assert_plausible(in_jumps(sync, 0), sync)
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("sync", ["window", "barrier"])
 @pytest.mark.parametrize("after", [0.05, pytest.param(0.15, marks=pytest.mark.slow), 0.3])
 def test_a_rank_s_clock_that_jumps_ahead_costs_a_few_samples(in_jumps, rank, sync, after):
-    sane(in_jumps(sync, after, JUMP_RANK=str(rank)), sync)
+    assert_plausible(in_jumps(sync, after, JUMP_RANK=str(rank)), sync)
 
 
 def test_the_first_samples_keep_to_the_time_where_clocks_are_known_badly(relinked, start):
@@ -157,8 +160,8 @@ TWO = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 
 
 @pytest.fixture
-def kept(real, tmp_path, load_json):
-    """kept(text): run pingpong with this file of cores; return the result and the cores of its ranks."""
+def run_on_cores(real, tmp_path, load_json):
+    """run_on_cores(text): run pingpong with this file of cores; return the result and the cores of its ranks."""
 
     def run(text):
         (tmp_path / "cores").write_text(text)
@@ -169,18 +172,18 @@ def kept(real, tmp_path, load_json):
 
 
 @TWO
-def test_ranks_keep_their_cores(kept):
+def test_ranks_keep_their_cores(run_on_cores):
     first, second = (str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2])
-    result, cores = kept("1 1\n0 1\n")
+    result, cores = run_on_cores("1 1\n0 1\n")
     assert result.code == 0, result.err
     assert sorted(cores) == sorted([first, second])
     assert cores[0] != cores[1]
-    assert kept("0 1\n1 1\n")[1] == cores[::-1]
+    assert run_on_cores("0 1\n1 1\n")[1] == cores[::-1]
 
 
 @TWO
-def test_a_rank_keeps_several(kept):
-    result, cores = kept("0 2\n0 1\n")
+def test_a_rank_keeps_several(run_on_cores):
+    result, cores = run_on_cores("0 2\n0 1\n")
     assert result.code == 0, result.err
     assert cores[1].isdigit()
     assert cores[0] != cores[1]
@@ -205,8 +208,8 @@ def test_without_a_cores_file_the_metadata_list_a_core_for_each_of_two_ranks(rea
         ("0 1\n0 99999999999999999999\n", "cores:2: wanted"),
     ],
 )
-def test_wrong_cores_are_one_line(text, complaint, kept):
-    result, _ = kept(text)
+def test_wrong_cores_are_one_line(text, complaint, run_on_cores):
+    result, _ = run_on_cores(text)
     assert result.code == 2
     (line,) = result.errors
     assert complaint in line

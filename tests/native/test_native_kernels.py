@@ -117,7 +117,7 @@ def test_an_accelerator_computes_the_same(oversubscribed, partition, accelerator
         assert len(result.files()) == count(cases)
 
 
-def unverified(result, *complaints):
+def assert_unverified(result, *complaints):
     """Assert that the program failed without a sample, and that all its error lines are among the complaints."""
     assert result.code != 0
     assert result.errors, result.err
@@ -128,7 +128,7 @@ def unverified(result, *complaints):
 def test_an_accelerator_that_fails(oversubscribed, partition, accelerator):
     accelerator(broken=7)
     partition("alone")
-    unverified(oversubscribed(1, "summa", f"{SUMMA}\nall,p,512,all,0,1,1"), "the accelerator failed with code 7")
+    assert_unverified(oversubscribed(1, "summa", f"{SUMMA}\nall,p,512,all,0,1,1"), "the accelerator failed with code 7")
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
@@ -158,8 +158,10 @@ def test_a_wrong_product_keeps_no_sample(oversubscribed, partition, tmp_path, mo
     subprocess.run([find_tool("cc"), "-shared", "-fPIC", HERE / "wrong_blas.c", "-o", library], check=True)
     monkeypatch.setenv("COMMODEL_BLAS", str(library))
     ranks = partition("columns")
-    unverified(oversubscribed(ranks, "summa", f"{SUMMA}\nall,p,8192,all,0,1,1"), "the product does not verify: row")
-    unverified(
+    assert_unverified(
+        oversubscribed(ranks, "summa", f"{SUMMA}\nall,p,8192,all,0,1,1"), "the product does not verify: row"
+    )
+    assert_unverified(
         oversubscribed(2, "speed", f"{SPEED}\ngemm,gemm,5,3,392,1", out="speed"), "the product does not verify: C("
     )
 
@@ -175,11 +177,11 @@ def test_a_wrong_product_keeps_no_sample(oversubscribed, partition, tmp_path, mo
 )
 def test_messages_that_change_on_the_way_are_found(relinked, oversubscribed, partition, program, cases, complaint):
     folder = relinked("turned_messages.c", ["summa", "wave2d"])
-    unverified(oversubscribed(partition("even"), program, cases, build=folder), complaint)
+    assert_unverified(oversubscribed(partition("even"), program, cases, build=folder), complaint)
 
 
 @pytest.fixture(scope="module")
-def checked(mpi_programs, tmp_path_factory):
+def sanitized(mpi_programs, tmp_path_factory):
     """Return a build of the kernels with the sanitizers for addresses and undefined behaviour."""
     folder = tmp_path_factory.mktemp("checked")
     how = [f"MPICC={find_tool('mpicc')}", f"BUILD={folder}", f"CFLAGS={CHECKED}", "EXTRA=-fopenmp"]  # -O3 takes long
@@ -189,12 +191,12 @@ def checked(mpi_programs, tmp_path_factory):
     return folder
 
 
-def test_the_sanitizers_have_no_complaint(checked, oversubscribed, partition, monkeypatch):
+def test_the_sanitizers_have_no_complaint(sanitized, oversubscribed, partition, monkeypatch):
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")  # MPI's own
     monkeypatch.setenv("COMMODEL_BLAS", "none")
     ranks = partition("columns")
     for program, cases in (("summa", SUMMA_CASES), ("wave2d", WAVE_CASES), ("speed", SPEED_CASES)):
-        result = oversubscribed(ranks, program, cases, build=checked, out=program)
+        result = oversubscribed(ranks, program, cases, build=sanitized, out=program)
         assert result.code == 0, result.err
 
 

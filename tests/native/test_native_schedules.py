@@ -126,7 +126,7 @@ def test_random_schedules_play_on_real_mpi(real, tmp_path, sync, write_schedule)
 WAVES, RANKS = 20, 16
 
 
-def streams(folder, patterns):
+def write_stream_cases(folder, patterns):
     """Write a case file of streams of waves, and return its path."""
     rows = [
         f"{name},{name}.play,{'all' if pattern.root is None else pattern.root},{WAVES}"
@@ -157,7 +157,7 @@ def finish(pattern, waves):
 
 
 @pytest.fixture(scope="module")
-def ways():
+def patterns_of_streams():
     """Return a pattern of each kind, and the period of its busiest rank where it has a closed form."""
     return {
         "chain": (point("bcast", "chain", ranks=RANKS, bytes=8), O_S + O_R),  # a rank between two others
@@ -169,9 +169,9 @@ def ways():
     }
 
 
-def test_the_period_is_that_of_the_busiest_rank_and_of_the_replay(simulated, tmp_path, ways):
-    patterns = written(tmp_path, {name: entry for name, (entry, _) in ways.items()})
-    result = simulated(17, "player", streams(tmp_path, patterns), "--warmup", 1)
+def test_the_period_is_that_of_the_busiest_rank_and_of_the_replay(simulated, tmp_path, patterns_of_streams):
+    patterns = written(tmp_path, {name: entry for name, (entry, _) in patterns_of_streams.items()})
+    result = simulated(17, "player", write_stream_cases(tmp_path, patterns), "--warmup", 1)
     assert result.code == 0, result.err
     for name, pattern in patterns.items():
         replayed = [pattern.cost(finish(pattern, waves)) for waves in (1, WAVES - 1, WAVES)]
@@ -179,15 +179,15 @@ def test_the_period_is_that_of_the_busiest_rank_and_of_the_replay(simulated, tmp
         assert column(result, name, "first") == near(replayed[0]), name
         begins = finish(pattern, WAVES - 1)[np.union1d(pattern.src, pattern.dst)].min()
         assert column(result, name, "last") == near(replayed[2] - begins), name
-        if ways[name][1]:
-            assert result.median(name) == near(ways[name][1]), name
+        if patterns_of_streams[name][1]:
+            assert result.median(name) == near(patterns_of_streams[name][1]), name
 
 
 def test_random_schedules_stream_as_the_replay_says(simulated, tmp_path):
     """The schedules have late waits, overlap and local work."""
     patterns = programs(4, 30, RANKS, 60)
     cases(tmp_path, patterns)
-    result = simulated(RANKS, "player", streams(tmp_path, patterns), "--warmup", 1)
+    result = simulated(RANKS, "player", write_stream_cases(tmp_path, patterns), "--warmup", 1)
     assert result.code == 0, result.err
     for name, pattern in patterns.items():
         first, last = (finish(pattern, waves).max() for waves in (1, WAVES))
@@ -197,7 +197,7 @@ def test_random_schedules_stream_as_the_replay_says(simulated, tmp_path):
 def test_real_ranks_stream_random_schedules(real, tmp_path):
     patterns = programs(5, 30, 2, 40)
     cases(tmp_path, patterns)
-    result = real(2, "player", streams(tmp_path, patterns), "--max-seconds", 0.01, "--warmup", 1)
+    result = real(2, "player", write_stream_cases(tmp_path, patterns), "--max-seconds", 0.01, "--warmup", 1)
     assert result.code == 0, result.err
     for name in patterns:
         for row in result.rows(name):
@@ -222,7 +222,7 @@ def test_a_message_of_another_wave_is_seen(relinked, start, tmp_path, operation)
     swapped = relinked("swapped_waves.c", ["player"])
     choice = "linear" if operation == "bcast" else "recursive-doubling"
     patterns = written(tmp_path, {"a": point(operation, choice, ranks=2, bytes=64)})
-    result = start(2, swapped, "player", streams(tmp_path, patterns), out="swapped")
+    result = start(2, swapped, "player", write_stream_cases(tmp_path, patterns), out="swapped")
     assert result.code != 0
     assert "of wave 1 " in result.err if operation == "bcast" else "not the sum of all ranks' data" in result.err
 

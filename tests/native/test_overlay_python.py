@@ -32,7 +32,7 @@ INTEGERS = {name: dtype for name, dtype in DTYPES.items() if dtype.kind != "f"}
 
 
 @contextmanager
-def started():
+def start_network():
     """Yield a network; assert that all its processes end with it."""
     before = set(family(os.getpid()))
     with Network(TREE, backend=WORKER) as network:
@@ -44,14 +44,14 @@ def started():
 
 @pytest.fixture
 def network():
-    with started() as made:
+    with start_network() as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def shared_network():
     """Yield a network for all tests that lose no back-end and close their streams."""
-    with started() as network:
+    with start_network() as network:
         yield network
 
 
@@ -195,9 +195,9 @@ def test_the_same_packet_goes_down_and_comes_back(shared_network):
 def test_waves_come_in_order_and_any_stream_is_heard(network):
     stream = network.stream(filter="max")
     stream.send("%d", 500, tag=MANY)
-    heard = [network.receive(seconds=60) for _ in range(500)]
-    assert [packet.values[0] for packet, _ in heard] == list(range(500))
-    assert {other.id for _, other in heard} == {stream.id}
+    received = [network.receive(seconds=60) for _ in range(500)]
+    assert [packet.values[0] for packet, _ in received] == list(range(500))
+    assert {other.id for _, other in received} == {stream.id}
 
 
 def test_a_receive_without_a_packet_in_time_raises_a_timeout_error(shared_network):
@@ -211,7 +211,7 @@ def test_a_receive_without_a_packet_in_time_raises_a_timeout_error(shared_networ
 def test_a_lost_back_end_is_named_and_the_rest_goes_on_or_stops(network):
     goes_on, stops = network.stream(filter="sum"), network.stream(filter="sum", on_loss="stop")
     goes_on.send("%d", 2, tag=DIE)
-    until(lambda: heard(network) and network.lost, 60)
+    until(lambda: process_events(network) and network.lost, 60)
     assert network.lost == goes_on.missing == [2]
     goes_on.send("", tag=OWN)
     assert goes_on.receive(seconds=60).leaves == 3
@@ -220,7 +220,7 @@ def test_a_lost_back_end_is_named_and_the_rest_goes_on_or_stops(network):
     assert lost.value.code == LOST
 
 
-def heard(network):
+def process_events(network):
     """Let the network process its events; return whether it is still usable or has lost a back-end."""
     try:
         network.receive(seconds=0.05)
@@ -239,7 +239,7 @@ def test_a_tool_that_has_forked_does_not_turn_over_lost_connections():
             time.sleep(60)
             os._exit(0)
         stream.send("%d", 0, tag=DIE)
-        until(lambda: heard(network) and network.lost, 60)
+        until(lambda: process_events(network) and network.lost, 60)
         before = time.process_time()
         with pytest.raises(OverlayTimeoutError):
             stream.receive(seconds=2)
@@ -249,7 +249,7 @@ def test_a_tool_that_has_forked_does_not_turn_over_lost_connections():
 
 
 def test_a_slow_back_end_ends_when_the_front_end_closes():
-    with started() as network:
+    with start_network() as network:
         network.stream().send("%d", 60, tag=SLOW)
     network.close()
     with pytest.raises(OverlayError) as closed:
@@ -290,7 +290,7 @@ def test_back_ends_join_a_running_network(tmp_path):
     with Network("l:0 => l:1 l:2 ;", connection_file=path, join=True) as network:
         assert network.lost == [0, 1]
         other = subprocess.Popen([*WORKER, str(path), "1"])
-        until(lambda: heard(network) and network.lost == [0], 60)
+        until(lambda: process_events(network) and network.lost == [0], 60)
         (event,) = network.events()
         assert (event.kind, list(event.backends), event.node) == ("joined", [1], 2)
         stream = network.stream(filter="sum")

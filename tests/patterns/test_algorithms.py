@@ -89,7 +89,7 @@ def test_trees_carry_the_data(operation, spec):
     assert len(pattern.src) == (pattern.ranks - 1) * (2 if operation == "barrier" else 1)
 
 
-def knowing(pattern):
+def find_informing_ranks(pattern):
     """Return the ranks whose information has reached each rank in the end, directly or not."""
     reached = [{rank} for rank in range(pattern.ranks)]
     for step in np.unique(pattern.step):
@@ -102,7 +102,7 @@ def knowing(pattern):
 @pytest.mark.parametrize("choice", [choice for operation, choice in ALGORITHMS if operation == "barrier"])
 def test_no_rank_leaves_a_barrier_before_all_have_entered(choice):
     for ranks in (*range(2, 20), 31, 32, 33):
-        heard_of = knowing(build_schedule(point("barrier", choice, ranks=ranks, bytes=0)))
+        heard_of = find_informing_ranks(build_schedule(point("barrier", choice, ranks=ranks, bytes=0)))
         assert all(known == set(range(ranks)) for known in heard_of), ranks
 
 
@@ -265,13 +265,13 @@ def test_a_windowed_gather_has_at_most_the_window_of_blocks_in_flight(ranks):
 BRUCK = {("alltoall", "bruck"), ("allgather", "bruck")}
 
 
-def copied(pattern):
+def count_copied_bytes(pattern):
     """Return the bytes that each rank copies."""
     rows = pattern.work.kind == KINDS.index("copy")
     return np.bincount(pattern.work.rank[rows], pattern.work.bytes[rows], minlength=pattern.ranks)
 
 
-def in_pieces(pattern):
+def count_noncontiguous_bytes(pattern):
     """Return the bytes that each rank sends in messages of non-contiguous data."""
     sent = np.zeros(pattern.ranks)
     runs = pattern.contents()
@@ -287,6 +287,6 @@ def in_pieces(pattern):
 @pytest.mark.parametrize("ranks", [8, 13])
 def test_a_rank_copies_at_least_the_noncontiguous_bytes_of_sent_messages(operation, choice, ranks):
     pattern = build_schedule(point(operation, choice, ranks=ranks, bytes=0 if operation == "barrier" else 24 * ranks))
-    pieces = in_pieces(pattern)
-    assert np.all(copied(pattern) >= pieces)
+    pieces = count_noncontiguous_bytes(pattern)
+    assert np.all(count_copied_bytes(pattern) >= pieces)
     assert pieces.any() or (operation, choice) not in BRUCK

@@ -51,7 +51,7 @@ def half_perimeters(columns: Columns, areas: np.ndarray) -> float:
     return len(columns) + sum(len(column) * float(shares[column].sum()) for column in columns)
 
 
-def smallest(areas: np.ndarray) -> float:
+def find_smallest_sum(areas: np.ndarray) -> float:
     """Return the smallest sum of half perimeters over all arrangements."""
     return min(half_perimeters(columns, areas) for columns in arrangements(len(areas)))
 
@@ -161,7 +161,7 @@ def test_the_dynamic_algorithm_keeps_the_best_of_noisy_rounds():
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=7))
 def test_columns_are_the_best_of_all_arrangements(areas):
     areas = np.array(areas)
-    assert half_perimeters(find_best_columns(areas), areas) == pytest.approx(smallest(areas))
+    assert half_perimeters(find_best_columns(areas), areas) == pytest.approx(find_smallest_sum(areas))
 
 
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=60))
@@ -178,7 +178,7 @@ def test_half_perimeters_of_equal_areas(ranks, sum_):
     assert half_perimeters(find_best_columns(np.ones(ranks)), np.ones(ranks)) == pytest.approx(sum_)
 
 
-def covered(tiling):
+def count_rectangles(tiling):
     """Return the number of rectangles over each block."""
     times = np.zeros((tiling.side, tiling.side), dtype=int)
     for rank in range(tiling.ranks):
@@ -192,7 +192,7 @@ def test_rectangles_tile_the_matrix_exactly(data, ranks, side):
     areas = np.array(data.draw(st.lists(st.integers(0, 10**6), min_size=ranks, max_size=ranks)))
     assume(areas.any())
     tiling = arrange_in_columns(areas, side)
-    assert np.all(covered(tiling) == 1)
+    assert np.all(count_rectangles(tiling) == 1)
     assert find_tiling_error(tiling) is None
     assert np.array_equal(tiling.area > 0, areas > 0)
     assert sum(len(column) for column in tiling.columns) == np.count_nonzero(areas)  # columns, as SUMMA wants them
@@ -220,7 +220,7 @@ def test_evening_out_only_makes_the_slowest_faster(speeds, side):
     assume(len(speeds) <= side * side)
     before = arrange_in_columns(partition_geometric(speeds, side * side), side)
     after = even_out_times(before, speeds)
-    assert np.all(covered(after) == 1)
+    assert np.all(count_rectangles(after) == 1)
     assert [sorted(column) for column in after.columns] == [sorted(column) for column in before.columns]
     assert np.array_equal(after.area > 0, before.area > 0)
     assert seconds(speeds, after.area).max() <= seconds(speeds, before.area).max()
@@ -251,7 +251,7 @@ OPERATIONS = {"gemm": "summa", "wave": "wave2d"}
 
 
 @st.composite
-def placed(draw):
+def draw_placed_partition(draw):
     """Draw a partition, the node of every rank and the kind of every rank; ranks of a kind have equal areas."""
     kinds = draw(st.lists(st.sampled_from("abc"), min_size=2, max_size=10))
     areas = np.array([{"a": 1.0, "b": 2.5, "c": 7.0}[kind] for kind in kinds])
@@ -265,7 +265,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kernel", VOLUMES)
-@given(case=placed())
+@given(case=draw_placed_partition())
 def test_volumes_equal_the_bytes_that_the_schedule_sends_between_nodes(folder, kernel, case):
     tiling, node, _ = case
     path = folder / f"{hash(format_rectangles(tiling))}.csv"
@@ -276,7 +276,7 @@ def test_volumes_equal_the_bytes_that_the_schedule_sends_between_nodes(folder, k
 
 
 @pytest.mark.parametrize("kernel", VOLUMES)
-@given(case=placed())
+@given(case=draw_placed_partition())
 def test_exchanges_of_ranks_never_send_more_and_keep_the_areas_of_each_kind(kernel, case):
     tiling, node, kinds = case
     volume = VOLUMES[kernel]

@@ -1,5 +1,5 @@
-"""Rectangles that tile a square, compared with a painted square: exact tilings are read, all others are refused in one
-line with file and line number."""
+"""Rectangles that tile a square, compared with counts of rectangles per unit: exact tilings are read, all others are
+refused in one line with file and line number."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def tiled(pieces, side):
     return Rectangles(*np.array(pieces).T, side)
 
 
-def painted(pieces, side):
+def count_rectangles(pieces, side):
     """Return the number of rectangles over every unit (x, y)."""
     paint = np.zeros((side, side), dtype=int)
     for x, y, width, height in pieces:
@@ -73,7 +73,7 @@ def test_tilings_with_gaps_or_overlaps_are_refused_like_by_paint(tiling, data):
     moved = tuple(max(old + by, 0) for old, by in zip(pieces[row], change, strict=True))
     pieces = [*pieces[:row], moved, *pieces[row + 1 :]] if data.draw(st.booleans()) else [*pieces, moved]
     mistake = find_tiling_error(tiled(pieces, side))
-    paint = painted(pieces, side)
+    paint = count_rectangles(pieces, side)
     within = all(x + width <= side and y + height <= side for x, y, width, height in pieces)
     flat = any((width > 0) != (height > 0) for _, _, width, height in pieces)
     if within and not flat and (paint == 1).all():

@@ -76,12 +76,12 @@ def test_radices_are_the_fewest_for_every_number_of_rounds():
         (64, "a barrier is 19 µs (received entries grow 4·4·4); n-way:3 is the best dissemination, 0 % above it"),
     ],
 )
-def test_advice_on_a_barrier_has_the_lower_bound(ranks, said):
+def test_advice_on_a_barrier_has_the_lower_bound(ranks, bound_text):
     """The parameter set is that of the paper's network with RDMA writes."""
     params = "params/published/lop/infiniband-rdma-write.yaml"
     arguments = ["advise", "--operation", "barrier", "--ranks", str(ranks), "--params", params]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert "use n-way:3, block:1 (" in result.output
-    assert said in result.output
+    assert bound_text in result.output
     assert "58 % below the plain one" in result.output

@@ -66,7 +66,7 @@ def test_figure_6_is_drawn_without_the_constant_term():
 
 
 @pytest.fixture(scope="module")
-def rebuilt():
+def figures_of_paper_machine():
     """Return figures of a machine with the paper's values: C is 0, and each level of a chain takes L and
     two overheads."""
     times = {
@@ -79,20 +79,20 @@ def rebuilt():
     return figures(probed=cases(machine, times), sets=[fitted(machine, "tan")])
 
 
-def test_the_papers_recipe_reproduces_table_1(rebuilt):
-    values = table(figure(rebuilt, "Table I"), "Values")
+def test_the_papers_recipe_reproduces_table_1(figures_of_paper_machine):
+    values = table(figure(figures_of_paper_machine, "Table I"), "Values")
     assert column(values, "paper's recipe") == pytest.approx(column(values))
-    chain, fan = (table(figure(rebuilt, name), "Overhead") for name in ("Figure 4", "Figure 6"))
+    chain, fan = (table(figure(figures_of_paper_machine, name), "Overhead") for name in ("Figure 4", "Figure 6"))
     for numbers in (chain, fan):
         assert column(numbers, "simulated") == pytest.approx(column(numbers))
         assert column(numbers, "fitted") == pytest.approx(column(numbers))
-    whole = table(figure(rebuilt, "Figure 4"), "A wave")
+    whole = table(figure(figures_of_paper_machine, "Figure 4"), "A wave")
     assert column(whole, "simulated") == pytest.approx(column(whole))
-    assert "here b·x + c·x² is" in figure(rebuilt, "Figure 6").caption
+    assert "here b·x + c·x² is" in figure(figures_of_paper_machine, "Figure 6").caption
 
 
-def test_latency_is_half_a_round_trip(rebuilt):
-    numbers = table(figure(rebuilt, "Figure 2"), "Latency")
+def test_latency_is_half_a_round_trip(figures_of_paper_machine):
+    numbers = table(figure(figures_of_paper_machine, "Figure 2"), "Latency")
     assert micro(column(numbers, "simulated on somewhere")) == pytest.approx(
         {"min": L, "mean": L, "max": L, "standard deviation": nan}, nan_ok=True
     )
