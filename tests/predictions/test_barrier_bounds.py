@@ -70,7 +70,7 @@ def test_radices_are_the_fewest_for_every_number_of_rounds():
 
 
 @pytest.mark.parametrize(
-    ("ranks", "said"),
+    ("ranks", "bound_text"),
     [
         (16, "a barrier is 12.6 µs (received entries grow 4·4); n-way:3 is the best dissemination, 0 % above it"),
         (64, "a barrier is 19 µs (received entries grow 4·4·4); n-way:3 is the best dissemination, 0 % above it"),
