@@ -64,21 +64,21 @@ def test_launchers_permit_open_mpi_as_root_only_for_the_root_user():
 
 
 def test_simgrid(job):
-    made = job("simgrid", nodes=(0, 2, 1))
-    argv = LAUNCHERS["simgrid"].argv(made)
+    launched_job = job("simgrid", nodes=(0, 2, 1))
+    argv = LAUNCHERS["simgrid"].argv(launched_job)
     assert "--cfg=smpi/os:0:1e-6:0" in argv
     assert "--cfg=smpi/simulate-computation:no" in argv
     assert argv[:2] == ["env", "TMPDIR=."]
-    assert made.hosts == "node-0\nnode-2\nnode-1\n"
+    assert launched_job.hosts == "node-0\nnode-2\nnode-1\n"
 
 
 def test_slurm_places_every_rank_and_always_gives_counts(job):
-    made = job("slurm", nodes=(1, 0, 3, 1))
-    argv = LAUNCHERS["slurm"].argv(made)
+    launched_job = job("slurm", nodes=(1, 0, 3, 1))
+    argv = LAUNCHERS["slurm"].argv(launched_job)
     assert argv[:3] == ["env", "SLURM_HOSTFILE=/tmp/hosts", "/bin/start"]
     assert "-N 3 -n 4 --distribution=arbitrary --kill-on-bad-exit=1" in " ".join(argv)
     assert "--mpi=pmix" in argv
-    assert made.hosts == "n1\nn0\nn3\nn1\n"
+    assert launched_job.hosts == "n1\nn0\nn3\nn1\n"
 
 
 def test_the_placement_file_names_known_hosts(job):
@@ -89,9 +89,9 @@ def test_the_placement_file_names_known_hosts(job):
 
 
 def test_processes_keep_neighbouring_cores_of_their_node(job):
-    made = replace(job("slurm", nodes=(1, 0, 1, 1)), cores_per_rank=(6, 4, 5, 1))
-    assert made.cores == "0 6\n0 4\n6 5\n11 1\n"
-    assert replace(made, drives_accelerator=(False, False, False, True)).cores == "0 6\n0 4\n6 5\n11 1 gpu\n"
+    launched_job = replace(job("slurm", nodes=(1, 0, 1, 1)), cores_per_rank=(6, 4, 5, 1))
+    assert launched_job.cores == "0 6\n0 4\n6 5\n11 1\n"
+    assert replace(launched_job, drives_accelerator=(False, False, False, True)).cores == "0 6\n0 4\n6 5\n11 1 gpu\n"
 
 
 @pytest.mark.parametrize("name", ["hosts", "simgrid"])
@@ -104,9 +104,9 @@ def test_hosts_and_simgrid_launchers_take_node_names_from_the_platform(name, job
 def test_hosts_put_every_rank_where_the_plan_states(job, mpi, monkeypatch, tmp_path):
     monkeypatch.delenv("COMMODEL_AGENT", raising=False)
     text = PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")
-    made = job("hosts", nodes=(0, 1, 0, 1), text=text)
-    assert made.hosts == "a\nb\na\nb\n"
-    plain = LAUNCHERS["hosts"].argv(made)
+    launched_job = job("hosts", nodes=(0, 1, 0, 1), text=text)
+    assert launched_job.hosts == "a\nb\na\nb\n"
+    plain = LAUNCHERS["hosts"].argv(launched_job)
     assert "/tmp/hosts" in plain
     (tmp_path / "agent").write_text("#!/bin/sh\n")
     (tmp_path / "agent").chmod(0o755)
@@ -170,15 +170,15 @@ OVERLAYS = {name: f"substrate: overlay\n{text}" for name, text in PLATFORMS.item
 )
 def test_a_front_end_is_started_alone_on_the_node_of_rank_0(job, monkeypatch, name, reached, launch):
     monkeypatch.delenv("COMMODEL_AGENT", raising=False)
-    made = replace(job(name, nodes=(1, 0), text=OVERLAYS[name]), folder=Path("/shared/x"))
-    made = replace(made, names=()) if name == "local" else made
-    assert get_toolchain(made.platform) == "overlay"
+    launched_job = replace(job(name, nodes=(1, 0), text=OVERLAYS[name]), folder=Path("/shared/x"))
+    launched_job = replace(launched_job, names=()) if name == "local" else launched_job
+    assert get_toolchain(launched_job.platform) == "overlay"
     command = ["/bin/player", "--out", "a b;c", *launch]
     quoted = map(shlex.quote, command) if name == "hosts" else command  # a shell there reads it
-    assert make_front_end_argv(LAUNCHERS[name], made) == [*reached, *quoted]
+    assert make_front_end_argv(LAUNCHERS[name], launched_job) == [*reached, *quoted]
 
 
 def test_hosts_are_reached_in_plain_folders_only(job):
-    made = replace(job("hosts", text=OVERLAYS["hosts"]), folder=Path("/shared/a b"))
+    launched_job = replace(job("hosts", text=OVERLAYS["hosts"]), folder=Path("/shared/a b"))
     with pytest.raises(UserError, match="found the folder '/shared/a b', wanted a path of"):
-        make_front_end_argv(LAUNCHERS["hosts"], made)
+        make_front_end_argv(LAUNCHERS["hosts"], launched_job)

@@ -274,22 +274,22 @@ class Slurm:
 
 @pytest.fixture
 def cluster(monkeypatch):
-    made = Slurm()
+    fake_slurm = Slurm()
 
     async def check_active_jobs(self, active_jobs):
         for job in active_jobs:
-            if job.external_jobid in made.ends:
+            if job.external_jobid in fake_slurm.ends:
                 self.report_job_success(job)
         return
         yield  # none: as when all its questions failed
 
     def cancel_jobs(self, active_jobs):
-        if made.complaint:
+        if fake_slurm.complaint:
             raise WorkflowError("Unable to cancel jobs with scancel")
-        made.cancelled += [job.external_jobid for job in active_jobs]
+        fake_slurm.cancelled += [job.external_jobid for job in active_jobs]
 
     def answer(program, *arguments):
-        return ("", made.complaint) if made.complaint else (made.listed, "")
+        return ("", fake_slurm.complaint) if fake_slurm.complaint else (fake_slurm.listed, "")
 
     monkeypatch.setattr(SlurmExecutor, "__init__", lambda self, workflow, logger: None)
     monkeypatch.setattr(SlurmExecutor, "check_active_jobs", check_active_jobs)
@@ -297,10 +297,10 @@ def cluster(monkeypatch):
     monkeypatch.setattr(SlurmExecutor, "get_status_command", lambda self: "squeue")
     monkeypatch.setattr(SlurmExecutor, "report_job_submission", lambda *arguments: None)
     monkeypatch.setattr(
-        SlurmExecutor, "report_job_success", lambda self, job: made.succeeded.append(job.external_jobid)
+        SlurmExecutor, "report_job_success", lambda self, job: fake_slurm.succeeded.append(job.external_jobid)
     )
     monkeypatch.setattr("snakemake_executor_plugin_slurm_patient.try_slurm", answer)
-    return made
+    return fake_slurm
 
 
 @pytest.fixture
@@ -329,9 +329,9 @@ def test_no_job_is_forgotten_in_an_outage(cluster, look):
     assert [look() for _ in range(5)] == [["1", "2", "3"]] * 5
     cluster.complaint, cluster.listed, cluster.ends = "", "1\n2\n3\n", ("2",)
     assert look() == ["1", "3"]
-    away, back = cluster.said
-    assert away.startswith("commodel: Slurm's controller does not answer since ")
-    assert AWAY in away
+    outage_line, back = cluster.said
+    assert outage_line.startswith("commodel: Slurm's controller does not answer since ")
+    assert AWAY in outage_line
     assert back.startswith("commodel: Slurm's controller answers again")
 
 

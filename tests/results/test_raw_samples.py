@@ -44,7 +44,7 @@ def two_passes(tmp_path_factory):
     """A raw file of two passes, with and without counts."""
     folder = tmp_path_factory.mktemp("raw")
 
-    def made(counts):
+    def write_raw_file(counts):
         passes = {}
         for number in (1, 3):
             passes[number] = folder / f"pass-{number}.csv"
@@ -54,7 +54,7 @@ def two_passes(tmp_path_factory):
         join_passes(passes, folder / str(counts), "c")
         return find_raw_file(folder / str(counts), "c")
 
-    return {counts: made(counts) for counts in (False, True)}
+    return {counts: write_raw_file(counts) for counts in (False, True)}
 
 
 def streamed(folder, tail=",2.0e-05,3.0e-05"):

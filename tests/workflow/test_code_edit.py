@@ -59,14 +59,14 @@ class Clone:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, whole_run):
+def cloned_project(tmp_path_factory, whole_run):
     return Clone(tmp_path_factory.mktemp("code"), whole_run)
 
 
 @pytest.fixture
-def after_edit(made):
-    yield made.after_edit
-    made.restore()
+def after_edit(cloned_project):
+    yield cloned_project.after_edit
+    cloned_project.restore()
 
 
 def test_editing_a_family_refits_only_that_family(after_edit):
