@@ -1,4 +1,5 @@
-"""The public functions, called as a notebook calls them; the command line is the reference where both answer."""
+"""The public functions of the package, called as in a notebook. If a command computes the same value, its output is the
+reference."""
 
 import io
 import json
@@ -24,7 +25,7 @@ def call_verb(*words: str) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def table():
-    """Two operations of the example: a fit takes a third of the time."""
+    """Return a table with two operations of the example, which shortens the fit to a third."""
     rows = pd.read_csv(TABLE)
     return rows[rows["operation"].isin(["bcast", "gather"])]
 

@@ -1,4 +1,4 @@
-"""Verbs as a user would type them."""
+"""Run commands as a user types them."""
 
 import json
 
@@ -10,7 +10,7 @@ CAB = "params/published/tan/cab-mrnet.yaml"
 
 
 def run(line, *arguments, code=0) -> Result:
-    """Run a typed line, which blanks part into words, with further words as they are."""
+    """Run a command line, split at blanks, followed by `arguments` unsplit; check the exit code."""
     result = CliRunner().invoke(main, [*str(line).split(), *map(str, arguments)])
     assert result.exit_code == code, result.output
     return result
@@ -25,7 +25,7 @@ def read_rows(line, *arguments):
 
 
 def refused(line, *arguments) -> str:
-    """Return the one line in which a mistake is told."""
+    """Run a command line that has to fail, and return its one-line error message."""
     result = run(line, *arguments, code=2)
     assert result.stderr.count("\n") == 1, result.stderr
     return result.stderr

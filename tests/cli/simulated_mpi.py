@@ -1,4 +1,4 @@
-"""A simulated MPI library with times by formula: it follows its rules, or ignores them."""
+"""A simulated MPI library with times by formula. It follows rules or ignores them, as a test requests."""
 
 from dataclasses import dataclass, field
 

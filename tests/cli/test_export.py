@@ -1,4 +1,4 @@
-"""Files for other tools, through the command a user would type."""
+"""commodel export: files for other tools."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""commodel fit: a table of collectives to sets, errors at held-out points, where sets go, and mistakes in one line."""
+"""commodel fit: parameter sets from a table of collectives, errors at held-out points, output paths, and one-line
+errors."""
 
 import csv
 import io

@@ -1,4 +1,5 @@
-"""Help pages: a sentence, two examples that run as printed, options in groups; and verbs of earlier versions."""
+"""Help pages: a sentence, two examples whose printed output is checked, options in groups; and verbs of earlier
+versions."""
 
 import re
 import shlex

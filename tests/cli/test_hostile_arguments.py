@@ -1,4 +1,5 @@
-"""Names that are given to verbs may hold anything: one line and exit code 2, and no file of such a name appears."""
+"""Arguments of verbs with arbitrary names: each is refused in one line with exit code 2, and no file of such a name is
+made."""
 
 import pytest
 from click.testing import CliRunner

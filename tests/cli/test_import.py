@@ -1,4 +1,4 @@
-"""Files of other tools, through the command a user would type."""
+"""commodel import: files of other tools."""
 
 import csv
 import json
@@ -87,7 +87,8 @@ def test_import_taulop_states_the_missing_file_or_folder(tmp_path):
     ],
 )
 def test_a_real_cluster(tmp_path, arguments, microseconds):
-    """Printed by an independent implementation in single precision: seven digits. It counts by destination node."""
+    """Expected times were printed in single precision (seven digits) by an independent implementation, which counts
+    messages that share a link by destination node."""
     operation, algorithm, ranks, layout, size = arguments
     output(f"import taulop {METROPOLIS} -o {tmp_path}/set.yaml")
     names = ("--operation", operation, "--algorithm", algorithm, "--ranks", ranks, "--layout", layout, "--bytes", size)
@@ -96,8 +97,8 @@ def test_a_real_cluster(tmp_path, arguments, microseconds):
     )
 
 
-def observations(tmp_path, name, given=()):
-    """The table that a sample of a format becomes, as rows, and what was said on stderr."""
+def import_sample(tmp_path, name, given=()):
+    """Return the rows of the table imported from a sample of a format, and the result of the command."""
     sample = SAMPLES[name]
     (tmp_path / "file.txt").write_text(sample.text)
     options = [part for key, value in sample.given.items() if key != "columns" for part in (f"--{key}", str(value))]
@@ -111,7 +112,7 @@ def observations(tmp_path, name, given=()):
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_measured_times_become_a_table(name, tmp_path):
-    rows, result = observations(tmp_path, name)
+    rows, result = import_sample(tmp_path, name)
     assert f"{len(rows)} times of " in result.stdout
     wanted = SAMPLES[name]
     assert [(row["operation"], row["algorithm"], int(row["ranks"])) for row in rows] == [
@@ -149,7 +150,7 @@ def test_several_files_are_one_table(tmp_path):
 
 @pytest.mark.skipif(not MARENOSTRUM.is_file(), reason="the measured collectives are not part of the project")
 def test_real_collectives_fit(tmp_path):
-    """Every row is read or counted; the array of a gather over 32 ranks is 32 blocks."""
+    """Every row is imported or counted as left out. The bytes of a gather are those of one block."""
     said = output(f"import pico {MARENOSTRUM} -o {tmp_path}/t.csv")
     count = int(said.partition(" times of ")[0].rpartition(" ")[2])
     left = int(re.search(r"left out: (\d+) rows", said)[1])

@@ -1,4 +1,4 @@
-"""A project of one's own: made once, never over another, and the installed workflow runs in it."""
+"""commodel init: it makes a project, overwrites no existing one, and the installed workflow runs in the project."""
 
 import re
 import subprocess
@@ -14,43 +14,43 @@ from tests.cli.running import run
 
 
 @pytest.fixture
-def own(tmp_path):
+def new_project(tmp_path):
     run(f"init {tmp_path}/own")
     return tmp_path / "own"
 
 
-def test_files_of_a_new_project_load_and_the_demo_can_be_planned(own):
-    for path in own.glob("params/experiments/*.yaml"):
+def test_files_of_a_new_project_load_and_the_demo_can_be_planned(new_project):
+    for path in new_project.glob("params/experiments/*.yaml"):
         load_experiment(path)
-    for path in own.glob("params/platforms/*.yaml"):
+    for path in new_project.glob("params/platforms/*.yaml"):
         load_platform(path)
-    with chdir(own):
+    with chdir(new_project):
         assert "node-hours" in run("plan demo").stdout
 
 
-def test_editors_find_the_schemas(own):
-    for path in own.glob("params/*/*.yaml"):
+def test_editors_find_the_schemas(new_project):
+    for path in new_project.glob("params/*/*.yaml"):
         schema = re.search(r"\$schema=(\S+)", path.read_text(encoding="utf-8"))
         assert (path.parent / schema[1]).is_file()
 
 
-def test_nothing_is_written_over(own):
-    (own / "params/platforms/cluster.yaml").write_text("mine")
-    (own / "Snakefile").unlink()
-    assert "nothing was written" in run(f"init {own}", code=2).stderr
-    assert (own / "params/platforms/cluster.yaml").read_text() == "mine"
-    assert not (own / "Snakefile").exists()
+def test_nothing_is_written_over(new_project):
+    (new_project / "params/platforms/cluster.yaml").write_text("mine")
+    (new_project / "Snakefile").unlink()
+    assert "nothing was written" in run(f"init {new_project}", code=2).stderr
+    assert (new_project / "params/platforms/cluster.yaml").read_text() == "mine"
+    assert not (new_project / "Snakefile").exists()
 
 
-def test_init_keeps_identical_files_and_a_snakefile_in_the_workflow_folder(own):
+def test_init_keeps_identical_files_and_a_snakefile_in_the_workflow_folder(new_project):
     """A folder made by snakedeploy has the profiles already, and its Snakefile in workflow/."""
-    before = {path: path.read_bytes() for path in own.rglob("*") if path.is_file()}
-    assert "a project" in run(f"init {own}").stdout
-    assert {path: path.read_bytes() for path in own.rglob("*") if path.is_file()} == before
-    (own / "workflow").mkdir()
-    (own / "Snakefile").rename(own / "workflow/Snakefile")
-    run(f"init {own}")
-    assert not (own / "Snakefile").exists()
+    before = {path: path.read_bytes() for path in new_project.rglob("*") if path.is_file()}
+    assert "a project" in run(f"init {new_project}").stdout
+    assert {path: path.read_bytes() for path in new_project.rglob("*") if path.is_file()} == before
+    (new_project / "workflow").mkdir()
+    (new_project / "Snakefile").rename(new_project / "workflow/Snakefile")
+    run(f"init {new_project}")
+    assert not (new_project / "Snakefile").exists()
 
 
 def test_a_file_is_no_folder(tmp_path):
@@ -59,13 +59,13 @@ def test_a_file_is_no_folder(tmp_path):
         assert "file: found a file, wanted a folder" in run(f"init {tmp_path}/{name}", code=2).stderr
 
 
-def test_the_files_are_the_project_s_own(own):
+def test_the_files_are_the_project_s_own(new_project):
     for name in COPIED_FILES:
-        assert (own / name).read_text().splitlines()[1:] == (ROOT / name).read_text().splitlines()[1:]
+        assert (new_project / name).read_text().splitlines()[1:] == (ROOT / name).read_text().splitlines()[1:]
 
 
-def test_plain_snakemake_plans_there(own):
-    """By the names that people try: no other file than the Snakefile is named."""
+def test_plain_snakemake_plans_there(new_project):
+    """The user calls snakemake with the name of the experiment only, without --snakefile."""
     command = [
         sys.executable,
         "-m",
@@ -76,14 +76,14 @@ def test_plain_snakemake_plans_there(own):
         "--config",
         "experiment=sample",
     ]
-    done = subprocess.run(command, cwd=own, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=new_project, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^report +1$", done.stdout + done.stderr, re.MULTILINE), "what it would run"
-    assert (own / "results/sample/plan.json").exists()
+    assert (new_project / "results/sample/plan.json").exists()
 
 
-def test_the_error_for_an_included_file_gives_a_working_copy_command(own, monkeypatch):
-    monkeypatch.chdir(own)
+def test_the_error_for_an_included_file_gives_a_working_copy_command(new_project, monkeypatch):
+    monkeypatch.chdir(new_project)
     for kind, name in (("experiment", "paper-tan"), ("platform", "tree-256")):
         said = run("plan paper-tan", code=2).stderr
         copy = said.partition(f"unknown {kind} '{name}'; commodel includes one of that name: ")[2]

@@ -71,7 +71,8 @@ def test_predictions_as_text(model_sets):
 
 
 def test_communication_that_is_not_overlapped(model_sets, tmp_path):
-    """Speeds come from a file or from the partition. Without speeds there is no prediction."""
+    """The predicted time is the communication that does not overlap computation. The speeds come from a file or from
+    the partition; without speeds there is no prediction."""
     speeds, with_speeds = tmp_path / "speeds.yaml", tmp_path / "with-speeds.csv"
     speeds.write_text("simulated: true\nkernels: {gemm: {block: 32, kinds: {node/1: [[100, 1.0e+6]]}}}\n")
     tiling = read_rectangles(FIGURE_8)

@@ -1,4 +1,5 @@
-"""Reports are written where a login node limits processes, and simulations run where /tmp forbids programs."""
+"""Reports are written on login nodes that limit processes; simulations run where /tmp forbids the execution of
+programs."""
 
 import json
 import os
@@ -29,7 +30,7 @@ def run(limit, *arguments, cwd, **settings):
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory, mpi_programs):
-    """A project in which every stage of an experiment is done."""
+    """Return a project in which every stage of an experiment is done."""
     return made_once(tmp_path_factory, "received", make_received)
 
 
@@ -53,7 +54,7 @@ def test_pictures_that_were_requested_are_missed_in_one_line(finished, tmp_path)
 
 
 def test_a_report_is_whole_under_other_limits(finished, tmp_path):
-    """Few open files, files that nobody else may read, neither a terminal nor a home."""
+    """The limits: 64 open files, umask 077, no terminal type, no home directory."""
     settings = {"TERM": "", "LANG": "C", "LC_ALL": "C", "HOME": "/nonexistent", "XDG_CACHE_HOME": "/nonexistent"}
     done = run("ulimit -n 64; umask 077", "report", "--in", "results/e", "--out", tmp_path, cwd=finished, **settings)
     assert done.returncode == 0, done.stderr
@@ -61,8 +62,8 @@ def test_a_report_is_whole_under_other_limits(finished, tmp_path):
     assert "<svg" in (tmp_path / "index.html").read_text()
 
 
-def mounted(options, cwd, *arguments):
-    """A start whose TMPDIR is a small disk of its own, in a namespace of its own."""
+def with_small_tmpdir(options, cwd, *arguments):
+    """Return a command that runs in a separate mount namespace, with TMPDIR on a small tmpfs."""
     script = f'mount -t tmpfs -o {options} tmpfs "$0" && cd "{cwd}" && TMPDIR="$0" exec "$@"'
     return ["unshare", "--mount", "sh", "-c", script, *arguments]
 
@@ -71,7 +72,7 @@ def mounted(options, cwd, *arguments):
 def disk(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
-    tried = subprocess.run(mounted("size=64k", tmp_path, folder, "true"), capture_output=True)
+    tried = subprocess.run(with_small_tmpdir("size=64k", tmp_path, folder, "true"), capture_output=True)
     if tried.returncode:
         pytest.skip("no disk can be mounted here")
     return folder
@@ -81,7 +82,7 @@ def test_a_full_disk_for_temporary_files_does_not_matter_to_a_report(finished, t
     filled = ["sh", "-c", 'head -c 64k /dev/zero > "$TMPDIR/all" 2>/dev/null; exec "$@"', "sh"]
     command = [*COMMODEL, "report", "--in", "results/e", "--out", tmp_path / "out"]
     done = subprocess.run(
-        list(map(str, mounted("size=64k", finished, disk, *filled, *command))), capture_output=True, text=True
+        list(map(str, with_small_tmpdir("size=64k", finished, disk, *filled, *command))), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["e.xlsx", "index.html"]
@@ -96,7 +97,9 @@ def test_simulations_run_where_temporary_files_may_not_be_executed(simgrid_progr
     batch = json.loads((results / "plan.json").read_text())["batches"][0]["name"]
     command = [*COMMODEL, "measure", "--in", results / "plan.json", "--batch", batch, "--out", results / "raw" / batch]
     done = subprocess.run(
-        list(map(str, mounted("noexec", tmp_path / "project", disk, *command))), capture_output=True, text=True
+        list(map(str, with_small_tmpdir("noexec", tmp_path / "project", disk, *command))),
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert list((results / "raw" / batch).glob("*.csv"))

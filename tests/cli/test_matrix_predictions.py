@@ -1,4 +1,4 @@
-"""A matrix predicted in one process, in parts by hand, and in jobs of Snakemake: the same bytes."""
+"""Predictions of a matrix are identical to the byte in one process, in parts called by hand, and in Snakemake jobs."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""commodel predict: check values of the papers, waves, what it may be asked for, and every mistake in one line."""
+"""commodel predict: values published in papers, waves, options, and one-line errors."""
 
 from dataclasses import replace
 
@@ -67,7 +67,7 @@ def test_broadcasts(family, values, pattern, nanoseconds):
 
 
 def test_logp_on_the_papers_trees():
-    """LogP predicted properly, with the constant overhead of the chain: a leaf's send, L, and one receive a child."""
+    """The time is the send overhead of a leaf, L, and one receive overhead for each of 32 children."""
     values = sets(L="98us", o="49.3us", g=0)
     (prediction,) = predict(f"--family logp {values} --operation reduce --topology flat:32 --bytes 1KiB")
     assert prediction["seconds"] == pytest.approx((49.3 + 98 + 32 * 49.3) * 1e-6, rel=1e-6)
@@ -78,8 +78,8 @@ POSTING = 0.5557  # of RDMA Write, as far as it is legible
 
 @pytest.mark.parametrize(("partners", "microseconds"), [(1, 16.01610), (8, 4.89929), (64, 9.03317)])
 def test_lop_on_infiniband(partners, microseconds):
-    """A linear barrier goes to all partners and back; the paper's function is that round trip, per partner. Its L takes
-    both overheads off each half of it; what the first message of either way waits for is there again."""
+    """The paper prints the round trip of a linear barrier, divided by the number of partners. The model counts posting
+    for the first message of each direction only, not four times per partner (twice if `latency=halved`)."""
     requested = "--family lop --params params/published/lop/infiniband-rdma-write.yaml --operation barrier"
     pattern = f"{requested} --algorithm linear --ranks"
     (prediction,) = predict(f"{pattern} {partners + 1}")
@@ -94,7 +94,7 @@ def test_lop_on_infiniband(partners, microseconds):
 
 
 def test_no_prediction_is_below_0():
-    """What a line that falls says beyond its end is no prediction."""
+    """The overhead o(x + 1) decreases with the number of children x and is negative for 32 children."""
     values = sets(**{"L": "98us", "o.a": "49us", "o.b": "-10us"})
     text = output(f"predict --family tan {values} --operation reduce --topology flat:32 --format csv")
     assert "-0.000" not in text
@@ -105,15 +105,16 @@ def test_no_prediction_is_below_0():
     ("size", "O_s", "g_s", "L", "O_r"), [(16, 6.7736, 6.73, 25.7856, 12.9266), (1500, 44.32, 122.427, 145.252, 76.526)]
 )
 def test_cluster_model_on_sixteen_pcs(size, O_s, g_s, L, O_r):
-    """Table 1 of its paper: fifteen packets leave g_s apart, the last then takes its time. Packets of 16 bytes are on
-    their way to four ranks at once, full ones to two: L is L(16, 5) and L(1500, 3)."""
+    """Values of Table 1 of the paper: 15 packets leave at intervals of g_s. Packets of 16 B are in flight to four ranks
+    at once, packets of 1500 B to two; hence L is L(16, 5) and L(1500, 3)."""
     published = "params/published/cluster/fast-ethernet-16.yaml"
     (prediction,) = predict(f"--family cluster --params {published} {LINEAR} --ranks 16 --bytes {size}")
     assert prediction["seconds"] == pytest.approx((14 * g_s + O_s + L + O_r + 9.93) * 1e-6, rel=1e-6)
 
 
 def test_the_time_between_waves_of_a_family_without_an_equation():
-    """A rank of a chain takes and sends; the root of a flat tree sends to all."""
+    """The period is the busy time of the busiest rank: o_r + o_s = 5 µs in a chain, 7·o_s = 14 µs at the root of a flat
+    tree."""
     values = sets(L="10us", o_s="2us", o_r="3us", g="1us", G=0)
     for choice, period in (("chain", 5e-6), ("linear", 14e-6)):
         pattern = f"--family loggp {values} --ranks 8 --bytes 8 --operation bcast --algorithm {choice}"
@@ -232,9 +233,9 @@ def test_a_value_in_a_file_may_be_written_as_elsewhere(tmp_path):
     (tmp_path / "own.yaml").write_text(
         "family: hockney\nparameters:\n  alpha.a: {value: 50us, low: 40 us, high: 0.06ms}\n  beta.a: 80ns/B\n"
     )
-    (own,) = predict(f"--params {tmp_path}/own.yaml {LINEAR} --ranks 8 --bytes 1KiB")
+    (from_file,) = predict(f"--params {tmp_path}/own.yaml {LINEAR} --ranks 8 --bytes 1KiB")
     (given,) = predict(f"--family hockney {sets(alpha='50us', beta='80ns/B')} {LINEAR} --ranks 8 --bytes 1KiB")
-    assert own["seconds"] == given["seconds"] == pytest.approx(7 * 50e-6 + 7 * 1024 * 80e-9)
+    assert from_file["seconds"] == given["seconds"] == pytest.approx(7 * 50e-6 + 7 * 1024 * 80e-9)
 
 
 def test_lists_and_ranges():
@@ -281,7 +282,7 @@ def test_without_a_set_one_is_named_that_a_run_has_left(tmp_path, monkeypatch):
 
 
 def test_families_of_several_sets_stand_side_by_side():
-    """Row by row those of the same point, each as its family alone predicts it."""
+    """The rows of a point follow each other, one for each model. Each equals the prediction with only that set."""
     lop = "--params params/published/lop/infiniband-send.yaml"
     pattern = "--operation reduce --topology flat:4 --topology flat:8 --bytes 1KiB"
     rows = predict(f"--params {CAB} {lop} {pattern}")
@@ -291,7 +292,7 @@ def test_families_of_several_sets_stand_side_by_side():
 
 
 def test_a_set_is_read_another_way(tmp_path):
-    """Settings beside a file; a name of nothing is refused, and so is a value that no setting has."""
+    """--set overrides a setting of the file. Unknown names and invalid values of a setting are refused."""
     path = tmp_path / "set.yaml"
     numbers = {"o_0.a": 1e-6, "o_1.a": 2e-6, "L_0.a": 1e-6, "L_1.a": 3e-6}
     lines = "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in numbers.items())
@@ -326,7 +327,7 @@ def test_predictions_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_pa
 
 
 def test_sets_of_other_platforms_are_marked(tmp_path):
-    """Their predictions are as good as ever, of the machine that they were fitted on."""
+    """The output names the platform of each set, and states if a set was fitted to a simulated platform."""
     values = {"loggp": ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "hockney": ["alpha=1us", "beta=1ns"]}
     for name, platform in (("loggp", "here"), ("hockney", "there"), ("logp", "")):
         known = make_given_set(name, values.get(name, ["L=1us", "o=1us", "g=1us"]))

@@ -1,4 +1,4 @@
-"""Output of running verbs: progress, logs and errors of jobs, and how a run was stopped."""
+"""Output of running verbs: progress, logs and errors of jobs, and how interrupted runs end."""
 
 import io
 import os
@@ -30,7 +30,7 @@ class Screen(io.StringIO):
 
 @pytest.fixture
 def screen(monkeypatch):
-    """Takes what is printed, as a terminal or not, with so much patience."""
+    """Return a function that replaces stderr by a terminal or a file; progress appears after `patience` seconds."""
 
     def make(terminal, patience=0.0):
         monkeypatch.setattr(_output, "PROGRESS_DELAY", patience)

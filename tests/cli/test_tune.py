@@ -345,21 +345,21 @@ def test_the_screening_includes_controls_without_rules():
     assert 6 < len(timed) - 3 <= MAX_CONTROLS
 
 
-def stage_of(*pairs):
-    """Rules for the first cases, each with the logarithms of its gains."""
+def make_stage(*pairs):
+    """Return a stage with one rule for each of the first cases, from the logarithms of its gains."""
     gains = [compute_gain([1.0] * len(logs), [exp(log) for log in logs]) for logs in pairs]
     return Stage([Row(case, 64, "linear", gain) for case, gain in zip(CASES, gains, strict=False)])
 
 
 def test_rules_that_gain_little_in_the_screening_are_not_validated():
-    screening = stage_of([0.1, 0.2], [0.04, 0.03], [-0.1, 0.3])
+    screening = make_stage([0.1, 0.2], [0.04, 0.03], [-0.1, 0.3])
     assert [select_for_validation(screening)[case] for case in CASES[:3]] == ["linear", LIBRARY, "linear"]
 
 
 def test_a_rule_is_kept_if_faster_in_both_stages_and_over_all_pairs():
     """The first rule is faster in all pairs, the second only in the screening, by chance. The third is undecided."""
-    screening = stage_of([0.2, 0.25], [0.9, 0.95], [0.5, -0.3])
-    validation = stage_of([0.21, 0.2, 0.25], [-0.01, 0.0, -0.02], [0.6, -0.3, 0.1])
+    screening = make_stage([0.2, 0.25], [0.9, 0.95], [0.5, -0.3])
+    validation = make_stage([0.21, 0.2, 0.25], [-0.01, 0.0, -0.02], [0.6, -0.3, 0.1])
     assert [case for case, name in confirm_rules(validation, screening).items() if name != LIBRARY] == [CASES[0]]
     gain = compute_gain([1.0] * 3, [exp(log) for log in (0.21, 0.2, 0.25)])
     assert validation.rows[0].gain.ratio == pytest.approx(gain.ratio)

@@ -1,4 +1,4 @@
-"""Verbs: their help, what they load, names as people type them, TAB, and mistakes on the command line."""
+"""Verbs: help, imported modules, misspelled names, completion by TAB, and errors on the command line."""
 
 import csv
 import io
@@ -92,25 +92,25 @@ PREDICT = "predict --family loggp --set L=1us --set o_s=1us --set o_r=1us --set 
 PREDICT += " --operation bcast --algorithm binomial --ranks 16 --bytes 1"
 
 
-def loaded(*lines):
+def list_modules(*lines):
     """Return the modules that one process has after these commands."""
     run = subprocess.run([sys.executable, "-c", SHOW, *lines], capture_output=True, text=True, check=True)
     return set(json.loads(run.stdout.splitlines()[-1]))
 
 
 def test_help_loads_nothing_heavy():
-    assert not HEAVY & loaded(*(f"{verb} --help" for verb in main.list_commands(None)))
+    assert not HEAVY & list_modules(*(f"{verb} --help" for verb in main.list_commands(None)))
 
 
 def test_predicting_one_point_imports_only_the_module_of_one_model():
-    modules = loaded(PREDICT)
+    modules = list_modules(PREDICT)
     assert not HEAVY & modules
     families = {name for name in modules if name.startswith("commodel.models.families.")}
     assert families == {"commodel.models.families.loggp"}
 
 
 def test_to_measure_and_to_look_how_far_that_is_loads_no_tables():
-    """Every batch's job and every start of the workflow does so."""
+    """Every batch job and every start of the workflow imports these modules."""
     load = (
         "import sys, commodel.measure.batch, commodel.results.campaign, commodel.results.progress; print(*sys.modules)"
     )
@@ -120,7 +120,7 @@ def test_to_measure_and_to_look_how_far_that_is_loads_no_tables():
 
 @pytest.fixture
 def folder(tmp_path):
-    """A project with a folder in it, where a user stands and has files."""
+    """Return a folder with a parameter set inside a project; it is two levels below the project's folder."""
     shutil.copytree(ROOT / "params" / "platforms", tmp_path / "params" / "platforms")
     shutil.copytree(ROOT / "params" / "experiments", tmp_path / "params" / "experiments")
     deep = tmp_path / "notes" / "today"
@@ -187,7 +187,7 @@ def test_a_name_that_is_nearly_right(typed, meant):
 
 
 def test_every_file_is_taken_from_where_the_user_stands():
-    """Also those of verbs that are yet to come."""
+    """Every path parameter of every verb has the type `File`."""
     for name in main.list_commands(None):
         verb = main.get_command(None, name)
         for command in (verb, *getattr(verb, "commands", {}).values()):
@@ -201,26 +201,26 @@ def test_a_published_set_is_found_without_a_clone(tmp_path):
         assert "tan" in run(*command).stdout
 
 
-def offered(*words):
-    """What TAB offers for the last of the words, each once."""
+def complete(*words):
+    """Return the completions by TAB of the last word; check that each occurs once."""
     items = ShellComplete(main, {}, "commodel", "").get_completions(list(words[:-1]), words[-1])
     assert len({item.value for item in items}) == len(items)
     return {item.value for item in items}
 
 
 def test_tab_completion_offers_matching_verbs_and_names(folder):
-    assert offered("st") == {"status"}
-    assert offered("predict", "--family", "") == set(discover("models.families", "FAMILY"))
-    assert offered("predict", "--operation", "") == set(list_operations())
-    assert offered("predict", "--topology", "k") == {"kary", "knomial"}
-    assert offered("advise", "--layout", "c") == {"cyclic"}
-    assert offered("run", "demo", "--profile", "") == {"local", "slurm"}
-    assert offered("export", "g") == {"goal"}
+    assert complete("st") == {"status"}
+    assert complete("predict", "--family", "") == set(discover("models.families", "FAMILY"))
+    assert complete("predict", "--operation", "") == set(list_operations())
+    assert complete("predict", "--topology", "k") == {"kary", "knomial"}
+    assert complete("advise", "--layout", "c") == {"cyclic"}
+    assert complete("run", "demo", "--profile", "") == {"local", "slurm"}
+    assert complete("export", "g") == {"goal"}
     with chdir(folder):
-        assert "cluster" in offered("run", "cl")
-        assert offered("advise", "--platform", "fast-ethernet-3") == {"fast-ethernet-32"}
+        assert "cluster" in complete("run", "cl")
+        assert complete("advise", "--platform", "fast-ethernet-3") == {"fast-ethernet-32"}
     with chdir("/"):
-        assert "cluster" in offered("-C", str(folder), "run", "cl")
+        assert "cluster" in complete("-C", str(folder), "run", "cl")
 
 
 def test_tab_completion_offers_results_folders_only_to_verbs_that_read_results(tmp_path):
@@ -231,14 +231,14 @@ def test_tab_completion_offers_results_folders_only_to_verbs_that_read_results(t
         (tmp_path / "results" / name).mkdir(parents=True)
         (tmp_path / "results" / name / "plan.json").touch()
     with chdir(tmp_path):
-        assert offered("advise", "--experiment", "") == {"mine", "october"}
-        assert offered("run", "") == offered("plan", "") == {"mine"}
+        assert complete("advise", "--experiment", "") == {"mine", "october"}
+        assert complete("run", "") == complete("plan", "") == {"mine"}
 
 
 @pytest.mark.parametrize("operation", sorted(list_operations()))
 def test_tab_offers_the_algorithms_of_the_operation(operation):
     known = {spec.partition(":")[0] for spec in find_algorithms(operation)}
-    assert known <= offered("predict", "--operation", operation, "--algorithm", "") <= known | {"tree"}
+    assert known <= complete("predict", "--operation", operation, "--algorithm", "") <= known | {"tree"}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -252,7 +252,8 @@ def test_the_script_of_a_shell(shell):
     [("predict --operation bcast --algorithm ", "binomial", "predict"), ("import ", "pico", "import_")],
 )
 def test_tab_imports_nothing_heavy(typed, offer, verb):
-    """That is what keeps it below 0.3 s of a processor; a test of time would fail on a busy machine."""
+    """These imports would take longer than 0.3 s of processor time, the limit for TAB. The time itself is not tested,
+    since it depends on the load of the machine."""
     words = {"COMP_WORDS": f"commodel {typed}", "COMP_CWORD": f"{len(typed.split()) + 1}"}
     code = "import sys; from commodel.cli import main\ntry: main(prog_name='commodel')\nfinally: print(*sys.modules)"
     environment = os.environ | words | {"_COMMODEL_COMPLETE": "bash_complete"}
