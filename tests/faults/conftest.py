@@ -1,4 +1,4 @@
-"""A small experiment on two real ranks of this machine, and what is done to them from outside while it is measured."""
+"""A small experiment on two real ranks of this machine, and functions that disturb its measurement from outside."""
 
 import json
 import os
@@ -35,8 +35,8 @@ SIZE = 256 << 10  # bytes, tens of microseconds
 
 
 class Campaign:
-    """One batch of points, each of which takes about `seconds`: messages are so long that nowhere all samples are had
-    before. Barriers align the ranks: a busy machine makes every sample late where a common start does."""
+    """One batch of points, each measured for about `seconds`: messages are so long that no machine takes all samples in
+    less. Barriers align the ranks, since on a busy machine a common start time would make every sample late."""
 
     def __init__(self, folder: Path, points: int, **settings):
         self.root, self.session, self.shared = folder, folder / "session", set()
@@ -61,14 +61,14 @@ class Campaign:
         return [sys.executable, "-m", "commodel", *arguments]
 
     def measure(self, code: int = 0) -> Result:
-        """Measure in this process, without the start of another Python."""
+        """Measure in this process, which saves the start of another Python."""
         with chdir(self.root):
             done = CliRunner().invoke(main, self.arguments)
         assert done.exit_code == code, done.output
         return done
 
     def measure_in(self, part: float) -> None:
-        """Measures in this process, with only a part of the batch's time before the margin at its end."""
+        """Measure in this process, with only this share of the batch's time before the margin at its end."""
         plan = load_plan(self.root / "results/faulty/plan.json")
         with chdir(self.root), patch("commodel.measure.batch.JOIN_MARGIN_SHARE", 1 - part):
             measure_batch(plan, plan.batch(self.raw.name), self.raw, lambda _: None)
@@ -79,21 +79,20 @@ class Campaign:
         return subprocess.Popen(command, cwd=self.root, stderr=subprocess.PIPE, text=True, env=around)
 
     def now(self, number: int = 1) -> str:
-        """The case that is being measured."""
+        """Return the case that is being measured."""
         try:
             return (self.raw / f".pass-{number}/.now").read_text().strip()
         except FileNotFoundError:
             return ""
 
     def ranks(self, starter: subprocess.Popen) -> list[int]:
-        """The processes of the program that a measurement runs, and of no other one, such as one that only says what it
-        is before anything is measured."""
+        """Return the process ids of the program that measures; programs that only print their version are excluded."""
         players = [process for process in family(starter.pid) if command_name(process) == "player"]
         return [process for process in players if "--cases" in arguments(process)]  # one that has just ended has none
 
     def note_shared_files(self, driver: subprocess.Popen) -> None:
-        """Add the files in shared memory that the ranks have in memory to `shared`, once MPICH has removed those that
-        it makes for a moment."""
+        """Add the files in shared memory that the ranks have mapped to `shared`, once MPICH has removed its temporary
+        ones."""
 
         def read():
             maps = [line for rank in self.ranks(driver) for line in read_text(f"/proc/{rank}/maps").splitlines()]

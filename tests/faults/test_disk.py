@@ -1,7 +1,5 @@
-"""A results folder that takes nothing more: one line, nothing half-written, and what was there stays.
-
-The file systems are real, mounted where only the test sees them; that takes root.
-"""
+"""A full or read-only results folder: one error line, no incomplete file, earlier files unchanged. The file systems are
+mounted in a mount namespace of the test; this needs root."""
 
 import os
 import subprocess
@@ -14,8 +12,8 @@ from tests.starting import environment, mpiexec
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
 
 
-def privately(script, *arguments, cwd):
-    """Runs a shell script in a mount namespace of its own, whose mounts are gone when it ends."""
+def run_in_mount_namespace(script, *arguments, cwd):
+    """Run a shell script in a separate mount namespace, whose mounts end with the script."""
     command = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", script, "sh", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600, check=False, env=environment())
 
@@ -41,11 +39,11 @@ exit $code
 
 @pytest.mark.parametrize("size", ["24k", "200k"])
 def test_a_full_disk_ends_the_driver_with_one_line(campaign, size):
-    """The smallest takes not even the first case file, the largest some of the samples."""
+    """24 KiB do not hold the first case file; 200 KiB hold some of the samples."""
     here = campaign(points=4, samples=3000, passes=2)
     here.raw.mkdir(parents=True)
     (here.root / "before").mkdir()
-    done = privately(FULL, size, here.raw, *here.command(*here.arguments), cwd=here.root)
+    done = run_in_mount_namespace(FULL, size, here.raw, *here.command(*here.arguments), cwd=here.root)
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("commodel: ")]
@@ -77,7 +75,7 @@ def test_a_read_only_results_folder_is_named_in_one_line(campaign):
         for path in sorted(here.raw.glob("*.csv"))[finished:]:
             path.unlink()
         before = {path: path.read_bytes() for path in here.raw.rglob("*") if path.is_file()}
-        done = privately(READ_ONLY, here.raw, *here.command(*here.arguments), cwd=here.root)
+        done = run_in_mount_namespace(READ_ONLY, here.raw, *here.command(*here.arguments), cwd=here.root)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
         assert "Read-only file system" in done.stderr
@@ -94,7 +92,7 @@ def test_a_full_disk_ends_a_program_and_leaves_no_samples_under_a_final_name(mpi
         (tmp_path / folder).mkdir()
     options = ["--min-samples", "2000", "--max-samples", "2000", "--cases", "cases", "--out", "out"]
     command = [mpiexec(), "-n", "2", mpi_programs / "pairs", *options]
-    done = privately(FULL, "300k", tmp_path / "out", *command, cwd=tmp_path)
+    done = run_in_mount_namespace(FULL, "300k", tmp_path / "out", *command, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert "cannot write: No space left on device" in line
@@ -107,7 +105,7 @@ def test_a_read_only_folder_ends_a_program_with_one_line(mpi_programs, tmp_path)
     (tmp_path / "cases").write_text(CASES)
     (tmp_path / "out").mkdir()
     command = [mpiexec(), "-n", "2", mpi_programs / "pairs", "--cases", "cases", "--out", "out"]
-    done = privately(READ_ONLY, tmp_path / "out", *command, cwd=tmp_path)
+    done = run_in_mount_namespace(READ_ONLY, tmp_path / "out", *command, cwd=tmp_path)
     assert done.returncode == 2
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert "Read-only file system" in line

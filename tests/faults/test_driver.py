@@ -1,4 +1,5 @@
-"""A driver that is killed, told to end, or out of time: what it had is kept, and the next one does only the rest."""
+"""A driver that is killed, interrupted or out of time: its samples are kept, and the next driver measures only the
+rest."""
 
 import platform
 import signal
@@ -102,7 +103,7 @@ def test_a_case_that_takes_the_whole_job_down_twice_is_not_tried_a_third_time(ca
 
 @pytest.mark.alone
 def test_at_the_time_limit_unmeasured_cases_are_marked_and_passes_are_kept(campaign):
-    """Three passes over four points take about four seconds, and there are three."""
+    """Three passes over four points take about 4 s; the driver has 3 s, which is 5 % of one minute."""
     here = campaign(passes=3, samples=1000000, seconds="1 s", budget="1 min")
     assert here.batch["budget"] == 60
     here.measure_in(0.05)

@@ -1,7 +1,5 @@
-"""A rank that dies or hangs in a case costs that case, not the batch: real signals to real ranks.
-
-What ranks share on their machine is gone with them, however a measurement is stopped.
-"""
+"""A rank that dies or hangs in a case loses the samples of that case, not of the batch. Real signals are sent to real
+ranks. Files in shared memory are removed with the ranks, however a measurement is stopped."""
 
 import os
 import signal
@@ -15,8 +13,8 @@ pytestmark = pytest.mark.alone
 
 
 def strike(campaign, driver, number, hit):
-    """Sends a signal to a rank in a case that was not hit before, and notes that case. The rank is stopped first: then
-    the other one cannot get further than to the next case, and it is there when a while has changed nothing."""
+    """Send a signal to a rank in a case that was not hit before, and append that case to `hit`. The rank is stopped
+    first. The other rank then advances at most to the next case, so the current case no longer changes."""
 
     def fresh():
         now = campaign.now()
@@ -30,15 +28,16 @@ def strike(campaign, driver, number, hit):
     os.kill(rank, number)
 
 
-def read_when_stable(what):
-    """What `what()` is, if it is the same a while later."""
-    before = what()
+def read_when_stable(read):
+    """Return the value of `read()` if it is the same half a second later, else None."""
+    before = read()
     time.sleep(0.5)
-    return before if what() == before else None
+    return before if read() == before else None
 
 
 def run_and_strike(campaign, number, times=1):
-    """Starts the measurement and strikes it; the driver's code, the cases that were hit, and what it printed."""
+    """Start the measurement and send the signal; return the driver's exit code, the cases that were hit, and the
+    output."""
     hit = []
     with campaign.start() as driver:
         for _ in range(times):
