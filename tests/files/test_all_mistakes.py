@@ -1,4 +1,4 @@
-"""All mistakes of one file are told at once, one line each, and no more than ten."""
+"""All mistakes of one file are reported at once, one line each, ten lines at most."""
 
 import pytest
 from click.testing import CliRunner

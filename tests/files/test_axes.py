@@ -1,4 +1,4 @@
-"""Lists, ranges and texts that stand for several values, and what is none of them."""
+"""Lists, ranges and texts that denote several values of an axis, and texts that denote none."""
 
 import itertools
 

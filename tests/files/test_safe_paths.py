@@ -1,4 +1,4 @@
-"""Paths: no name leads out of a folder, and names in files of strangers lead to files of the project only."""
+"""Paths: no name leads out of a folder, and names in received files lead to files of the project only."""
 
 import json
 import stat
@@ -45,7 +45,7 @@ TREE = "node,parent\n0,\n1,0\n"
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A project with a tree inside, one outside, and links from the one to the other."""
+    """Return a project with a tree inside, a tree outside, and links from inside to outside."""
     home = tmp_path / "project"
     home.mkdir()
     (tmp_path / "outside.csv").write_text(TREE)

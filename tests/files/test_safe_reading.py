@@ -1,4 +1,5 @@
-"""Files from anybody: ordinary text of a sensible size, or a line that refuses it; of archives nothing is believed."""
+"""Files from unknown sources: ordinary text of limited size is read, other files are refused in one line. No field of
+an archive is trusted."""
 
 import io
 import os
@@ -99,8 +100,8 @@ def test_a_cell_without_an_end(refused):
     assert refused(lambda path: read_rows(path, ("a",)), b'a\n"' + b"x" * 200_000).startswith(":2: cannot read")
 
 
-def hostile(tmp_path, *members, form=tarfile.GNU_FORMAT):
-    """An archive of (name, kind, content); a name's content is a file's, or what a link points to."""
+def write_archive(tmp_path, *members, form=tarfile.GNU_FORMAT):
+    """Write an archive of members (name, kind, content) and return its path; the content of a link is its target."""
     path = tmp_path / "run.tar.gz"
     with tarfile.open(path, "w:gz", format=form) as tar:
         for name, kind, content in members:
@@ -123,7 +124,7 @@ def test_of_an_archive_only_ordinary_files_are_read(tmp_path):
     secret.write_text("x")
     kinds = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE)
     members = [(f"{number}.csv", kind, str(secret)) for number, kind in enumerate(kinds)]
-    path = hostile(
+    path = write_archive(
         tmp_path, *members, ("../../e.csv", FILE, b"up"), ("/etc/f.csv", FILE, b"root"), ("g.txt", FILE, b"no")
     )
     assert list(safe_reading.read_files_in(path, ".csv")) == [("../../e.csv", b"up"), ("/etc/f.csv", b"root")]
@@ -133,12 +134,12 @@ def test_of_an_archive_only_ordinary_files_are_read(tmp_path):
 @pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT])
 def test_names_of_any_length(tmp_path, form):
     name = "/".join(["a" * 70] * 2) + "/ü.csv"
-    path = hostile(tmp_path, (name, FILE, b"long"), ("b.csv", FILE, b"x" * 513), form=form)
+    path = write_archive(tmp_path, (name, FILE, b"long"), ("b.csv", FILE, b"x" * 513), form=form)
     assert list(safe_reading.read_files_in(path)) == [(name, b"long"), ("b.csv", b"x" * 513)]
 
 
 def test_a_small_archive_does_not_stand_for_a_large_disk(tmp_path, monkeypatch):
-    path = hostile(tmp_path, *((f"{number}.txt", FILE, b"x" * 2000) for number in range(9)))
+    path = write_archive(tmp_path, *((f"{number}.txt", FILE, b"x" * 2000) for number in range(9)))
     monkeypatch.setattr(safe_reading, "MAX_FILE_BYTES", 1000)
     assert list(safe_reading.read_files_in(path, ".csv")) == []
     with pytest.raises(UserError, match="found a file of 2,000 bytes in it, wanted at most 1,000"):

@@ -1,4 +1,4 @@
-"""Settings of a parameter set that predictions rely on: what is no such thing is refused in one line."""
+"""Settings of a parameter set that predictions use: invalid values are refused in one line."""
 
 import pytest
 
