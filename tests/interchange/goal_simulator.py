@@ -1,8 +1,7 @@
-"""GOAL read and played as LogGOPSim does it, an event at a time: the reference for exported schedules.
+"""Read GOAL and simulate it as LogGOPSim does, event by event: the reference for exported schedules.
 
-Semantics are those of its source: one processor and one network interface a rank, messages matched by sender and tag in
-the order in which they come.
-"""
+The semantics are those of LogGOPSim's source: one processor and one network interface a rank; messages are matched
+by sender and tag in the order of their arrival."""
 
 import heapq
 import re
@@ -34,8 +33,8 @@ class Node:
 
 
 def read(text):
-    """Ranks and their nodes. What txt2bin refuses is an error here, and so is what it takes otherwise than it is meant:
-    ranks that do not come in order, a size of 0, a label that is used twice."""
+    """Return the number of ranks, and the nodes. Fail if txt2bin refuses the text or would misread it: ranks out of
+    order, a size of 0, a repeated label."""
     ranks, nodes, labels, rank, following = 0, [], {}, None, 0
     for line in text.split("\n"):
         if not line or line.startswith("//"):
@@ -69,7 +68,7 @@ def read(text):
 
 
 def play(text, L, o, g, G, O=0):
-    """When the processor of every rank is free for good."""
+    """Return the time at which the processor of each rank is idle for good."""
     ranks, nodes = read(text)
     cpu, out, into = [0] * ranks, [0] * ranks, [0] * ranks
     waiting, early = [[] for _ in range(ranks)], [[] for _ in range(ranks)]

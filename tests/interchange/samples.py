@@ -1,9 +1,8 @@
-"""A small file of every format that is read as times, as its tool would write it, and what has to be read from it.
+"""A small file of every format of measured times, as its tool would write it, and the expected times.
 
-Tables as the authors of τ–Lop publish what they measured: within a node, between nodes, and local sums.
+Tables of measurements in the form that the authors of τ–Lop publish: within a node, between nodes, and local sums.
 
-Files of a run as PICO leaves them, and how it packs them.
-"""
+Files of a run in the form of PICO, and PICO's archive of them."""
 
 import tarfile
 from dataclasses import dataclass, field
@@ -11,7 +10,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Sample:
-    """Times are (operation, algorithm, layout, ranks, bytes, seconds, statistic); left out are rows by name."""
+    """A file's text, options and expected times (operation, algorithm, layout, ranks, bytes, seconds, statistic);
+    `left_out` counts rows by name."""
 
     text: str
     times: list

@@ -1,4 +1,4 @@
-"""Extra-P's files: read back by the grammar of its documentation, they hold every time once."""
+"""Extra-P's files: parsed by the grammar of Extra-P's documentation, they contain every time once."""
 
 import json
 import re
@@ -34,7 +34,7 @@ OBSERVED = pd.DataFrame(
 
 
 def read_text(written):
-    """The grammar of the text format: a region has a DATA line for every point, in their order."""
+    """Return the times of each region by point. By the grammar, a region has a DATA line for every point, in order."""
     times_of, points, region = {}, [], None
     for line in filter(None, written.splitlines()):
         word, _, rest = line.partition(" ")

@@ -1,12 +1,8 @@
-"""A text as the file of a format, read: what all tests of figures from other tools begin with.
+"""Reading of measured times in every format of the registry.
 
-The contract of every format that is read, over the registry: what a good file gives, and that a bad one is refused
-in one line that names it.
-
-Trees on real hosts: what is written is the same tree when it is read.
-
-What a figure of each tool means: its unit, whose bytes it counts, and whose time it is.
-"""
+A valid file gives its times; an invalid file is refused in one line that names it. Trees on real hosts are the same
+after writing and reading. Times of each tool are interpreted by its definition: the unit, the bytes, and the rank
+whose time is reported."""
 
 import re
 
@@ -39,7 +35,7 @@ WRITTEN = {"goal", "mrnet", "extrap", "simgrid", "rules", "selection"}
 
 
 def times(table):
-    """Without where they stand."""
+    """Return the times of a table without their positions in the file."""
     names = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic")
     return [tuple(getattr(time, name) for name in names) for time in table.times]
 
@@ -200,7 +196,7 @@ def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", READ)
 def test_a_library_that_has_nothing_to_do_is_no_sample(name, tmp_path):
-    """MPI_Bcast of 0 bytes returns at once; a ping-pong of 0 bytes, and one's own code, do not."""
+    """MPI_Bcast of 0 bytes returns at once and is left out."""
     texts = {
         "osu": "# OSU MPI Broadcast Latency Test v7.3\n# Size  Avg Latency(us)\n0 0.03\n8 1.0\n",
         "imb": "# Benchmarking Bcast\n# #processes = 4\n#bytes #repetitions t_max[usec]\n0 9 0.03\n8 9 1.0\n",
@@ -253,7 +249,7 @@ def test_hosts_that_are_none(tmp_path):
 
 
 def test_parameters_of_netgauge_are_microseconds(tmp_path):
-    """Half of the smallest round trip of 10 µs, less both overheads; the g and G of the last row."""
+    """L is half of the smallest round-trip time of 10 µs, minus both overheads; g and G are those of the last row."""
     path = tmp_path / "loggp.txt"
     path.write_text(
         "1 10 10.0 20.0 40.0 5.0 1.5 1.0 -nan -nan -nan\n2049 10 10.0 20.0 40.0 5.0 3.2 3.2 2.1 0.0005 0.6\n"
@@ -298,7 +294,7 @@ def test_reprompi_counts_of_reduce_scatters_are_per_rank(tmp_path):
 
 @pytest.mark.parametrize(("elements", "size"), [(64, 0), (128, 4), (255, 4), (256, 8)])
 def test_blocks_of_pico_have_whole_elements(elements, size, tmp_path):
-    """Of 128 ranks and elements of 4 bytes; bytes alone would give blocks of 2 for 64 elements."""
+    """There are 128 ranks, and an element has 4 bytes. Without elements, 64 elements would give blocks of 2 bytes."""
     head = "collective,algorithm,nodes,ranks_per_node,elements,bytes,median_s\n"
     rows = "bcast,linear_ompi,128,1,1,4,1e-6\n", f"allgather,ring_ompi,128,1,{elements},{4 * elements},1e-5\n"
     table = read("pico", tmp_path, head + "".join(rows))

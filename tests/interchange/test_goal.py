@@ -1,11 +1,10 @@
-"""GOAL: what is exported plays at the prediction of LogGP, and says what it leaves out.
+"""GOAL: simulated times of exported schedules equal the prediction of LogGP; the export names what it leaves out.
 
-What is exported as GOAL and read again says the same: predictions and bytes of every pattern, plain or with steps of
-each rank's own.
+Reading an exported file gives the same predictions and bytes for every pattern, whether steps are common or per
+rank.
 
-GOAL programs in which all ranks do the same, shifted: put in order and predicted by their first ranks, to the last
-digit as without.
-"""
+GOAL programs in which all ranks do the same, shifted by rank, are put in order and predicted by their first ranks,
+with the same result to the last digit."""
 
 import re
 from dataclasses import replace
@@ -67,8 +66,8 @@ def loggp_set(L, o, g, G):
     return make_given_set("loggp", [f"L={L}ns", f"o_s={o}ns", f"o_r={o}ns", f"g={g}ns", f"G={G}ns", f"gamma={GAMMA}s"])
 
 
-def both(wanted, machine):
-    """What LogGP says and what is played, in ns."""
+def predict_and_play(wanted, machine):
+    """Return the prediction of LogGP and the simulated time, in ns."""
     pattern = build_schedule(wanted)
     prediction = predict(loggp_set(*machine), [wanted])[0].seconds * 1e9
     return prediction, pattern.cost(np.array(play(format_goal(pattern, GAMMA), *machine)))
@@ -113,7 +112,7 @@ def test_the_reader_is_as_strict_as_txt2bin():
 def test_an_exported_goal_program_plays_at_the_prediction_of_loggp(ranks):
     agree(
         (
-            ((*algorithm, size, machine), *both(point(*algorithm, ranks=ranks, bytes=size), machine))
+            ((*algorithm, size, machine), *predict_and_play(point(*algorithm, ranks=ranks, bytes=size), machine))
             for algorithm, size, machine in product(ALONE, (1, 64, 1000), MACHINES)
         ),
         abs=1 + ranks,  # calc is rounded to whole ns
@@ -124,14 +123,14 @@ def test_an_exported_goal_program_plays_at_the_prediction_of_loggp(ranks):
 def test_a_pipeline_with_long_gaps_plays_at_the_prediction(machine):
     """If g is at least 2·o, an early segment does not delay the segment that is forwarded."""
     for ranks in (2, 8, 32):
-        prediction, played = both(point("bcast", "chain:24", ranks=ranks, bytes=1000), machine)
+        prediction, played = predict_and_play(point("bcast", "chain:24", ranks=ranks, bytes=1000), machine)
         assert played == pytest.approx(prediction, abs=1)
 
 
 def test_trees_play_at_the_prediction_of_loggp():
     agree(
         (
-            ((operation, spec, machine), *both(point(operation, topology=spec, bytes=200), machine))
+            ((operation, spec, machine), *predict_and_play(point(operation, topology=spec, bytes=200), machine))
             for operation, spec, machine in product(("bcast", "reduce"), TREES, MACHINES)
         ),
         abs=10,
@@ -146,7 +145,7 @@ def test_trees_play_at_the_prediction_of_loggp():
     G=st.integers(0, 40),
 )
 def test_everyone_to_everyone_in_turn(ranks, sizes, o, more, G):
-    """Pairwise exchanges: a rank is never early for more than one step where all are alike."""
+    """Pairwise exchanges of uniform ranks: no rank is more than one step ahead of another."""
     step, rank = np.divmod(np.arange(len(sizes) * ranks), ranks)
     bytes = np.array(sizes)[step]
     pattern = Schedule.of(ranks, step, rank, (rank + step % (ranks - 1) + 1) % ranks, bytes)
@@ -158,7 +157,7 @@ def test_everyone_to_everyone_in_turn(ranks, sizes, o, more, G):
 
 @given(ranks=st.integers(2, 12), o=st.integers(0, 500), more=st.integers(0, 3000))
 def test_a_posted_list_to_everyone(ranks, o, more):
-    """All sends of a rank in one step, in order, while messages come in turn: all to all as linear exchanges are."""
+    """A linear all-to-all: each rank sends to all others in one step; the first message arrives after the last send."""
     g = o + more
     rank = np.repeat(np.arange(ranks), ranks - 1)
     turn = np.tile(np.arange(1, ranks), ranks)
@@ -170,7 +169,8 @@ def test_a_posted_list_to_everyone(ranks, o, more):
 
 @pytest.mark.parametrize("ranks", [2, 5, 8])
 def test_every_pattern_can_be_played(ranks):
-    """No message without its receive, none of 0 bytes, all bytes of the schedule; a few lines a message."""
+    """The simulator matches all messages. They have at least one byte and together all bytes of the schedule. A message
+    takes fewer than 12 lines."""
     for wanted in catalogue(ranks, 64):
         pattern = build_schedule(wanted)
         text = format_goal(pattern, GAMMA)
@@ -183,7 +183,7 @@ def test_every_pattern_can_be_played(ranks):
 
 
 def test_known_times_by_hand():
-    """LogGP's closed forms: two sends, the second one g later; a combine of 1000 B at 3 ns a byte."""
+    """Times of LogGP in closed form: two sends at an interval of g; a combination of 1000 B at 3 ns/B."""
     pattern = build_schedule(point("bcast", "linear", ranks=3, bytes=11))
     assert play(format_goal(pattern), 1000, 100, 500, 2) == [600 + 20, 1000 + 200 + 20, 1000 + 200 + 20 + 520]
     text = format_goal(build_schedule(point("reduce", topology="flat:1", bytes=1000)), GAMMA)
@@ -235,8 +235,8 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("goal")
 
 
-def back(pattern, folder, gamma=0.0):
-    """Through the text; through tasks that are packed as txt2bin packs them it is the same."""
+def export_and_read(pattern, folder, gamma=0.0):
+    """Export a schedule and read it again, as text and as the binary file of txt2bin; check that both agree."""
     path = folder / "a.goal"
     path.write_text(format_goal(pattern, gamma))
     tasks = reader.read_tasks(path)
@@ -250,8 +250,8 @@ def back(pattern, folder, gamma=0.0):
     return again
 
 
-def ends(pattern, L, o_s, o_r, g, G, gamma=0.0):
-    """When each rank is done, by LogGP; times in ns."""
+def finish_by_loggp(pattern, L, o_s, o_r, g, G, gamma=0.0):
+    """Return the time at which each rank finishes by LogGP; all times are in ns."""
     numbers = np.array([L, o_s, o_r, g, G]) / 1e9
     return finish_times(pattern, loggp.compute_costs(pattern, *numbers), pattern.work_seconds(gamma))
 
@@ -269,8 +269,10 @@ def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
     except UserError:
         return
     event("plain" if pattern.nonblocking is None else "steps of their own")
-    again = back(pattern, folder)
-    np.testing.assert_allclose(ends(again, *machine), ends(pattern, *machine), rtol=1e-12, atol=1e-21)
+    again = export_and_read(pattern, folder)
+    np.testing.assert_allclose(
+        finish_by_loggp(again, *machine), finish_by_loggp(pattern, *machine), rtol=1e-12, atol=1e-21
+    )
     pairs = [sorted(zip(form.src, form.dst, np.maximum(form.bytes, 1), strict=True)) for form in (pattern, again)]
     assert pairs[0] == pairs[1]
     assert len(play(format_goal(pattern), 1000, 100, 200, 1)) == ranks  # to its end
@@ -281,9 +283,12 @@ def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
 def test_every_pattern_comes_back_at_the_same_prediction(folder, ranks, machine):
     for wanted in catalogue(ranks, 64):
         pattern = build_schedule(wanted)
-        again = back(pattern, folder, BACK_GAMMA)
+        again = export_and_read(pattern, folder, BACK_GAMMA)
         np.testing.assert_allclose(
-            ends(again, *machine), ends(pattern, *machine, gamma=BACK_GAMMA), rtol=1e-12, err_msg=str(wanted)
+            finish_by_loggp(again, *machine),
+            finish_by_loggp(pattern, *machine, gamma=BACK_GAMMA),
+            rtol=1e-12,
+            err_msg=str(wanted),
         )
         assert np.maximum(pattern.bytes, 1).sum() == again.bytes.sum()
 
@@ -291,7 +296,8 @@ def test_every_pattern_comes_back_at_the_same_prediction(folder, ranks, machine)
 @settings(max_examples=120)
 @given(programs(), st.integers(0, 1 << 20), st.sampled_from([0.3, 1.0]))
 def test_so_do_messages_that_ask_first(folder, case, seed, asking):
-    """Any costs, by the number of the message: its bytes."""
+    """Costs of messages are random, and some messages use the rendezvous protocol. The bytes are the index of the
+    message's costs."""
     ranks, rows, work = case
     columns = 40 * np.random.default_rng(seed).random((8, len(rows) + 1))
     columns[5, columns[7] >= asking] = np.nan
@@ -301,7 +307,7 @@ def test_so_do_messages_that_ask_first(folder, case, seed, asking):
         )
     except UserError:
         return
-    first, again = (replay_or_none(form, columns) for form in (pattern, back(pattern, folder)))
+    first, again = (replay_or_none(form, columns) for form in (pattern, export_and_read(pattern, folder)))
     event("deadlock" if first is None else "price")
     assert (first is None) == (again is None)
     if first is not None:
@@ -309,7 +315,7 @@ def test_so_do_messages_that_ask_first(folder, case, seed, asking):
 
 
 def replay_or_none(pattern, columns):
-    """When each rank is done; None where some wait for ever."""
+    """Return the time at which each rank finishes, or None after a deadlock."""
     send, wire, receive, gap_out, gap_in, request, answer, _ = columns[:, None, pattern.bytes]
     costs = Costs(send, receive, wire, gap_out, gap_in, request, answer)
     try:
@@ -336,20 +342,21 @@ def test_unordered_segment_chains_forward_each_segment_on_arrival(folder, ranks,
     path = folder / "ring.goal"
     path.write_text("\n".join([f"num_ranks {ranks}", *blocks]))
     L, o, g, G = machine
-    predicted = ends(goal_tasks.make_schedule(reader.read_tasks(path)), L, o, o, g, G).max() * 1e9
+    predicted = finish_by_loggp(goal_tasks.make_schedule(reader.read_tasks(path)), L, o, o, g, G).max() * 1e9
     assert predicted == pytest.approx(max(play(path.read_text(), *machine)), rel=1e-9)
     message = L + 2 * o + 8 * G
     assert predicted == pytest.approx((ranks - 1) * message + (segments - 1) * (g + 8 * G), rel=1e-9)
 
 
-def repeated(own, needs, turn, turns):
-    """`own`: the rows (kind, size, away, tag) of each of the first ranks; their needs (before, after, begun) by row."""
+def repeat_shifted(rows_of, needs, turn, turns):
+    """Return tasks of turn × turns ranks that repeat the first `turn` ranks, shifted. `rows_of`: the rows (kind, size,
+    distance, tag) of each of the first ranks. `needs`: their dependencies (before, after, begun) by row."""
     ranks = turn * turns
     rows, all_needs = [], []
     for rank in range(ranks):
         first = len(rows)
-        for kind, size, away, tag in own[rank % turn]:
-            rows.append((rank, kind, size, 0 if kind == CALCULATE else (rank + away) % ranks, tag))
+        for kind, size, rank_offset, tag in rows_of[rank % turn]:
+            rows.append((rank, kind, size, 0 if kind == CALCULATE else (rank + rank_offset) % ranks, tag))
         all_needs += [(first + before, first + after, begun) for before, after, begun in needs[rank % turn]]
     columns = np.array(rows, dtype=np.int64).T
     before, after, begun = np.array(all_needs, dtype=np.int64).reshape(-1, 3).T
@@ -358,22 +365,22 @@ def repeated(own, needs, turn, turns):
 
 @st.composite
 def shifted_programs(draw):
-    """Rounds in which every rank sends and receives, and calculates; now and then one rank does otherwise."""
+    """Draw rounds in which every rank sends, receives and computes. In some programs one size differs."""
     turn, turns = draw(st.integers(1, 3)), draw(st.integers(2, 5))
     ranks = turn * turns
-    own, needs = [[] for _ in range(turn)], [[] for _ in range(turn)]
+    rows_of, needs = [[] for _ in range(turn)], [[] for _ in range(turn)]
     for tag in range(draw(st.integers(1, 4))):
-        away, size = draw(st.integers(1, ranks - 1)), draw(st.sampled_from([1, 8, 9000]))
+        rank_offset, size = draw(st.integers(1, ranks - 1)), draw(st.sampled_from([1, 8, 9000]))
         orders = draw(st.lists(st.booleans(), min_size=turn, max_size=turn))
         for rank in range(turn):
-            moves = [(SEND, size + rank, away, tag), (RECEIVE, 0, -away, tag)]
-            own[rank] += moves if orders[rank] else moves[::-1]
-            own[rank] += [(CALCULATE, draw(st.sampled_from([0, 700])), 0, 0)]
+            moves = [(SEND, size + rank, rank_offset, tag), (RECEIVE, 0, -rank_offset, tag)]
+            rows_of[rank] += moves if orders[rank] else moves[::-1]
+            rows_of[rank] += [(CALCULATE, draw(st.sampled_from([0, 700])), 0, 0)]
     for rank in range(turn):
         for _ in range(draw(st.integers(0, 8))):
-            ends = sorted(draw(st.sets(st.integers(0, len(own[rank]) - 1), min_size=2, max_size=2)))
-            needs[rank].append((*ends, draw(st.booleans())))
-    tasks = repeated(own, needs, turn, turns)
+            pair = sorted(draw(st.sets(st.integers(0, len(rows_of[rank]) - 1), min_size=2, max_size=2)))
+            needs[rank].append((*pair, draw(st.booleans())))
+    tasks = repeat_shifted(rows_of, needs, turn, turns)
     if draw(st.integers(0, 3)) == 0:
         size = tasks.size.copy()
         size[draw(st.integers(0, len(size) - 1))] += 1
@@ -401,7 +408,7 @@ SETS = {
 
 
 def finish(name, pattern, levels=None):
-    """When each rank is done; on a network of two levels messages between leaves take longer."""
+    """Return the time at which each rank finishes. With `levels`, messages between leaf switches take longer."""
     values = complete_values(find_family(name), make_exact_values(SETS[name]))
     if levels:
         far = {**values.numbers, "L.leaf": np.array([[7e-6]])}
@@ -438,14 +445,14 @@ def test_price_is_that_of_all_ranks_to_the_last_digit(tasks, layout, name, near)
 
 def test_ring_is_replayed_by_one_rank():
     rounds = 6
-    own = [row for _ in range(rounds) for row in ((SEND, 64, 1, 0), (RECEIVE, 64, -1, 0))]
+    rows_of = [row for _ in range(rounds) for row in ((SEND, 64, 1, 0), (RECEIVE, 64, -1, 0))]
     needs = [(2 * number - 1, 2 * number, False) for number in range(1, rounds)]
-    ring = in_steps(repeated([own], [needs], 1, 4))
+    ring = in_steps(repeat_shifted([rows_of], [needs], 1, 4))
     sent, played = find_representative_ranks(ring)
     assert (ring.shift, played.ranks, sent.messages, ring.messages) == (1, 1, rounds, 4 * rounds)
     assert finish("loggp", ring)[0].tolist() == pytest.approx([rounds * (7e-7 + 2.3e-6 + 63 * 9e-10 + 4e-7)] * 4)
 
 
 def test_two_sizes_in_turn_are_two_ranks():
-    own = [[(SEND, size, 2, 0), (RECEIVE, size, -2, 0)] for size in (8, 9)]
-    assert find_shift(repeated(own, [[], []], 2, 3)) == 2
+    rows_of = [[(SEND, size, 2, 0), (RECEIVE, size, -2, 0)] for size in (8, 9)]
+    assert find_shift(repeat_shifted(rows_of, [[], []], 2, 3)) == 2

@@ -1,7 +1,6 @@
-"""Runs of PICO as it leaves them: a folder or its archive, metadata, allocations. Its archives come from anybody.
+"""Runs of PICO: a folder or its archive, metadata, allocations. Archives may come from unknown sources.
 
-What PICO calls algorithms: our name where messages are the same, and which of them a library ignored.
-"""
+Algorithm names of PICO: the project's name if the messages are the same, and the names that a library ignored."""
 
 import pytest
 
@@ -15,7 +14,7 @@ from tests.refusals import catch_error_message
 
 @pytest.fixture
 def run(tmp_path):
-    """Writes metadata and files as PICO does; the folder of the run."""
+    """Return a function that writes metadata and files as PICO does and returns the folder of the run."""
 
     def written(metadata, files):
         folder = tmp_path / "results" / "mare_nostrum" / RUN

@@ -47,7 +47,7 @@ KNOWN = st.sampled_from(
 
 
 def read(text):
-    """{collective: [(ranks, [(bytes, Rule)])]}: numbers in order, comments skipped."""
+    """Return {collective: [(ranks, [(bytes, Rule)])]} from the numbers of a rules file, without comments."""
     words = iter(word for line in text.splitlines() for word in line.split("#")[0].split())
     number = lambda: int(next(words))  # noqa: E731
     by_collective = {}
@@ -64,7 +64,8 @@ def read(text):
 
 
 def look_up(table, collective, ranks, size):
-    """The last communicator size and message size not above what is asked for; the first where all are above."""
+    """Return the rule of the largest communicator size and message size not above the given ones; if all communicator
+    sizes are above, the first is used."""
     of_ranks = [rules for least, rules in table[collective] if least <= ranks] or [table[collective][0][1]]
     return [rule for least, rule in of_ranks[-1] if least <= size][-1]
 
@@ -141,7 +142,8 @@ def test_no_rule_breaks_a_program_that_the_assumptions_allow(choices, assumption
     ],
 )
 def test_which_algorithms_could_break_a_program(name, spec, order, types):
-    """As the program `verify` saw it in Open MPI 4.1.8 and 5.0.11 (`make lab-test LAB=openmpi`)."""
+    """The expected risks are results of the program `verify` in Open MPI 4.1.8 and 5.0.11 (`make lab-test
+    LAB=openmpi`)."""
     assert bool(find_risk(name, spec)) == (order or types)
     assert bool(find_risk(name, spec, Assumptions(commutative=True))) == types
     assert bool(find_risk(name, spec, Assumptions(same_types=True))) == order
@@ -232,7 +234,7 @@ def test_a_line_break_in_an_algorithm_name_does_not_end_the_comment():
     ("name", "entry"), [(name, entry) for name in COLLECTIVE_NUMBERS for entry in find_algorithms(name).values()]
 )
 def test_segments_that_are_defaults_here_are_stated_there(name, entry):
-    """Open MPI cuts nothing where the segment is 0; a pipeline here is cut at 8 KiB unless told otherwise."""
+    """Open MPI does not segment if the size is 0; a pipeline of the project has segments of 8 KiB by default."""
     rule = find_rule(name, "" if entry.needs_argument else entry.short_name)
     if rule.algorithm:
         assert rule.segment == {SEGMENT_OR_DEFAULT: 8192}.get(
@@ -307,7 +309,7 @@ def test_every_row_is_of_an_algorithm():
 
 
 def test_every_routine_that_is_named_was_recorded():
-    """But those of which it is said that they send something else."""
+    """Open MPI's reduce-bcast is the exception."""
     for library in RECORDED:
         recorded = {(call.operation, call.spec.partition(":")[0]) for call in calls(library)}
         named = {

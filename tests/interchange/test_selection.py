@@ -1,4 +1,5 @@
-"""MPICH's selection: entered as MPICH enters it, every choice of a table holds, and all else is the library's own."""
+"""MPICH's selection file, read as MPICH reads it: every choice of a table holds; all other calls use the library
+default."""
 
 import json
 
@@ -29,8 +30,8 @@ OWN = {
 WAYS = [(name, choice) for name in COLLECTIVES for choice in find_algorithms(name) if find_function(name, choice, 8)]
 
 
-def entered(tree, facts):
-    """What is chosen: of the conditions of a level the first that holds is entered, and there is no way back."""
+def select(tree, facts):
+    """Return the selected algorithm: at each level the first true condition is entered, without backtracking."""
     for key, below in tree.items():
         if key.startswith("algorithm="):
             return key.removeprefix("algorithm=MPIR_")
@@ -42,12 +43,12 @@ def entered(tree, facts):
             "<=": sign == "<=" and fact <= int(value if value.isdigit() else 0),
         }[sign]
         if holds:
-            return entered(below, facts)
+            return select(below, facts)
     raise AssertionError("MPICH would stop here")
 
 
-def chosen(tree, operation, ranks, size, **facts):
-    """`size` as commodel has it; elements of 8 bytes."""
+def select_for_call(tree, operation, ranks, size, **facts):
+    """Return the algorithm that MPICH selects. `size` is that of the project's workloads; an element has 8 bytes."""
     name, compared = COLLECTIVES[operation]
     size = size * ranks if operation in WHOLE_RESULT_COLLECTIVES else size
     known = {"collective": name, "comm_type": "intra", "comm_size": ranks, compared: size, "count": size // 8}
@@ -57,7 +58,7 @@ def chosen(tree, operation, ranks, size, **facts):
         "is_op_built_in": "yes",
         "pow2": 1 << (ranks.bit_length() - 1),
     }
-    return entered(tree, known | facts)
+    return select(tree, known | facts)
 
 
 @st.composite
@@ -77,13 +78,13 @@ def test_every_mpich_choice_applies_only_to_the_given_ranks_and_sizes(table):
         wanted = find_function(row.operation, row.algorithm, row.ranks) or "OWN"
         for size in (max(row.bytes, 256), following - 8):  # with an element for each rank
             if row.bytes <= size < following:
-                assert chosen(tree, row.operation, row.ranks, size) == wanted
+                assert select_for_call(tree, row.operation, row.ranks, size) == wanted
         others = {other.ranks for other in table if other.operation == row.operation}
         if row.ranks + 1 not in others:
-            assert chosen(tree, row.operation, row.ranks + 1, row.bytes) == "OWN"
+            assert select_for_call(tree, row.operation, row.ranks + 1, row.bytes) == "OWN"
         if min(same):
-            assert chosen(tree, row.operation, row.ranks, min(same) - 1) == "OWN"
-        assert chosen(tree, row.operation, row.ranks, row.bytes, comm_type="inter") == "INTER"
+            assert select_for_call(tree, row.operation, row.ranks, min(same) - 1) == "OWN"
+        assert select_for_call(tree, row.operation, row.ranks, row.bytes, comm_type="inter") == "INTER"
 
 
 def test_mpich_algorithms_are_selected_only_if_applicable():
@@ -92,17 +93,17 @@ def test_mpich_algorithms_are_selected_only_if_applicable():
     assert not find_function("bcast", "chain", 8)
     assert not find_function("gather", "binomial", 8)
     tree = json.loads(format_selection([Choice("allreduce", 8, 0, "rabenseifner")], OWN))
-    assert chosen(tree, "allreduce", 8, 4096) == "Allreduce_intra_reduce_scatter_allgather"
-    assert chosen(tree, "allreduce", 8, 32) == "OWN"
-    assert chosen(tree, "allreduce", 8, 4096, is_commutative="no") == "OWN"
-    assert chosen(tree, "allreduce", 8, 4096, is_op_built_in="no") == "OWN"
+    assert select_for_call(tree, "allreduce", 8, 4096) == "Allreduce_intra_reduce_scatter_allgather"
+    assert select_for_call(tree, "allreduce", 8, 32) == "OWN"
+    assert select_for_call(tree, "allreduce", 8, 4096, is_commutative="no") == "OWN"
+    assert select_for_call(tree, "allreduce", 8, 4096, is_op_built_in="no") == "OWN"
 
 
 def test_an_alltoall_in_place_is_left_to_the_library():
     for spec in ("bruck", "linear", "pairwise"):
         tree = json.loads(format_selection([Choice("alltoall", 8, 0, spec)], OWN))
-        assert chosen(tree, "alltoall", 8, 64, is_sendbuf_inplace="yes") == "OWN"
-        assert chosen(tree, "alltoall", 8, 64) == find_function("alltoall", spec, 8)
+        assert select_for_call(tree, "alltoall", 8, 64, is_sendbuf_inplace="yes") == "OWN"
+        assert select_for_call(tree, "alltoall", 8, 64) == find_function("alltoall", spec, 8)
 
 
 def test_a_library_without_a_tree_is_named(tmp_path):

@@ -1,4 +1,4 @@
-"""A simulated platform that is made from a parameter set: patterns on it take as long as the set says."""
+"""A simulated platform made from a parameter set: patterns take as long on it as predicted with the set."""
 
 import pytest
 
@@ -72,7 +72,7 @@ def test_simulated_times_on_an_exported_platform_equal_the_predictions(tmp_path,
 
 @pytest.mark.parametrize("machine", CIRCLES)
 def test_a_fit_on_the_platform_gives_the_values_again(tmp_path, simgrid_programs, machine):
-    """Export, probes on the simulated platform, fit: within 1 % and 5 ns."""
+    """After export, probes on the simulated platform and a fit, values agree within 1 % and 5 ns (G within 1 %)."""
     project = Project(tmp_path)
     texts = [f"{name}={value}ns" for name, value in zip(LOGGP, machine, strict=True)]
     write_platform(make_given_set("loggp", texts), 2, project.folder / "params" / "platforms" / "exported.yaml")
