@@ -48,7 +48,7 @@ def run_lab(*arguments: object) -> str:
 
 @pytest.fixture(scope="session")
 def apptainer(tmp_path_factory) -> dict[str, str]:
-    """The environment variables that apptainer needs; its configuration is in a folder of the test."""
+    """Return the environment variables that apptainer needs; its configuration is in a temporary folder."""
     missing = [name for name in ("apt-get", "dpkg", "unshare") if not shutil.which(name)]
     if os.geteuid() or missing:
         pytest.skip("needs root" if os.geteuid() else f"no {', '.join(missing)}: the lab unpacks Debian packages")
@@ -69,7 +69,7 @@ def image(apptainer) -> Path:
 
 @pytest.fixture(scope="session")
 def faulty_image(apptainer, tmp_path_factory):
-    """An image from one of the definitions above."""
+    """Return a function that builds an image from a definition, once."""
     folder = tmp_path_factory.mktemp("images")
 
     def build(name: str, definition: str) -> Path:
@@ -83,6 +83,6 @@ def faulty_image(apptainer, tmp_path_factory):
 
 
 def make_platform_file(image: Path, launcher: str = "launcher: local\nnodes: 1", **keys: str) -> str:
-    """The text of a platform file whose ranks run in an image."""
+    """Return a platform file's text; its ranks run in an image."""
     section = ", ".join(f"{key}: {value}" for key, value in {"image": image, **keys}.items())
     return f"title: in the image\n{launcher}\ncores: 2\ncontainer: {{{section}}}\n"

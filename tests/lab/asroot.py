@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs a command in a user namespace with the same users and every capability, which a machine's root may not have.
+"""Run a command in a user namespace with the same users and every capability.
 
-Apptainer asks for all of them when root starts it. Needs root outside: only root may map many users.
-"""
+Root of this machine may lack capabilities, but apptainer requests all of them when root starts it. Needs root
+outside: only root may map many users."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ CLONE_NEWUSER = 0x10000000
 
 
 def enter() -> None:
-    """The maps have to be written from outside, by a child that has stayed there."""
+    """Enter a user namespace. A child process outside of the namespace writes its user maps."""
     process, (go, gone) = os.getpid(), os.pipe()
     child = os.fork()
     if child == 0:

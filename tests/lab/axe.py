@@ -30,8 +30,9 @@ addEventListener("message", ({{data}}) => {{ document.querySelector("pre").textC
 </script>"""
 
 
-def examined(page: str, folder: Path, browser: str, wide: int, address: str, dark: bool) -> dict:
-    """What axe says of it. A frame has the width of a phone, a window of Chromium's has at least 500 pixels."""
+def run_axe(page: str, folder: Path, browser: str, wide: int, address: str, dark: bool) -> dict:
+    """Return axe's report on a page. The page is in a frame, since a window of Chromium has at least 500 pixels and a
+    phone has fewer."""
     (folder / "page.html").write_text(page, encoding="utf-8")
     (folder / "frame.html").write_text(FRAME.format(hash=html.escape(address), wide=wide), encoding="utf-8")
     flags = [
@@ -58,7 +59,7 @@ def main(file: str) -> int:
     serious = 0
     for name, wide, address, dark in CASES:
         with TemporaryDirectory() as folder:
-            findings = examined(page, Path(folder), browser, wide, address, dark)
+            findings = run_axe(page, Path(folder), browser, wide, address, dark)
         print(f"{name}: {findings['wide']} pixels, {findings['rows']} rows, {len(findings['violations'])} violations")
         for entry in findings["violations"]:
             serious += entry["impact"] in SERIOUS

@@ -1,4 +1,4 @@
-"""The fixtures of all labs: a lab is brought up by the first test that asks for it."""
+"""The fixtures of all labs; the first test that uses a lab starts it."""
 
 from tests.lab.apptainer_lab import apptainer, faulty_image, image
 from tests.lab.network_lab import lab

@@ -81,7 +81,7 @@ SMALL = (Kernel("gemm", "summa", 64, 24, "16:128"),)
 
 
 def mean_errors(lab: Network, experiment: str) -> str:
-    """The mean of μ by family and operation. All hosts have all of a processor in turn."""
+    """Return the mean μ by model and operation. All hosts have the same share of a processor."""
     lab.write("platforms", "alike", PLATFORM.format(types="", more=""))
     lab.write("experiments", "messages", experiment)
     lab.commodel("run", "messages", "-q")
@@ -89,7 +89,8 @@ def mean_errors(lab: Network, experiment: str) -> str:
 
 
 def partitions(lab: Network, kernels: tuple[Kernel, ...], samples: int) -> pd.DataFrame:
-    """A row a kernel and partition, in seconds of all iterations; `ratio`: of the total to the even partition's."""
+    """Return a row for each kernel and partition, with seconds of all iterations; `ratio` is the total relative to the
+    even partition."""
     more = f", the last with {SLOWED / SHARE:.3g} of the others' processor"
     lab.write("platforms", "slowed", PLATFORM.format(types=TYPES, more=more))
     experiment = PARTITIONS.format(samples=samples)
@@ -118,7 +119,7 @@ def _file(kernel: Kernel, by: str) -> str:
 
 
 def _even(side: int) -> str:
-    """Two rows of as many rectangles as there are pairs of hosts."""
+    """Return an even partition: two rows of rectangles, one rectangle for each host."""
     columns, width, height = len(HOSTS) // 2, side // (len(HOSTS) // 2), side // 2
     rows = [(rank, rank % columns * width, rank // columns * height, width, height) for rank in range(len(HOSTS))]
     return "".join(",".join(map(str, row)) + "\n" for row in [("rank", "x", "y", "width", "height"), *rows])

@@ -1,7 +1,6 @@
-"""Eight hosts and an Open MPI in a folder of their own, and commodel on the head of them as a user would call it.
+"""Eight hosts and an Open MPI in a separate folder; commodel runs on the head as a user calls it.
 
-The workflow is a copy, so that compiling with the lab's MPI leaves this clone's programs alone.
-"""
+The workflow is a copy, so that compiling with the lab's MPI does not change this clone's programs."""
 
 import os
 import shutil
@@ -41,8 +40,8 @@ class Network:
         return _script("network.sh", arguments[0], self.folder / "hosts", *arguments[1:], **settings)
 
     def head(self, *command: object, **settings: str) -> subprocess.Popen:
-        """Starts a command on the head, in the project's folder."""
-        own = {
+        """Start a command on the head, in the project's folder."""
+        lab_settings = {
             "COMMODEL_AGENT": str(self.agent),
             "PATH": f"{self.mpi}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(self.folder / "clone" / "workflow"),
@@ -51,7 +50,7 @@ class Network:
         return subprocess.Popen(
             [str(part) for part in argv],
             cwd=self.project,
-            env=os.environ | OPEN_MPI | own | settings,
+            env=os.environ | OPEN_MPI | lab_settings | settings,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -71,11 +70,11 @@ class Network:
         return _run([self.agent, host, *command])
 
     def drops(self, host: str) -> int:
-        """Packets that the switch had no room for at its port to a host."""
+        """Return the number of packets that the switch dropped at its port to a host."""
         return int(self.script("drops", host))
 
     def timeouts(self, host: str) -> int:
-        """How often TCP on a host gave up waiting for an answer and sent again."""
+        """Return the number of TCP retransmission timeouts on a host."""
         names, values = (
             line.split()
             for line in self.on(host, "cat", "/proc/net/netstat").splitlines()
@@ -84,7 +83,7 @@ class Network:
         return int(dict(zip(names, values, strict=True))["TCPTimeouts"])
 
     def processes(self) -> dict[int, str]:
-        """Command lines of all that runs on the hosts and the head."""
+        """Return the command lines of all processes on the hosts and the head, by process id."""
         commands = {}
         ours = {os.readlink(f"/proc/{path.read_text().strip()}/ns/net") for path in self.folder.glob("hosts/*.pid")}
         for path in Path("/proc").glob("[0-9]*"):
@@ -98,7 +97,7 @@ class Network:
 
 @contextmanager
 def network(folder: Path, *queue: int, **settings: str) -> Iterator[Network]:
-    """With room for so many bytes at a port of the switch, and other settings of network.sh."""
+    """Start the lab. `queue` is the buffer in bytes of a switch port; `settings` are those of network.sh."""
     lab = Network(folder, folder / "openmpi" / "bin")
     _script("openmpi.sh", folder / "openmpi")
     for name in ("workflow", "profiles"):
@@ -130,8 +129,8 @@ def _script(name: str, *arguments: object, **settings: str) -> str:
 
 
 def _run(argv: list[object], **settings: str) -> str:
-    words, own = [str(part) for part in argv], os.environ | settings
-    run = subprocess.run(words, env=own, capture_output=True, text=True, check=False, timeout=120)
+    words, lab_settings = [str(part) for part in argv], os.environ | settings
+    run = subprocess.run(words, env=lab_settings, capture_output=True, text=True, check=False, timeout=120)
     if run.returncode:
         raise RuntimeError(f"{argv[0]} ended with code {run.returncode}: {run.stderr}")
     return run.stdout

@@ -114,7 +114,8 @@ def make_project(folder: Path) -> Path:
 
 
 def errors(results: Path) -> pd.DataFrame:
-    """By operation, tree, bytes and waves: the median in ms, and μ of each family; their means in the last line."""
+    """Return the measured median in ms and μ of each model, by operation, tree, bytes and waves; the last line has the
+    means."""
     compared = pd.read_csv(results / "comparison.csv")
     columns = [name for name in ("operation", "alternative", "bytes", "waves") if name in compared]
     compared["what"] = [" ".join(map(str, row)) for row in compared[columns].to_numpy()]
@@ -125,7 +126,7 @@ def errors(results: Path) -> pd.DataFrame:
 
 
 def write_tree(fanouts: list[int]) -> str:
-    """A tree with a host for each process, the front-end on the head."""
+    """Return a topology with one host for each process; the front-end is on the head."""
     lines, level, hosts = [], ["head:0"], iter(HOSTS)
     for fanout in fanouts:
         below = [[f"{next(hosts)}:0" for _ in range(fanout)] for _ in level]
@@ -135,18 +136,19 @@ def write_tree(fanouts: list[int]) -> str:
 
 
 def measure_skews(folder: Path, hosts: Path, environment: dict[str, str]) -> pd.DataFrame:
-    """By tree, load and rounds: the mean error in µs of 64 clocks that are one, along the tree and through it."""
+    """Return the mean error in µs of the clock skews of 64 back-ends, whose true skew is 0, by tree, load and rounds,
+    along the tree and direct."""
     build(folder / "overlay", "-O2", ["drive"])
     rows = {}
     for name, fanouts in SKEW_TREES.items():
         (folder / "tree").write_text(write_tree(fanouts))
         for load in ("idle", "busy"):
             hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * (load == "busy"))]
-            asked = [f"skew {how} {rounds}" for rounds in SKEW_ROUNDS for how in (0, 1)]
+            commands = [f"skew {how} {rounds}" for rounds in SKEW_ROUNDS for how in (0, 1)]
             try:
                 done = subprocess.run(
                     [HERE / "network.sh", "run", hosts, folder / "overlay" / "drive", folder / "tree"],
-                    input="\n".join([*asked, "quit\n"]),
+                    input="\n".join([*commands, "quit\n"]),
                     env=environment | {"DRIVE_LAUNCH": f"{hosts}/agent {{host}}", "DRIVE_BIND": "head"},
                     capture_output=True,
                     text=True,
@@ -157,8 +159,8 @@ def measure_skews(folder: Path, hosts: Path, environment: dict[str, str]) -> pd.
                     hog.kill()
                     hog.wait()
             answers = [json.loads(line) for line in done.stdout.splitlines()[1:]]
-            found = [1e6 * fmean(map(abs, answer["seconds"])) for answer in answers]
-            rows[name, load] = found
+            skew_errors = [1e6 * fmean(map(abs, answer["seconds"])) for answer in answers]
+            rows[name, load] = skew_errors
     columns = [(f"{rounds} rounds", how) for rounds in SKEW_ROUNDS for how in ("along", "direct")]
     return pd.DataFrame.from_dict(rows, orient="index", columns=pd.MultiIndex.from_tuples(columns))
 

@@ -1,4 +1,4 @@
-"""The MPI of all labs: the MPICH of envs/mpi.lock, whatever else is installed on the machine or stands on PATH."""
+"""The MPI of all labs is the MPICH of envs/mpi.lock, independent of other MPIs of the machine or on PATH."""
 
 import os
 import subprocess
@@ -15,15 +15,17 @@ LOCK = ROOT / "envs" / "mpi.lock"
 
 
 def programs() -> Path:
-    """The folder of its programs: this environment's, if it was installed there, else one of its own."""
+    """Return the folder of MPICH's programs: this environment's if it has MPICH, else a separate installation."""
     beside_python = Path(sys.executable).parent
     if (beside_python / "mpicc").exists():
         return beside_python
-    own = ROOT / "build" / "lab-mpich"
-    if not (own / "bin" / "mpicc").exists():
+    separate = ROOT / "build" / "lab-mpich"
+    if not (separate / "bin" / "mpicc").exists():
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "install", "--prefix", own, "--ignore-installed", "-r", LOCK], check=True, timeout=600)
-    return own / "bin"
+        subprocess.run(
+            [*pip, "install", "--prefix", separate, "--ignore-installed", "-r", LOCK], check=True, timeout=600
+        )
+    return separate / "bin"
 
 
 @contextmanager

@@ -1,8 +1,7 @@
-"""What each host may take of this machine's processors: a cgroup with a CPU quota each, of whichever version there is.
+"""Limit the processor time of each host: a cgroup (version 1 or 2) with a CPU quota for each.
 
-Hosts are dealt out to processors, so that none depends on where another one runs; and what does not run on a host
-hardly takes anything from them, if the machine is busy.
-"""
+Hosts are distributed over the processors, so that no host depends on the load of another one. Hosts have a high
+weight, so that other load of the machine hardly slows them down."""
 
 import os
 import time
@@ -17,7 +16,7 @@ WEIGHTS = {1: ("cpu.shares", 1 << 18), 2: ("cpu.weight", 10_000)}  # the most th
 
 @dataclass(frozen=True)
 class Controller:
-    """Where the kernel takes quotas of processors."""
+    """The cgroup folder and version in which CPU quotas can be set."""
 
     folder: Path
     version: int
@@ -32,7 +31,7 @@ class Controller:
 
 
 def controller() -> Controller | None:
-    """None where this machine lets nobody limit processors."""
+    """Return the cgroup controller of CPU quotas, or None if this machine has no writable one."""
     for line in Path("/proc/mounts").read_text().splitlines():
         _, folder, kind, options, *_ = line.split()
         at = Path(folder)
@@ -47,37 +46,37 @@ def controller() -> Controller | None:
 
 @contextmanager
 def shares(folder: Path, of: Mapping[str, float]) -> Iterator[dict[str, str]]:
-    """Settings of the agent with which each host has its share of one processor, whatever it starts."""
+    """Yield settings of the agent that run all processes of a host with the host's share of one processor."""
     limits = controller()
     if limits is None:
         raise RuntimeError("no cgroup of this machine lets us limit processors")
-    whole = limits.folder / f"commodel-lab-{os.getpid()}"
+    parent = limits.folder / f"commodel-lab-{os.getpid()}"
     processors = sorted(os.sched_getaffinity(0))
-    groups = [whole / host for host in of]
-    whole.mkdir()
+    groups = [parent / host for host in of]
+    parent.mkdir()
     try:
         if limits.version == 2:
-            (whole / "cgroup.subtree_control").write_text("+cpu")
+            (parent / "cgroup.subtree_control").write_text("+cpu")
         name, weight = WEIGHTS[limits.version]
-        (whole / name).write_text(str(weight))
+        (parent / name).write_text(str(weight))
         for group, share in zip(groups, of.values(), strict=True):
             group.mkdir()
             limits.limit(group, share)
         cases = "".join(f"{host}) cpu={processors[n % len(processors)]} ;;\n" for n, host in enumerate(of))
         join = folder / "join"
         join.write_text(
-            f'#!/bin/sh\nhost=$(hostname)\ncase $host in\n{cases}esac\necho $$ >"{whole}/$host/cgroup.procs"\n'
+            f'#!/bin/sh\nhost=$(hostname)\ncase $host in\n{cases}esac\necho $$ >"{parent}/$host/cgroup.procs"\n'
             'exec taskset -c "$cpu" "$@"\n'
         )
         join.chmod(0o755)
         yield {"LAB_PRIORITY": str(join)}
     finally:
-        for group in (*groups, whole):
+        for group in (*groups, parent):
             _remove(group)
 
 
 def _remove(group: Path) -> None:
-    """What ran there may take a moment to end."""
+    """Remove a cgroup, once its last processes have ended."""
     for _ in range(200):
         try:
             group.rmdir()

@@ -54,7 +54,8 @@ class Slurm:
         return until(lambda: (state := self.state(job)) not in ("RUNNING", "PENDING", "COMPLETING") and state)
 
     def processes(self, *words: str, node: str = "") -> list[int]:
-        """Those of this Slurm's jobs and steps that have all these words in their command line."""
+        """Return the processes of this Slurm's jobs and steps (of one node, if given) with all these words in their
+        command line."""
         numbers = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
@@ -65,12 +66,12 @@ class Slurm:
         return numbers
 
     def lose(self, node: str) -> None:
-        """The node is gone as if its power were: its slurmd, and what runs on it."""
+        """Kill a node's slurmd and all processes on the node, as a power failure would."""
         kill([int((self.folder / f"slurmd-{node}.pid").read_text()), *self.processes(node=node)])
 
     @contextmanager
     def outage(self, number: signal.Signals) -> Iterator[None]:
-        """The controller is away while a block runs: killed, and started anew in the end; or stopped, and goes on."""
+        """Kill or stop the controller for the duration of a block; then restart or continue it."""
         process = int((self.folder / "slurmctld.pid").read_text())
         os.kill(process, number)
         try:
@@ -81,8 +82,8 @@ class Slurm:
 
 @contextmanager
 def running_slurm(topology: str = "", losses: bool = False) -> Iterator[Slurm]:
-    """A Slurm of its own, with a text of topology.conf or none; gone afterwards, with all that its jobs have left.
-    Where nodes are lost on purpose (`losses`), it notices this within seconds."""
+    """Start a separate Slurm, with this text of topology.conf if any; in the end, remove it and all processes of its
+    jobs. With `losses`, the Slurm detects lost nodes within seconds."""
     path = f"{os.environ['PATH']}:/usr/sbin"
     missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
     if os.geteuid() or missing:
@@ -96,10 +97,13 @@ def running_slurm(topology: str = "", losses: bool = False) -> Iterator[Slurm]:
     try:
         patience = {"LAB_LOSSES": "yes"} if losses else {}
         subprocess.run([HERE / "slurm.sh", "up", folder], env=os.environ | patience, check=True, timeout=60)
-        own = {"PATH": f"{folder / 'bin'}:{ROOT / '.venv' / 'bin'}:{path}", "SLURM_CONF": f"{folder / 'slurm.conf'}"}
+        variables = {
+            "PATH": f"{folder / 'bin'}:{ROOT / '.venv' / 'bin'}:{path}",
+            "SLURM_CONF": f"{folder / 'slurm.conf'}",
+        }
         # Nodes on one machine share no memory; and UCX's addresses can be too long for PMI-2.
         inside = (HERE / "network.sh", "run", os.environ["LAB_NETWORK"]) if "LAB_NETWORK" in os.environ else ()
-        yield Slurm(folder, os.environ | own | {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi"}, inside)
+        yield Slurm(folder, os.environ | variables | {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi"}, inside)
     finally:
         subprocess.run([HERE / "slurm.sh", "down", folder], check=True, timeout=60)
 
@@ -112,10 +116,10 @@ def shared_slurm():
 
 @pytest.fixture
 def slurm(request):
-    """The one of all tests, which leave its nodes as they were; or, for a test that is marked `own_slurm`, its own."""
+    """Yield the Slurm that all tests share, or a separate one if the test is marked `own_slurm`."""
     if marker := request.node.get_closest_marker("own_slurm"):
-        with running_slurm(**marker.kwargs) as own:
-            yield own
+        with running_slurm(**marker.kwargs) as separate:
+            yield separate
         return
     shared = request.getfixturevalue("shared_slurm")
     yield shared
@@ -125,7 +129,7 @@ def slurm(request):
 
 @dataclass(frozen=True)
 class Project:
-    """A folder to run campaigns in, as a clone is: `snakemake --profile slurm` works there."""
+    """A folder for campaigns with the profiles of a clone: `snakemake --profile slurm` works in it."""
 
     folder: Path
     slurm: Slurm
@@ -151,18 +155,18 @@ class Project:
         return self.folder / "results" / "mine" / "raw" / batch.name
 
     def measured(self, batch: Batch) -> dict[str, list[str]]:
-        """The cases that have samples, in whatever pass, and the samples."""
+        """Return the samples of each case that has samples, in any pass."""
         named = ((path.name.partition(".")[0], path) for path in self.raw(batch).rglob("*.csv"))
         files = {case: path for case, path in named if case in batch.ids}
         return {case: [row["seconds"] for row in csv.DictReader(path.open())] for case, path in files.items()}
 
     def unmeasured(self, batch: Batch) -> dict[str, str]:
-        """The status of the cases that were given up."""
+        """Return the status of each case that was given up."""
         files = self.raw(batch).glob("*.unmeasured.json")
         return {marker["id"]: marker["status"] for marker in (json.loads(path.read_text()) for path in files)}
 
     def ranks(self) -> list[int]:
-        """The processes of native programs that work here."""
+        """Return the process ids of native programs that run in this project's folder."""
         numbers = []
         for path in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
@@ -174,7 +178,7 @@ class Project:
         return json.loads((self.raw(batch) / "state.json").read_text())
 
     def submit(self, batch: Batch, *options: str) -> str:
-        """The job of a batch, its number; without Snakemake around it, but in the environment that Snakemake leaves."""
+        """Submit the job of a batch with sbatch and return its id. The environment is that of a Snakemake job."""
         forget = "for v in $(env | grep -o '^SLURM_[A-Z_]*'); do [ $v = SLURM_JOB_ID ] || unset $v; done"
         command = (
             f"commodel measure --in results/mine/plan.json --batch {batch.name} --out results/mine/raw/{batch.name}"
@@ -187,7 +191,7 @@ class Project:
         return (self.folder / f"{job}.log").read_text()
 
     def start(self, *command: str) -> subprocess.Popen:
-        """In a process group of its own, as a terminal starts it."""
+        """Start a command in a separate process group, as a terminal does."""
         return subprocess.Popen(
             [*self.slurm.inside, *command],
             cwd=self.folder,

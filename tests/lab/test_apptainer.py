@@ -1,4 +1,4 @@
-"""A real Apptainer with the image of container.def: what is in it, both container models, and images that are wrong."""
+"""A real Apptainer with the image of container.def: the image's content, both container models, and faulty images."""
 
 import hashlib
 import json
@@ -109,7 +109,7 @@ def test_native_and_container_beside_each_other(project, image):
 
 
 def test_processes_keep_their_cores_in_the_image(project, image):
-    """As many threads as cores, each on its own; and more of them than there are is one line."""
+    """Each process computes with one thread on each of its cores. More threads than cores are refused in one line."""
     project.write(make_platform_file(image))
     for name, kept in {"one": [2], "two": [1, 1], "more": [1, 4096]}.items():
         rows = "".join(f"{rank},0,{cores},cpu\n" for rank, cores in enumerate(kept))

@@ -1,4 +1,4 @@
-"""Campaigns on a real Slurm inside the image of container.def, beside the same ones without it."""
+"""Campaigns on a real Slurm inside the image of container.def, compared with the same campaigns without it."""
 
 import json
 from dataclasses import replace

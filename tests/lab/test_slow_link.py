@@ -1,4 +1,4 @@
-"""One slow cable among eight real hosts is found, and named in the report and by `commodel show network`."""
+"""One slow cable among eight real hosts is detected, and named in the report and by `commodel show network`."""
 
 import json
 import re

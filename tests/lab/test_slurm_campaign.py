@@ -1,8 +1,7 @@
-"""Whole campaigns on a real Slurm of four nodes: the profile, the jobs, and every rank where it belongs.
+"""Whole campaigns on a real Slurm of four nodes: the profile, the jobs, and the placement of every rank.
 
-Kernels whose processes keep different numbers of cores, under srun: each is bound to its own, whatever Slurm would
-bind it to, and the product verifies.
-"""
+Kernels whose processes use different numbers of cores under srun: each is bound to its cores, whatever binding
+Slurm would choose, and the product verifies."""
 
 import csv
 import json

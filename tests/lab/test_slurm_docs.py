@@ -1,5 +1,5 @@
-"""The commands of README and docs that want a Slurm, word for word, with the experiment and the platform `cluster` that
-come with commodel; but for the number of samples."""
+"""The commands of README and docs that need a Slurm, literally, with the experiment and the platform `cluster` of the
+project; only the number of samples is smaller."""
 
 import shutil
 
@@ -20,7 +20,7 @@ COMMANDS = {
 
 
 def test_commands_that_want_a_slurm_work(project):
-    """The first measures; to the others nothing is left but to report. Two of the six models need few probes."""
+    """The first command measures; the others only make the report again. Two models suffice, with fewer probes."""
     shutil.copytree(ROOT / "params", project.folder / "params")
     path = project.folder / "params/experiments/cluster.yaml"
     experiment = yaml.safe_load(reduce_experiment(path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""What goes wrong on a real Slurm: jobs, drivers, steps and nodes that are lost, and MPIs that do not fit srun."""
+"""Faults on a real Slurm: lost jobs, drivers, steps and nodes, and MPIs that do not match srun."""
 
 import csv
 import os
@@ -38,7 +38,7 @@ def batch(project):
 
 @pytest.fixture(scope="module", autouse=True)
 def limited(tmp_path_factory):
-    """A batch whose ranks hang until the job's minute is over; the other tests need not wait for it."""
+    """Submit a job of one minute whose ranks hang; it reaches its time limit while the other tests run."""
     with running_slurm() as slurm:
         project = make_project(slurm, tmp_path_factory.mktemp("limited"))
         project.write(SLOW.replace("RANKS", "2").replace("timeout: 3 s", "timeout: 10min"))
@@ -51,7 +51,7 @@ def limited(tmp_path_factory):
 
 
 def check_interrupted_batch(project, batch, strike) -> None:
-    """A batch that is struck in its middle measures in its next attempt what was missing, and nothing else."""
+    """Interrupt a running batch by `strike(job)`; check that the next attempt measures exactly the missing cases."""
     job = project.submit(batch)
     before = until(lambda: len(cases := project.measured(batch)) > 3 and cases)
     strike(job)
@@ -75,19 +75,20 @@ def test_cancelled_job(project, batch):
 
 @pytest.mark.own_slurm(losses=True)
 def test_lost_step(project, batch):
-    """The guard of the step's ranks is killed on each node: the step cannot end, but the batch can, and goes on."""
+    """The slurmstepd of the ranks' step is killed on each node. The step cannot end, but the job ends, and the next job
+    completes the batch."""
     check_interrupted_batch(project, batch, lambda job: kill(project.slurm.processes(f"slurmstepd: [{job}.0]")))
     kill(project.ranks())
 
 
 @pytest.mark.own_slurm(losses=True)
 def test_dead_node(project, batch):
-    """The job dies with its node, and its batch goes on elsewhere."""
+    """The job fails with its node; the next job completes the batch on other nodes."""
     check_interrupted_batch(project, batch, lambda job: project.slurm.lose(project.slurm.nodes_of(job)[0]))
 
 
 def test_a_batch_that_did_not_finish(project, batch):
-    """What it lacks is told, and why; nothing is lost in silence."""
+    """The table of unmeasured cases has each missing case, with the reason."""
     probes = project.plan.batches[0]
     assert project.slurm.ended(project.submit(probes)) == "COMPLETED"
     job = project.submit(batch)
@@ -103,7 +104,7 @@ def test_a_batch_that_did_not_finish(project, batch):
 
 
 def test_killed_and_hung_ranks(project, batch):
-    """Each costs its own case, and nothing of the step is left."""
+    """A killed and a stopped rank lose only their current cases; no rank is left after the job."""
     job = project.submit(batch)
     until(lambda: len(project.measured(batch)) > 3)
     os.kill(project.ranks()[0], signal.SIGKILL)
@@ -120,7 +121,7 @@ def test_killed_and_hung_ranks(project, batch):
     "command", ["snakemake --profile slurm --config experiment=mine", RUN], ids=["snakemake", "run"]
 )
 def test_interrupt(project, batch, command):
-    """Ctrl-C cancels the jobs, and what was measured is whole."""
+    """Ctrl-C cancels the jobs; cases measured before keep their samples."""
     process = project.start(*command.split())
     until(lambda: len(project.measured(batch)) > 3)
     before = project.measured(batch)
@@ -154,7 +155,7 @@ def test_a_world_of_one(project, batch):
 
 
 def test_time_limit(limited):
-    """The job is ended by Slurm, and goes on where it stopped."""
+    """Slurm ends the job at its time limit; the next job measures the missing cases."""
     project, batch, job, before = limited
     assert project.slurm.ended(job) == "TIMEOUT"
     assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
@@ -167,7 +168,7 @@ def test_time_limit(limited):
 
 @pytest.mark.own_slurm(losses=True)
 def test_node_taken_away(project, batch):
-    """Slurm itself puts the job back into the queue, and it goes on elsewhere: not on a drained node either."""
+    """Slurm requeues the job when a node goes down; the job completes on other nodes, none of them drained."""
     drained, *_ = project.slurm("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()
     project.slurm("scontrol", "update", f"nodename={drained}", "state=drain", "reason=test")
     done = f"results/mine/raw/{batch.name}/done"

@@ -1,9 +1,8 @@
-"""Overlay networks measured on a real Slurm: a step a process, or one step for all, each on the node that the plan
-says. The names of the lab's nodes do not resolve: processes listen where their machine is.
+"""Overlay networks on a real Slurm, measured and in both modes of start.
 
-Overlay networks over the nodes of a real Slurm, in both modes: srun starts all of it, a step a process, or back-ends
-that are one step attach by the connection file. What is killed is told of, and nothing that depended on it is left.
-"""
+srun starts one step for each process or one step for all, each process on its planned node, or back-ends of one
+step attach by the connection file. The lab's node names do not resolve, so processes listen on their machine's
+address. The front-end reports killed processes, and no process or step that depends on them is left."""
 
 import json
 import shutil
@@ -65,7 +64,8 @@ CONTINUING, STOPPING = range(2)  # streams of every tree
 
 @dataclass
 class Tree:
-    """In one allocation. Losses are noticed by their connections: silence would take longer than any test waits."""
+    """A running tree in one allocation. Losses are detected by closed connections, since the time limit for silence is
+    1000 s."""
 
     slurm: Slurm
     job: str
@@ -81,12 +81,12 @@ class Tree:
         return [step for step in listed if not step.endswith((".batch", ".extern"))]
 
     def left(self) -> list[object]:
-        """What there is of it, but the allocation."""
+        """Return the tree's processes, steps and connection files that still exist."""
         processes = [*self.slurm.processes("drive"), *self.slurm.processes("overlay-node")]
         return [*processes, *self.steps(), *self.file.parent.glob(f"{self.file.name}*")]
 
     def back_ends(self) -> dict[int, int]:
-        """Their processes."""
+        """Return the process id of each back-end."""
         self.tool.execute_ok("open none 2 0 0")
         self.tool.execute_ok("tell 2 facts 0")
         answers = [self.tool.execute_ok("recv 2 60") for _ in range(4)]
@@ -95,7 +95,7 @@ class Tree:
 
 @pytest.fixture
 def start(slurm, overlay_programs, tmp_path) -> Iterator:
-    """start(mode): a tree that is up, by "srun" or with back-ends started by one of STARTERS."""
+    """Return start(mode), which starts a tree by srun or with back-ends started by one of STARTERS."""
     job = slurm("sbatch", "--parsable", "--nodes=4", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 1000")
     until(lambda: slurm.state(job) == "RUNNING")
     file, topology, drive = tmp_path / "connection", tmp_path / "topology", overlay_programs / "drive"

@@ -1,5 +1,5 @@
-"""What config/README.md says of snakedeploy, word for word: from a server on this machine, which git takes for the host
-that the address names. What is not committed yet is not deployed."""
+"""The snakedeploy commands of config/README.md, literally. A server on this machine takes the place of the host in the
+address. Uncommitted changes are not deployed."""
 
 import os
 import shlex
@@ -23,12 +23,12 @@ HOST = "https://github.com/"
 
 @pytest.fixture(scope="module")
 def snakedeploy():
-    """The folder of the real one, in an environment of its own: nothing else here needs it."""
-    own = ROOT / "build" / "lab-snakedeploy"
-    if not (own / "bin" / "snakedeploy").exists():
-        subprocess.run([sys.executable, "-m", "venv", own], check=True)
-        subprocess.run([own / "bin" / "pip", "install", "--quiet", PINNED], check=True, timeout=600)
-    return own / "bin"
+    """Return the folder of snakedeploy's programs, in a separate environment."""
+    separate = ROOT / "build" / "lab-snakedeploy"
+    if not (separate / "bin" / "snakedeploy").exists():
+        subprocess.run([sys.executable, "-m", "venv", separate], check=True)
+        subprocess.run([separate / "bin" / "pip", "install", "--quiet", PINNED], check=True, timeout=600)
+    return separate / "bin"
 
 
 class Silent(SimpleHTTPRequestHandler):
@@ -38,7 +38,7 @@ class Silent(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path):
-    """Settings of git with which OWNER/commodel of that host is this repository."""
+    """Yield git settings that redirect the address of OWNER/commodel to a local clone of this repository."""
     if not (ROOT / ".git").exists():
         pytest.skip("no clone")
     bare = tmp_path / "served/OWNER/commodel"

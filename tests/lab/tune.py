@@ -1,7 +1,6 @@
-"""Rules for Open MPI over eight hosts: what `commodel tune` finds, and what it gains beside the library's own choice.
+"""Rules for Open MPI over eight hosts: the rules that `commodel tune` finds, and their gain over the library default.
 
-python -m tests.lab.tune FOLDER [OPTIONS of commodel tune]    an empty folder; its project/ keeps results
-"""
+python -m tests.lab.tune FOLDER [OPTIONS of commodel tune]    an empty folder; its project/ keeps results"""
 
 import sys
 import time
