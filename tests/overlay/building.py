@@ -1,4 +1,4 @@
-"""Compiles the test programs of the overlay network, and where other flags are wanted the network too."""
+"""Compile the test programs of the overlay network, and the network itself if other compiler flags are given."""
 
 import subprocess
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def run_clean(command, **more):
 
 
 def build(folder: Path, flags: str, programs: Iterable[str]) -> None:
-    """The library and these programs."""
+    """Build the library and these programs with these compiler flags."""
     run_clean(["make", "-j2", "-C", SOURCES, f"BUILD={folder}", f"CFLAGS={flags}"])
     link(folder, flags, programs)
 
@@ -34,7 +34,8 @@ def build_filters(source: Path, out: Path, flags: str = "") -> Path:
 
 
 def link(folder: Path, flags: str, programs: Iterable[str]) -> None:
-    """With the library that is there. What a program defines itself, as `hostile` does, is not taken from it."""
+    """Link programs with the existing library. Functions that a program defines, as `hostile` does, replace the
+    library's."""
     for name in programs:
         sources = [HERE / file for file in PROGRAMS[name]]
         libraries = [folder / "liboverlay.a", "-ldl", "-lm", "-lpthread", "-rdynamic", "-o", folder / name]

@@ -1,4 +1,4 @@
-"""Front-ends of overlay networks, driven by commands; built plainly and with sanitizers."""
+"""Front-ends of overlay networks, controlled by commands; built with and without sanitizers."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def overlay_programs(overlay_programs, tmp_path_factory):
 
 
 class Tool:
-    """A front-end that executes commands, one a line, and answers each."""
+    """A front-end that executes one command a line and answers each."""
 
     def __init__(self, command: list[object], errors: Path, environment: Mapping[str, str]) -> None:
         self.errors = errors
@@ -95,8 +95,8 @@ class Tool:
 
 @pytest.fixture
 def start(tmp_path, request) -> Callable[..., Tool]:
-    """start(topology, checked=False, **settings): a running front-end for a topology given as text. It is
-    ended after the test, unless the test has ended it."""
+    """Return start(topology, checked=False, **settings), which starts a front-end for a topology given as text. The
+    front-end is ended after the test, unless the test has ended it."""
     tools: list[Tool] = []
 
     def begin(topology: str, checked: bool = False, up: bool = True, **settings: str) -> Tool:

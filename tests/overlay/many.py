@@ -1,7 +1,6 @@
-"""Starts a command so many times, each with its rank as PMI has it, and waits for all: a launcher of one step.
+"""Start a command several times, each with its rank in PMI's variables, and wait for all: a launcher of one step.
 
-python many.py TASKS COMMAND …
-"""
+python many.py TASKS COMMAND …"""
 
 import os
 import signal

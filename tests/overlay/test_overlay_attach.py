@@ -1,4 +1,4 @@
-"""Who attaches: back-ends that somebody else starts, by a connection file, and strangers, who are refused."""
+"""Attachment: back-ends started by other programs attach by a connection file; unknown processes are refused."""
 
 import os
 import socket
@@ -17,7 +17,7 @@ from tests.waiting import until
 
 @pytest.fixture
 def waiting(start, tmp_path):
-    """A tool that waits for back-ends, and its connection file."""
+    """Return a front-end that waits for back-ends, and its connection file."""
     tool = start(kary(2, 2), up=False, DRIVE_FILE=str(tmp_path / "connection"))
     assert tool.answer()["code"] == "waiting"
     return tool, tmp_path / "connection"

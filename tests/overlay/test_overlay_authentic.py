@@ -1,4 +1,4 @@
-"""Packets with tags: who does not know the token can neither join, nor change, drop or repeat a packet."""
+"""Packets with tags: a process without the token cannot join, nor change, drop or repeat a packet."""
 
 import hashlib
 import hmac
@@ -22,7 +22,7 @@ def mac(key: bytes, *parts: bytes) -> bytes:
 
 
 class Member:
-    """A back-end that is this test: it speaks the protocol as somebody else would write it."""
+    """A back-end inside this test: an independent implementation of the protocol."""
 
     def __init__(self, host: str, port: str, token: bytes, node: int, by: str = OWN) -> None:
         self.socket = socket.create_connection((host, int(port)), timeout=60)
@@ -61,7 +61,7 @@ def test_siphash_matches_the_reference_test_vectors(length, tag):
 
 @pytest.fixture
 def joined(start, tmp_path):
-    """A tool over two back-ends that are this test."""
+    """Yield a front-end with two back-ends that run in this test, and these back-ends."""
     file = tmp_path / "connection"
     tool = start(flat(2), up=False, checked=True, DRIVE_FILE=str(file), DRIVE_TAGS="1")
     assert tool.answer()["code"] == "waiting"

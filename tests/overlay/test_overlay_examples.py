@@ -1,4 +1,4 @@
-"""The examples of back-ends that join and of threads, in C and in Python, as users run them."""
+"""The examples of attaching back-ends and of threads, in C and in Python, run as users run them."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ EXAMPLES = ROOT / "examples" / "overlay"
 
 @pytest.fixture(params=["c", "python"])
 def example(request, tmp_path, overlay_programs):
-    """example(name): the command of an example."""
+    """Return a function that gives the command of an example, which it compiles if the language is C."""
     (tmp_path / "tree").write_text(kary(2, 2))
 
     def command(name):

@@ -1,4 +1,4 @@
-"""Every filter over random trees, against plain Python."""
+"""Every filter over random trees, compared with plain Python."""
 
 import math
 
@@ -16,7 +16,7 @@ STRINGS = ["%s", "%as", "%c", "%ac", "%auc", "%uhd"]
 
 @st.composite
 def trees(draw):
-    """Parents of up to 200 leaves and what is above them, in any shape."""
+    """Draw the parent of each node of a tree of up to 201 nodes of any shape; -1 for the root."""
     nodes = draw(st.one_of(st.integers(2, 12), st.integers(2, 120), st.just(201)))
     near = draw(st.sampled_from((1, 3, 1000)))  # chains, bushes, flat trees
     if nodes == 201:
@@ -240,7 +240,7 @@ int main(void)
 
 
 def test_packets_and_filters_for_processes_of_mrnet(overlay_programs, tmp_path):
-    """What is compiled for MRNet, without MRNet."""
+    """The sources for MRNet are compiled and run without MRNet."""
     (tmp_path / "frames.c").write_text(FRAMES)
     folder = SOURCES.parent / "mrnet"
     sources = [

@@ -1,8 +1,8 @@
-"""Packets, streams of them and topologies that an enemy has edited, fed to each role under the sanitizers; a back-end
-that fills its parent's memory; and a network under valgrind.
+"""Hostile input to the overlay network.
 
-What becomes of a network when a back-end or the front-end dies, hangs or leaves: noticed in time, nothing is left.
-"""
+Edited packets, streams of packets and topologies are given to each role under the sanitizers; a back-end fills its
+parent's memory; a network runs under valgrind. If a back-end or the front-end dies, hangs or leaves, the network
+detects the loss in time, and no process is left."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ def test_parts_that_need_no_network(checked_programs):
 
 
 def test_a_back_end_that_heeds_no_window_is_lost(start, tmp_path):
-    """Its packets are part of no wave as long as the other one is silent."""
+    """Its packets stay in memory, since no wave is complete without the other back-end."""
     file = tmp_path / "connection"
     tool = start(flat(2), up=False, checked=True, DRIVE_FILE=str(file))
     assert tool.answer()["code"] == "waiting"

@@ -1,4 +1,5 @@
-"""Filters at each level, parameters of running streams, waves made by own functions, and state that survives a loss."""
+"""Filters at each level, parameters of running streams, waves made by user functions, and filter state that survives a
+loss."""
 
 import subprocess
 import sys

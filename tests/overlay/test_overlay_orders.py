@@ -1,5 +1,5 @@
-"""Processes of both byte orders in one network: a packet typed by hand, and trees between whose processes all numbers
-are turned."""
+"""Processes of both byte orders in one network: a packet written by hand, and trees in which every link swaps the byte
+order of all numbers."""
 
 import sys
 

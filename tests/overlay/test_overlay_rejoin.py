@@ -140,7 +140,7 @@ def test_children_of_a_hanging_process_reattach_and_that_process_ends(start):
 
 
 def test_a_back_end_that_attaches_late_takes_part_in_new_streams(start):
-    """It computes when its parent is lost, for longer than `silence` seconds."""
+    """The back-end computes for longer than `silence` seconds when its parent is lost."""
     tool = start(kary(2, 2), DRIVE_SILENCE="1")
     tool.execute_ok(f"open concat {WAIT} 0 {CONTINUE}")
     tool.execute_ok(f"open none {DO_NOT_WAIT} 0 {CONTINUE}")

@@ -1,4 +1,4 @@
-"""Start-up by fork and by a command that runs programs on hosts, what is refused on the way, and what is built."""
+"""Start-up by fork and by a command that runs programs on hosts, refused starts, and the build of the library."""
 
 import subprocess
 import sys
@@ -52,7 +52,7 @@ def test_processes_have_no_files_of_others(start):
 
 @pytest.fixture
 def agent(tmp_path, monkeypatch):
-    """A program that stands for ssh, and writes down what it is asked."""
+    """Return a program that takes the place of ssh and logs its arguments."""
     path = tmp_path / "agent"
     path.write_text(AGENT)
     path.chmod(0o755)

@@ -1,5 +1,5 @@
-"""One command starts all processes but the front-end. Each has its number from its rank, and gets its parent from the
-front-end."""
+"""One command starts all processes but the front-end. Each has its number from its rank, and receives its parent from
+the front-end."""
 
 import os
 import shutil

@@ -1,4 +1,5 @@
-"""Streams: many at once, over parts of the back-ends, in each way of waiting, with packets of any size, in windows."""
+"""Streams: many at once, over subsets of the back-ends, in each waiting mode, with packets of any size, and flow
+control."""
 
 import random
 

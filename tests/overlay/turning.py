@@ -33,7 +33,7 @@ def main(program: list[str], boot: bytes) -> int:
 
 
 def carry(sender: socket.socket, receiver: socket.socket, first: int = 0) -> None:
-    """All packets, behind a hello of so many bytes, until one of both is gone."""
+    """Forward all packets with the byte order swapped, after a hello of `first` bytes, until either end closes."""
     stream = sender.makefile("rb")
     with suppress(OSError):
         if first:

@@ -1,7 +1,6 @@
-"""What travels between processes of an overlay network, as somebody else would make it.
+"""The packets between processes of an overlay network, in an independent implementation.
 
-What the back-ends of drive.c send, and what filters make of it, by plain Python: slow, and easy to see through.
-"""
+The values that the back-ends of drive.c send, and the results of filters, in plain Python: slow and simple."""
 
 import socket
 import struct
@@ -27,7 +26,7 @@ def frame(kind: int, format="", values=b"", stream=0, source=-1, leaves=0, numbe
 
 
 def turned(packet: bytes) -> bytes:
-    """The same packet as a host of the other byte order would send it."""
+    """Return the same packet as sent by a host of the other byte order."""
     old, new = ("<", ">") if packet[5] == ORDERS["<"] else (">", "<")
     size, kind, _, length, *rest = HEADERS[old].unpack(packet[: HEADER.size])
     result = bytearray(HEADERS[new].pack(size, kind, ORDERS[new], length, *rest) + packet[HEADER.size :])
@@ -35,7 +34,7 @@ def turned(packet: bytes) -> bytes:
     at = HEADER.size + length + -length % 8
 
     def turn(item: int, count: int = 1) -> int:
-        """The last item, in the old order."""
+        """Swap the byte order of `count` items and return the last item's value in the old order."""
         nonlocal at
         at += -at % item
         for _ in range(count):
@@ -57,7 +56,7 @@ def turned(packet: bytes) -> bytes:
 
 
 def received(connection: socket.socket) -> tuple[int, int]:
-    """The kind and the stream of the next one."""
+    """Receive a packet; return its kind and its stream."""
     count, kind, _, _, stream, *_ = HEADER.unpack(exactly(connection, HEADER.size))
     exactly(connection, count - HEADER.size)
     return kind, stream
@@ -75,7 +74,7 @@ MASK = (1 << 64) - 1
 
 
 def siphash(key: bytes, text: bytes) -> bytes:
-    """SipHash-2-4 of 128 bits, as its authors define it."""
+    """Return SipHash-2-4 of 128 bits, as defined by its authors."""
     low, high = struct.unpack("<QQ", key[:16])
     v = [
         low ^ 0x736F6D6570736575,
@@ -123,7 +122,7 @@ def scalar(kind: str, backend: int, x: int):
 
 
 def sent(seed: int, backend: int, wave: int, count: int, formats: list[str]) -> list:
-    """The values of one packet of a back-end."""
+    """Return the values of one packet of a back-end."""
     values = []
     for index, word in enumerate(formats):
         array = word[1] == "a"
@@ -134,7 +133,7 @@ def sent(seed: int, backend: int, wave: int, count: int, formats: list[str]) -> 
 
 
 def reduced(name: str, packets: list[list]) -> list:
-    """Value by value, element by element, what a filter makes of one packet of each back-end in their order."""
+    """Return the result of a filter, element by element, from one packet of each back-end in their order."""
     result = []
     for column in zip(*packets, strict=True):
         if name == "concat":
@@ -148,7 +147,8 @@ def reduced(name: str, packets: list[list]) -> list:
 
 
 def classes(checksums: dict[int, int]) -> list:
-    """Back-ends by checksum: checksums, representatives, sizes and members, in the order of representatives."""
+    """Return the equivalence classes of back-ends by checksum: checksums, representatives, sizes and members, in the
+    order of representatives."""
     members: dict[int, list[int]] = {}
     for backend in sorted(checksums):
         members.setdefault(checksums[backend], []).append(backend)
@@ -162,7 +162,7 @@ def classes(checksums: dict[int, int]) -> list:
 
 
 def leaves_of(parents: list[int]) -> list[int]:
-    """The nodes that are leaves, depth first, which numbers the back-ends."""
+    """Return the leaves of a tree in depth-first order, the order of the back-ends."""
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(parents):
         children.setdefault(parent, []).append(node)
