@@ -1,4 +1,4 @@
-"""Plans made of a matrix."""
+"""Plans made from a matrix."""
 
 import shutil
 
@@ -11,7 +11,7 @@ from tests.plan.planning import PLATFORM
 
 @pytest.fixture
 def planned(tmp_path):
-    """planned(matrix): the plan of an experiment with this matrix, and what else is given, without a survey."""
+    """Return planned(matrix, more, platform), which plans an experiment with this matrix, without a survey."""
 
     def plan(matrix, more="", platform=PLATFORM):
         for folder in ("platforms", "experiments"):

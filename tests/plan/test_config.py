@@ -1,5 +1,5 @@
-"""Experiment and platform files: what they mean, what the one line says of a mistake, and that any value anywhere loads
-safely or is refused."""
+"""Experiment and platform files: their values, one-line errors, and arbitrary values anywhere, which load safely or are
+refused."""
 
 import copy
 import json

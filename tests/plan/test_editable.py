@@ -1,4 +1,4 @@
-"""The matrix as a workbook: written, edited with another library, and read back."""
+"""The matrix as a workbook: written, edited with another library, and read again."""
 
 import shutil
 from pathlib import Path

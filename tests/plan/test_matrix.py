@@ -1,5 +1,4 @@
-"""The matrix: axes, exclusions and rows of a table beside the YAML, which are the same points as include makes of
-them."""
+"""The matrix: axes, exclusions, and rows of a table beside the YAML file, which give the same points as `include`."""
 
 import itertools
 import shutil
@@ -61,7 +60,7 @@ def test_waves_are_an_axis_and_a_name_in_exclusions(tmp_path):
 
 
 def test_parameters_of_the_operation_are_axes(tmp_path):
-    """Written behind its name, as everywhere else; so exclusions see them."""
+    """Parameters follow the operation's name (`halo:grid=8`), also in exclusions."""
     block = block_of(
         tmp_path,
         "  - axes: {operation: halo, parameters: {grid: [4x2, 8], periodic: [yes, 'no']}, bytes: 8}\n"
@@ -174,7 +173,7 @@ BLOCK = "  - axes: {operation: bcast, algorithm: linear, ranks: 4, bytes: 8}\n  
 
 @pytest.fixture
 def project(planned, tmp_path, monkeypatch):
-    """planned, in a project with a table."""
+    """Return `planned`, in a project with a table as CSV and TSV."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "jobs.csv").write_text(TABLE)
     (tmp_path / "jobs.tsv").write_text(TABLE.replace(",", "\t"))

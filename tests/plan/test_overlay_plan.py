@@ -1,4 +1,4 @@
-"""Plans on an overlay network: its own spellings, what is refused there and elsewhere, which probes it has."""
+"""Plans on an overlay network: names of operations and trees, refused settings, and probes."""
 
 import pytest
 
@@ -18,7 +18,7 @@ RESOURCES = PlatformResources("o", 1, 64, substrate="overlay")
 
 @pytest.fixture
 def planned(tmp_path):
-    """planned(matrix, platform, families): the plan of an experiment."""
+    """Return planned(matrix, platform, families), which makes the plan of an experiment."""
 
     def plan(matrix, platform=OVERLAY, families="[tan, logp]"):
         for folder in ("platforms", "experiments"):

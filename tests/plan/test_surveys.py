@@ -1,4 +1,4 @@
-"""Networks that surveys learned: kept by platform, read with it, and replaced by levels that its file names."""
+"""Networks from surveys: stored by platform, read with the platform file, replaced by levels that this file names."""
 
 from contextlib import chdir
 from dataclasses import replace
@@ -29,7 +29,7 @@ LEVELS = {"leaf": (0, 0, 1, 1)}
 
 @pytest.fixture
 def place(tmp_path):
-    """A project with a platform, in which the test runs."""
+    """Run the test in a project; yield a function that writes and reads the platform file."""
     (tmp_path / "params/platforms").mkdir(parents=True)
     with chdir(tmp_path):
         yield lambda text=PLATFORM: write(tmp_path / "params/platforms/here.yaml", text)
@@ -81,7 +81,7 @@ matrix:
 
 @pytest.fixture
 def on_slurm(place):
-    """on_slurm(experiment): its plan on a Slurm platform, and the platform as it is then."""
+    """Return a function that makes the plan of an experiment on a Slurm platform."""
     Path("params/experiments").mkdir()
 
     def plan(name="first", text=SLURM, **options):
@@ -93,7 +93,7 @@ def on_slurm(place):
 
 
 def test_slurm_jobs_request_the_surveyed_hosts_in_their_order(place, on_slurm):
-    """The plan of a run is made before its survey, and the file is there when the jobs are handed in."""
+    """A run makes its plan before the survey; the network file exists once the later jobs are submitted."""
     before = on_slurm()
     survey, *others = before.batches
     assert is_survey(survey)
