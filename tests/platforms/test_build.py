@@ -1,4 +1,4 @@
-"""Compiler and starter belong to one MPI: of two that are here, neither is mixed with the other."""
+"""Compiler and launcher belong to one MPI: with two installed MPIs, they are never mixed."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from commodel.platforms.build import build_toolchain, find_starter, note_compile
 
 @pytest.fixture
 def mpi(tmp_path):
-    """mpi(name, *programs): a folder with these, as an MPI is installed."""
+    """Return mpi(name, *programs), which makes a folder with these programs, as an installed MPI has."""
 
     def make(name, *programs):
         folder = tmp_path / name
@@ -103,7 +103,7 @@ def test_a_mismatch_cured_by_a_rebuild_names_the_build_command(mpi, on_path, tmp
 
 
 def test_the_note_is_new_when_the_compiler_is(mpi, on_path, tmp_path):
-    """The workflow compiles anew what is older than it."""
+    """The workflow compiles programs again that are older than the note."""
     first, second = mpi("one", "mpicc"), mpi("two", "mpicc")
     on_path(first)
     note = note_compiler(tmp_path, "mpi")
@@ -125,7 +125,7 @@ def test_without_a_compiler_only_existing_builds_can_be_used(mpi, on_path, tmp_p
 
 @pytest.mark.parametrize("change", ["another MPI is preferred", "an upgrade in place"])
 def test_the_note_is_new_when_another_compiler_is_under_the_same_path(mpi, on_path, tmp_path, change):
-    """As Debian's alternatives do it."""
+    """Debian's alternatives replace a compiler under the same path."""
     real, path = mpi("real", "mpicc.one", "wrapper"), mpi("bin")
     (real / "mpicc.two").symlink_to("wrapper")
     (path / "mpicc").symlink_to(real / "mpicc.one")
@@ -189,7 +189,6 @@ def test_a_compile_error_is_reported_in_one_line(mpi, on_path, tmp_path):
 
 @pytest.mark.parametrize("missing", ["bin/mrnet_commnode", "include/mrnet/MRNet.h", "lib/libmrnet.*", "lib/libxplat.*"])
 def test_an_incomplete_mrnet_installation_is_refused_naming_the_missing_part(tmp_path, on_path, missing):
-    """The message names the part that is missing."""
     for part in ("bin/mrnet_commnode", "include/mrnet/MRNet.h", "lib/libmrnet.a", "lib/libxplat.a"):
         file = tmp_path / "mrnet" / part
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What becomes of a command that runs in an image, and what a platform file may say about one."""
+"""Commands that run in an image, and the keys of a platform file about images."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Launchers are pure functions: the argv for a job, without any cluster."""
+"""Launchers are pure functions: they return the argv of a job, so no cluster is needed."""
 
 import shlex
 import subprocess

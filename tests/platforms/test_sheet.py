@@ -1,4 +1,4 @@
-"""What data sheets say of a network, and what messages cost by it: closed forms, and the mistakes that people make."""
+"""Data sheets of networks: costs of messages in closed form, and common mistakes."""
 
 import re
 
@@ -38,7 +38,7 @@ def written(tmp_path, text=SHEET):
 
 
 def cost(parameters, src, dst, size):
-    """Of messages that leave at once, each rank on a node of its own."""
+    """Return the costs of messages that are sent at once; each rank is on its own node."""
     flows = np.arange(len(src))
     pattern = Schedule.of(2 * len(src), 0, flows, len(src) + flows, size)
     return Model.of_set(parameters).cost(pattern.place(np.array([*src, *dst])))[0]

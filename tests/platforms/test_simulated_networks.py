@@ -1,7 +1,6 @@
-"""SimGrid XML from strangers describes hosts and links, or is refused with the line of what else it does.
+"""SimGrid XML from unknown sources describes hosts and links; any other content is refused with its line.
 
-Values of SimGrid's settings: what is refused before a run is what SimGrid itself would end with, or misread.
-"""
+Values of SimGrid's settings are refused before a run if SimGrid would fail on them or misread them."""
 
 import subprocess
 

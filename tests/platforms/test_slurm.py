@@ -1,4 +1,5 @@
-"""Slurm: its allocations, switches and outages, and the patient executor. The real Slurm is in tests/lab."""
+"""Slurm: its allocations, switches and outages, and the executor that tolerates outages. The real Slurm is in
+tests/lab."""
 
 import asyncio
 import os
@@ -110,7 +111,7 @@ NO_START += "srun: Check SLURM_JOB_ID environment variable. Expired or invalid j
 
 @pytest.fixture
 def command(tmp_path, monkeypatch):
-    """A command that says each of these complaints once, then answers."""
+    """Return a function that makes a command, which fails once with each message and then prints its answer."""
     monkeypatch.setattr(slurm, "RETRY_INTERVAL", 0.0)
 
     def make(*complaints: str, name: str = "squeue", answers: str = "n[1-2]") -> Path:
@@ -159,7 +160,7 @@ def test_a_start_that_slurm_refused_is_known_from_others():
 
 
 def test_steps_that_the_controller_has_yet_to_hear_of_are_not_killed(command, monkeypatch):
-    """Slurm would take their nodes out of service."""
+    """If such a step were cancelled, Slurm would take its nodes out of service."""
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setattr("commodel.platforms.slurm.time.sleep", lambda seconds: None)
     file = command(answers="7.0")
@@ -211,7 +212,7 @@ def test_a_list_that_is_none_is_refused(listed):
 
 
 def test_the_nodes_of_an_allocation_are_grouped_in_their_order():
-    """The spine parts nobody: all nodes hang on it."""
+    """The spine is no level, since all nodes are below it."""
     hierarchy = parse_levels(THREE, ["n5", "n0", "n2", "n1"])
     assert hierarchy.group_lists == {"leaf": [0, 1, 2, 1], "group": [0, 1, 1, 1]}
     assert hierarchy.distance(1, [0, 1, 2, 3]).tolist() == [3, 0, 2, 1]
@@ -265,7 +266,8 @@ AWAY = "slurm_load_jobs error: Unable to contact slurm controller (connect failu
 
 
 class Slurm:
-    """What squeue says, which jobs the extended executor sees end, and what it is told to report."""
+    """A simulated Slurm: the output of squeue, the ends of jobs as reported by the base executor, and the results that
+    the extended executor reports."""
 
     def __init__(self):
         self.listed, self.complaint, self.ends = "", "", ()
@@ -305,7 +307,7 @@ def cluster(monkeypatch):
 
 @pytest.fixture
 def look(cluster):
-    """Looks at the jobs that are left once more, and returns their numbers."""
+    """Return a function that makes the executor check the active jobs once and returns the ids of those left."""
     executor = Executor(None, None)
     executor.logger = SimpleNamespace(warning=cluster.said.append, error=cluster.said.append)
     executor.run_uuid = "run"
@@ -396,7 +398,7 @@ def test_a_job_waiting_for_surveyed_nodes_is_reported_once_with_remedies(cluster
 
 
 def test_a_job_that_slurm_has_forgotten_ends(cluster, look):
-    """In an outage of the network it may end and leave the queue unseen; whether it ended well its files tell."""
+    """A job may end and leave the queue in an outage. It counts as succeeded; its output files show a failure."""
     cluster.listed = "1\n3\n"
     assert [look() for _ in range(UNLISTED)] == [["1", "2", "3"]] * (UNLISTED - 1) + [["1", "3"]]
     assert cluster.succeeded == ["2"]

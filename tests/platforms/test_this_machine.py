@@ -1,4 +1,4 @@
-"""This machine: its processors, how busy they are, and what carries messages within a node."""
+"""This machine: its processors, their load, and the transport of messages within a node."""
 
 import os
 
@@ -9,7 +9,8 @@ from commodel.platforms.cores import PROCESSORS, find_processor_levels
 
 
 def machine(folder, processors):
-    """`processors`: of each its number, its package, and by level of cache who shares it."""
+    """Write /sys files of processors, each (number, package, [(cache level, processors that share the cache)]); return
+    their hierarchy."""
     for number, package, caches in processors:
         topology = folder / f"cpu{number}" / "topology"
         topology.mkdir(parents=True)
@@ -23,7 +24,7 @@ def machine(folder, processors):
 
 
 def test_core_complexes_lie_in_sockets(tmp_path):
-    """Numbers are in no order of folders' names, and a processor that is off says nothing."""
+    """The numbers of processors differ from the order of folder names; an offline processor has no topology."""
     shared = {0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3", 10: "10-11", 11: "10-11"}
     (tmp_path / "cpu4").mkdir()
     (tmp_path / "cpufreq").mkdir()
