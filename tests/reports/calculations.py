@@ -1,4 +1,4 @@
-"""Random parameter sets and patterns for the calculator, and what our own pricing says of them."""
+"""Random parameter sets and patterns for the calculator, and the predictions of the package for them."""
 
 import random
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Workload:
         return Pattern(**numbers, fan_outs=tuple(put(f"fan out {at}", count) for at, count in enumerate(levels, 1)))
 
     def point(self, operation: str, way: str, *, one_node: bool = False):
-        """What the calculator's way is called in a matrix; each rank on a node of its own, or all on one."""
+        """Return the point of an operation and tree of the calculator, with each rank on its own node or all on one."""
         layout = f"block:{self.nodes_of(way)}" if one_node else ""
         common = {"operation": operation, "bytes": self.bytes, "layout": layout}
         spellings = {
@@ -45,7 +45,7 @@ class Workload:
         return make_point(PlatformResources.unlimited(), common | (spellings.get((operation, way)) or named[way]))
 
     def nodes_of(self, way: str) -> int:
-        """Nodes of the tree, each a rank."""
+        """Return the number of ranks, which is the number of nodes of the tree."""
         levels = {KARY: (self.fan_out,) * self.height, TREE: self.fan_outs}.get(way)
         return sum(accumulate((1, *levels), mul)) if levels else self.ranks
 
@@ -60,7 +60,7 @@ def workload(draw: random.Random, most_ranks: int = 70) -> Workload:
 
 
 def parameter_set(draw: random.Random, name: str) -> ParameterSet:
-    """Values of about the size that clusters have; now and then one that stands out, or a zero."""
+    """Return random values of the magnitude of clusters, sometimes an outlier or a zero."""
 
     def time(size: float = 1e-5) -> float:
         return draw.choice([0.0, 1.0, 1.0, 1.0, 1.0, 8.0]) * draw.uniform(0.1, 2) * size
@@ -138,7 +138,7 @@ SIZES, LEVELS_AT_ONCE = (1, 64, 1024, 16384), (1, 2, 4, 8)
 
 
 def formulas(parameters: ParameterSet, some: Workload, row: Row):
-    """The terms of a set and a workload, all inputs in cells of the row."""
+    """Return the calculator's terms for a set and a workload, with all inputs in cells of the row."""
     requested = ModelTerms(find_family(parameters.family), Model.of_set(parameters).values)
     FORMULAS[parameters.family](Row(1), requested, some.pattern(lambda name, number: make_term(number)))
     cells = {
@@ -157,7 +157,7 @@ def formulas(parameters: ParameterSet, some: Workload, row: Row):
 
 
 def predictions(parameters: ParameterSet, some: Workload, requested) -> dict[tuple[str, str], float]:
-    """Microseconds by our own pricing."""
+    """Return the package's predictions in µs."""
     one_node = "L_0" in parameters.forms and "L_1" not in parameters.forms
     points = [some.point(operation, way, one_node=one_node) for operation, way in requested]
     predicted = predict(parameters, points)

@@ -1,4 +1,4 @@
-"""The made-up study as stages hand it on, and the report of it: made once, shared by all tests."""
+"""The synthetic study with the results of each stage, and its report: made once, shared by all tests."""
 
 import hashlib
 import pickle
@@ -24,8 +24,8 @@ from tests.reports.study import (
 
 @pytest.fixture(scope="session", autouse=True)
 def evaluate_once():
-    """Of equal comparisons the recommended predictions are evaluated once: a third of the time of a report, and most
-    tests change other tables of the same study."""
+    """Evaluate the recommended predictions of equal comparisons once. This takes a third of the time of a report, and
+    most tests change other tables."""
     known = {}
 
     def evaluate(comparison):
@@ -68,13 +68,13 @@ def comparison():
 
 @pytest.fixture(scope="session")
 def fewer(comparison):
-    """Three of its sizes, for a test that builds reports of its own: they take a third of the time."""
+    """Return the comparison with three message sizes, whose report takes a third of the time."""
     return comparison[comparison["bytes"].isin([1, 4096, 65536])].reset_index(drop=True)
 
 
 @pytest.fixture(scope="session")
 def small(fewer):
-    """Three of its families as well."""
+    """Return the comparison with three message sizes and three models."""
     return fewer[fewer["family"].isin(["loggp", "hockney", "pmnf"])].reset_index(drop=True)
 
 
@@ -106,7 +106,7 @@ def report(inputs):
 
 @pytest.fixture(scope="session")
 def workbook(report, tmp_path_factory):
-    """The workbook of the report: read it, but do not edit it."""
+    """Return the path of the report's workbook, which no test may edit."""
     from commodel.reports import write_xlsx
 
     return made_once(tmp_path_factory, "workbook", lambda folder: write_xlsx(report, folder / "e.xlsx")) / "e.xlsx"
@@ -119,7 +119,7 @@ def book(workbook):
 
 @pytest.fixture(scope="session")
 def original(inputs, tmp_path_factory):
-    """A folder of results, and beside it the workbook of them."""
+    """Return a folder of results; its workbook is beside the folder."""
     from commodel.reports import build_stored_report, write_xlsx
 
     folder = write_results(tmp_path_factory.mktemp("results") / "trees", inputs)
@@ -129,11 +129,11 @@ def original(inputs, tmp_path_factory):
 
 @pytest.fixture
 def folder(original, tmp_path):
-    """A copy of the results, which a test may edit."""
+    """Return a copy of the results, which a test may edit."""
     return shutil.copytree(original, tmp_path / "trees")
 
 
 @pytest.fixture
 def path(original, tmp_path):
-    """A copy of the workbook, which a test may edit."""
+    """Return the path of a copy of the workbook, which a test may edit."""
     return shutil.copy(original.parent / "trees.xlsx", tmp_path / "trees.xlsx")

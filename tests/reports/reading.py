@@ -1,4 +1,4 @@
-"""Workbooks and pages as tests read them back."""
+"""Read workbooks and pages."""
 
 import re
 import zipfile
@@ -15,7 +15,7 @@ def written(report, path):
 
 
 def rows_of(sheet, name):
-    """Header and rows of one Excel table."""
+    """Return header and rows of an Excel table."""
     area = sheet[sheet.tables[name].ref]
     return [cell.value for cell in area[0]], [[cell.value for cell in row] for row in area[1:]]
 
@@ -29,7 +29,8 @@ VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """Tags in balance, attributes, and the text of every table cell: `numbers` are the tables below charts."""
+    """A parsed page: checks that tags are balanced, and keeps attributes and the text of every table cell; `numbers`
+    are the tables below charts."""
 
     def __init__(self, text):
         super().__init__()

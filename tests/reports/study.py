@@ -1,6 +1,5 @@
-"""A made-up but realistic study: two platforms (one simulated), nine families, 198 points, some missing; its samples,
-its parameter sets, and a folder of results as the stages leave it.
-"""
+"""A synthetic but realistic study: two platforms (one simulated), nine model families, 198 points, some missing; its
+samples, its parameter sets, and a results folder with the files of all stages."""
 
 import hashlib
 from dataclasses import replace
@@ -33,7 +32,7 @@ TOPOLOGIES = ("flat", "kary:4", "binomial")
 
 
 def seconds(choice, ranks, size, latency, per_byte):
-    """About what these patterns cost under LogGP."""
+    """Return the approximate time of these patterns under LogGP."""
     deep = int(np.ceil(np.log2(ranks)))
     message = latency + size * per_byte
     return {
@@ -134,7 +133,7 @@ def make_comparison():
 
 
 def judge(frame):
-    """The columns that lay a prediction beside its measurement."""
+    """Add the columns that compare a prediction with its measured time."""
     frame["relative_error"] = (frame["predicted"] - frame["measured"]) / frame["measured"]
     frame["mu"] = np.maximum(frame["predicted"] / frame["measured"], frame["measured"] / frame["predicted"])
     frame["covered"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
@@ -274,7 +273,8 @@ def make_parameters():
 
 
 def sampled_set(platform, latency, per_byte, sizes, where, more):
-    """A family with functions given by samples, one of them a surface, and two values that the data cannot tell."""
+    """Return a parameter set with sampled functions, one of them of two variables, and two values that the data do not
+    identify."""
     unknown = "not identifiable from these data, only together with g.a: its interval is as wide as its value"
     values = {
         "B_L": Estimate(1935.0, "1", 1801.0, 2003.0),

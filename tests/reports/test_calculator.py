@@ -1,5 +1,5 @@
-"""The calculator's formulas against our own predictions: as the writer values them, and as LibreOffice computes
-them."""
+"""The calculator's formulas compared with the package's predictions: the values stored by the writer, and those that
+LibreOffice computes."""
 
 import math
 import random
@@ -23,7 +23,7 @@ EXACT = 1e-9
 
 
 def close(found, wanted):
-    """A prediction below 0, or none, is no prediction of ours."""
+    """Compare a cell with a prediction. If the package has no prediction, the cell may be negative or no number."""
     if math.isnan(wanted):
         return not isinstance(found, int | float) or found < 0 or math.isnan(found)
     return isinstance(found, int | float) and math.isclose(found, wanted, rel_tol=EXACT, abs_tol=1e-12)
@@ -44,7 +44,7 @@ def drawn(family, number):
 
 @pytest.fixture(scope="module")
 def cases():
-    """By family: the row, its predictions as terms, what they are by our pricing, and of the cluster model the
+    """Return by model the row, its predictions as terms, and the package's predictions; for the cluster model also the
     bounds."""
     several = {}
     for family in FORMULAS:
@@ -78,7 +78,7 @@ def place(sheet, name):
 
 @pytest.fixture(scope="module")
 def recalculated(cases, tmp_path_factory):
-    """Both workbooks after LibreOffice has computed them, in one run of it."""
+    """Return both workbooks after one run of LibreOffice has computed them."""
     folder = tmp_path_factory.mktemp("office")
     with xlsxwriter.Workbook(folder / "bulk.xlsx") as book:
         for family, rows in cases.items():

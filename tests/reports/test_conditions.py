@@ -1,5 +1,5 @@
-"""Anomalies of measurement (caches, other users, more processes than processors), streams of waves, and what was not
-measured."""
+"""Anomalies of measurement (caches, other users, more processes than processors), streams of waves, and missing
+measurements."""
 
 import re
 
@@ -22,13 +22,14 @@ BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
 
 
 def describe_missing(comparison, platform="ether16"):
-    """The findings of a platform, of which the Summary has the first few."""
+    """Return all findings about missing measurements on a platform; the Summary has only the first ones."""
     frame = prepare_comparison(comparison)
     return measurement_conditions.describe_missing(frame[frame["platform"] == platform], simulated=False)
 
 
 def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
-    """The comparison with ether16 as a real platform, its points a kernel's that took `ratio` times the predictions."""
+    """Return the comparison with ether16 as a real platform, whose points are of a kernel and take `ratio` times the
+    predictions."""
     there = comparison["platform"] == "ether16"
     frame = comparison.assign(batch="ether16-1")
     frame.loc[there, ["operation", "simulated"]] = operation, False
@@ -69,7 +70,7 @@ def test_uncertain_medians_are_counted_and_do_not_count_for_caches(small):
 
 
 def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
-    """Whichever model has the flag; another flag is none."""
+    """Any model may have the flag; the flag "placement not modelled" names no missing levels."""
     small = add_default_columns(small, COMPARISON)
     unnamed = Validity(
         ValidityKind.UNNAMED_LEVELS, "nodes are up to 2.1 times as far from each other as those probed"
@@ -165,7 +166,7 @@ GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "re
 
 
 def without(comparison, statuses):
-    """The comparison and the list of gaps, had these points of the real platform not been measured."""
+    """Return the comparison, the same with gaps at some points of the real platform, and the list of these gaps."""
     whole = comparison[comparison["measurement"] == "valid"]
     frame, lines = whole.copy(), []
     frame[["chosen", "best"]] = frame[["chosen", "best"]].astype(object)
@@ -202,7 +203,7 @@ def test_nothing_missing_is_no_section(small):
 
 
 def test_gaps_touch_no_score(small):
-    """The same figures as if these points had never been planned."""
+    """The scores are the same as if these points had never been planned."""
     whole, frame, _ = without(small, ["budget", "timeout", "crash", "unfinished"])
     never = whole[~whole["point"].isin(frame.loc[frame["measured"].isna(), "point"])]
     assert len(never) == len(whole) - 4 * small["family"].nunique()
@@ -248,7 +249,7 @@ def test_probe_cases_without_samples_are_counted(small):
 
 
 def test_probe_cases_with_only_some_passes_are_counted(inputs, small):
-    """Of three on the real platform; the simulated one has one."""
+    """The real platform has three passes, the simulated one has one."""
     raw = inputs["raw"].assign(passes=lambda frame: (frame["platform"] == "ether16") * 2 + 1)
     gaps, passes = pd.DataFrame(columns=list_columns(UNMEASURED)), {"ether16": 3, "fattree": 1}
     assert not measurement_conditions.describe_unmeasured_probes(gaps, raw, passes)
@@ -263,7 +264,7 @@ def test_probe_cases_with_only_some_passes_are_counted(inputs, small):
 
 
 def shared(comparison, processes):
-    """The comparison, had all of ether16 been measured with so many processes on two processors."""
+    """Return the comparison with ether16 measured with this number of processes on two processors."""
     there = comparison["platform"] == "ether16"
     return comparison.assign(processes=np.where(there, processes, np.nan), processors=np.where(there, 2, np.nan))
 
@@ -294,7 +295,7 @@ ALWAYS = ("ranks", "leaves", "bytes", "fan_in")
 
 @pytest.fixture(scope="module")
 def streamed(comparison):
-    """The study with every reduction measured as a stream, too, in a fifth of the time of a wave."""
+    """Return a report in which every reduction was also measured as a stream, whose waves take a fifth of the time."""
     waves = comparison[comparison["operation"] == "reduce"].copy()
     for name in ("point", "workload"):
         waves[name] = waves[name] + " 50 waves"

@@ -1,4 +1,4 @@
-"""Sentences and marks of a report, and what becomes of missing, empty, hostile and badly typed input."""
+"""Sentences and marks of a report, and reports of missing, empty, hostile and badly typed input."""
 
 import io
 import math
@@ -40,7 +40,7 @@ def test_the_best_model_of_each_platform_is_named(report, comparison):
 
 
 def questions(report):
-    """The questions of the Summary about a platform: question, platform and sentences."""
+    """Return question, platform and sentences of the Summary's answers."""
     asked = tuple(summary.MAX_SENTENCES)
     answers = [block for block in report.section("Summary").blocks if isinstance(block, Answer)]
     parts = [(answer.question.partition(": "), answer.sentences) for answer in answers]
@@ -166,7 +166,7 @@ def test_choices_by_model_lists_exactly_the_choices_with_regret(report, comparis
 
 
 def test_without_a_choice_there_is_no_table(small, tmp_path, parse):
-    """One alternative a workload, and no MPI default."""
+    """There is one alternative a workload and no MPI default."""
     single = small[small["alternative"] != "library"].assign(chosen=False)
     single = single[single["point"] == single.groupby("workload")["point"].transform("first")]
     report = build_report(single, experiment="kernels")

@@ -1,4 +1,4 @@
-"""A decision table as a workbook: every cell is what the table says, and what is simulated says so on every sheet."""
+"""A decision table as a workbook: every cell equals the table's value, and every sheet marks simulated times."""
 
 import openpyxl
 import pandas as pd

@@ -21,7 +21,7 @@ def called(*arguments):
 
 @pytest.fixture
 def slower(folder, tmp_path):
-    """The same results, 30 % slower in one operation."""
+    """Return a copy of the results in which reductions take 30 % longer."""
     copy = shutil.copytree(folder, tmp_path / "later")
     table = pd.read_csv(copy / "comparison.csv")
     columns = ["measured", "measured_low", "measured_high"]

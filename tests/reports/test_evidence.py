@@ -1,4 +1,4 @@
-"""Parameters, fits, latencies and samples: every value is there once, and none looks surer than it is."""
+"""Parameters, fits, latencies and samples: every value is in the report once, with its uncertainty."""
 
 import math
 from dataclasses import replace
@@ -213,7 +213,7 @@ SECONDS = (1.25e-5, 1.5e-5, 7.75e-4)
 
 @pytest.fixture
 def measured(folder):
-    """The results with raw files of the plan's points, one sample of each invalid."""
+    """Return the results with raw files of the plan's points, and the plan."""
     plan = load_plan(folder / "plan.json")
     summary = read_table(folder / "summary.csv", SUMMARY)
     for batch in plan.batches:

@@ -1,4 +1,4 @@
-"""Text of strangers in any place of a report: it is shown as it is, and is never a formula, a link or markup."""
+"""Text from unknown sources anywhere in a report is shown unchanged, and is never a formula, a link or markup."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Kernels in a report: who has what as a picture, how fast processes compute, and iteration by iteration."""
+"""Kernels in a report: a picture of the partition, speeds of processes, and times of iterations."""
 
 import re
 import zipfile

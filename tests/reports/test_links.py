@@ -1,4 +1,4 @@
-"""From every number to its samples: batch and path of the raw file, and a link that leads there from the report."""
+"""Links from the report to samples: batch and path of the raw file of every number."""
 
 import json
 import re
@@ -23,7 +23,7 @@ SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
 
 
 def linked(path, sheet):
-    """(batch, text, target of the link or None) of every row."""
+    """Return (batch, text, target of the link or None) of every row."""
     sheet = openpyxl.load_workbook(path)[sheet]
     head, *rows = sheet[sheet.tables[SHEETS[sheet.title]].ref]
     names = [cell.value for cell in head]
@@ -32,7 +32,7 @@ def linked(path, sheet):
 
 
 def links_on(page):
-    """Links to raw files, from the markup and from the data of long tables."""
+    """Return the links to raw files in the markup and in the data of long tables."""
     links = re.findall(r'href="([^"#][^"]*)"', page)
     for text in re.findall(r'<script type="application/json" id="rows-\d+">(.*?)</script>', page, re.DOTALL):
         links += [cell[2] for column in json.loads(text) for cell in column["cells"] if len(cell) > 2]
@@ -44,7 +44,7 @@ TABLES = {"comparison.csv": COMPARISON, "summary.csv": SUMMARY}
 
 @pytest.fixture
 def project(folder, tmp_path):
-    """A project with results/trees, where every raw file that a table names lies."""
+    """Return a project with results/trees, which has every raw file that a table names."""
     results = Path(shutil.move(folder, tmp_path / "project/results/trees"))
     for name, schema in TABLES.items():
         for text in read_table(results / name, schema)["raw"]:
@@ -137,7 +137,7 @@ def test_the_way_to_the_results_ends_at_the_project():
 
 
 def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
-    """What a received workbook says of the way is taken for the one that it is laid beside."""
+    """The workbook's provenance names a URL as results folder; the report has no links then."""
     tools = {RESULTS_KEY: "http://example.org/results"}
     write_xlsx(
         build_report(small, experiment="e", run_provenance=ExperimentProvenance({}, (), {}, tools)),

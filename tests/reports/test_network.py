@@ -1,4 +1,4 @@
-"""The picture of the network on the page and in the workbook."""
+"""The picture of the network in the page and in the workbook."""
 
 import re
 from dataclasses import replace
@@ -69,7 +69,8 @@ def test_the_page_draws_the_network_with_alternative_text():
 
 @pytest.mark.parametrize(("count", "numbered"), [(8, True), (20, True), (30, False)])
 def test_numbers_stand_in_cells_that_are_wide_enough(count, numbered):
-    """A digit is more than half as wide as its height, which a style has to set: the style sheet's would win."""
+    """A digit is at most 0.6 font sizes wide. A `style` attribute sets the font size, since the style sheet overrides
+    other attributes."""
     page = format_page(report(seen(Hierarchy.of({"leaf": [node // 5 for node in range(count)]}), count)))
     cells = re.findall(r'<g><rect [^>]*width="([\d.]+)"[^>]*><title>.*?</rect>(?:<text ([^>]*)>([^<]*)<)?', page)
     assert len(cells) > count

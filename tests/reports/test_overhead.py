@@ -17,7 +17,7 @@ CONTAINERS = {"boxed": {"image": "commodel.sif", "digest": DIGEST, "model": "hyb
 
 
 def with_container(comparison, factor):
-    """The real platform's points once more, in a container that takes `factor` times as long."""
+    """Return the real platform's points, and these points in a container, where they take `factor` times as long."""
     native = comparison[comparison["platform"] == "ether16"]
     boxed = native.assign(platform="boxed", point="b" + native["point"])
     boxed["workload"] = boxed["workload"].str.replace("ether16", "boxed")
@@ -79,8 +79,8 @@ def test_without_a_native_platform_there_is_no_overhead(small):
 
 
 def test_coverage_of_the_interval_of_the_ratio(comparison):
-    """Medians of 40 log-normal samples each, in the container 20 % slower: the interval must hold 1.2 about 95 times of
-    a hundred (the order statistics' own intervals hold a little more), and must not be wider than it needs."""
+    """Medians are of 40 log-normal samples, 20 % slower in the container. The interval must cover the ratio 1.2 in
+    about 95 % of cases, and its width must be that of the difference of two medians."""
     random, rows = np.random.default_rng(5), []
     for _ in range(600):
         pair = [compute_median_interval(random.lognormal(np.log(time), 0.1, 40)) for time in (1.2, 1.0)]
@@ -94,7 +94,8 @@ def test_coverage_of_the_interval_of_the_ratio(comparison):
 
 
 def test_the_ratio_is_highest_where_the_time_without_the_container_is_lowest():
-    """Ends of intervals that are not even, as logarithms: hypot(0.3, 0.4) below and hypot(0.05, 0.12) above."""
+    """The intervals are asymmetric. As logarithms, the half-widths of the ratio are hypot(0.3, 0.4) below and
+    hypot(0.05, 0.12) above."""
     pair = {"measured": 0.7, "measured_low": 0.7 - 0.3, "measured_high": 0.7 + 0.05}
     pair |= {"measured_native": 0.0, "measured_low_native": -0.12, "measured_high_native": 0.4}
     (row,) = overhead.compute_ratios(np.exp(pd.DataFrame([pair]))).to_dict("records")

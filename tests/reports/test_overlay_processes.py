@@ -1,4 +1,4 @@
-"""The section on the processes of an overlay network: counts of each pass, their sum, and what is refused."""
+"""The section on the processes of an overlay network: counts of each pass, their sum, and refused counts."""
 
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ PASS = """depth,processes,packets_up,packets_down,bytes_up,bytes_down,waves,filt
 
 @pytest.fixture
 def study(tmp_path):
-    """Two passes of case `a` of an overlay, and case `b` of another platform, which has no counts."""
+    """Return a study with two passes of case `a` of an overlay, and case `b`, which has no counts."""
     raw = tmp_path / "raw"
     raw.mkdir()
     for number in range(2):

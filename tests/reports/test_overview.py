@@ -1,6 +1,7 @@
-"""The first screen, and the first sheet: each question is answered after at most two clicks.
+"""The first screen and the first sheet: each question is answered after at most two clicks.
 
-Its maps are compared with the points behind them. A click leads to a cell or to rows of this workbook, or to a file."""
+Its maps are compared with the points that they summarize. A click leads to a cell or to rows of this workbook, or
+to a file."""
 
 import io
 import math
@@ -35,7 +36,7 @@ from commodel.units import format_bytes, format_seconds
 
 
 def list_workloads(comparison, platform):
-    """The alternatives of every workload that has two or more, fastest first, by an obvious way."""
+    """Return the alternatives of every workload with two or more, fastest first, by a simple loop."""
     once = comparison[(comparison["platform"] == platform) & comparison["measured"].notna()].drop_duplicates("point")
     for _, group in once.groupby("workload"):
         if len(group) > 1:
@@ -66,7 +67,7 @@ def test_the_map_has_the_fastest_alternatives(comparison, platform):
 
 
 def holds(label, row):
-    """Whether a row of the map, such as `8–32` or `16 leaves`, includes the number of ranks of this point."""
+    """Return whether a row of the map, such as `8–32` or `16 leaves`, includes the number of ranks of this point."""
     first, last = re.fullmatch(r"(\d+)(?:–(\d+))?(?: leaves)?(?:,.*)?", label).groups()
     number = row["leaves"] if "leaves" in label else row["ranks"]
     return int(first) <= number <= int(last or first) and ("leaves" in label) == (row["leaves"] > 0)
@@ -101,7 +102,7 @@ def test_sentences_are_few_and_do_not_name_the_platform(report):
 
 
 def test_regret_is_the_mean_of_all_choices(comparison, report):
-    """Most of them have none; not the mean of the wrong ones alone."""
+    """Most choices have no regret, and count as 0."""
     rows = evaluate_recommended(prepare_comparison(comparison))
     for screen in report.screens:
         here = rows[rows["platform"] == screen.platform]
@@ -258,13 +259,12 @@ NAMES = ["≈ default", "recursive-doubling", "dissemination", "chain:4KiB", "ba
 
 
 def shown(spec):
-    """The words of the cells, and all there is of other words, with where they are."""
+    """Return the text of all cells and labels of a chart, with their positions."""
     return [value for layer in spec["layer"] for value in layer["data"]["values"]]
 
 
 @pytest.mark.parametrize("columns", [3, 7])
 def test_no_name_is_cut_in_a_map_of_many_rows(columns):
-    """As wide as the first screen has room for."""
     places = [(row, column) for row in range(len(ROWS)) for column in range(columns)]
     cells = tuple(
         Cell(row, column, NAMES[(column if columns > 3 else row) % len(NAMES)], "#fff", "") for row, column in places
@@ -308,7 +308,7 @@ PLATFORM = "ether16"
 
 @pytest.fixture(scope="module")
 def pages(report, tmp_path_factory):
-    """With links to raw files, as where report and results lie in one project."""
+    """Return the workbook with links to raw files, as for report and results in one project."""
     path = tmp_path_factory.mktemp("overview") / "e.xlsx"
     write_xlsx(replace(report, results="../../results/e"), path)
     return openpyxl.load_workbook(path)
@@ -319,7 +319,7 @@ def links(cells):
 
 
 def followed(book, link):
-    """The sheet and the cells that a click selects."""
+    """Return the sheet and the cells that a click on a link selects."""
     name, _, area = link.location.rpartition("!")
     sheet = book[name.strip("'").replace("''", "'")]
     left, top, right, bottom = range_boundaries(area)
@@ -327,7 +327,7 @@ def followed(book, link):
 
 
 def after(book, clicks):
-    """All that the reader sees selected after so many clicks from the first sheet, link by link."""
+    """Return the sheets and cells selected by every sequence of this number of clicks from the first sheet."""
     first = book.worksheets[0]
     seen = [(first, [cell for row in first.iter_rows() for cell in row])]
     for _ in range(clicks):
@@ -341,7 +341,7 @@ def texts(book):
 
 
 def head_of(sheet, cell):
-    """The headers of the table that a cell is in."""
+    """Return the headers of the table that contains a cell."""
     areas = [range_boundaries(table.ref) for table in sheet.tables.values()]
     (top,) = [top for _, top, _, bottom in areas if top < cell.row <= bottom]
     return [str(entry.value) for entry in sheet[top]]

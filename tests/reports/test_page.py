@@ -1,6 +1,5 @@
-"""The page: parsed, compared with the report, and looked through for anything that reaches out; terms are explained
-where they come first; the commands that it names run.
-"""
+"""The page: it is parsed, compared with the report, and checked for external references; terms are explained at their
+first use; the commands that it names run."""
 
 import json
 import re
@@ -36,13 +35,13 @@ def page(text, parse):
 
 
 def texts(table):
-    """All rows of a table as a reader should see them."""
+    """Return all rows of a table as formatted on the page."""
     kinds = [column.kind for column in table.columns]
     return [[format_value(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
 
 
 def data_of(text):
-    """The rows of every table of which all are data, in order."""
+    """Return the rows of every table whose rows are all stored as data, in order."""
     blocks = re.findall(r'<script type="application/json" id="rows-\d+">(.*?)</script>', text, re.DOTALL)
     tables = []
     for columns in map(json.loads, blocks):
@@ -52,7 +51,7 @@ def data_of(text):
 
 
 def in_order(report):
-    """The tables as the page has them: first that which the first screen filters."""
+    """Return the tables in the page's order: the Comparison, which the first screen filters, is first."""
     return sorted(report.tables, key=lambda table: table.name != "Comparison")
 
 
@@ -125,7 +124,8 @@ def test_equal_reports_are_equal_bytes(inputs, text, tmp_path):
 
 
 def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
-    """Whatever its script says, and what was measured on a machine comes first where there is no script."""
+    """A `</script>` in a name does not end the data. Rows of real platforms precede simulated ones, as a page without
+    JavaScript shows only the first."""
     many = pd.concat([comparison.assign(layout=f"layout </script>{copy}") for copy in range(2)])
     report = build_report(many, experiment="many")
     text = format_page(report)
@@ -257,7 +257,7 @@ def test_the_command_for_another_workload_has_predictions(report, rows, sizes, w
 
 
 def test_page_and_workbook_have_the_commands(report, workbook):
-    """Where a calculator is, the workbook leads to its cell for L instead."""
+    """A workbook with a calculator has no command for the latency, but a link to the calculator's cell for L."""
     sheets, page = openpyxl.load_workbook(workbook, read_only=True).worksheets, format_page(report)
     for sheet, screen in zip(sheets, report.screens, strict=False):
         cells = {cell for row in sheet.iter_rows(values_only=True) for cell in row}

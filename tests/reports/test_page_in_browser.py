@@ -1,5 +1,5 @@
-"""The page in a browser: every row can be reached, filtered and sorted; what is chosen holds for charts, table and
-address; nothing is asked of the network, and no script complains."""
+"""The page in a browser: every row can be reached, filtered and sorted; a selection applies to charts, table and
+address; there are no network requests and no script errors."""
 
 import csv
 import html
@@ -128,7 +128,7 @@ TRIES = 4
 
 
 def driven(report, tmp_path, steps, address=""):
-    """What the steps said, line by line; nothing may have gone wrong or been asked for."""
+    """Run these steps in the page and return their output by line; fail after any script error or network request."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not browser:
         pytest.skip("no Chromium here")

@@ -1,4 +1,4 @@
-"""A workbook that a stranger sends: read as it is, or refused in one line; parameter sets of a report."""
+"""A workbook from an unknown source: it is read as it is, or refused in one line; parameter sets of a report."""
 
 import os
 import random
@@ -64,7 +64,7 @@ def test_hostile_parts_are_refused_in_one_line(path, folder, name, data):
 
 
 def test_the_sum_of_many_parts_is_bounded(path, folder, monkeypatch):
-    """None of them is large."""
+    """Each part has 3 MiB; only their sum exceeds the limit."""
     monkeypatch.setattr(received_module, "MAX_TOTAL_BYTES", {"xl/worksheets/": 64 << 20, "": 8 << 20})
     for name in ("xl/worksheets/x", "xl/drawings/x"):
         pack(path, parts_of(path) | {f"{name}{number}.xml": bytes(3 << 20) for number in range(30)})
@@ -96,7 +96,7 @@ def test_a_file_that_is_not_a_workbook_is_refused_in_one_line(content, tmp_path,
 
 
 def test_rows_far_away_cost_nothing(tmp_path):
-    """A sheet that says it goes on to the last row that a number can name."""
+    """The sheet has one cell in row 4 000 000 000; at most 50 rows are read."""
     book = openpyxl.Workbook()
     book.active["A1"] = 1
     book.save(tmp_path / "far.xlsx")
@@ -110,7 +110,7 @@ def test_rows_far_away_cost_nothing(tmp_path):
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_workbooks_are_read_or_refused(original, tmp_path, data):
-    """Bytes of one part are overwritten: never another exception than the one that a user can cause."""
+    """Bytes of one part are overwritten. The only exception is UserError."""
     parts = parts_of(original.parent / "trees.xlsx")
     name = data.draw(st.sampled_from(sorted(parts)))
     at = data.draw(st.integers(0, len(parts[name]) - 1))
@@ -155,7 +155,7 @@ def book_path(calculator, tmp_path):
 
 
 def changed(path, family, name, column, value):
-    """`column`: × factor is 5, instead 6."""
+    """Change a value of the calculator's table and return its row. `column` is 5 for × factor, 6 for instead."""
     book = openpyxl.load_workbook(path)
     rows = list(book[CALCULATOR_SHEET].iter_rows())
     (row,) = (row for row in rows if row[0].value == family and row[1].value == name)

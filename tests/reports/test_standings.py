@@ -38,7 +38,8 @@ PREDICTION_COLUMNS = ("predicted", "predicted_low", "predicted_high", "relative_
 
 @pytest.fixture(scope="module")
 def with_library(comparison):
-    """Every workload with its MPI default; fattree's broadcasts of 16 ranks with layout cyclic too, 3 times as slow."""
+    """Return the comparison with an MPI default for every workload. Fattree's broadcasts of 16 ranks also have the
+    layout cyclic, 3 times as slow."""
     second = comparison[(comparison["platform"] == "fattree") & (comparison["operation"] == "bcast")]
     second = second[second["ranks"] == 16].copy()
     second[["measured", "measured_low", "measured_high"]] *= 3
@@ -229,7 +230,7 @@ def test_selected_alternatives_name_the_layout_if_layouts_compete(library_report
 
 
 def test_dots_are_measured_lines_are_predicted_and_the_mpi_default_is_wide(library_report):
-    """A default of the same times as an alternative would be hidden."""
+    """A narrow line of the default would be hidden by an alternative with the same times."""
     drawn = [chart for chart in library_report.charts if chart.name.startswith("Time ")]
     for chart in drawn:
         styles = {series.name: series.style for series in chart.series}

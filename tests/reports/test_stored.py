@@ -1,6 +1,5 @@
-"""A report of a folder: where everything comes from, without the names of machines, and whether an edited workbook or
-an edited result is noticed.
-"""
+"""A report of a results folder: provenance without names of machines, and detection of an edited workbook or edited
+results."""
 
 import html
 import shutil
@@ -89,7 +88,7 @@ def test_attempts_name_their_commits_and_the_nodes_of_their_ranks(stored_report)
 
 
 def test_a_damaged_story_stops_no_report(folder):
-    """Of any kind: as many batches as there are kinds, beside one that is whole."""
+    """There is one batch with each kind of damage to state.json, and one undamaged batch."""
     plan = load_plan(folder / "plan.json")
     whole, other = plan.batches
     damaged = [replace(other, name=f"damaged-{number}") for number in range(len(DAMAGES))]
@@ -176,8 +175,7 @@ def test_machines_that_only_an_error_names_are_found_by_their_likeness():
 
 @pytest.fixture
 def known(original, monkeypatch):
-    """For a test that edits the workbook alone: the one that its results give was made before. Without this, it is made
-    again, as in the tests that edit results."""
+    """Use the workbook made before instead of making it again, for tests that edit only the workbook."""
     module = import_module("commodel.reports.verify")
     monkeypatch.setattr(module, "build_stored_report", lambda folder, **how: None)
     monkeypatch.setattr(module, "write_xlsx", lambda report, path: shutil.copy(original.parent / "trees.xlsx", path))
@@ -268,7 +266,7 @@ def test_every_edit_is_found_and_nothing_else(path, folder, edits):
 
 @pytest.mark.usefixtures("known")
 def test_a_text_that_became_a_formula_is_found(path, folder):
-    """The experiment's title starts with =, and is a text; as a formula it would read the same."""
+    """The experiment's title starts with = and is a text. As a formula it would show the same text."""
 
     def change(book):
         cell_of(book, "Inputs", "title: =1+1  # <script>").value = '="title: =1+1  # <script>"'

@@ -1,6 +1,5 @@
-"""The workbook, read back with another library than the one that wrote it: its cells, sheets and native charts, and
-what is no formula; long tables lie beside it.
-"""
+"""The workbook, read with another library than the one that wrote it: its cells, sheets and native charts, texts that
+must not be formulas, and long tables in separate files."""
 
 import math
 import re
@@ -226,7 +225,7 @@ def test_nothing_half_written_is_left(report, tmp_path, monkeypatch):
 
 
 def test_numbers_fit_their_columns(book):
-    """A number that is too wide shows as ###; a digit takes one unit of width, and the filter button some."""
+    """A number that is too wide shows as ###. A digit takes one unit of width; the filter button needs one unit."""
     for sheet in book:
         if sheet.title == "Chart data" or sheet.title.startswith("Calculator"):  # whose formats suit any value
             continue
