@@ -1,4 +1,4 @@
-"""Campaigns of which nothing is measured, and one in which every stage is done."""
+"""Campaigns without measurements, and one whose stages are all done."""
 
 import pytest
 
@@ -15,12 +15,12 @@ def campaign(tmp_path):
 
 @pytest.fixture
 def real(tmp_path):
-    """On a machine that is measured: in three passes."""
+    """Return a campaign on a real platform, in three passes."""
     return make_campaign(tmp_path, EXPERIMENT.replace("loggp-64", "real"))
 
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory, mpi_programs):
-    """A project that somebody has sent; tests take copies."""
+    """Return a received project; tests make copies of it."""
     root = made_once(tmp_path_factory, "received", make_received)
     return Received(root, load_plan(root / FOLDER / "plan.json").batches[0].name)

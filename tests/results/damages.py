@@ -1,4 +1,4 @@
-"""What may be left of a batch's state.json: after a full disk, another program, or a hand."""
+"""Damaged contents of a batch's state.json: after a full disk, another program, or an edit."""
 
 import json
 

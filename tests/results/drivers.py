@@ -1,4 +1,4 @@
-"""Campaigns as drivers leave them, without any driver."""
+"""Write the files that drivers leave, without running a driver."""
 
 import os
 import platform
@@ -36,7 +36,8 @@ def attempt(began: float, **settings) -> dict:
 
 
 def leave(campaign, index: int, attempts=(), samples=0, done=False, turn=1, in_passes=()):
-    """What a driver leaves of a batch: raw files of its first cases, files of passes over the first of the others."""
+    """Write the files of an interrupted driver: raw files of the first cases of a batch, and files of passes over the
+    next cases."""
     batch = campaign.plan.batches[index]
     folder = campaign.folder / "raw" / batch.name
     folder.mkdir(parents=True)

@@ -1,7 +1,6 @@
-"""Attempts of a batch: they are read back as written, and a damaged file loses only the attempts.
+"""Attempts of a batch: they are read as written, and a damaged file loses only the attempts.
 
-A folder is held by one process at a time, and free again when that process is gone, even by a kill -9.
-"""
+One process at a time has the lock of a folder; the lock is free again when that process ends, even by SIGKILL."""
 
 import errno
 import fcntl
@@ -157,7 +156,7 @@ time.sleep(60 if stream else 0)
 
 
 def test_a_child_shares_the_hold_until_both_are_gone(tmp_path):
-    """Nobody slips in between, and nobody is let in by the number of a file that holds something else."""
+    """No third process gets the lock meanwhile. A file descriptor of another folder's lock is not accepted."""
     command = [sys.executable, "-c", SHARE]
     with open_lock(tmp_path, "it") as stream:
         given = {"env": os.environ | {LOCK_VARIABLE: str(stream.fileno())}, "pass_fds": [stream.fileno()]}

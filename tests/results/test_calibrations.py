@@ -1,4 +1,5 @@
-"""Calibrations of a campaign: what was written is read back, unfinished ones are none, wrong ones one line."""
+"""Calibrations of a campaign: finished ones are read as written, unfinished ones are ignored, invalid ones refused in
+one line."""
 
 import json
 from dataclasses import replace

@@ -1,5 +1,5 @@
-"""Tables of a received folder that somebody edited: whatever cell or column is not what it was, every verb that reads
-it says so in one line."""
+"""Edited tables of a received folder: for any changed cell or column, every verb that reads the table
+reports one line."""
 
 import csv
 from functools import lru_cache
@@ -44,7 +44,7 @@ def original(original, tmp_path_factory):
 
 @lru_cache
 def rows_of(path, last=None):
-    """The head and the last rows of a table, or all of them."""
+    """Return the header and the last rows of a table, or all of them."""
     with path.open(newline="") as stream:
         head, *rows = csv.reader(stream)
     return [head, *rows[-last if last else None :]]
@@ -56,7 +56,7 @@ def write(path, rows):
 
 
 def edited(rows, name, cell):
-    """The last row with another cell."""
+    """Return the rows with one cell of the last row replaced."""
     last = list(rows[-1])
     last[rows[0].index(name)] = cell
     return [*rows[:-1], last]

@@ -1,4 +1,4 @@
-"""Inputs that `make fuzz` found. Each once ended in a traceback; now an error of one line refuses it."""
+"""Inputs that `make fuzz` found. Each once caused a traceback; each is now refused in one line."""
 
 import json
 
@@ -15,7 +15,7 @@ from tests.fuzz import forms, readers, targets
 
 
 def edit(change):
-    """Return a function that makes a changed plan file: plans are made only when a test runs."""
+    """Return a function that makes an edited plan file. Plans are made only when a test runs."""
 
     def content():
         plan = json.loads(readers.make_plan_text())

@@ -1,11 +1,8 @@
-"""A campaign's status is read off files as drivers leave them: states, counts, and words for people and programs.
+"""A campaign's status, read from files as drivers leave them: states, counts, and text for people and programs.
 
-When a campaign is expected to end: from the samples that were written while somebody was at work.
-
-What a plan says of how long it took to measure on its platforms before.
-
-When a campaign will be done: ranges that hold what an obvious simulation with the same duration ratio finds.
-"""
+The expected end of a campaign is estimated from the samples of running attempts. A plan states how long
+measurements on its platforms took before. The forecast ranges cover the end that a simple simulation with the same
+duration ratio gives."""
 
 import json
 import os
@@ -192,7 +189,7 @@ def test_a_driver_at_work_has_a_duration_ratio_and_one_that_has_just_begun_has_n
 
 
 def spread(campaign, index: int, number: int, first: float, step: float) -> None:
-    """A pass's samples as if they had been written one after the other."""
+    """Set the modification times of a pass's samples to `first`, `first + step`, …."""
     batch = campaign.plan.batches[index]
     folder = campaign.done_file(batch).parent / f".pass-{number}"
     for place, path in enumerate(folder / f"{case}.csv" for case in batch.ids):
@@ -201,7 +198,7 @@ def spread(campaign, index: int, number: int, first: float, step: float) -> None
 
 
 def test_the_start_of_a_driver_does_not_count_for_the_duration_ratio(campaign):
-    """Ten minutes until its first sample, then one a second: what is left is seconds away, not hours."""
+    """The first sample comes after ten minutes, the next ones once a second; the rest is expected within seconds."""
     now = time.time()
     leave(campaign, 1, [attempt(now - 604)], in_passes=(4,))
     spread(campaign, 1, 1, now - 3, 1.0)

@@ -1,9 +1,7 @@
-"""Which commit a measurement comes from: of a clone, of an image without one, of neither.
+"""Provenance of a measurement: the commit of a clone, of an image without a clone, or of neither.
 
-Digests of a results folder beside those of sha256sum; what is told of the attempts at a batch.
-
-Settings: what they may be called, where they are written down, and that samples of two are never those of one.
-"""
+Digests of a results folder equal those of sha256sum. Attempts at a batch are reported. Names of settings are
+checked and stored, and samples of two settings are never mixed."""
 
 import json
 import subprocess
@@ -33,7 +31,7 @@ from tests.planning import planned
 
 @pytest.fixture(autouse=True)
 def afresh():
-    """A process has one commit, but these tests look at several."""
+    """Clear the cached commit, since these tests need several commits in one process."""
     provenance.find_revision.cache_clear()
     yield
     provenance.find_revision.cache_clear()
@@ -193,7 +191,7 @@ def test_an_invalid_setting_is_refused(text):
 
 @pytest.fixture
 def raw(tmp_path):
-    """All cases of the plan measured, two samples each."""
+    """Write two samples of every case of the plan; return the folder."""
     folder = tmp_path / "one"
     folder.mkdir()
     for case in PLAN.batches[0].ids:
@@ -237,7 +235,7 @@ def test_a_batch_cannot_continue_in_another_setting(tmp_path):
 
 @pytest.fixture
 def two(raw):
-    """Of both points the same samples in two settings, three times as long in the second."""
+    """Return observations of both points in two settings; samples take three times as long in the second."""
     observations, _ = collect_samples(PLAN, raw)
     slow = observations.assign(seconds=3 * observations["seconds"], setting="slow")
     path = raw / "observations.csv"

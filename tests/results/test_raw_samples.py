@@ -1,9 +1,7 @@
-"""A raw file that was changed, by whatever, is noticed: every cut and every flipped bit.
+"""A changed raw file is detected: every cut and every flipped bit.
 
-What was not measured: marks beside raw files, and the table that is written once and read once.
-
-What collecting says about raw files that are damaged or not there: one line, and what it takes to go on.
-"""
+Unmeasured cases have marks beside raw files, and a table that is written and read once. Damaged or missing raw
+files are reported in one line, with the command to continue."""
 
 from dataclasses import replace
 
@@ -41,7 +39,7 @@ PASS_ROWS = [f"c,{number},{1e-6 * (number + 1):.9e},1.000000000e-09,1,precision"
 
 @pytest.fixture(scope="module")
 def two_passes(tmp_path_factory):
-    """A raw file of two passes, with and without counts."""
+    """Return a raw file of two passes, by whether it has counts."""
     folder = tmp_path_factory.mktemp("raw")
 
     def write_raw_file(counts):
@@ -58,7 +56,7 @@ def two_passes(tmp_path_factory):
 
 
 def streamed(folder, tail=",2.0e-05,3.0e-05"):
-    """The raw file of a stream of waves."""
+    """Return the raw file of a stream of waves."""
     path = folder / "pass.csv"
     path.write_text("\n".join([f"{HEADER},first,last", *(row + tail for row in PASS_ROWS)]) + "\n")
     join_passes({1: path, 2: path}, folder, "c")
@@ -206,7 +204,7 @@ PLAN = planned(*BATCHES)
 
 @pytest.fixture
 def raw(tmp_path):
-    """All cases measured, two samples in each of two passes."""
+    """Write two samples of every case in each of two passes; return the folder."""
     for batch in BATCHES:
         folder = tmp_path / batch.name
         folder.mkdir()
@@ -235,7 +233,7 @@ def test_every_sample_row_has_the_columns_of_the_measured_case(raw):
 
 
 def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
-    """Also of one whose samples are all late; a point that was not measured has a batch and no file."""
+    """This includes a case whose samples are all late. An unmeasured point has a batch and no file."""
     late, lost = POINTS[1], POINTS[2]
     pass_file = raw / "pass.csv"
     pass_file.write_text(f"id,sample,seconds,skew,valid,stop\n{late.id},0,1e-6,0,0,time\n")

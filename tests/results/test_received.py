@@ -192,7 +192,7 @@ def test_no_link_below_a_results_folder_is_followed(verb, replace_file, original
 
 
 def test_the_folder_itself_may_be_a_link(original, tmp_path):
-    """As for results on a scratch disk."""
+    """The results may be on a scratch disk."""
     root = tmp_path / "root"
     received = original.copy(root)
     (root / "results").rename(tmp_path / "scratch")
