@@ -1,4 +1,5 @@
-"""A barrier in the way of a real program: starts of it wait while it is down, or fail, and go through when it is up."""
+"""A barrier in front of a real program: starts of the program wait while the barrier is down, fail, or
+run if it is up."""
 
 import shutil
 import subprocess
@@ -31,11 +32,11 @@ class Barrier:
         self.refuse("")
 
     def refuse(self, pattern: str) -> None:
-        """Starts with arguments that match end with code 7 from now on; of no pattern, none do."""
+        """Make starts whose arguments match the pattern fail with exit code 7; an empty pattern matches none."""
         (self.folder / "refused").write_text(f"{pattern}\n" if pattern else "")
 
     def await_one(self, process: subprocess.Popen) -> None:
-        """Until a program has come to the barrier, which `process` is to start."""
+        """Wait until a program, started by `process`, waits at the barrier."""
         while not (self.folder / "waiting").exists():
             assert process.poll() is None, process.communicate()
             time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""A project folder of its own for each test: platforms and experiments beside results, the clone's workflow."""
+"""A separate project folder for each test: platforms, experiments and results, with the clone's workflow."""
 
 import csv
 import os
@@ -36,10 +36,10 @@ PLAIN += ["--config", "experiment=small"]
 
 
 class Project:
-    """A folder with an experiment, and commands run in it as a user would."""
+    """A folder with an experiment, in which commands run as a user runs them."""
 
     def __init__(self, folder: Path, like: Path | None = None):
-        """Of a new folder, or of a copy of the one of another project, times of files and all."""
+        """Make a new project, or a copy of the project `like` with the modification times of its files."""
         self.folder, self.environment = folder, dict(os.environ)
         self.started: list[subprocess.Popen] = []
         if like:
@@ -66,7 +66,7 @@ class Project:
         return self.ended(self.start("snakemake", *PLAIN, *arguments), code)
 
     def verb(self, *arguments: object) -> str:
-        """What a verb prints. It runs in this process, which has loaded all that it needs."""
+        """Run a verb in this process, which has imported its modules already, and return its output."""
         with chdir(self.folder):
             result = CliRunner().invoke(main, [str(argument) for argument in arguments])
         assert result.exit_code == 0, result.output
@@ -77,7 +77,7 @@ class Project:
         return self.verb("measure", "--in", f"results/{experiment}/plan.json", "--batch", batch, "--out", raw)
 
     def compare(self, experiment: str) -> Path:
-        """Runs an experiment up to its comparison, one stage after the other. Returns the folder of its results."""
+        """Run all stages of an experiment up to its comparison and return the results folder."""
         results = Path("results", experiment)
         self.verb("plan", experiment, "--write")
         plan = load_plan(self.folder / results / "plan.json")
@@ -97,7 +97,7 @@ class Project:
         return self.folder / results
 
     def start(self, module: str, *arguments: str, **settings) -> subprocess.Popen:
-        """One of the commands in a session of its own, so that all of it can be killed."""
+        """Start a command in a separate session, so that all its processes can be killed."""
         command = [sys.executable, "-m", module, *map(str, arguments)]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         self.started.append(
@@ -111,37 +111,37 @@ class Project:
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
     def raw_files(self) -> dict[str, int]:
-        """Every raw sample file with the time it was written."""
+        """Return the modification time of every raw sample file."""
         return {path.name: path.stat().st_mtime_ns for path in raw_paths(self.folder)}
 
     def victim(self) -> Path:
-        """A raw file, for a test to spoil."""
+        """Return a raw file that the test may damage."""
         return next(path for path in raw_paths(self.folder) if path.parent.name.startswith("loggp-64-upto8n-"))
 
     def lose(self, raw: Path) -> None:
-        """Removes a raw file, and the mark that its batch is done."""
+        """Remove a raw file and the mark that its batch is done."""
         raw.unlink()
         raw.with_name("done").unlink()
 
     def rows(self, name: str) -> list[dict]:
-        """A table of the experiment's results."""
+        """Return the rows of a table of the results."""
         with (self.folder / "results/small" / name).open() as stream:
             return list(csv.DictReader(stream))
 
     def barrier(self) -> Barrier:
-        """A new one in front of the simulator, for the commands that are started from now on."""
+        """Put a new barrier in front of the simulator, for all commands started later."""
         made = Barrier(self.folder / "barrier", "smpirun")
         self.environment |= {"PATH": f"{made.folder}:{os.environ['PATH']}"}
         return made
 
 
 def raw_paths(folder: Path) -> list[Path]:
-    """Every raw sample file of a project's folder."""
+    """Return the paths of all raw sample files of a project."""
     return sorted(folder.glob("results/*/raw/*/????????????.csv"))
 
 
 def samples(folder: Path) -> dict[str, bytes]:
-    """Every raw sample file with what it holds."""
+    """Return the content of every raw sample file by name."""
     return {path.name: path.read_bytes() for path in raw_paths(folder)}
 
 
@@ -152,8 +152,8 @@ def project(tmp_path, simgrid_programs):
 
 @pytest.fixture(scope="session")
 def whole_run(tmp_path_factory, simgrid_programs):
-    """The folder of a project whose experiment was run to its end, and what that printed, in the file `printed`. Tests
-    look at it, and take a copy to change anything."""
+    """Return a project whose experiment is complete; the file `printed` has the output of the run. Tests must not
+    change it, but copy it."""
 
     def run(folder: Path) -> None:
         (folder / "printed").write_text(Project(folder).commodel("run", "small").stdout)
@@ -163,7 +163,7 @@ def whole_run(tmp_path_factory, simgrid_programs):
 
 @pytest.fixture
 def finished(tmp_path, whole_run):
-    """A project whose experiment was run to its end."""
+    """Yield a copy of the project whose experiment is complete."""
     yield from ending(Project(tmp_path, whole_run))
 
 
@@ -174,6 +174,6 @@ def ending(made: Project) -> Iterator[Project]:
 
 
 def kill_all(process: subprocess.Popen) -> None:
-    """A process and whatever it has started, outright."""
+    """Kill a process and all its descendants with SIGKILL."""
     kill(family(process.pid) if process.poll() is None else ())
     process.communicate()

@@ -1,4 +1,4 @@
-"""Whole campaigns on simulated clusters of known values, from the file of the experiment to the report."""
+"""Whole campaigns on simulated clusters with known parameter values, from the experiment file to the report."""
 
 import csv
 import json
@@ -89,7 +89,7 @@ matrix:
 
 @pytest.fixture
 def measured(project):
-    """What was found out on the platform, and the candidates of 64 leaves."""
+    """Return the fitted sets and the comparison of the platform, and the candidate trees of 64 leaves."""
     specs = [spec for spec in list_trees(64, [1.5, 4.0, 7.0]) if make_tree(spec).nodes <= 256]
     grown = [spec for spec in specs if spec.startswith(("flat", "knomial", "postal"))]
     split = [spec for spec in specs if spec not in grown]
@@ -298,7 +298,7 @@ matrix:
 
 
 def test_an_overlay_on_hosts_is_started_by_the_agent(project, overlay_programs, monkeypatch):
-    """The agent stands for ssh: it is told a host, and starts the rest, on this machine."""
+    """The agent takes the place of ssh: it logs the host and starts the command on this machine."""
     agent = project.folder / "agent"
     agent.write_text(f'#!/bin/sh\necho "$1" >>{project.folder}/asked\nshift\ncd /\nexec sh -c "$*"\n')
     agent.chmod(0o755)

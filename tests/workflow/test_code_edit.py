@@ -1,4 +1,4 @@
-"""The promise of the workflow's inputs, on a copy of the code: what an edit makes run again, and what it does not."""
+"""Which jobs run again after an edit of the code, on a copy of the workflow."""
 
 import os
 import shutil
@@ -20,8 +20,8 @@ VERBS = ("compiling", "measuring", "collecting", "fitting", "predicting", "compa
 
 
 class Clone:
-    """A copy of the workflow, whose files a test may edit, and a finished project with results that are younger than
-    all of these: with one more family, which is fitted to the same probes."""
+    """A copy of the workflow, which a test may edit, with a complete project whose results are newer than all files.
+    One more model is fitted to the same probes."""
 
     def __init__(self, folder: Path, finished: Path):
         self.folder, self.as_made = folder / "clone", folder / "as made"
@@ -36,7 +36,7 @@ class Clone:
         shutil.copytree(self.folder, self.as_made)
 
     def restore(self) -> None:
-        """In the same place: Snakemake knows its inputs by their paths."""
+        """Restore the clone in the same folder, since Snakemake identifies inputs by their paths."""
         shutil.rmtree(self.folder)
         shutil.copytree(self.as_made, self.folder)
 
@@ -50,7 +50,7 @@ class Clone:
         return done.stdout + done.stderr
 
     def after_edit(self, path: str, more: str = "") -> set[str]:
-        """The jobs that would run after a comment, or something else, is added to a file, as `fitting plogp`."""
+        """Return the jobs that would run after a comment or `more` is appended to a file, such as `fitting plogp`."""
         with (self.folder / path).open("a") as stream:
             stream.write(more or ("\n# edited\n" if path.endswith(".py") else "\n/* edited */\n"))
         lines = [line.strip() for line in self.run("--dry-run").splitlines()]

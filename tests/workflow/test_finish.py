@@ -1,4 +1,5 @@
-"""Batches that fail for good: the report is made with what there is, and says so; the next run tries them again."""
+"""Batches that fail permanently: the report is made from the existing samples and states the gaps; the next run tries
+these batches again."""
 
 import shutil
 import time
@@ -14,8 +15,8 @@ from tests.workflow.conftest import Project, ending, raw_paths, samples
 
 @pytest.fixture(scope="module")
 def failed_run(tmp_path_factory, whole_run):
-    """The folder of a project of whose three batches one failed, and of another's cases one was given up and one came
-    late; and what was printed about it."""
+    """Return a project in which one of three batches failed, one case was given up, and one case came late in every
+    sample; `printed` and `complaints` have the output."""
 
     def run(folder: Path) -> None:
         project = Project(folder, whole_run)
@@ -47,15 +48,14 @@ def failed(tmp_path, failed_run):
 
 
 def cases(project: Project) -> list[Path]:
-    """Where the samples are, or would be, of the case that is given up and of the one that comes late: of the smaller
-    points."""
+    """Return the raw file paths of the case that is given up and of the case that comes late."""
     plan = load_plan(project.folder / "results/small/plan.json")
     (batch,) = (batch for batch in plan.batches if "-upto8n-" in batch.name)
     return [project.folder / "results/small/raw" / batch.name / f"{point.id}.csv" for point in batch.points[:2]]
 
 
 def give_up(raw: Path) -> None:
-    """Makes a case look as if it had been given up."""
+    """Replace the samples of a case by the mark of a timeout."""
     raw.unlink()
     mark(raw).write_text('{"id": "x", "status": "timeout", "reason": "it hung", "attempt": 1, "date": ""}')
 
@@ -65,8 +65,7 @@ def mark(raw: Path) -> Path:
 
 
 def come_late(raw: Path) -> int:
-    """Makes a driver find a pass in which a rank started late in every sample, as a dead one left it. Returns how many
-    samples these are."""
+    """Replace the samples of a case by a pass in which a rank started late in every sample; return their number."""
     header, *samples = (line.split(",") for line in raw.read_text().splitlines())
     assert header == ["id", "pass", "sample", "seconds", "skew", "valid", "stop", "of", "check"]
     lines = ["id,sample,seconds,skew,valid,stop"]
@@ -163,7 +162,8 @@ def test_plain_snakemake_tries_again_in_two_steps(failed, whole_run):
 
 
 def all_there(project: Project, whole_run: Path) -> None:
-    """Two simulated runs give the same, whatever came between."""
+    """Check that nothing is missing and that samples equal those of the complete run, since simulation is
+    deterministic."""
     assert project.rows("unmeasured.csv") == []
     comparison = pd.read_csv(project.folder / "results/small/comparison.csv")
     assert set(comparison.dropna(subset=["measured"])["ranks"]) == {5, 7, 8, 16}

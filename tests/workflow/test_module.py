@@ -1,4 +1,5 @@
-"""The workflow as a module of another one, as the catalogue's users take it, and what Snakemake's own report embeds."""
+"""The workflow as a module of another workflow, as users of the catalogue include it, and the content of Snakemake's
+own report."""
 
 import re
 import shutil

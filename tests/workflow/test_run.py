@@ -1,9 +1,7 @@
-"""The whole way, as a user goes it: run, look, change something, run again.
+"""The complete workflow as a user runs it: run, view, edit, run again.
 
-What a results folder says need not be said again.
-
-A state.json that something damaged: drivers measure on, and tell that the story before them is lost.
-"""
+Verbs read from a results folder what it records. If state.json is damaged, drivers continue to measure and report
+that earlier attempts are lost."""
 
 import json
 
@@ -20,7 +18,7 @@ from tests.workflow.conftest import raw_paths
 
 
 def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
-    """Measured and LogGP-predicted broadcasts agree within 1 %, and the fit finds what the platform was made of."""
+    """Measured and LogGP-predicted broadcasts agree within 1 %; the fit recovers the platform's values within 2 %."""
     printed = (whole_run / "printed").read_text()
     assert "loggp-64 (simulated)" in printed
     assert "reports/small/index.html" in printed

@@ -1,4 +1,4 @@
-"""A finished campaign, opened from Python."""
+"""A complete campaign, opened from Python."""
 
 from contextlib import chdir
 
@@ -51,7 +51,7 @@ def test_a_report_is_written_from_python(whole_run, tmp_path):
 
 
 def test_run_reports_progress_and_returns_the_results(finished):
-    """Nothing is measured again: the campaign is done."""
+    """Nothing is measured again, since the campaign is complete."""
     lines = []
     with chdir(finished.folder):
         run = commodel.run("small", progress=lines.append)

@@ -1,4 +1,4 @@
-"""A campaign that is stopped, however: its jobs stop, nothing is half written, and the next run goes on."""
+"""A campaign that is stopped in any way: its jobs end, no incomplete file remains, and the next run continues."""
 
 import os
 import pty
@@ -39,7 +39,7 @@ time.sleep(60)
 
 
 def test_ctrl_c_stops_all_jobs_and_costs_nothing_that_is_done(finished):
-    """On a terminal, where the line that tells how far it is is rewritten, and gone in the end."""
+    """On a terminal, the progress line is rewritten, and erased at the end."""
     project, barrier = finished, finished.barrier()
     before = project.raw_files()
     path = project.folder / "params/experiments/small.yaml"
@@ -84,7 +84,7 @@ def test_ctrl_c_stops_all_jobs_and_costs_nothing_that_is_done(finished):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_stop_the_jobs_as_ctrl_c_does(tmp_path, number):
-    """Of a batch system, or of a terminal that is closed."""
+    """The signals are those of a batch system and of a closed terminal."""
     waits = "import time; print('at work', flush=True); time.sleep(100)"
 
     def on_line(line: str) -> None:
@@ -98,7 +98,7 @@ def test_other_signals_stop_the_jobs_as_ctrl_c_does(tmp_path, number):
 
 
 def test_a_second_ctrl_c_does_not_interrupt_the_cancelling(tmp_path):
-    """A second Ctrl-C would end scancel, and leave the jobs in the queue."""
+    """A second Ctrl-C would end scancel and leave jobs in the queue."""
     lines = []
 
     def on_line(line: str) -> None:
@@ -128,7 +128,7 @@ def test_a_job_that_starts_when_the_others_are_stopped_stops_too(tmp_path):
 
 
 def test_a_job_that_outlives_snakemake_is_stopped_too(tmp_path):
-    """Snakemake may be gone before the next look at it, and a job that Slurm has from it begin later."""
+    """Snakemake may end before the next poll, and a submitted Slurm job may begin later."""
 
     def on_line(line: str) -> None:
         if line == "at work":

@@ -1,4 +1,4 @@
-"""A run learns the levels of a network whose file names none, plans its probes by them, and other runs use them."""
+"""If a platform file names no levels, a run detects them, plans its probes by them, and other runs use them."""
 
 import yaml
 

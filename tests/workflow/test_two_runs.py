@@ -1,4 +1,4 @@
-"""Two campaigns on the same results: the second is told who is at work there, whichever commands the two are."""
+"""Two campaigns on the same results: the second is refused and names the process that runs, for both commands."""
 
 import os
 import shutil
@@ -16,8 +16,8 @@ STARTS = {"commodel": ("commodel", "run", "small"), "snakemake": ("snakemake", *
     ("first", "then"), [("commodel", "snakemake"), pytest.param("snakemake", "commodel", marks=pytest.mark.slow)]
 )
 def test_the_second_is_refused_with_the_name_of_the_holder_and_works_once_that_is_killed(finished, first, then):
-    """The first measures a batch that is not done any more, as after a damaged raw file was moved aside, though there
-    is a report. It is killed with all that it has started."""
+    """The first run measures a batch again whose raw file was removed, although there is a report. It is killed with
+    all its processes."""
     project, barrier = finished, finished.barrier()
     before, measured = project.raw_files(), samples(project.folder)
     victim = project.victim()
