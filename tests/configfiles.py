@@ -1,4 +1,4 @@
-"""Experiment and platform files that say all that can be said, and what becomes of them when they are loaded."""
+"""Experiment and platform files with every key, and functions that load edited ones."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def load(folder, text, kind="experiment", name="some.yaml"):
 
 
 def refusal(folder, text, kind="experiment"):
-    """The one line that a user gets."""
+    """Return the one-line message, without the path, with which a file is refused."""
     with pytest.raises(UserError) as caught:
         load(folder, text, kind)
     error = caught.value
@@ -76,7 +76,7 @@ def refusal(folder, text, kind="experiment"):
 
 
 def paths(data, path=()):
-    """Every place of a file."""
+    """Yield the path of every value of a file, as keys and indices."""
     yield path
     pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in pairs:

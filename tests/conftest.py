@@ -1,4 +1,4 @@
-"""Toolchains for tests that build or run something: made once, shared by all tests of a session."""
+"""Programs for tests that build or run native code: built once, shared by all tests of a session."""
 
 import gc
 import os
@@ -34,7 +34,7 @@ for number in (signal.SIGINT, signal.SIGHUP):
 
 @pytest.fixture(scope="session")
 def simgrid_programs(tmp_path_factory):
-    """The native programs for SimGrid; a machine without SimGrid skips the tests that simulate."""
+    """Return the folder of native programs for SimGrid; without SimGrid, skip the test."""
     if find_tool("smpicc") is None:
         pytest.skip("no SimGrid here")
     return built(tmp_path_factory, "smpi")
@@ -47,13 +47,13 @@ def mpi_programs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def overlay_programs(tmp_path_factory):
-    """The overlay network's library and programs, which need no MPI."""
+    """Return the folder of the overlay network's library and programs, which need no MPI."""
     return built(tmp_path_factory, "overlay")
 
 
 @pytest.fixture(scope="session")
 def checked_programs(tmp_path_factory):
-    """The overlay network and its test programs with sanitizers, for its own tests and for fuzzing."""
+    """Return the folder of the overlay network and its test programs with sanitizers, for its tests and for fuzzing."""
     if find_tool("cc") is None:
         pytest.skip("no cc here")
     make = partial(overlay.build, flags=overlay.CHECKED, programs=("drive", "parts", "hostile"))
@@ -61,17 +61,17 @@ def checked_programs(tmp_path_factory):
 
 
 def built(factory: pytest.TempPathFactory, toolchain: str) -> Path:
-    """By one worker at a time: all of them build in the same folder."""
+    """Build a toolchain in one worker only, since all workers build in the same folder."""
     made_once(factory, f"built-{toolchain}", lambda _: build_toolchain(ROOT, toolchain))
     return get_program_folder(ROOT, toolchain)
 
 
 def pytest_collection_modifyitems(items):
-    """Whole campaigns first: the files that take longest should not be what everybody waits for in the end."""
+    """Run whole campaigns first, since the slowest files would otherwise run last on a single worker."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 def pytest_collection_finish():
-    """Thousands of collected tests stay until the end: the garbage collector need not look through them again."""
+    """Exclude the collected tests from garbage collection, since all of them are kept until the end."""
     gc.collect()
     gc.freeze()

@@ -70,7 +70,7 @@ PICO = "results/lumi/2025_04_07___16_22_51"
 
 
 def make_project(folder: Path) -> None:
-    """Make the project that quick commands need: `mine` and `sample` have run, `cluster` and `demo` are planned."""
+    """Make the project of fast commands: `mine` and `sample` have run, `cluster` and `demo` are planned."""
     project = Project(folder)
     project.verb("init", "initial")  # makes the files for Snakemake; params are those of the clone
     for name in ("Snakefile", "profiles", "slurm"):

@@ -1,4 +1,4 @@
-"""The commands that stand in README and docs: where, and as the words that a shell would make of them."""
+"""The commands in README and docs: their places, and their words as split by a shell."""
 
 import re
 import shlex
@@ -25,7 +25,7 @@ class Command:
 
     @property
     def words(self) -> list[str]:
-        """Of its first program: a shell's comment, pipe or redirection ends it."""
+        """The words of the first program's command line, up to a comment, pipe or redirection of the shell."""
         lexer = shlex.shlex(self.text, posix=True, punctuation_chars="|>&;")
         lexer.whitespace_split = True
         words = []
@@ -37,8 +37,8 @@ class Command:
 
 
 def blocks(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of code blocks that a shell could run, with their numbers: indented ones, and fences without a language
-    or with `sh`."""
+    """Yield the lines of shell code blocks with their numbers: indented blocks, and fences without a language or with
+    `sh`."""
     fence = None
     for number, line in enumerate(text.splitlines(), 1):
         if match := FENCE.match(line):
@@ -48,7 +48,7 @@ def blocks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def commands() -> list[Command]:
-    """Every line of a block that calls one of the programs, continued lines joined."""
+    """Return every line of a code block that calls one of the programs; continued lines are joined."""
     every = []
     for page in PAGES:
         begun = ""
@@ -65,7 +65,7 @@ def commands() -> list[Command]:
 
 
 def files(page: str) -> list[str]:
-    """The whole YAML files that a page shows: with their title."""
+    """Return the complete YAML files that a page shows, recognized by a title."""
     text = (ROOT / page).read_text(encoding="utf-8")
     return [block for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "title: " in block]
 
@@ -75,6 +75,6 @@ def of(program: str) -> list[Command]:
 
 
 def inline() -> list[Command]:
-    """Commands within sentences, which may be shortened: `commodel fit --points`."""
+    """Return commands within sentences, which may be shortened: `commodel fit --points`."""
     texts = [(page, " ".join(page.read_text(encoding="utf-8").split())) for page in PAGES]
     return [Command(str(page.relative_to(ROOT)), text) for page, flat in texts for text in INLINE.findall(flat)]

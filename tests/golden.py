@@ -40,7 +40,7 @@ def read_workbook(path: Path) -> str:
 
 
 def list_outputs(folder: Path) -> dict[str, str]:
-    """Return the text of each output below a folder of results, reports and commands."""
+    """Return the text of each output in a folder of results, reports and commands."""
     outputs = {}
     for name in EXPERIMENTS:
         results = folder / "results" / name
@@ -54,18 +54,18 @@ def list_outputs(folder: Path) -> dict[str, str]:
 
 
 def run(*arguments: str, cwd: Path) -> str:
-    """Return what a commodel command prints, and its exit code where it fails."""
+    """Return the output of a commodel command, and its exit code if it fails."""
     environment = os.environ | {"COLUMNS": "120", "PYTHONPATH": str(ROOT / "workflow")}
     done = subprocess.run([COMMODEL, *arguments], cwd=cwd, env=environment, capture_output=True, text=True)
     return done.stdout + (f"exit {done.returncode}\n{done.stderr}" if done.returncode else "")
 
 
 def prepare_project(folder: Path) -> None:
-    """Put everything that an experiment reads beside its results."""
+    """Copy all inputs of the experiments into the folder."""
     shutil.rmtree(folder / "project", ignore_errors=True)
-    said = run("init", "project", cwd=folder)
-    if "exit " in said:
-        raise SystemExit(f"golden: {said}")
+    printed = run("init", "project", cwd=folder)
+    if "exit " in printed:
+        raise SystemExit(f"golden: {printed}")
     for name in ("params", "examples"):
         shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
     for path in (folder / "project").iterdir():
@@ -77,13 +77,13 @@ def prepare_project(folder: Path) -> None:
 
 
 def run_everything(folder: Path, names: list[str]) -> None:
-    """Run the experiments, then the commands, in a folder; what is measured there already is not measured again."""
+    """Run the experiments, then the commands, in a folder; existing samples are not measured again."""
     prepare_project(folder)
     for name in names:
         only = ["--only", EXPERIMENTS[name]] if EXPERIMENTS[name] else []
-        said = run("run", name, *only, cwd=folder)
-        if "exit " in said:
-            raise SystemExit(f"golden: {name}: {said[-2000:]}")
+        printed = run("run", name, *only, cwd=folder)
+        if "exit " in printed:
+            raise SystemExit(f"golden: {name}: {printed[-2000:]}")
         shutil.rmtree(folder / "reports" / name, ignore_errors=True)
         run("report", "--in", f"results/{name}", "--out", f"reports/{name}", "--anonymous", cwd=folder)
     (folder / "commands").mkdir(exist_ok=True)
@@ -93,7 +93,7 @@ def run_everything(folder: Path, names: list[str]) -> None:
 
 
 def compare(golden: Path, names: list[str]) -> int:
-    """Return how many outputs differ from the golden ones, and print the first lines of each difference."""
+    """Return the number of outputs that differ from the golden ones, and print the first lines of each difference."""
     scratch = ROOT / "build" / "golden"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""LibreOffice without a window: computes all formulas of workbooks anew."""
+"""Recalculate workbooks with LibreOffice, without a window."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ ALWAYS = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def recalculated(paths: Sequence[Path], folder: Path) -> list[openpyxl.Workbook]:
-    """The workbooks with the values that it computes, in one run of it; `folder` is for its own files."""
+    """Return the workbooks with values computed by one run of LibreOffice; `folder` is for its profile and output."""
     office = shutil.which("soffice") or shutil.which("libreoffice")
     if office is None:
         pytest.skip("no soffice on PATH: LibreOffice recalculates the workbook")

@@ -1,4 +1,4 @@
-"""Fixtures that are slow to make, made once a session for all of pytest's workers."""
+"""Fixtures that are slow to make, made once a session for all workers of pytest."""
 
 import fcntl
 import os
@@ -9,7 +9,8 @@ import pytest
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """The folder `name` that all workers share, filled by the first that needs it; the others wait for it."""
+    """Return the folder `name`, which all workers share. The first worker that needs the folder fills it; the others
+    wait."""
     base = factory.getbasetemp()
     shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     with (shared.parent / f"{name}.lock").open("w") as lock:

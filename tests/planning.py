@@ -1,4 +1,4 @@
-"""Plans that nobody made from an experiment's file."""
+"""Plans without an experiment file."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ MEASURE = Measure("window", 0.02, 10, 500, 2.0, 1, 2, 60.0)
 
 
 def planned(*batches: Batch, families: tuple[str, ...] = (), passes: int = 1, simulated: tuple[str, ...] = ()) -> Plan:
-    """The plan of experiment `e`, on the platforms of its batches; `simulated` are the names of those that are."""
+    """Return the plan of experiment `e` on the platforms of its batches; `simulated` names the simulated platforms."""
     platforms = {
         batch.platform: PlannedPlatform(
             title=batch.platform, launcher="local", simulated=batch.platform in simulated, digest="d"

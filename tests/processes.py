@@ -1,4 +1,4 @@
-"""What a command has started, by the kernel's own books: hydra and Snakemake give theirs sessions of their own."""
+"""Find the processes that a command has started, from /proc: hydra and Snakemake start theirs in separate sessions."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def family(process: int) -> list[int]:
-    """A process and all that it has started, and these, in whichever groups they are."""
+    """Return the ids of a process and all its descendants, in any process group."""
     try:
         tasks = list(Path(f"/proc/{process}/task").iterdir())
         children = [int(word) for task in tasks for word in (task / "children").read_text(encoding="ascii").split()]
@@ -31,24 +31,24 @@ def command_name(process: int) -> str:
 
 
 def arguments(process: int) -> list[str]:
-    """Return the words with which a process was started."""
+    """Return the command line of a process as words."""
     return read_text(f"/proc/{process}/cmdline").split("\0")
 
 
 def kill(processes: Iterable[int]) -> None:
-    """Outright. With one, those that wait for it may end by themselves."""
+    """Send SIGKILL to processes. Some may have ended already, since their parent was killed."""
     for process in processes:
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
 
 
 def alive(process: int) -> bool:
-    """A zombie counts as gone: who should take note of its end may be gone, too."""
+    """Return whether a process runs; zombies do not count, since their parent may be gone."""
     return read_text(f"/proc/{process}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"])
 
 
 def still_there(processes: list[int]) -> list[int]:
-    """Those that do not end within a while."""
+    """Return the processes that have not ended within 120 s."""
     end = time.monotonic() + 120
     while (left := list(filter(alive, processes))) and time.monotonic() < end:
         time.sleep(0.05)

@@ -1,9 +1,9 @@
-"""What a test reads off a built report."""
+"""Read answers from a built report."""
 
 
 def sentences(report, question):
-    """The answer to a question of the Summary, with the platform that a heading names before each sentence; nothing
-    where it is not asked."""
+    """Return the sentences that answer a question of the Summary, each after its platform; none if the Summary lacks
+    the question."""
     answers = {getattr(block, "question", ""): block for block in report.sections[0].blocks}
     wheres = {heading: heading.removeprefix(question).removeprefix(": ") for heading in answers}
     return [

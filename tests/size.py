@@ -1,8 +1,7 @@
-"""Prints the size of the package, its native programs and the tests, by folder: files and tokens.
+"""Print the size of the package, its native programs and the tests, by folder: files and tokens.
 
-Python's tokens are those of `tokenize` without comments, line ends and indentation; a docstring is one. C's tokens are
-names, numbers, strings and signs outside of comments.
-"""
+Python's tokens are those of `tokenize` without comments, line ends and indentation; a docstring is one. C's tokens
+are names, numbers, strings and signs outside of comments."""
 
 import io
 import re

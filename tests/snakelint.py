@@ -1,4 +1,5 @@
-"""`snakemake --lint` on all workflows. It exits 1 whatever it has to say; here only what is not accepted fails."""
+"""Run `snakemake --lint` on all workflows. The linter exits with 1 for any finding; here only findings that are not
+accepted fail."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""How tests start programs on ranks of this machine themselves: as the local launcher does."""
+"""Start programs on ranks of this machine in tests, as the local launcher does."""
 
 import os
 

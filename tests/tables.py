@@ -1,4 +1,4 @@
-"""Tables of what is found and what is wanted: a test goes through all rows, and tells every one that is wrong."""
+"""Compare tables of found and expected values: a test checks all rows and reports every wrong one."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def agree(rows: Iterable[tuple[object, float, float]], **tolerance: float) -> None:
-    """Rows are (name, found, wanted)."""
+    """Check rows (name, found, wanted) and report all that differ."""
     wrong = [
         f"{name}: found {found}, wanted {wanted}"
         for name, found, wanted in rows

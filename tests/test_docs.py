@@ -1,4 +1,4 @@
-"""Commands in README and docs are those that commodel, make or Snakemake has, and links lead somewhere."""
+"""Commands in README and docs exist in commodel, make or Snakemake, and links have a target."""
 
 import re
 import subprocess
@@ -69,7 +69,7 @@ MADE = {ROOT / "docs" / "families" / f"{name}.md" for name in list_family_names(
 
 
 def heads(page):
-    """What a link may point to: each head as its anchor."""
+    """Return the anchors of a page's headings."""
     lines = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-") for line in lines}
 

@@ -1,5 +1,6 @@
-"""Commands that stand in README and docs are run, a page's in their order, in such a project as a reader would have.
-What takes longer is left to `make test-slow`; what is not run at all stands in NOT_RUN, with the reason."""
+"""Run the commands of README and docs, in the order of each page, in a project as a reader has it.
+
+`make test-slow` runs the slow ones. NOT_RUN lists commands that no test runs, with the reason."""
 
 import re
 import shutil
@@ -58,7 +59,7 @@ def is_slow(command: Command) -> bool:
 
 
 def words_of(command: Command) -> list[str]:
-    """As a test runs it."""
+    """Return the arguments of a command, with smaller values where the test needs them."""
     others = [others for pattern, others in SMALLER.items() if re.match(pattern, " ".join(command.words))]
     return [others[0].get(word, word) if others else word for word in command.words[1:]]
 
@@ -68,7 +69,8 @@ RUN = [command for command in COMMANDS if not reasons(command)]
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory, simgrid_programs):
-    """A copy for each of pytest's workers: pages leave files there, but none that another page stumbles over."""
+    """Return a copy of the project for each worker of pytest. Files that one page leaves do not
+    disturb another page."""
     made = made_once(tmp_path_factory, "docs-project", make_project)
     return Project(tmp_path_factory.mktemp("docs"), made)
 
@@ -134,7 +136,7 @@ def test_experiments_that_pages_run_are_there(monkeypatch):
 
 @pytest.mark.slow
 def test_snakemake_s_commands_work(complete_project):
-    """In their order: of a report there has to be a run before, after which a dry run finds nothing to do."""
+    """The order matters: --report needs a run before, after which a dry run has nothing to measure."""
     dry = []
     for command in OTHERS:
         if reasons(command) or command.words[0] != "snakemake":
@@ -151,7 +153,7 @@ def test_snakemake_s_commands_work(complete_project):
 
 @pytest.mark.slow
 def test_the_overlay_network_s_lines_work(tmp_path):
-    """All blocks of the page, as a shell runs them."""
+    """A shell runs all code blocks of the page."""
     if find_tool("cc") is None:
         pytest.skip("no cc here")
     for name in ("workflow", "examples"):

@@ -1,4 +1,4 @@
-"""The report that is committed: small, of nobody's machine, and of the experiment that is in params/."""
+"""The committed example report: it is small, names no machine, and belongs to the experiment in params/."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Groups of nodes that nest: read, refused, and how far two nodes are from each other."""
+"""Nested groups of nodes: reading, refusals, and the distance of two nodes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the labs do to the machine that they run on, and what of it they depend on."""
+"""Effects of the labs on their machine, and the files of the machine on which they depend."""
 
 import os
 import re
@@ -17,7 +17,8 @@ LAB = ROOT / "tests" / "lab"
 
 @pytest.mark.parametrize("lab", ["slurm", "network", "apptainer", ""])
 def test_lab_packages_are_installed_from_the_suite_of_the_machine(lab, tmp_path):
-    """apt-get and dpkg-query stand in for a machine that has nothing; those of unstable would replace its C library."""
+    """apt-get and dpkg-query are replaced, as on a machine without packages. Packages of unstable would replace its C
+    library."""
     for name, text in {"apt-get": f'echo "$@" >>{tmp_path}/called', "dpkg-query": "exit 1"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)

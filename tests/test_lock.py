@@ -1,4 +1,4 @@
-"""The locked packages, as they are installed here."""
+"""The locked packages, as installed here."""
 
 import tomllib
 from importlib.metadata import distribution
@@ -9,7 +9,8 @@ from commodel.platforms.tools import ROOT
 
 
 def test_locked_packages_run_on_the_least_python_that_is_promised():
-    """Debian 12 has 3.11.2; a lock that is made on a later one may take what that does not install."""
+    """A lock made with a newer Python may have packages that the oldest one, such as 3.11.2 of Debian 12, does not
+    install."""
     promised = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     least = f"{promised.removeprefix('>=')}.0"
     names = [line.partition("==")[0] for line in (ROOT / "envs/requirements.lock").read_text().splitlines()]

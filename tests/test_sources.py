@@ -1,4 +1,4 @@
-"""What a module rests on, against the imports that Python itself makes."""
+"""The sources on which a module depends, compared with the imports that Python makes."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The interval of the median against its definition, and against coverage on known distributions."""
+"""The interval of the median, compared with its definition and with its coverage on known distributions."""
 
 from math import comb
 
@@ -16,7 +16,7 @@ from commodel.stats import (
 
 
 def at_most(below, count):
-    """The chance that no more than `below` of `count` samples lie below the median, exactly."""
+    """Return the exact probability that at most `below` of `count` samples lie below the median."""
     return sum(comb(count, number) for number in range(below + 1)) / 2**count
 
 
@@ -66,14 +66,15 @@ def test_an_interval_holds_the_medians_of_all_passes():
 
 
 def test_resampling_draws_passes():
-    """When passes differ and samples within a pass do not, a resampled median is one of the passes' values."""
+    """Passes differ, and samples within a pass do not: a resampled median is the value of one pass, or the mean of
+    both."""
     samples, passes = np.repeat([1.0, 3.0], 20), np.repeat([1, 2], 20)
     values = resample_statistic(samples, passes, "median", 200, np.random.default_rng(1))
     assert set(values.tolist()) == {1.0, 2.0, 3.0}
 
 
 def test_noise_of_a_median_is_that_of_samples_of_which_some_lost_packets():
-    """Of normal logarithms the standard deviation of the median is known: 1.2533 of the mean's."""
+    """For log-normal samples, the noise equals the standard deviation of the logarithm of their median."""
     logs = np.random.default_rng(1).normal(0, 0.4, (4000, 15))
     assert np.mean([estimate_noise(np.exp(row)) for row in logs]) == pytest.approx(
         np.std(np.median(logs, axis=1)), rel=0.05

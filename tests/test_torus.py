@@ -1,4 +1,4 @@
-"""Tori: routes by a walk from link to link, and the torus that latencies of pairs show."""
+"""Tori: routes by a walk from link to link, and the torus detected from latencies of pairs."""
 
 from itertools import combinations
 

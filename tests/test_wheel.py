@@ -1,4 +1,4 @@
-"""What `pip install .` gives: a commodel with its workflow, sources and published values, without a clone."""
+"""The result of `pip install .`: a commodel with its workflow, sources and published values, without a clone."""
 
 import os
 import shutil
@@ -28,8 +28,8 @@ LOADED = "from commodel.models.evaluation import native_library; print(native_li
 QUIET = {"check": True, "capture_output": True, "text": True}
 
 
-def copied(sources):
-    """This project."""
+def copy_project(sources):
+    """Copy this project without hidden files, built files, tests and docs; return the copy."""
     shutil.copytree(
         ROOT,
         sources,
@@ -52,10 +52,10 @@ def wheel(sources, folder, **environment):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The commodel of a wheel that was built from a copy of this project, in an environment of its own. What it depends
-    on is taken from this one, so that nothing is downloaded."""
+    """Return the commodel of a wheel, built from a copy of this project and installed in a separate environment. Its
+    dependencies are those of the present environment, so that nothing is downloaded."""
     folder = tmp_path_factory.mktemp("wheel")
-    sources = copied(folder / "sources")
+    sources = copy_project(folder / "sources")
     built = wheel(sources, folder)
     shutil.rmtree(sources)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], **QUIET)
@@ -68,8 +68,8 @@ def installed(tmp_path_factory):
 
 
 def test_where_there_is_no_compiler_a_wheel_is_for_every_machine(tmp_path):
-    """Also where another was built before, with one."""
-    sources = copied(tmp_path / "sources")
+    """A library from an earlier build with a compiler is left out."""
+    sources = copy_project(tmp_path / "sources")
     library = sources / "build/lib/commodel/clone/build/replay/libreplay.so"
     library.parent.mkdir(parents=True)
     library.write_bytes(b"")

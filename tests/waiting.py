@@ -1,14 +1,15 @@
-"""Waits for something to come about, as long as that may take on a busy machine."""
+"""Wait for a condition, for as long as a busy machine may need."""
 
 import subprocess
 import time
 from collections.abc import Callable
 
 
-def until(what: Callable[[], object], seconds: float = 300, by: subprocess.Popen | None = None) -> object:
-    """Waits until `what()` is true, and returns it. What a process brings about cannot come once that has ended."""
+def until(condition: Callable[[], object], seconds: float = 300, by: subprocess.Popen | None = None) -> object:
+    """Wait until `condition()` is true and return its value. Fail if the process `by`, which is to
+    cause it, has ended."""
     end = time.monotonic() + seconds
-    while not (outcome := what()):
+    while not (outcome := condition()):
         assert time.monotonic() < end, f"waited {seconds} s in vain"
         assert by is None or by.poll() is None, f"process {by.pid} ended first, with {by.returncode}"
         time.sleep(0.02)

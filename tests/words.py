@@ -1,7 +1,7 @@
 """Fail on words that a reader has to guess: `make lint`.
 
-The list has words of the dialect that the code was first written in, and those that reviewers stumbled over. RIDDLES
-are looked for in docstrings, comments, messages, tables of columns, scripts of pages and documentation, IDENTIFIERS
+The list has words that an earlier version of the code used, and words that reviewers did not understand. RIDDLES
+are searched in docstrings, comments, messages, tables of columns, scripts of pages and documentation, IDENTIFIERS
 among Python names, LOCALS among arguments and locals of functions. The first line of a function's docstring is
 imperative."""
 

@@ -133,7 +133,7 @@ REDUCTIONS = (
 COPIES = "  - axes: {operation: alltoall, algorithm: [bruck, linear], ranks: 4, bytes: [8, 16MiB]}"
 
 
-def cases_of(plan):
+def list_case_sizes(plan):
     """Return the sizes of the cases of local-work probes by path."""
     sizes = {}
     for case in (case for batch in plan.batches for case in batch.cases):
@@ -143,7 +143,7 @@ def cases_of(plan):
 
 
 def test_probe_sizes_extend_to_the_longest_message_in_factors_of_four(planned):
-    sizes = cases_of(planned(f"{REDUCTIONS}\n{COPIES}", "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
+    sizes = list_case_sizes(planned(f"{REDUCTIONS}\n{COPIES}", "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
     assert sizes["work"][:3] == [64, 1024, 65536]
     assert sizes["ctm"] == sizes["mtm"] == [64, 65536]
     for path, longest in (("work", 96 * MIB), ("ctc", 96 * MIB)):  # four blocks and those that the first round sends
@@ -152,7 +152,7 @@ def test_probe_sizes_extend_to_the_longest_message_in_factors_of_four(planned):
 
 
 def test_reductions_alone_ask_for_no_copies(planned):
-    sizes = cases_of(planned(REDUCTIONS, "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
+    sizes = list_case_sizes(planned(REDUCTIONS, "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
     assert sizes["work"] == [64, 1024, 65536, 196608, 786432, 3 * MIB, 12 * MIB, 48 * MIB]
     assert sizes["ctc"] == [64, 65536]
     assert sizes[NEW_BUFFER] == [MMAP_BYTES, 48 * MIB]
@@ -165,9 +165,9 @@ def test_no_vector_is_longer_than_any_cache():
 
 def test_where_vectors_are_short_or_time_is_simulated_nothing_is_added(planned):
     plain = planned("  - axes: {operation: allreduce, algorithm: ring, ranks: 4, bytes: [8, 256KiB]}")
-    assert cases_of(plain)["work"] == [64, 256, 1024, 4096, 16384, 65536]
+    assert list_case_sizes(plain)["work"] == [64, 256, 1024, 4096, 16384, 65536]
     simulated = planned(REDUCTIONS, "probe_bytes: [64, 64KiB]", platform=SIMULATED)
-    assert cases_of(simulated)["work"] == [64, 1024, 65536]
+    assert list_case_sizes(simulated)["work"] == [64, 1024, 65536]
 
 
 def sizes_of_messages(plan):

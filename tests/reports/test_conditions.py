@@ -27,7 +27,7 @@ def describe_missing(comparison, platform="ether16"):
     return measurement_conditions.describe_missing(frame[frame["platform"] == platform], simulated=False)
 
 
-def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
+def make_kernel_comparison(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
     """Return the comparison with ether16 as a real platform, whose points are of a kernel and take `ratio` times the
     predictions."""
     there = comparison["platform"] == "ether16"
@@ -40,26 +40,26 @@ def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
 
 @pytest.mark.parametrize(("ratio", "number"), [(2.0, 1), (1.0, 0)])
 def test_kernels_slower_than_predicted_are_an_anomaly(small, ratio, number):
-    cold = measurement_conditions.describe_conditions(on_this_machine(small, ratio=ratio), {})
+    cold = measurement_conditions.describe_conditions(make_kernel_comparison(small, ratio=ratio), {})
     assert [line.platform for line in cold] == ["ether16"] * number
     assert all("Kernels took 2 times the predicted time" in line.text and "caches" in line.text for line in cold)
 
 
 def test_collectives_and_simulated_kernels_have_no_cache_anomaly(small):
-    assert not measurement_conditions.describe_conditions(on_this_machine(small, "bcast"), {})
-    assert not measurement_conditions.describe_conditions(on_this_machine(small).assign(simulated=True), {})
+    assert not measurement_conditions.describe_conditions(make_kernel_comparison(small, "bcast"), {})
+    assert not measurement_conditions.describe_conditions(make_kernel_comparison(small).assign(simulated=True), {})
 
 
 @pytest.mark.parametrize(("at_work", "number"), [(1.7, 1), (0.1, 0), (None, 0), ("1.7", 0)])
 def test_a_machine_in_use_is_an_anomaly(small, at_work, number):
     about = {"ether16-1": {"cores": 2, **({} if at_work is None else {"at_work": at_work})}}
-    lines = measurement_conditions.describe_conditions(on_this_machine(small, "bcast"), about)
+    lines = measurement_conditions.describe_conditions(make_kernel_comparison(small, "bcast"), about)
     assert [line.platform for line in lines] == ["ether16"] * number
     assert all("other processes occupied 1.7 of 2 processors" in line.text for line in lines)
 
 
 def test_uncertain_medians_are_counted_and_do_not_count_for_caches(small):
-    frame = on_this_machine(small)
+    frame = make_kernel_comparison(small)
     points = frame.loc[frame["platform"] == "ether16", "point"].unique()
     frame.loc[frame["point"].isin(points[:3]), "measured_high"] *= 3
     frame.loc[frame["point"] == points[0], "measured_low"] /= 400
@@ -165,7 +165,7 @@ def test_the_terminal_does_not_name_a_prediction_to_use_where_all_are_far_off(fo
 GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "regret", "skew"]
 
 
-def without(comparison, statuses):
+def remove_measurements(comparison, statuses):
     """Return the comparison, the same with gaps at some points of the real platform, and the list of these gaps."""
     whole = comparison[comparison["measurement"] == "valid"]
     frame, lines = whole.copy(), []
@@ -182,7 +182,7 @@ def without(comparison, statuses):
 
 
 def test_gaps_are_counted_and_listed(small):
-    _, frame, gaps = without(small, ["budget", "crash", "budget"])
+    _, frame, gaps = remove_measurements(small, ["budget", "crash", "budget"])
     report = build_report(frame, experiment="gaps", unmeasured=gaps)
     total = frame.loc[frame["platform"] == "ether16", "point"].nunique()
     first, second, *_ = describe_missing(frame)
@@ -195,7 +195,7 @@ def test_gaps_are_counted_and_listed(small):
 
 
 def test_nothing_missing_is_no_section(small):
-    whole, _, gaps = without(small, [])
+    whole, _, gaps = remove_measurements(small, [])
     for unmeasured in (None, gaps):
         report = build_report(whole, experiment="whole", unmeasured=unmeasured)
         assert "Not measured" not in [section.name for section in report.sections]
@@ -204,7 +204,7 @@ def test_nothing_missing_is_no_section(small):
 
 def test_gaps_touch_no_score(small):
     """The scores are the same as if these points had never been planned."""
-    whole, frame, _ = without(small, ["budget", "timeout", "crash", "unfinished"])
+    whole, frame, _ = remove_measurements(small, ["budget", "timeout", "crash", "unfinished"])
     never = whole[~whole["point"].isin(frame.loc[frame["measured"].isna(), "point"])]
     assert len(never) == len(whole) - 4 * small["family"].nunique()
     by = ["platform", "family"]
@@ -216,7 +216,7 @@ def test_gaps_touch_no_score(small):
 
 
 def test_points_with_only_some_passes_are_counted(small):
-    whole, _, _ = without(small, [])
+    whole, _, _ = remove_measurements(small, [])
     few = whole["point"].isin(whole["point"].unique()[:2])
     frame = whole.assign(measurement=whole["measurement"].mask(few, "ok, 2 of 3 passes"))
     (line,) = (line for line in describe_missing(frame) if "passes" in line)
@@ -225,7 +225,7 @@ def test_points_with_only_some_passes_are_counted(small):
 
 @pytest.mark.parametrize("waves", [np.nan, 50])
 def test_the_table_of_unmeasured_points_has_waves_if_a_stream_is_missing(small, waves):
-    _, frame, gaps = without(small, ["budget", "crash"])
+    _, frame, gaps = remove_measurements(small, ["budget", "crash"])
     report = build_report(frame, experiment="gaps", unmeasured=gaps.assign(waves=[waves, np.nan]))
     (table,) = report.section("Not measured").tables
     keys = [column.key for column in table.columns]
@@ -263,14 +263,14 @@ def test_probe_cases_with_only_some_passes_are_counted(inputs, small):
     assert [text for text in sentences(report, MISSING) if "probe case" in text] == [f"ether16: {line.text}"]
 
 
-def shared(comparison, processes):
+def share_processors(comparison, processes):
     """Return the comparison with ether16 measured with this number of processes on two processors."""
     there = comparison["platform"] == "ether16"
     return comparison.assign(processes=np.where(there, processes, np.nan), processors=np.where(there, 2, np.nan))
 
 
 def test_oversubscribed_hosts_come_first(small):
-    frame = shared(small, 65)
+    frame = share_processors(small, 65)
     about = {name: {"hosts": ["a1"]} for name in frame["batch"].unique()} if "batch" in frame else {}
     report = build_report(frame, experiment="crowd", provenance=about)
     points = frame.loc[(frame["platform"] == "ether16") & frame["measured"].notna(), "point"].nunique()
@@ -283,7 +283,7 @@ def test_oversubscribed_hosts_come_first(small):
 
 
 def test_a_processor_for_each_process_is_no_anomaly(small):
-    for frame in (small, shared(small, 2)):
+    for frame in (small, share_processors(small, 2)):
         report = build_report(frame, experiment="room")
         assert not any("processors" in line for line in sentences(report, BEST_MODEL))
         (table,) = report.section("Comparison").tables

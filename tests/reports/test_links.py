@@ -22,7 +22,7 @@ from commodel.results.provenance import ExperimentProvenance
 SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
 
 
-def linked(path, sheet):
+def read_links(path, sheet):
     """Return (batch, text, target of the link or None) of every row."""
     sheet = openpyxl.load_workbook(path)[sheet]
     head, *rows = sheet[sheet.tables[SHEETS[sheet.title]].ref]
@@ -31,7 +31,7 @@ def linked(path, sheet):
     return [(row[batch].value, row[at].value, row[at].hyperlink and row[at].hyperlink.target) for row in rows]
 
 
-def links_on(page):
+def find_raw_links(page):
     """Return the links to raw files in the markup and in the data of long tables."""
     links = re.findall(r'href="([^"#][^"]*)"', page)
     for text in re.findall(r'<script type="application/json" id="rows-\d+">(.*?)</script>', page, re.DOTALL):
@@ -65,7 +65,7 @@ def reported(project, *options, out="reports/trees"):
 def test_every_measured_row_links_to_the_raw_sample_file(project, out):
     path = reported(project, out=out)
     for sheet in SHEETS:
-        rows = linked(path, sheet)
+        rows = read_links(path, sheet)
         assert any(text for _, text, _ in rows)
         for batch, text, target in rows:
             if text is None:
@@ -74,8 +74,8 @@ def test_every_measured_row_links_to_the_raw_sample_file(project, out):
             assert text.startswith(f"raw/{batch}/")
             there = path.parent / target.replace("\\", "/")
             assert there.read_text() == f"samples of {text}"
-    targets = {target.replace("\\", "/") for sheet in SHEETS for _, _, target in linked(path, sheet) if target}
-    assert links_on((path.parent / "index.html").read_text(encoding="utf-8")) == targets
+    targets = {target.replace("\\", "/") for sheet in SHEETS for _, _, target in read_links(path, sheet) if target}
+    assert find_raw_links((path.parent / "index.html").read_text(encoding="utf-8")) == targets
 
 
 def test_a_workbook_that_was_moved_is_still_the_same(project, tmp_path):
@@ -87,9 +87,9 @@ def test_a_workbook_that_was_moved_is_still_the_same(project, tmp_path):
 
 def test_folders_outside_of_the_project_are_not_linked(project, tmp_path):
     path = reported(project, out="../../somewhere/of/mine")
-    assert all(text is None or target is None for sheet in SHEETS for _, text, target in linked(path, sheet))
+    assert all(text is None or target is None for sheet in SHEETS for _, text, target in read_links(path, sheet))
     page = (path.parent / "index.html").read_text(encoding="utf-8")
-    assert links_on(page) == set()
+    assert find_raw_links(page) == set()
     assert str(tmp_path) not in page
     assert "project/results" not in page
 
@@ -102,9 +102,9 @@ def test_an_anonymous_report_links_nowhere_and_names_no_machine(project):
         write_table(project / "results/trees" / name, table)
     path = reported(project, "--anonymous")
     page = (path.parent / "index.html").read_text(encoding="utf-8")
-    assert links_on(page) == set()
+    assert find_raw_links(page) == set()
     assert "n001" not in page
-    rows = [row for sheet in SHEETS for row in linked(path, sheet)]
+    rows = [row for sheet in SHEETS for row in read_links(path, sheet)]
     assert all(target is None for _, _, target in rows)
     assert any(re.match(r"raw/machine-\d+/", text or "") for _, text, _ in rows)
     assert "n001" not in str(rows)
@@ -143,7 +143,7 @@ def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
         build_report(small, experiment="e", run_provenance=ExperimentProvenance({}, (), {}, tools)),
         tmp_path / "e.xlsx",
     )
-    assert all(target is None for _, _, target in linked(tmp_path / "e.xlsx", "Comparison"))
+    assert all(target is None for _, _, target in read_links(tmp_path / "e.xlsx", "Comparison"))
 
 
 def test_without_a_place_for_the_report_there_are_no_links(project):

@@ -16,7 +16,7 @@ DIGEST = "sha256:" + "0123456789abcdef" * 4
 CONTAINERS = {"boxed": {"image": "commodel.sif", "digest": DIGEST, "model": "hybrid", "native": "ether16"}}
 
 
-def with_container(comparison, factor):
+def add_container(comparison, factor):
     """Return the real platform's points, and these points in a container, where they take `factor` times as long."""
     native = comparison[comparison["platform"] == "ether16"]
     boxed = native.assign(platform="boxed", point="b" + native["point"])
@@ -34,7 +34,7 @@ def rows_of(report):
 
 @pytest.mark.parametrize("factor", [1.0, 1.3, 0.5])
 def test_a_known_ratio_is_found_at_every_point(small, factor):
-    both = with_container(small, factor)
+    both = add_container(small, factor)
     report = build_report(both, experiment="boxes", containers=CONTAINERS)
     rows = rows_of(report)
     measured = both[(both["platform"] == "boxed") & both["measured"].notna()]["point"].nunique()
@@ -51,7 +51,7 @@ def test_a_known_ratio_is_found_at_every_point(small, factor):
 
 
 def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
-    both = with_container(small, 1.0)
+    both = add_container(small, 1.0)
     boxed = both[(both["platform"] == "boxed") & both["measured"].notna()]
     slowest = boxed.iloc[0]
     both.loc[both["point"] == slowest["point"], ["measured", "measured_low", "measured_high"]] *= 16
@@ -62,7 +62,7 @@ def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
 
 
 def test_the_sheet_has_the_whole_digest(small):
-    section = build_report(with_container(small, 1.1), experiment="b", containers=CONTAINERS).section(
+    section = build_report(add_container(small, 1.1), experiment="b", containers=CONTAINERS).section(
         "Container overhead"
     )
     assert any(DIGEST in line for line in section.blocks[0].sentences)
@@ -71,7 +71,7 @@ def test_the_sheet_has_the_whole_digest(small):
 def test_without_a_native_platform_there_is_no_overhead(small):
     for native in ("", "elsewhere"):
         containers = {"boxed": CONTAINERS["boxed"] | {"native": native}}
-        report = build_report(with_container(small, 1.1), experiment="b", containers=containers)
+        report = build_report(add_container(small, 1.1), experiment="b", containers=containers)
         assert "Container overhead" not in [section.name for section in report.sections]
         lines = sentences(report, OVERHEAD)
         assert all("no point was measured on both" in line for line in lines)
@@ -103,7 +103,7 @@ def test_the_ratio_is_highest_where_the_time_without_the_container_is_lowest():
 
 
 def test_an_interval_down_to_zero_is_a_tie(small):
-    both = with_container(small, 3.0)
+    both = add_container(small, 3.0)
     both.loc[both["platform"] == "boxed", "measured_low"] = 0.0
     ratios = overhead.pair_with_native(prepare_comparison(both), overhead.select_containers(CONTAINERS))
     assert (ratios["low"] == 0).all()

@@ -55,7 +55,9 @@ def test_the_map_has_the_fastest_alternatives(comparison, platform):
     for first, *others in list_workloads(comparison, platform):
         key = (first["operation"], format_bytes(first["bytes"]).replace(" ", "\N{NO-BREAK SPACE}"))
         (cell,) = [
-            cell for (operation, label, size), cell in cells.items() if (operation, size) == key and holds(label, first)
+            cell
+            for (operation, label, size), cell in cells.items()
+            if (operation, size) == key and includes_ranks(label, first)
         ]
         library = first["algorithm"] == "library"
         close = [row for row in others if not (first["measured_high"] < row["measured_low"])]
@@ -66,7 +68,7 @@ def test_the_map_has_the_fastest_alternatives(comparison, platform):
     assert len(checked) == len(grid.cells)
 
 
-def holds(label, row):
+def includes_ranks(label, row):
     """Return whether a row of the map, such as `8–32` or `16 leaves`, includes the number of ranks of this point."""
     first, last = re.fullmatch(r"(\d+)(?:–(\d+))?(?: leaves)?(?:,.*)?", label).groups()
     number = row["leaves"] if "leaves" in label else row["ranks"]
@@ -258,7 +260,7 @@ ROWS = (
 NAMES = ["≈ default", "recursive-doubling", "dissemination", "chain:4KiB", "balanced:4x4", "groups:4,2,2", "binomial:4"]
 
 
-def shown(spec):
+def list_texts(spec):
     """Return the text of all cells and labels of a chart, with their positions."""
     return [value for layer in spec["layer"] for value in layer["data"]["values"]]
 
@@ -272,14 +274,16 @@ def test_no_name_is_cut_in_a_map_of_many_rows(columns):
     spec = specify_grid(
         Grid("use", "What to use", "", ROWS, ("16 KiB",) * columns, cells, "message size", "ranks or leaves")
     )
-    words = ["".join(value["text"]) if isinstance(value["text"], list) else value["text"] for value in shown(spec)]
+    words = ["".join(value["text"]) if isinstance(value["text"], list) else value["text"] for value in list_texts(spec)]
     assert not [word for word in words if "…" in word]
-    boxes = [value for value in shown(spec) if "x2" in value]
+    boxes = [value for value in list_texts(spec) if "x2" in value]
     for value in boxes:
         for line in value["text"] if isinstance(value["text"], list) else [value["text"]]:
             assert measure_width(line, 10) <= value["x2"] - value["x"]
     assert max(value["x2"] for value in boxes) <= spec["width"]
-    beside = [value for value in shown(spec) if "x2" not in value and value["text"] in {label for _, label in ROWS}]
+    beside = [
+        value for value in list_texts(spec) if "x2" not in value and value["text"] in {label for _, label in ROWS}
+    ]
     assert beside
     assert max(value["x"] + measure_width(value["text"], 11) for value in beside) < min(value["x"] for value in boxes)
     tops = {at: {value["y"] for value in boxes[at * columns : (at + 1) * columns]} for at in range(len(ROWS))}
@@ -318,7 +322,7 @@ def links(cells):
     return [cell.hyperlink for cell in cells if cell.hyperlink]
 
 
-def followed(book, link):
+def follow_link(book, link):
     """Return the sheet and the cells that a click on a link selects."""
     name, _, area = link.location.rpartition("!")
     sheet = book[name.strip("'").replace("''", "'")]
@@ -326,21 +330,21 @@ def followed(book, link):
     return sheet, [cell for row in sheet.iter_rows(top, bottom, left, right) for cell in row]
 
 
-def after(book, clicks):
+def follow_clicks(book, clicks):
     """Return the sheets and cells selected by every sequence of this number of clicks from the first sheet."""
     first = book.worksheets[0]
     seen = [(first, [cell for row in first.iter_rows() for cell in row])]
     for _ in range(clicks):
         inside = [link for _, cells in seen for link in links(cells) if link.location]
-        seen = [followed(book, link) for link in inside]
+        seen = [follow_link(book, link) for link in inside]
     return seen
 
 
 def texts(book):
-    return [str(cell.value) for cell in after(book, 0)[0][1] if cell.value is not None]
+    return [str(cell.value) for cell in follow_clicks(book, 0)[0][1] if cell.value is not None]
 
 
-def head_of(sheet, cell):
+def read_headers(sheet, cell):
     """Return the headers of the table that contains a cell."""
     areas = [range_boundaries(table.ref) for table in sheet.tables.values()]
     (top,) = [top for _, top, _, bottom in areas if top < cell.row <= bottom]
@@ -348,27 +352,27 @@ def head_of(sheet, cell):
 
 
 def test_title_origin_and_simulation_by_no_click(pages, report):
-    shown = texts(pages)
-    assert shown[0] == report.title
-    assert "SIMULATED" in shown[1]
-    assert "fattree" in shown[1]
-    (line,) = [text for text in shown if text.startswith(f"{PLATFORM}: ")]
+    page_texts = texts(pages)
+    assert page_texts[0] == report.title
+    assert "SIMULATED" in page_texts[1]
+    assert "fattree" in page_texts[1]
+    (line,) = [text for text in page_texts if text.startswith(f"{PLATFORM}: ")]
     for part in ("measured", "2026-10-02", "3 hosts", "MPICH 5.0.2", "no container", "commit 4f2a91c"):
         assert part in line
 
 
 def test_overview_answers_equal_the_page_and_omit_the_platform_prefix(pages, report):
-    shown = texts(pages)
+    page_texts = texts(pages)
     (screen,) = [screen for screen in report.screens if screen.platform == PLATFORM]
     for tile in screen.tiles:
-        assert {tile.question, tile.headline, tile.sentence} <= set(shown)
-    assert set(screen.anomalies) <= set(shown)
-    sentences = [text for text in shown if text.endswith(".")]
+        assert {tile.question, tile.headline, tile.sentence} <= set(page_texts)
+    assert set(screen.anomalies) <= set(page_texts)
+    sentences = [text for text in page_texts if text.endswith(".")]
     assert sum(text.startswith(PLATFORM) for text in sentences) == 0
 
 
 def test_which_tree_for_so_many_leaves_at_a_measured_size_by_no_click(pages, comparison):
-    sheet, cells = after(pages, 0)[0]
+    sheet, cells = follow_clicks(pages, 0)[0]
     (label,) = [cell for cell in cells if cell.value == "32 leaves"]
     (column,) = [cell for cell in cells if cell.value == format_bytes(1024).replace(" ", "\N{NO-BREAK SPACE}")]
     here = comparison[
@@ -379,7 +383,7 @@ def test_which_tree_for_so_many_leaves_at_a_measured_size_by_no_click(pages, com
 
 
 def test_one_click_reaches_calculators_for_other_sizes_and_changed_latency(pages):
-    reached = [(sheet, cells) for sheet, cells in after(pages, 1) if sheet.title.startswith("Calculator")]
+    reached = [(sheet, cells) for sheet, cells in follow_clicks(pages, 1) if sheet.title.startswith("Calculator")]
     assert len(reached) == 2
     (sheet, _), (_, (factor,)) = reached
     assert not sheet[sheet.defined_names["bytes"].attr_text.rpartition("!")[2]].protection.locked
@@ -400,21 +404,21 @@ def test_lowest_error_for_an_operation_and_a_fan_in_by_one_click(pages, comparis
     held = held[(held["operation"] == "reduce") & (held["fan_in"] == 4)]
     best = held.groupby("family")["mu"].mean().idxmin()
     marked = []
-    for sheet, cells in after(pages, 1):
+    for sheet, cells in follow_clicks(pages, 1):
         for cell in cells if sheet.title == "Errors" else ():
             if [sheet.cell(cell.row, column).value for column in (3, 4)] == ["reduce", 4] and cell.font.bold:
-                marked.append(head_of(sheet, cell)[cell.column - 1])
+                marked.append(read_headers(sheet, cell)[cell.column - 1])
     assert marked == [best]
 
 
 def test_one_click_reaches_the_median_latency_and_confidence_interval(pages):
     (row,) = [
         (sheet, cells[0])
-        for sheet, cells in after(pages, 1)
+        for sheet, cells in follow_clicks(pages, 1)
         if sheet.title == "Latency" and len(cells) == 1 and cells[0].column > 1
     ]
     sheet, cell = row
-    named = dict(zip(head_of(sheet, cell), [entry.value for entry in sheet[cell.row]], strict=True))
+    named = dict(zip(read_headers(sheet, cell), [entry.value for entry in sheet[cell.row]], strict=True))
     assert named["platform"] == PLATFORM
     assert named["bytes [B]"] == 1
     assert named["median low [µs]"] < cell.value < named["median high [µs]"]
@@ -423,12 +427,12 @@ def test_one_click_reaches_the_median_latency_and_confidence_interval(pages):
 def test_two_clicks_lead_from_a_summary_number_to_the_raw_samples(pages, comparison):
     raw = {text for text in comparison["raw"] if text}
     seen = 0
-    for sheet, cells in after(pages, 1):
+    for sheet, cells in follow_clicks(pages, 1):
         if sheet.title == "Comparison" and len(cells) > 1:
             targets = {link.target.replace("\\", "/") for link in links(cells) if link.target}
             (target,) = targets
             assert target.removeprefix("../../results/e/") in raw
-            at = head_of(sheet, cells[0]).index("point") + 1
+            at = read_headers(sheet, cells[0]).index("point") + 1
             points = {sheet.cell(cell.row, at).value for cell in cells}
             assert len(points) == 1, "one point, predicted by all families"
             seen += 1
@@ -437,12 +441,12 @@ def test_two_clicks_lead_from_a_summary_number_to_the_raw_samples(pages, compari
 
 def test_each_comparison_row_links_to_the_raw_summary_of_the_same_point(pages):
     sheet = pages["Comparison"]
-    at = head_of(sheet, sheet.cell(20, 1)).index("point")
+    at = read_headers(sheet, sheet.cell(20, 1)).index("point")
     rows = [row for row in sheet.iter_rows(min_row=10) if row[at].hyperlink]
     assert len(rows) > 1000
     for row in rows[::97]:
-        raw, cells = followed(pages, row[at].hyperlink)
-        names = head_of(raw, cells[0])
+        raw, cells = follow_link(pages, row[at].hyperlink)
+        names = read_headers(raw, cells[0])
         assert raw.cell(cells[0].row, names.index("id") + 1).value == row[at].value
 
 
@@ -451,7 +455,7 @@ def test_the_overview_gives_a_diff_command_against_an_earlier_campaign(pages):
 
 
 def test_everything_else_is_one_click_away_and_leads_back(pages):
-    reached = {sheet.title for sheet, _ in after(pages, 1)}
+    reached = {sheet.title for sheet, _ in follow_clicks(pages, 1)}
     assert {sheet.title for sheet in pages if sheet.sheet_state == "visible"} - reached == {
         f"Overview {PLATFORM}",
         "Calculator fattree",  # from the other platform's first sheet
@@ -475,6 +479,6 @@ def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypat
     book = openpyxl.load_workbook(tmp_path / "many.xlsx")
     names = [sheet.title for sheet in book if sheet.title.startswith("Overview")]
     assert names == [f"Overview p{number}" for number in range(6)]
-    linked = {link.location.strip("'").partition("!")[0].strip("'") for link in links(after(book, 0)[0][1])}
+    linked = {link.location.strip("'").partition("!")[0].strip("'") for link in links(follow_clicks(book, 0)[0][1])}
     assert set(names[1:]) <= linked
     assert any("rows more on the sheet Selection" in text for text in texts(book))

@@ -127,7 +127,7 @@ PRESS = """
 TRIES = 4
 
 
-def driven(report, tmp_path, steps, address=""):
+def run_steps(report, tmp_path, steps, address=""):
     """Run these steps in the page and return their output by line; fail after any script error or network request."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not browser:
@@ -150,7 +150,7 @@ def driven(report, tmp_path, steps, address=""):
 def test_all_rows_are_within_reach(comparison, tmp_path):
     report = build_report(pd.concat([comparison.assign(layout=f"copy{copy}") for copy in range(2)]), experiment="many")
     (table,) = report.section("Comparison").tables
-    front, *lines = driven(report, tmp_path, REACH.replace("WORDS", WORDS))
+    front, *lines = run_steps(report, tmp_path, REACH.replace("WORDS", WORDS))
     first, last, only, most = (line.split("|") for line in lines)
     kinds = [column.kind for column in table.columns]
     every = [[format_value(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
@@ -181,7 +181,7 @@ def test_a_short_comparison_table_keeps_heading_and_print_note(small, tmp_path):
     """The note for printing is a separate element."""
     few = small[(small["platform"] == "ether16") & (small["bytes"] == 1)]
     report = build_report(few, experiment="short")
-    heading, note = driven(report, tmp_path, HEADING)
+    heading, note = run_steps(report, tmp_path, HEADING)
     assert heading == report.section("Comparison").tables[0].title
     assert note.endswith(f"has all {len(few)}.")
     assert len(few) <= MAX_MARKUP_ROWS
@@ -190,7 +190,7 @@ def test_a_short_comparison_table_keeps_heading_and_print_note(small, tmp_path):
 def test_filters_apply_to_charts_table_and_address(fewer, tmp_path):
     report = build_report(fewer, experiment="chosen")
     address = "#platform=fattree&operation=bcast"
-    lines = driven(report, tmp_path, CHOICE, address)
+    lines = run_steps(report, tmp_path, CHOICE, address)
     where, linked, dots, family, fewer_dots, limit, text, every = lines
     here = fewer[(fewer["platform"] == "fattree") & (fewer["operation"] == "bcast")]
     own, total = here[here["family"] == "hockney"], f"of {len(fewer):,} rows"
@@ -210,7 +210,7 @@ def test_filters_apply_to_charts_table_and_address(fewer, tmp_path):
 
 def test_a_click_on_a_cell_or_dot_filters_the_matching_rows(fewer, tmp_path):
     report = build_report(fewer, experiment="clicked")
-    lines = [json.loads(line) for line in driven(report, tmp_path, PRESS, "#platform=ether16")]
+    lines = [json.loads(line) for line in run_steps(report, tmp_path, PRESS, "#platform=ether16")]
     touched, again, errors, dot, (wanted, first, marked, in_sight), link, restored = lines
 
     def counted(address):

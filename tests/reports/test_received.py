@@ -154,7 +154,7 @@ def book_path(calculator, tmp_path):
     return Path(shutil.copy(calculator, tmp_path))
 
 
-def changed(path, family, name, column, value):
+def change_calculator(path, family, name, column, value):
     """Change a value of the calculator's table and return its row. `column` is 5 for × factor, 6 for instead."""
     book = openpyxl.load_workbook(path)
     rows = list(book[CALCULATOR_SHEET].iter_rows())
@@ -180,8 +180,8 @@ def test_an_unchanged_workbook_gives_the_sets_of_the_results(tmp_path):
 
 
 def test_a_factor_and_a_replaced_value_are_used_and_listed(book_path):
-    changed(book_path, "LogGP", "L", 5, 2)
-    changed(book_path, "LogGP", "G", 6, 80)  # ns/B
+    change_calculator(book_path, "LogGP", "L", 5, 2)
+    change_calculator(book_path, "LogGP", "G", 6, 80)  # ns/B
     before = next(parameters for parameters in sets() if parameters.family == "loggp")
     after = next(parameters for parameters in read_changed_sets(book_path) if parameters.family == "loggp")
     assert after.values["L"].value == 2 * before.values["L"].value
@@ -205,7 +205,7 @@ def test_a_table_is_read_back_cell_by_cell(book_path):
 
 
 def test_text_in_a_parameter_cell_is_refused_with_sheet_and_cell(book_path):
-    row = changed(book_path, "LogGP", "L", 5, "twice")
+    row = change_calculator(book_path, "LogGP", "L", 5, "twice")
     with pytest.raises(UserError, match=f"reports.xlsx: {CALCULATOR_SHEET}!E{row}: found 'twice', wanted a number"):
         read_changed_sets(book_path)
 
@@ -226,7 +226,7 @@ def test_of_several_platforms_one_is_named(tmp_path):
 
 
 def test_predict_takes_a_workbook(book_path):
-    changed(book_path, "Hockney", "gamma", 5, 2)
+    change_calculator(book_path, "Hockney", "gamma", 5, 2)
     options = ["--operation", "reduce", "--algorithm", "linear", "--ranks", "4", "--bytes", "1KiB"]
     result = CliRunner().invoke(main, ["predict", "--params", f"{book_path}#net", "--family", "hockney", *options])
     assert result.exit_code == 0, result.output

@@ -37,7 +37,7 @@ def points():
                 yield replace(make_point(resources, given), platform="here")
 
 
-def compared(plan, family):
+def make_comparison(plan, family):
     """Return a comparison with μ = 1 at every point; measured times are 1, 2 and 3 µs in turn."""
     rows = [
         {"point": point.id, "platform": "here", "operation": point.operation, "topology": point.topology}
@@ -52,7 +52,7 @@ def compared(plan, family):
 def drawn():
     plan = planned(Batch("here-b", "here", 1, points=tuple(points())))
     parameters = replace(fitted_set("loggp"), platform="here")
-    return find_fastest_trees(plan, compared(plan, "loggp"), [parameters])
+    return find_fastest_trees(plan, make_comparison(plan, "loggp"), [parameters])
 
 
 def test_messages_on_the_critical_path_add_up_to_the_prediction(drawn):

@@ -43,7 +43,7 @@ def original(original, tmp_path_factory):
 
 
 @lru_cache
-def rows_of(path, last=None):
+def read_rows(path, last=None):
     """Return the header and the last rows of a table, or all of them."""
     with path.open(newline="") as stream:
         head, *rows = csv.reader(stream)
@@ -55,7 +55,7 @@ def write(path, rows):
         csv.writer(stream, lineterminator="\n").writerows(rows)
 
 
-def edited(rows, name, cell):
+def replace_last_cell(rows, name, cell):
     """Return the rows with one cell of the last row replaced."""
     last = list(rows[-1])
     last[rows[0].index(name)] = cell
@@ -74,7 +74,7 @@ def wrong_cells(field: Field) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_written_by_stages_match_the_schema(name, original):
-    header, *_ = rows_of(original.results / f"{name}.csv")
+    header, *_ = read_rows(original.results / f"{name}.csv")
     known = {field.name: field for field in TABLES[name]}
     assert set(header) <= set(known)
     assert {name for name, field in known.items() if not field.optional and field.default is None} <= set(header)
@@ -82,17 +82,17 @@ def test_tables_written_by_stages_match_the_schema(name, original):
         assert header == [field for field in known if field in header]
     assert (
         len(read_table(original.results / f"{name}.csv", TABLES[name]))
-        == len(rows_of(original.results / f"{name}.csv")) - 1
+        == len(read_rows(original.results / f"{name}.csv")) - 1
     )
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_wrong_cell_and_every_lost_column_is_named(name, original, tmp_path):
-    rows = rows_of(original.results / f"{name}.csv", last=3)
+    rows = read_rows(original.results / f"{name}.csv", last=3)
     path = SafePath(tmp_path) / "t.csv"
     for field in (field for field in TABLES[name] if field.name in rows[0]):
         for cell in wrong_cells(field):
-            write(tmp_path / "t.csv", edited(rows, field.name, cell))
+            write(tmp_path / "t.csv", replace_last_cell(rows, field.name, cell))
             with pytest.raises(UserError) as refused:
                 read_table(path, TABLES[name])
             shown = f"'{cell[:59]}" if cell else "nothing"
@@ -117,9 +117,9 @@ def test_blank_lines_and_lines_in_cells_are_counted(original, tmp_path):
 def test_verbs_refuse_an_edited_table_in_one_line_and_change_no_file(verb, name, original, tmp_path):
     here = original.copy(tmp_path / "root")
     path = here.results / f"{name}.csv"
-    rows = rows_of(original.results / f"{name}.csv")
+    rows = read_rows(original.results / f"{name}.csv")
     field = next(field for field in TABLES[name] if field.name in ("seconds", "mean", "low", "ranks", "predicted"))
-    for content in (edited(rows, field.name, "many"), without(rows, field.name), [["x"]], [[]]):
+    for content in (replace_last_cell(rows, field.name, "many"), without(rows, field.name), [["x"]], [[]]):
         write(path, content)
         before = here.files()
         done = here.run("export", "extrap", str(path), "-o", "x.txt") if verb == "extrap" else here.invoke(verb)

@@ -30,7 +30,7 @@ from tests.planning import planned
 
 
 @pytest.fixture(autouse=True)
-def afresh():
+def clear_revision_cache():
     """Clear the cached commit, since these tests need several commits in one process."""
     provenance.find_revision.cache_clear()
     yield
@@ -234,7 +234,7 @@ def test_a_batch_cannot_continue_in_another_setting(tmp_path):
 
 
 @pytest.fixture
-def two(raw):
+def two_settings(raw):
     """Return observations of both points in two settings; samples take three times as long in the second."""
     observations, _ = collect_samples(PLAN, raw)
     slow = observations.assign(seconds=3 * observations["seconds"], setting="slow")
@@ -243,8 +243,8 @@ def two(raw):
     return read_table(path, OBSERVATIONS)
 
 
-def test_samples_of_two_settings_are_never_summed_up(two):
-    summary = summarize_raw(two)
+def test_samples_of_two_settings_are_never_summed_up(two_settings):
+    summary = summarize_raw(two_settings)
     assert len(summary) == 2 * 3
     assert set(summary["samples"]) == {2}
     medians = summary.groupby("setting")["median"].agg(["min", "max"])
@@ -253,28 +253,35 @@ def test_samples_of_two_settings_are_never_summed_up(two):
     assert {"setting"} <= {field.name for field in SUMMARY} & {field.name for field in COMPARISON}
 
 
-def test_a_comparison_treats_each_setting_as_a_separate_workload(two):
+def test_a_comparison_treats_each_setting_as_a_separate_workload(two_settings):
     predictions = [
         (point.id, "f", seconds, seconds, seconds, "valid") for point, seconds in ((POINT, 1e-6), (OTHER, 2e-6))
     ]
     columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity"]
-    compared = compare(PLAN, two, pd.DataFrame(predictions, columns=columns)).set_index(["point", "setting"])
+    compared = compare(PLAN, two_settings, pd.DataFrame(predictions, columns=columns)).set_index(["point", "setting"])
     assert len(compared) == 4
     assert compared.loc[(POINT.id, "fast"), "measured"] == pytest.approx(1.5e-6)
     assert compared.loc[(POINT.id, "slow"), "measured"] == pytest.approx(4.5e-6)
     assert compared["workload"].nunique() == 2
     assert compared["chosen"].sum() == 2
     without_setting = compare(
-        PLAN, two[two["setting"] == "fast"].drop(columns="setting"), pd.DataFrame(predictions, columns=columns)
+        PLAN,
+        two_settings[two_settings["setting"] == "fast"].drop(columns="setting"),
+        pd.DataFrame(predictions, columns=columns),
     )
     assert "setting" not in without_setting
 
 
-def test_no_fit_takes_probes_of_two_settings(two):
+def test_no_fit_takes_probes_of_two_settings(two_settings):
     platform = PlannedPlatform(launcher="local", simulated=False, digest="")
     with pytest.raises(UserError, match="probes of the settings 'fast' and 'slow', wanted one setting"):
-        collect_observed(two, "here", 1, platform)
-    assert collect_observed(two[two["setting"] == "slow"], "here", 1, platform).probes["pingpong"][0].seconds[0] == 3e-6
+        collect_observed(two_settings, "here", 1, platform)
+    assert (
+        collect_observed(two_settings[two_settings["setting"] == "slow"], "here", 1, platform)
+        .probes["pingpong"][0]
+        .seconds[0]
+        == 3e-6
+    )
 
 
 def test_a_table_of_points_has_one_time_of_each_point_and_setting(tmp_path):

@@ -55,7 +55,7 @@ def two_passes(tmp_path_factory):
     return {counts: write_raw_file(counts) for counts in (False, True)}
 
 
-def streamed(folder, tail=",2.0e-05,3.0e-05"):
+def write_stream(folder, tail=",2.0e-05,3.0e-05"):
     """Return the raw file of a stream of waves."""
     path = folder / "pass.csv"
     path.write_text("\n".join([f"{HEADER},first,last", *(row + tail for row in PASS_ROWS)]) + "\n")
@@ -64,19 +64,19 @@ def streamed(folder, tail=",2.0e-05,3.0e-05"):
 
 
 def test_the_latencies_of_waves_are_read(tmp_path):
-    rows = read_samples(streamed(tmp_path), "c")
+    rows = read_samples(write_stream(tmp_path), "c")
     assert [(row["first"], row["last"]) for row in rows] == [(2e-5, 3e-5)] * 8
 
 
 def test_latencies_that_no_clock_shows_are_blank(tmp_path):
-    rows = read_samples(streamed(tmp_path, ",,3.0e-05"), "c")
+    rows = read_samples(write_stream(tmp_path, ",,3.0e-05"), "c")
     assert all("first" not in row and row["last"] == 3e-5 for row in rows)
 
 
 @pytest.mark.parametrize("tail", [",nan,1", ",inf,1", ",1,x", ",1,-inf"])
 def test_latencies_are_numbers(tmp_path, tail):
     with pytest.raises(DamagedError):
-        read_samples(streamed(tmp_path, tail), "c")
+        read_samples(write_stream(tmp_path, tail), "c")
 
 
 @pytest.mark.parametrize("counts", [False, True])
@@ -371,9 +371,9 @@ def test_streams_record_times_of_the_first_and_last_wave(tmp_path):
         raw_samples.join_passes({1: tmp_path / "pass.csv"}, tmp_path / "first", point.id)
     plan = planned(batch)
     observations, _ = collect_samples(plan, tmp_path)
-    streamed = observations[observations["id"] == stream.id]
-    assert set(streamed["waves"]) == {50}
-    assert list(streamed["first"]) == pytest.approx([1e-5, 1.1e-5, 1.2e-5, 1.3e-5])
+    write_stream = observations[observations["id"] == stream.id]
+    assert set(write_stream["waves"]) == {50}
+    assert list(write_stream["first"]) == pytest.approx([1e-5, 1.1e-5, 1.2e-5, 1.3e-5])
     assert observations.loc[observations["id"] == wave.id, ["waves", "first", "last"]].isna().all(axis=None)
     settings = summarize_raw(observations).set_index("id")["settings"]
     assert settings[stream.id].endswith(f"{settings[wave.id]} waves=50".split("alternative=")[1])

@@ -29,8 +29,8 @@ def failed_run(tmp_path_factory, whole_run):
         (failing,) = (folder / "results/small/raw").glob("loggp-64-upto16n-*")
         shutil.rmtree(failing)
         given_up, late = cases(project)
-        give_up(given_up)
-        count = come_late(late)
+        mark_given_up(given_up)
+        count = make_late(late)
         late.with_name("done").unlink()
         project.barrier().refuse("-np 16 ")
         done = project.commodel("run", "small", code=1)
@@ -54,7 +54,7 @@ def cases(project: Project) -> list[Path]:
     return [project.folder / "results/small/raw" / batch.name / f"{point.id}.csv" for point in batch.points[:2]]
 
 
-def give_up(raw: Path) -> None:
+def mark_given_up(raw: Path) -> None:
     """Replace the samples of a case by the mark of a timeout."""
     raw.unlink()
     mark(raw).write_text('{"id": "x", "status": "timeout", "reason": "it hung", "attempt": 1, "date": ""}')
@@ -64,7 +64,7 @@ def mark(raw: Path) -> Path:
     return raw.with_name(f"{raw.stem}.unmeasured.json")
 
 
-def come_late(raw: Path) -> int:
+def make_late(raw: Path) -> int:
     """Replace the samples of a case by a pass in which a rank started late in every sample; return their number."""
     header, *samples = (line.split(",") for line in raw.read_text().splitlines())
     assert header == ["id", "pass", "sample", "seconds", "skew", "valid", "stop", "of", "check"]
@@ -135,7 +135,7 @@ def test_a_retry_run_measures_failed_cases_and_damaged_files_again(failed, whole
     after = failed.raw_files()
     assert {name for name in before if after[name] != before[name]} == {path.name for path in damaged}
     assert "35 of 35 measured" in failed.verb("status", "small")
-    all_there(failed, whole_run)
+    check_complete(failed, whole_run)
 
     report = (failed.folder / "reports/small/index.html").stat().st_mtime_ns
     failed.commodel("run", "small", "-q")
@@ -158,10 +158,10 @@ def test_plain_snakemake_tries_again_in_two_steps(failed, whole_run):
     assert "2 attempts" in failed.rows("unmeasured.csv")[0]["reason"]
     barrier.lift()
     failed.snakemake()
-    all_there(failed, whole_run)
+    check_complete(failed, whole_run)
 
 
-def all_there(project: Project, whole_run: Path) -> None:
+def check_complete(project: Project, whole_run: Path) -> None:
     """Check that nothing is missing and that samples equal those of the complete run, since simulation is
     deterministic."""
     assert project.rows("unmeasured.csv") == []
