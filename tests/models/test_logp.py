@@ -297,9 +297,8 @@ def test_a_receiver_that_waits_is_not_busy_for_longer_than_the_gap():
     assert max(abs(a / b - 1) for a, b in zip(half.fitted, half.measured, strict=True)) < 0.01
 
 
-def test_levelled_samples_are_drawn_and_noted_as_not_distinguishable():
-    """Measured overheads of 4 µs and then 0 are both levelled to 2 µs. The curve and the note of the value
-    state this."""
+def test_changed_samples_are_drawn_and_noted_with_the_cause():
+    """Measured overheads of 4 µs and then 0 are both fitted as 2 µs. The curve and the note of the value state this."""
     overheads = {1: 1e-6, 16: 1e-6, 256: 4e-6, 1024: 0.0}
 
     def o_r(size):
@@ -320,5 +319,7 @@ def test_levelled_samples_are_drawn_and_noted_as_not_distinguishable():
         sample = parameters.values[f"o_r.{size}"]
         assert sample.value == pytest.approx(2e-6)
         assert not sample.known
-        assert sample.note.endswith(f"measured {measured}, levelled to 2 µs")
+        assert sample.note == (
+            f"samples fall with the size, which the model excludes: measured {measured}, fitted 2 µs"
+        )
     assert all(parameters.values[f"{name}.{size}"].known for name, size in (("o_r", 1), ("o_r", 4096), ("g", 256)))

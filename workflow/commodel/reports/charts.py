@@ -39,7 +39,7 @@ MAX_MODELS = 5  # in one chart: the best ones
 MAX_CURVES = 8  # drawn of one model on one platform
 MAX_DOTS = 5_000  # predictions in one chart; with more, some points are left out
 MIN_RELATIVE_RANGE = 1e-6  # a curve that varies by less is constant except for rounding
-BAND_HALF_WIDTH = 0.1  # of the strip along the identity line, as a relative error
+MAX_BAND_ERROR = 0.1  # μ − 1 at the edges of the strip along the identity line
 
 
 def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
@@ -86,16 +86,15 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
             Axis("predicted [µs]", low=low, high=high),
             (diagonal, *clouds),
             note,
-            band=BAND_HALF_WIDTH,
+            band=MAX_BAND_ERROR,
         )
     return charts
 
 
 def describe_accuracy(part: pd.DataFrame, model: str) -> str:
-    """Return the share of a model's predictions within BAND_HALF_WIDTH of the measured time."""
-    errors = part.loc[part["family"] == model, "relative_error"].abs()
-    share = format_percent((errors <= BAND_HALF_WIDTH).mean())
-    return f"{share} of {model}'s predictions are within {100 * BAND_HALF_WIDTH:.0f} %"
+    """Return the share of a model's predictions with an error μ − 1 of at most MAX_BAND_ERROR."""
+    share = format_percent((part.loc[part["family"] == model, "mu"] <= 1 + MAX_BAND_ERROR).mean())
+    return f"{share} of {model}'s predictions are within {100 * MAX_BAND_ERROR:.0f} %"
 
 
 def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:
@@ -155,8 +154,8 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
 
 
 def describe_fastest(part: pd.DataFrame) -> str:
-    """Return which alternative is the fastest at the largest messages, and from which size on; such as `: chain is the
-    fastest from 64 KiB`."""
+    """Return which alternative is the fastest at the largest messages, and at which sizes; such as `: chain is the fastest
+    from 64 KiB`."""
     points = part.drop_duplicates("point").sort_values(["bytes", "measured", "alternative_label"], kind="stable")
     fastest = points.drop_duplicates("bytes").assign(
         name=lambda rows: rows["alternative_label"].where(~is_library_default(rows), "MPI default")
@@ -164,7 +163,10 @@ def describe_fastest(part: pd.DataFrame) -> str:
     name = fastest["name"].iloc[-1]
     other_sizes = fastest.loc[fastest["name"] != name, "bytes"]
     sizes = fastest.loc[fastest["bytes"] > (other_sizes.max() if len(other_sizes) else 0), "bytes"]
-    return f": {name} is the fastest from {format_bytes(int(sizes.min()))}"
+    if len(sizes) == len(fastest):
+        return f": {name} is the fastest at all sizes"
+    smallest = format_bytes(int(sizes.min()))
+    return f": {name} is the fastest " + (f"from {smallest}" if len(sizes) > 1 else f"at {smallest}, the largest size")
 
 
 def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:

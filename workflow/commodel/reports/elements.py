@@ -432,7 +432,7 @@ class Chart:
     series: tuple[Series, ...]
     note: str = ""
     number: int = 0  # of the figure, for tables that refer to it; 0: none does
-    band: float = 0.0  # half width of the strip along the identity line, as a relative error; 0: no strip
+    band: float = 0.0  # μ − 1 at the edges of the strip along the identity line; 0: no strip
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def fit(observed: Observed) -> Fitted:
             samples = make_sample_values(transfers, sizes, transfer, level)
             values |= samples
             predicted = o[0] + share * np.array([draws[0] for draws in samples.values()])
-            unidentified |= describe_changed_samples(list(samples), cases.seconds[0], predicted)
+            unidentified |= describe_changed_samples(list(samples), cases.seconds[0], predicted, "size or concurrency")
             title = f"{CHANNEL_NAMES[channel]} {pair.type_or_pair}, {level} at once"
             curves.append(make_sampled_curve(title, sizes, cases.seconds, predicted))
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": fit_local_work(observed)}

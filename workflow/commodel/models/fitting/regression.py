@@ -34,13 +34,15 @@ def make_sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: i
     return {make_sample_key(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
 
-def describe_changed_samples(keys: Sequence[str], measured: Array, predicted: Array) -> dict[str, str]:
-    """Return notes on samples that were changed to make the function non-decreasing."""
+def describe_changed_samples(
+    keys: Sequence[str], measured: Array, predicted: Array, abscissa: str = "size"
+) -> dict[str, str]:
+    """Return notes on samples that were changed to make the function non-decreasing over the abscissa."""
     return {
-        key: "not distinguishable from its neighbours: "
-        f"measured {format_seconds(raw)}, levelled to {format_seconds(levelled)}"
-        for key, raw, levelled in zip(keys, measured, predicted, strict=True)
-        if abs(levelled - raw) > NEGLIGIBLE_DIFFERENCE * max(abs(raw), abs(levelled))
+        key: f"samples fall with the {abscissa}, which the model excludes: "
+        f"measured {format_seconds(raw)}, fitted {format_seconds(level)}"
+        for key, raw, level in zip(keys, measured, predicted, strict=True)
+        if abs(level - raw) > NEGLIGIBLE_DIFFERENCE * max(abs(raw), abs(level))
     }
 
 
