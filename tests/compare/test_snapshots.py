@@ -1,6 +1,7 @@
 """Changes between two snapshots: ratios with intervals computed by hand, and the changes that count."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +19,7 @@ from commodel.compare.snapshots import (
     compare_provenance,
     describe_changes,
     list_changes,
+    select_measured_quantities,
 )
 from commodel.errors import UserError
 
@@ -100,6 +102,14 @@ def test_points_of_a_renamed_platform_are_matched_by_message_digest_not_by_id(th
     assert [change.verdict for change in compared] == [verdict, ONLY_IN_OLD, ONLY_IN_NEW]
     assert [change.platform for change in compared] == ["old", "old", "new"]
     assert compare_provenance(old, new) == []
+
+
+def test_points_of_the_library_have_the_name_that_reports_have():
+    row = {"operation": "bcast", "alternative": "library", "leaves": 0, "ranks": 8, "layout": "block", "bytes": 1024}
+    row |= {"measured": 1.0, "measured_low": 1.0, "measured_high": 1.0, "platform": "net", "point": "x"}
+    assert list(select_measured_quantities([SimpleNamespace(**row)])) == [
+        (POINT, "net", "bcast MPI default, 8 ranks, block, 1 KiB")
+    ]
 
 
 def test_nothing_in_common_is_refused():

@@ -196,7 +196,7 @@ def test_the_table_of_gains_counts_the_same(library_report):
 
 def test_selection_compares_the_fastest_alternative_with_the_mpi_default(library_report, with_library):
     rows = find_table(library_report, "Selection", "Selection")
-    assert "library" not in {label.split(",")[0] for label in rows.column("best")}
+    assert "MPI default" not in {label.split(",")[0] for label in rows.column("best")}
     gain_and_outcome = dict(
         zip(rows.column("operation"), zip(rows.column("gain"), rows.column("outcome"), strict=True), strict=True)
     )
@@ -227,7 +227,7 @@ def test_selected_alternatives_name_the_layout_if_layouts_compete(library_report
         for series in chart.series
         if chart.name == f"Time fattree bcast {ANY_LAYOUT} 16 ranks"
     ]
-    assert {f"{name}, measured" for name in ("library, block", "library, cyclic", "chain, block")} <= set(names)
+    assert {f"{name}, measured" for name in ("MPI default, block", "MPI default, cyclic", "chain, block")} <= set(names)
 
 
 def test_dots_are_measured_lines_are_predicted_and_the_mpi_default_is_wide(library_report):
@@ -236,7 +236,7 @@ def test_dots_are_measured_lines_are_predicted_and_the_mpi_default_is_wide(libra
     for chart in drawn:
         styles = {series.name: series.style for series in chart.series}
         for name, style in styles.items():
-            if name.startswith(("MPI default", "library")):
+            if name.startswith("MPI default"):
                 assert style == "wide"
             elif name.endswith(", predicted"):
                 assert style == "dashed"
@@ -399,8 +399,8 @@ def test_nothing_to_choose_gives_no_table(small):
 FAN_INS = {"1": (0, 1), "2–4": (2, 4), "5–16": (5, 16), "> 16": (17, math.inf)}
 SIZES = {
     "≤ 64 B": (0, 64),
-    "≤ 4 KiB": (65, 4096),
-    "≤ 64 KiB": (4097, 65536),
+    "64 B to 4 KiB": (65, 4096),
+    "4 to 64 KiB": (4097, 65536),
     "> 64 KiB": (65537, math.inf),
 }
 
@@ -564,7 +564,7 @@ def test_charts_draw_the_best_models_and_name_their_accuracy(report, frame):
 
 def test_a_chart_of_times_names_the_fastest_alternative_at_the_largest_messages():
     times = {("ring", "ring"): (9.0, 3.0, 2.0, 1.0), ("chain", "chain"): (1.0, 4.0, 1.5, 2.0)}
-    times[("library", "library")] = (2.0, 5.0, 5.0, 5.0)
+    times[("MPI default", "library")] = (2.0, 5.0, 5.0, 5.0)
     rows = [
         {
             "point": f"{label}{size}",
@@ -579,7 +579,7 @@ def test_a_chart_of_times_names_the_fastest_alternative_at_the_largest_messages(
     frame = pd.DataFrame(rows)
     assert charts.describe_fastest(frame) == ": ring is the fastest at 4 KiB, the largest size"
     assert charts.describe_fastest(frame[frame["alternative_label"] != "chain"]) == ": ring is the fastest from 64 B"
-    default = frame[frame["alternative_label"] == "library"]
+    default = frame[frame["algorithm"] == "library"]
     assert charts.describe_fastest(default) == ": MPI default is the fastest at all sizes"
 
 

@@ -19,6 +19,7 @@ from commodel.units import MAX_WAVES, format_extent
 STOP_REASONS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
 BARRIER = "barrier"  # the operation that may align ranks before a sample
 LIBRARY = "library"  # the algorithm of the library default: measured, never predicted
+DEFAULT_LABEL = "MPI default"  # its name in reports
 RECOMMENDED = "recommended"  # the model of the recommended prediction, in tables
 
 LARGEST_NUMBER = 2**63  # of any number in a plan

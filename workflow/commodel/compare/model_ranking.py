@@ -19,7 +19,7 @@ EQUALITY_TOLERANCE = 1e-3
 MIN_POINTS = 3  # to distinguish models
 MIN_POINTS_OF_SIGN_TEST = 6  # points; by chance, a model is worse at all six with probability 1/64
 FAN_IN_CLASSES = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
-SIZE_CLASSES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))
+SIZE_CLASSES = ((64, "≤ 64 B"), (4096, "64 B to 4 KiB"), (65536, "4 to 64 KiB"), (math.inf, "> 64 KiB"))
 CLASS_COLUMNS = ["platform", "operation", "fan_in", "size_class"]
 
 

@@ -21,6 +21,7 @@ from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.tables import COMPARISON, read_table
 from commodel.parameters import ParameterSet
 from commodel.plan.planning import load_plan
+from commodel.records import DEFAULT_LABEL, LIBRARY
 from commodel.results.provenance import read_program
 from commodel.units import format_bytes, format_extent
 
@@ -120,7 +121,7 @@ def select_measured_quantities(rows: Iterable, message_digests: Mapping[str, str
     for row in rows:
         waves = getattr(row, "waves", 1)
         parts = (
-            f"{row.operation} {row.alternative}",
+            f"{row.operation} {DEFAULT_LABEL if row.alternative == LIBRARY else row.alternative}",
             format_extent(row.leaves, row.ranks),
             row.layout,
             format_bytes(int(row.bytes)),

@@ -131,14 +131,14 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
     alternatives = sorted(part["alternative_label"].unique(), key=lambda name: (name in defaults, name))
     for index, alternative in enumerate(alternatives):
         rows = part[part["alternative_label"] == alternative].sort_values("bytes", kind="stable")
-        name, colour = ("MPI default", GREY) if defaults == {alternative} else (alternative, index)
+        colour = GREY if defaults == {alternative} else index
         predicted = rows.iloc[:0]
         if best is not None and alternative not in defaults:
             predicted = rows[(rows["family"] == best["family"]) & (rows["predicted"] > 0)]
         style = "wide" if alternative in defaults else "both" if predicted.empty else "dots"
         points = rows.drop_duplicates("point")
         measured.append(
-            make_time_series(f"{name}, measured", points, "bytes", "measured", style, colour, error_bars=True)
+            make_time_series(f"{alternative}, measured", points, "bytes", "measured", style, colour, error_bars=True)
         )
         if len(predicted):
             name = f"{alternative}, predicted"
@@ -154,14 +154,12 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
 
 
 def describe_fastest(part: pd.DataFrame) -> str:
-    """Return which alternative is the fastest at the largest messages, and at which sizes; such as `: chain is the fastest
-    from 64 KiB`."""
+    """Return which alternative is the fastest at the largest messages, and at which sizes; such as `: chain is the
+    fastest from 64 KiB`."""
     points = part.drop_duplicates("point").sort_values(["bytes", "measured", "alternative_label"], kind="stable")
-    fastest = points.drop_duplicates("bytes").assign(
-        name=lambda rows: rows["alternative_label"].where(~is_library_default(rows), "MPI default")
-    )
-    name = fastest["name"].iloc[-1]
-    other_sizes = fastest.loc[fastest["name"] != name, "bytes"]
+    fastest = points.drop_duplicates("bytes")
+    name = fastest["alternative_label"].iloc[-1]
+    other_sizes = fastest.loc[fastest["alternative_label"] != name, "bytes"]
     sizes = fastest.loc[fastest["bytes"] > (other_sizes.max() if len(other_sizes) else 0), "bytes"]
     if len(sizes) == len(fastest):
         return f": {name} is the fastest at all sizes"

@@ -12,6 +12,7 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
 from commodel.files.tables import COMPARISON, add_default_columns, list_columns
 from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT
+from commodel.records import DEFAULT_LABEL, LIBRARY
 from commodel.reports.elements import to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
@@ -67,7 +68,7 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
     frame["size"] = _label_rows(frame, ["leaves", "ranks", "waves", "setting"], _label_size)
     kinds = np.where(is_library_default(frame), 2, frame["topology"] != "")
-    frame["kind"] = pd.Series(np.array(["algorithm", "topology", "library"], dtype=object)[kinds], dtype=object)
+    frame["kind"] = pd.Series(np.array(["algorithm", "topology", LIBRARY], dtype=object)[kinds], dtype=object)
     workload = ["platform", "operation", "size", "node_usage"]
     frame["several"] = frame.groupby(workload)["layout"].transform("nunique") > 1
     frame["placement"] = _label_rows(
@@ -77,8 +78,10 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     )
     frame["alternative_label"] = _label_rows(
         frame,
-        ["alternative", "layout", "several"],
-        lambda name, layout, several: f"{name}, {layout}" if several else name,
+        ["alternative", "kind", "layout", "several"],
+        lambda alternative, kind, layout, several: (
+            (DEFAULT_LABEL if kind == LIBRARY else alternative) + (f", {layout}" if several else "")
+        ),
     )
     order = ["simulated", "platform", "operation", "placement", "ranks", "bytes", "alternative_label", "family"]
     sorted_index = frame[order].sort_values(order, kind="stable").index

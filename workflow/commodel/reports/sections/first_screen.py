@@ -30,7 +30,7 @@ from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import Validity, ValidityKind
-from commodel.records import RECOMMENDED
+from commodel.records import DEFAULT_LABEL, RECOMMENDED
 from commodel.reports.charts import assign_colours, name_without_argument
 from commodel.reports.elements import (
     ALL_OPERATIONS,
@@ -64,7 +64,6 @@ from commodel.units import format_seconds
 DEFAULT_COLOUR, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
 FASTEST_NOTE = f"Outlined: the MPI default is the fastest. ≈: statistically tied ({rankings.TIE_RULE})."
 ERRORS_NOTE = "Mean error factor μ of held-out points: 1.02 is an error of 2 %. Grey: most predictions are flagged."
-DEFAULT_LABEL = "MPI default"  # the MPI library's own selection, in a cell
 KEEP_DEFAULT = "Keep the MPI default"
 MIN_SHOWN_GAIN = 1.005  # smallest gain that is shown
 
