@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from commodel.cli.report import report as verb
 from commodel.files.tables import SUMMARY, read_table, write_table
-from commodel.parameters import Estimate, ParameterSet
+from commodel.models.evaluation.values import TABLE, format_form
+from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.plan.planning import load_plan
 from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.elements import format_undetermined, is_finite_number
@@ -138,6 +139,17 @@ def test_residual_charts_plot_the_error_of_every_fit_sample(report):
             ]
             assert list(series.y) == pytest.approx(own)
             assert any(error != 0 for error in series.y), "a function through all of its samples leaves nothing over"
+
+
+def test_a_fit_worse_than_the_mean_of_its_samples_is_named_so():
+    """Overheads of 6.4 µs and then 0 are averaged: the line passes no sample."""
+    sizes, samples = (1.0, 16.0, 256.0, 4096.0, 65536.0), (6.4e-6, 6.4e-6, 6.4e-6, 0.0, 0.0)
+    curve = Curve(
+        "receive overhead", "message size / B", "time / s", sizes, samples, (3.2e-6,) * 5, format_form(TABLE), -0.0417
+    )
+    assert charts.describe_quality(curve) == "a constant, R² < 0: worse than the mean of the samples"
+    passing = replace(curve, fitted=samples, r2=1.0)
+    assert charts.describe_quality(passing) == f"{format_form(TABLE)}, R² = 1.0000"
 
 
 def test_of_many_curves_the_worst_are_drawn(inputs, comparison):

@@ -14,6 +14,7 @@ import pandas as pd
 from commodel.compare.alternatives import WORKLOAD
 from commodel.compare.comparison import is_library_default
 from commodel.compare.model_ranking import drop_equal_models, find_best_model
+from commodel.models.evaluation.values import TABLE, format_form
 from commodel.parameters import Curve, ParameterSet
 from commodel.reports.elements import MICRO, Axis, Chart, Series, count_by_frequency, format_percent, to_plain_value
 from commodel.units import format_bytes
@@ -181,9 +182,18 @@ def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
         make_curve_axis(curve, xs),
         Axis(to_plain_value(label), log=spans_decades([*measured, *line]), **ends),
         (Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
-        to_plain_value(f"{curve.form}, R² = {curve.r2:.4f}"),
+        to_plain_value(describe_quality(curve)),
         figure,
     )
+
+
+def describe_quality(curve: Curve) -> str:
+    """Return form and R² of a fit. A negative R² has its meaning; a constant is not named as lines between samples."""
+    constant = max(curve.fitted) - min(curve.fitted) <= MIN_RELATIVE_RANGE * abs(max(curve.fitted))
+    form = "a constant" if constant and curve.form == format_form(TABLE) else curve.form
+    if curve.r2 < -MIN_RELATIVE_RANGE:
+        return f"{form}, R² < 0: worse than the mean of the samples"
+    return f"{form}, R² = {curve.r2:.4f}"
 
 
 def select_worst_curves(curves: Sequence[Curve]) -> list[Curve]:
