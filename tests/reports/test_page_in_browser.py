@@ -120,6 +120,7 @@ PRESS = """
   await settle();
   about("link");
   lines.push(JSON.stringify(read(rows()[0])));
+  lines.push(JSON.stringify(box("fastest").querySelector("summary svg").getBoundingClientRect().width));
 """
 
 
@@ -211,7 +212,7 @@ def test_filters_apply_to_charts_table_and_address(fewer, tmp_path):
 def test_a_click_on_a_cell_or_dot_filters_the_matching_rows(fewer, tmp_path):
     report = build_report(fewer, experiment="clicked")
     lines = [json.loads(line) for line in run_steps(report, tmp_path, PRESS, "#platform=ether16")]
-    touched, again, errors, dot, (wanted, first, marked, in_sight), link, restored = lines
+    touched, again, errors, dot, (wanted, first, marked, in_sight), link, restored, icon_width = lines
 
     def counted(address):
         requested = dict(parse_qsl(address.removeprefix("#")))
@@ -232,3 +233,4 @@ def test_a_click_on_a_cell_or_dot_filters_the_matching_rows(fewer, tmp_path):
     assert first == [*wanted, "highlighted"], "the row of the dot comes first"
     assert (marked, in_sight) == (1, True)
     assert (link[1:], restored) == (dot[1:], first)
+    assert icon_width > 0, "the menu of a chart has an icon"
