@@ -1,6 +1,7 @@
 """The workbook, read with another library than the one that wrote it: its cells, sheets and native charts, texts that
 must not be formulas, and long tables in separate files."""
 
+import io
 import math
 import re
 import zipfile
@@ -10,6 +11,7 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+import xlsxwriter
 
 from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison, select_held_out
@@ -243,6 +245,22 @@ def test_print_set_up(book):
         pages = 1 if sheet.title.startswith(("Calculator", "Overview")) else 0
         height = sheet.page_setup.fitToHeight
         assert (sheet.page_setup.fitToWidth or 1, 1 if height is None else height) == (1, pages)
+
+
+def test_a_page_break_comes_before_what_the_end_of_a_page_would_cut():
+    """A page has 32 rows of 20 pixels; what is longer than a page is cut anyway."""
+    book = xlsxwriter.Workbook(io.BytesIO())
+    book.worksheet_class = layout.Sheet
+    sheet = book.add_worksheet()
+    sheet.set_paper(9)
+    sheet.break_pages(10, [(0, 5), (20, 42), (42, 64), (64, 120), (121, 124)])
+    assert sheet.hbreaks == [20, 42]
+
+
+def test_a_line_of_charts_is_kept_together_with_its_heading(book):
+    breaks = [at.id for at in book["What to use"].row_breaks.brk]
+    heading = next(row[0].row for row in book["What to use"] if row[0].value == "Time over message size")
+    assert heading - 1 in breaks
 
 
 def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_the_table(book, comparison):

@@ -35,6 +35,10 @@ DEFAULT_WIDTH = 9  # characters of a column without a set width
 BOLD_WIDTH = 1.15  # mean width of a bold letter, in characters
 MAX_HEADER_LINES = 3  # unless its words need more
 LINE_HEIGHT_PT = 15.0
+A3_PAPER = 8  # Excel's number of the paper size
+# Pixels within the margins of a landscape page: width and height. A little less than the true height, since programs
+# scale pages by different widths of letters.
+PAGE_SIZES_PX = {9: (1045, 650), A3_PAPER: (1511, 970)}  # by paper size
 MAX_TABLE_ROWS = 20_000  # a sheet has all rows of a table up to this length
 LONG_TABLE_SHOWN_ROWS = 1_000  # rows on the sheet of a longer table
 PARQUET_PIECE_ROWS = 10_000  # rows of one write to a Parquet file
@@ -44,6 +48,22 @@ class Sheet(Worksheet):
     """A sheet that escapes texts which begin and end like rich-text markup: XlsxWriter copies these into the file
     unchecked. Formulas are not searched for functions newer than Excel 2010, because ours use none and the search takes
     a tenth of the time of a report."""
+
+    def break_pages(self, columns: int, kept: Sequence[tuple[int, int]]) -> None:
+        """Set page breaks before the ranges of rows that the end of a page would cut. `kept` are pairs of first row
+        and end, in order; `columns` is the number of printed columns."""
+        width, height = PAGE_SIZES_PX[self.paper_size]
+        height *= max(1.0, sum(map(self._size_col, range(columns))) / width)
+        breaks: list[int] = []
+        counted, used = 0, 0.0  # rows and their height on the page
+        for first, end in kept:
+            for size in map(self._size_row, range(counted, first)):
+                used = used + size if used + size <= height else size
+            counted, needed = max(counted, first), sum(map(self._size_row, range(first, end)))
+            if used and used + needed > height >= needed:
+                breaks.append(first)
+                used = 0.0
+        self.set_h_pagebreaks(breaks)
 
     def _write_string(self, row: int, col: int, string: str, cell_format: Format | None = None) -> int:
         return super()._write_string(row, col, escape_markup(string), cell_format)

@@ -13,6 +13,7 @@ TILE_BACKGROUND = "#F3F6F8"
 MIN_SHEET_WIDTH, GAP_WIDTH = 165, 2  # characters: all columns, and the column between the two maps
 MAX_MAP_ROWS = 26
 LINE_HEIGHT_PT = 14.0
+HEADLINE_SIZE_PT, HEADLINE_LETTER_WIDTH = 16, 1.4  # of a tile; characters of the sheet that one of its letters takes
 SHEET_CONTENTS = {
     "Summary": "the main findings in sentences",
     "Findings": "all findings in sentences",
@@ -133,9 +134,9 @@ class Overview:
             self._write_across(
                 self.row, first, last, tile.question, make_format(**base, bold=True, font_color=NOTE_COLOUR)
             )
-            cell_format = make_format(
-                **base, bold=True, font_size=16, font_color=LINK_COLOUR if target else HEADER_COLOUR
-            )
+            fitting = int(HEADLINE_SIZE_PT * self._width(first, last) / (HEADLINE_LETTER_WIDTH * len(tile.headline)))
+            size, colour = min(HEADLINE_SIZE_PT, fitting), LINK_COLOUR if target else HEADER_COLOUR
+            cell_format = make_format(**base, bold=True, font_size=size, font_color=colour)
             self._write_across(self.row + 1, first, last, tile.headline, cell_format, target)
             shares = " · ".join(f"{name} {number}" for name, number in tile.shares)
             self._write_across(self.row + 2, first, last, shares, make_format(**base, font_color=HEADER_COLOUR))
@@ -144,7 +145,11 @@ class Overview:
         self.row += 5
 
     def _count_lines(self, tile: Tile, quarter: tuple[int, int]) -> int:
-        return 1 + int(len(tile.sentence) / (sum(self.widths[quarter[0] : quarter[1] + 1]) - 4))
+        return 1 + int(len(tile.sentence) / self._width(*quarter))
+
+    def _width(self, first: int, last: int) -> float:
+        """Return the width of a text in these columns, in characters, without its indent."""
+        return sum(self.widths[first : last + 1]) - 4
 
     def _write_maps(self, places: Places) -> None:
         fastest_columns, error_columns = (0, self.errors_column - 2), (self.errors_column, len(self.widths) - 1)

@@ -38,6 +38,7 @@ from commodel.reports.elements import (
 from commodel.reports.xlsx import charts, layout
 from commodel.reports.xlsx.calculator import sheet as calculator
 from commodel.reports.xlsx.layout import (
+    A3_PAPER,
     HEADER_COLOUR,
     HIGHLIGHT_COLOUR,
     LINE_HEIGHT_PT,
@@ -55,10 +56,10 @@ from commodel.reports.xlsx.overview import OVERVIEW_SHEET, Overview
 
 MAX_CELL_LENGTH = 32_000  # XlsxWriter drops a longer text silently
 MAX_A4_COLUMNS = 20  # tables with more columns are printed on A3, with long texts cut off
-A3_PAPER = 8  # Excel's number of the paper size
 MAX_PRINTED_COLUMNS = 22  # columns printed on A3
 MAX_PRINTED_ROWS = 200  # rows printed of a sheet, unless it is in LEADING_SECTIONS
 LEADING_SECTIONS = ("Summary", "Standings", "What to use")
+HEADING_ROWS = 5  # of a block, which a page does not part: heading, note, header, and the first rows
 SENTENCE_WIDTH = 150  # characters in a line of a sentence, which spans columns
 RAW_SECTION = "Raw summary"
 TEXT_COLOURS = {"simulated": HIGHLIGHT_COLOUR, "no": "#8A8A8A", "n/a": "#8A8A8A"}
@@ -103,6 +104,7 @@ class Workbook:
         self.names: set[str] = set()
         self.places = Places()
         self.first_sheets: list[Overview] = []
+        self.kept: list[tuple[int, int]] = []  # first row and end of what a page of the sheet does not part
         self.long_tables: dict[str, Table] = {}  # by section: too long for a sheet
         by_platform = groupby(sorted(report.sets, key=get_platform), key=get_platform)
         calculable = [(platform, *calculator.select_calculable(list(sets))) for platform, sets in by_platform]
@@ -162,10 +164,11 @@ class Workbook:
     def print_first(self, sheet, rows: int, columns: int, head_rows: int = 0) -> None:
         """Limit printing to the first rows and columns, and state in the footer how many are printed. `head_rows` are
         the rows of the sheet above those of its table, which the footer counts. A reader can remove the print area."""
-        last = min(MAX_PRINTED_ROWS + head_rows, rows) - 1
-        sheet.print_area(0, 0, last, min(columns, MAX_PRINTED_COLUMNS) - 1)
+        end = min(MAX_PRINTED_ROWS + head_rows, rows)
+        end = next((first for first, kept_end in self.kept if first < end < kept_end), end)
+        sheet.print_area(0, 0, end - 1, min(columns, MAX_PRINTED_COLUMNS) - 1)
         total = rows - head_rows
-        parts = [f"{MAX_PRINTED_ROWS:,} of {total:,} rows"] if total > MAX_PRINTED_ROWS else []
+        parts = [f"{end - head_rows:,} of {total:,} rows"] if end < rows else []
         parts += [f"{MAX_PRINTED_COLUMNS} of {columns} columns"] if columns > MAX_PRINTED_COLUMNS else []
         sheet.set_footer(self.format_footer(f": {' and '.join(parts)}"))
 
@@ -202,6 +205,7 @@ class Workbook:
             if matrices
             else layout.choose_column_widths(tables, single_block, filters)
         )
+        self.kept = []
         folded = tables[0].folded if single_block else 0
         for column, width in enumerate(widths):
             hidden = {"level": 1, "hidden": True} if column >= len(widths) - folded else {}
@@ -219,6 +223,7 @@ class Workbook:
             end = self.add_blocks(sheet, row, section, widths, filters)
             characters = charts.CHART_ROW_WIDTH if section.charts else SENTENCE_WIDTH
             columns = max(len(widths), layout.count_columns(widths, characters)[0])
+            sheet.break_pages(columns, self.kept)
         head_rows = row + 1 if single_block else 0
         if (end - head_rows > MAX_PRINTED_ROWS and section.name not in LEADING_SECTIONS) or (
             single_block and columns > MAX_PRINTED_COLUMNS
@@ -226,12 +231,24 @@ class Workbook:
             self.print_first(sheet, end, columns, head_rows)
 
     def add_blocks(self, sheet, row: int, section: Section, widths: list[int], filters: bool) -> int:
-        """Write the blocks of a section and return the next free row."""
+        """Write the blocks of a section and return the next free row. `kept` has the rows that a page keeps together:
+        lines of charts, and headings with what follows."""
+        heading = -1
         for are_charts, blocks in groupby(section.blocks, key=lambda block: isinstance(block, Chart)):
             if are_charts:
-                row = self.chart_data.insert(sheet, row, list(blocks))
+                first, row = row, self.chart_data.insert(sheet, row, list(blocks))
+                ends = range(first + charts.count_rows(), row, charts.count_rows())
+                self.kept += [(end - charts.count_rows(), end) for end in ends]
+                if heading >= 0 and first - heading <= HEADING_ROWS:
+                    self.kept[-len(ends)] = heading, ends[0]
+                elif heading >= 0:
+                    self.kept.insert(-len(ends), (heading, heading + HEADING_ROWS))
+                heading = -1
                 continue
             for block in blocks:
+                if heading >= 0:
+                    self.kept.append((heading, min(row, heading + HEADING_ROWS)))
+                heading = row
                 match block:
                     case Answer():
                         row = self.write_answer(sheet, row, block, widths)
@@ -244,6 +261,8 @@ class Workbook:
                         row = charts.write_tiling(self, sheet, row, block)
                     case Text():
                         row = self.write_text(sheet, row, block)
+        if heading >= 0:
+            self.kept.append((heading, min(row, heading + HEADING_ROWS)))
         return row
 
     def close(self) -> None:
