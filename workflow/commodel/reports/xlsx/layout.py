@@ -49,14 +49,14 @@ class Sheet(Worksheet):
     unchecked. Formulas are not searched for functions newer than Excel 2010, because ours use none and the search takes
     a tenth of the time of a report."""
 
-    def break_pages(self, columns: int, kept: Sequence[tuple[int, int]]) -> None:
-        """Set page breaks before the ranges of rows that the end of a page would cut. `kept` are pairs of first row
-        and end, in order; `columns` is the number of printed columns."""
+    def break_pages(self, columns: int, unbroken_ranges: Sequence[tuple[int, int]]) -> None:
+        """Set page breaks before the ranges of rows that the end of a page would cut. `unbroken_ranges` are pairs
+        of first row and end, in order; `columns` is the number of printed columns."""
         width, height = PAGE_SIZES_PX[self.paper_size]
         height *= max(1.0, sum(map(self._size_col, range(columns))) / width)
         breaks: list[int] = []
         counted, used = 0, 0.0  # rows and their height on the page
-        for first, end in kept:
+        for first, end in unbroken_ranges:
             for size in map(self._size_row, range(counted, first)):
                 used = used + size if used + size <= height else size
             counted, needed = max(counted, first), sum(map(self._size_row, range(first, end)))

@@ -104,7 +104,7 @@ class Workbook:
         self.names: set[str] = set()
         self.places = Places()
         self.first_sheets: list[Overview] = []
-        self.kept: list[tuple[int, int]] = []  # first row and end of what a page of the sheet does not part
+        self.unbroken_ranges: list[tuple[int, int]] = []  # first row and end of what a page of the sheet does not part
         self.long_tables: dict[str, Table] = {}  # by section: too long for a sheet
         by_platform = groupby(sorted(report.sets, key=get_platform), key=get_platform)
         calculable = [(platform, *calculator.select_calculable(list(sets))) for platform, sets in by_platform]
@@ -165,7 +165,7 @@ class Workbook:
         """Limit printing to the first rows and columns, and state in the footer how many are printed. `head_rows` are
         the rows of the sheet above those of its table, which the footer counts. A reader can remove the print area."""
         end = min(MAX_PRINTED_ROWS + head_rows, rows)
-        end = next((first for first, kept_end in self.kept if first < end < kept_end), end)
+        end = next((first for first, range_end in self.unbroken_ranges if first < end < range_end), end)
         sheet.print_area(0, 0, end - 1, min(columns, MAX_PRINTED_COLUMNS) - 1)
         total = rows - head_rows
         parts = [f"{end - head_rows:,} of {total:,} rows"] if end < rows else []
@@ -205,7 +205,7 @@ class Workbook:
             if matrices
             else layout.choose_column_widths(tables, single_block, filters)
         )
-        self.kept = []
+        self.unbroken_ranges = []
         folded = tables[0].folded if single_block else 0
         for column, width in enumerate(widths):
             hidden = {"level": 1, "hidden": True} if column >= len(widths) - folded else {}
@@ -223,7 +223,7 @@ class Workbook:
             end = self.add_blocks(sheet, row, section, widths, filters)
             characters = charts.CHART_ROW_WIDTH if section.charts else SENTENCE_WIDTH
             columns = max(len(widths), layout.count_columns(widths, characters)[0])
-            sheet.break_pages(columns, self.kept)
+            sheet.break_pages(columns, self.unbroken_ranges)
         head_rows = row + 1 if single_block else 0
         if (end - head_rows > MAX_PRINTED_ROWS and section.name not in LEADING_SECTIONS) or (
             single_block and columns > MAX_PRINTED_COLUMNS
@@ -231,23 +231,23 @@ class Workbook:
             self.print_first(sheet, end, columns, head_rows)
 
     def add_blocks(self, sheet, row: int, section: Section, widths: list[int], filters: bool) -> int:
-        """Write the blocks of a section and return the next free row. `kept` has the rows that a page keeps together:
-        lines of charts, and headings with what follows."""
+        """Write the blocks of a section and return the next free row. `unbroken_ranges` gets the rows that a page
+        keeps together: lines of charts, and headings with what follows."""
         heading = -1
         for are_charts, blocks in groupby(section.blocks, key=lambda block: isinstance(block, Chart)):
             if are_charts:
                 first, row = row, self.chart_data.insert(sheet, row, list(blocks))
                 ends = range(first + charts.count_rows(), row, charts.count_rows())
-                self.kept += [(end - charts.count_rows(), end) for end in ends]
+                self.unbroken_ranges += [(end - charts.count_rows(), end) for end in ends]
                 if heading >= 0 and first - heading <= HEADING_ROWS:
-                    self.kept[-len(ends)] = heading, ends[0]
+                    self.unbroken_ranges[-len(ends)] = heading, ends[0]
                 elif heading >= 0:
-                    self.kept.insert(-len(ends), (heading, heading + HEADING_ROWS))
+                    self.unbroken_ranges.insert(-len(ends), (heading, heading + HEADING_ROWS))
                 heading = -1
                 continue
             for block in blocks:
                 if heading >= 0:
-                    self.kept.append((heading, min(row, heading + HEADING_ROWS)))
+                    self.unbroken_ranges.append((heading, min(row, heading + HEADING_ROWS)))
                 heading = row
                 match block:
                     case Answer():
@@ -262,7 +262,7 @@ class Workbook:
                     case Text():
                         row = self.write_text(sheet, row, block)
         if heading >= 0:
-            self.kept.append((heading, min(row, heading + HEADING_ROWS)))
+            self.unbroken_ranges.append((heading, min(row, heading + HEADING_ROWS)))
         return row
 
     def close(self) -> None:
