@@ -247,7 +247,7 @@ def test_print_set_up(book):
         assert (sheet.page_setup.fitToWidth or 1, 1 if height is None else height) == (1, pages)
 
 
-def test_a_page_break_comes_before_what_the_end_of_a_page_would_cut():
+def test_a_page_break_comes_before_a_block_that_the_page_end_would_cut():
     """A page has 32 rows of 20 pixels; what is longer than a page is cut anyway."""
     book = xlsxwriter.Workbook(io.BytesIO())
     book.worksheet_class = layout.Sheet
