@@ -73,7 +73,7 @@ def test_resampling_draws_passes():
     assert set(values.tolist()) == {1.0, 2.0, 3.0}
 
 
-def test_noise_of_a_median_is_that_of_samples_of_which_some_lost_packets():
+def test_noise_of_a_median_is_estimated_from_its_samples():
     """For log-normal samples, the noise equals the standard deviation of the logarithm of their median."""
     logs = np.random.default_rng(1).normal(0, 0.4, (4000, 15))
     assert np.mean([estimate_noise(np.exp(row)) for row in logs]) == pytest.approx(

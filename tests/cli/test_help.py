@@ -1,5 +1,4 @@
-"""Help pages: a sentence, two examples whose printed output is checked, options in groups; and verbs of earlier
-versions."""
+"""Help pages: a sentence, two examples that run, options in groups; and verbs of earlier versions."""
 
 import re
 import shlex
@@ -104,7 +103,7 @@ def check_widths(text: str) -> None:
 
 
 @pytest.mark.parametrize("example", [text for text in EXAMPLES if not re.match(SLOW_EXAMPLES, text)])
-def test_an_example_runs_as_printed(project, example):
+def test_an_example_runs_and_prints_narrow_tables(project, example):
     words = read_words(example)
     if "parts/*.parquet" in words:
         at = words.index("parts/*.parquet")

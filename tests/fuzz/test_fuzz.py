@@ -1,4 +1,6 @@
-"""`make fuzz` for two seconds, from one seed: at least one round of inputs for every target."""
+"""Two seconds of fuzzing, shared by all targets, and the files of inputs that fail.
+
+The first seed is `SEED`. Every target gets at least one input."""
 
 import ast
 import os
@@ -20,7 +22,7 @@ SEED = int(os.environ.get("FUZZ_SEED", "1"))
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_hostile_input_ends_in_a_value_or_in_an_error_of_one_line(name, monkeypatch, request):
-    if name == "overlay packets":  # use the program of the tests of the network
+    if name == "overlay packets":  # use the program that the tests of overlay networks build
         program = request.getfixturevalue("checked_programs") / "hostile"
         monkeypatch.setattr(overlay, "program", lambda: program)
     assert fuzz(name, SECONDS / len(TARGETS), SEED) > 0
@@ -36,7 +38,7 @@ def test_a_failing_input_is_kept_and_can_be_replayed(tmp_path, monkeypatch):
     monkeypatch.setitem(TARGETS, "made up", Target(st.text(), fails))
     with pytest.raises(KeyError):
         fuzz("made up", 0, 7)
-    (kept,) = list_failures(0.0)
+    (kept,) = list_failures(since=0.0)
     assert kept.name == "made-up-7-KeyError.txt"
     assert kept.read_text() == "'000'\n"  # the smallest input that fails
     with pytest.raises(KeyError):
@@ -56,7 +58,7 @@ def test_an_input_that_fails_only_once_is_kept(tmp_path, monkeypatch):
     monkeypatch.setitem(TARGETS, "made up", Target(st.binary(max_size=9), fails_once))
     with pytest.raises(Exception, match=r".*"):
         fuzz("made up", 0, 3)
-    (kept,) = list_failures(0.0)
+    (kept,) = list_failures(since=0.0)
     assert ast.literal_eval(kept.read_text()) == inputs[4]
 
 

@@ -72,8 +72,8 @@ def test_radices_are_the_fewest_for_every_number_of_rounds():
 @pytest.mark.parametrize(
     ("ranks", "bound_text"),
     [
-        (16, "a barrier is 12.6 µs (received entries grow 4·4); n-way:3 is the best dissemination, 0 % above it"),
-        (64, "a barrier is 19 µs (received entries grow 4·4·4); n-way:3 is the best dissemination, 0 % above it"),
+        (16, "a barrier is 12.6 µs (its rounds reach 4·4 ranks); n-way:3 is the best dissemination, 0 % above it"),
+        (64, "a barrier is 19 µs (its rounds reach 4·4·4 ranks); n-way:3 is the best dissemination, 0 % above it"),
     ],
 )
 def test_advice_on_a_barrier_has_the_lower_bound(ranks, bound_text):

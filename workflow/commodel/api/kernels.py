@@ -60,7 +60,7 @@ from commodel.records import Measure, Point
 from commodel.results.raw_samples import read_marker, read_samples
 from commodel.units import format_bytes, format_seconds
 
-MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the paper's rule
+MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the τ–Lop paper's sum
 MAX_SHOWN_ITERATIONS = 5  # slowest kinds of iterations that are shown
 
 
@@ -73,9 +73,9 @@ class KernelPredictions:
     simulated: bool
     rows: list[dict[str, object]]
     iterations: list[dict[str, object]]
-    overlapped_computation: float | None = (
-        None  # seconds that the slowest process computes beside its messages; NaN: unknown
-    )
+    # Seconds of an iteration in which the slowest process computes while its messages are in flight. NaN: unknown;
+    # None: computation and messages do not overlap.
+    overlapped_computation: float | None = None
 
     @classmethod
     def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPredictions:
@@ -121,8 +121,8 @@ class KernelPredictions:
 
     @property
     def slowest_iterations(self) -> list[dict[str, object]]:
-        """Return the slowest kinds of iteration by the median prediction of the models with message size: first and
-        last, count, and share of the whole."""
+        """Return the slowest kinds of iteration by the median prediction of the models that depend on the message
+        size: first and last, count, and share of the whole."""
         weighted = {
             _make_column_name(row["family"], row["rule"])
             for row in self.rows
@@ -149,7 +149,8 @@ class KernelPredictions:
     @property
     def sentences(self) -> list[str]:
         properties = self.properties
-        text = f"{properties['operation']}, {format_bytes(properties['bytes'])} a unit, {properties['ranks']} processes"
+        text = f"{properties['operation']}, {format_bytes(properties['bytes'])} a block or cell, "
+        text += f"{properties['ranks']} processes"
         text += " on 1 node" if properties["nodes"] == 1 else f" on {properties['nodes']} nodes"
         if properties["platform"]:
             text += f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
@@ -178,14 +179,14 @@ def _replace_nan(value: float) -> float | None:
 
 @contextmanager
 def add_speeds(point: Point, speeds: Path | None, resources: PlatformResources) -> Iterator[tuple[Point, bool]]:
-    """Yield the point with a partition that has the computing time of each process (without speeds, the point itself),
-    and whether the speeds are declared instead of measured."""
+    """Yield the point with a partition that has the speed of each process (without speeds, the point itself), and
+    whether the speeds are declared instead of measured."""
     if speeds is None:
         yield point, False
         return
-    kinds, declared = list_process_kinds(point.layout, point.ranks, dict(resources.types)), read_speeds(speeds)
+    kinds, loaded = list_process_kinds(point.layout, point.ranks, dict(resources.types)), read_speeds(speeds)
     with locate_mistakes(speeds):
-        curves = declared.curves("gemm", kinds)
+        curves = loaded.curves("gemm", kinds)
     tiling = make_tiles(point.operation, point.ranks)
     with TemporaryDirectory(prefix="commodel-") as folder:
         path = Path(folder) / "partition.csv"
@@ -197,7 +198,7 @@ def add_speeds(point: Point, speeds: Path | None, resources: PlatformResources) 
             if name not in ("n", "grid", "partition")
         ]
         spelled = canonicalize_operation(":".join(["summa", f"partition={path}", *other_arguments]))
-        yield replace(point, operation=spelled), declared.simulated
+        yield replace(point, operation=spelled), loaded.simulated
 
 
 SPEED_MEASURE = Measure("barrier", 0.02, 6, 1000, 0.5, 1, 1, 60.0)
@@ -225,23 +226,24 @@ def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
     return Processes(loaded, placed.layout, place_ranks(placed.layout, ranks), kinds)
 
 
-def read_process_speeds(processes: Processes, speeds: Path, kernel: str, form: str) -> Processes:
+def read_process_speeds(processes: Processes, speeds: Path, kernel: str, interpolation: str) -> Processes:
     """Return the processes with their speeds from a file."""
-    declared = read_speeds(speeds)
+    loaded = read_speeds(speeds)
     with locate_mistakes(speeds):
-        curves = declared.curves(kernel, processes.kinds, form)
-    return replace(processes, curves=curves, simulated=declared.simulated)
+        curves = loaded.curves(kernel, processes.kinds, interpolation)
+    return replace(processes, curves=curves, simulated=loaded.simulated)
 
 
-def balance_partition(processes: Processes, side: int, method: str, within: float) -> tuple[Rectangles, str]:
-    """Return the rectangles in whole blocks, and how they were computed."""
+def balance_partition(processes: Processes, side: int, method: str, tolerance: float) -> tuple[Rectangles, str]:
+    """Return the rectangles in whole blocks, and how they were computed. Method `dynamic` ends when times differ by at
+    most the relative `tolerance`."""
     curves, total, method_used = processes.curves, side * side, method
     if method == "dynamic":
 
         def measure(shares: np.ndarray) -> np.ndarray:
             return np.array([float(curve.seconds(share)) for curve, share in zip(curves, shares, strict=True)])
 
-        balanced = partition_dynamic(len(curves), total, measure, Speed.of, within)
+        balanced = partition_dynamic(len(curves), total, measure, Speed.of, tolerance)
         rounds = f"{balanced.rounds} rounds that take their times from the file of speeds"
         shares, method_used = balanced.shares, f"dynamic, {rounds}, {_describe_convergence(balanced)}"
     elif method == "constant":
@@ -254,12 +256,13 @@ def balance_partition(processes: Processes, side: int, method: str, within: floa
 
 
 def balance_measuring(
-    processes: Processes, kernel: Kernel, side: int, within: float, progress: Progress
+    processes: Processes, kernel: Kernel, side: int, tolerance: float, progress: Progress
 ) -> tuple[Processes, Rectangles, str]:
     """Balance by the dynamic algorithm, which measures on the platform; return the processes with the speeds that it
     measured.
 
-    The time of a kind is measured at its largest share, while all processes compute as much.
+    The speed of a kind is measured at the largest share of its processes, while all processes compute a share of that
+    size.
     """
     kinds = np.array(processes.kinds)
     with _prepare_measuring(processes, kernel, SPEED_MEASURE, progress) as run:
@@ -270,7 +273,7 @@ def balance_measuring(
             pairs = zip(kinds, shares, strict=True)
             return np.array([share / samples[kind][0] if share else 0.0 for kind, share in pairs])
 
-        balanced = partition_dynamic(len(kinds), side * side, measure, Speed.of, within)
+        balanced = partition_dynamic(len(kinds), side * side, measure, Speed.of, tolerance)
     curves = [Speed.of(rows) for rows in balanced.rows]
     tiling = even_out_times(arrange_in_columns(balanced.shares, side), curves)
     method = f"dynamic, {balanced.rounds} rounds of measuring, {_describe_convergence(balanced)}"
@@ -287,7 +290,7 @@ class Partition:
 
     kernel: str
     method: str
-    form: str
+    interpolation: str
     processes: Processes
     tiling: Rectangles
 
@@ -321,7 +324,7 @@ class Partition:
             "simulated": self.processes.simulated,
             "kernel": self.kernel,
             "by": self.method,
-            "interpolation": self.form,
+            "interpolation": self.interpolation,
             "side": self.tiling.side,
             "ranks": self.tiling.ranks,
             "iterations": count,
@@ -329,7 +332,7 @@ class Partition:
             "total": computed.slowest * count,
             "imbalance": computed.imbalance,
             "half_perimeters": int((self.tiling.width + self.tiling.height).sum()),
-            "squares": float(2 * np.sqrt(self.tiling.area).sum()),
+            "squares": float(2 * np.sqrt(self.tiling.area).sum()),  # half perimeters of squares of the same areas
         }
 
 
@@ -349,14 +352,14 @@ def measure_speeds(
     processes: Processes,
     kernel: Kernel,
     sizes: tuple[int, int],
-    within: float,
+    tolerance: float,
     max_sizes: int,
     settings: Measure,
     progress: Progress,
 ) -> dict[str, Rows]:
     """Measure the speeds of every kind of process and return their rows."""
     with _prepare_measuring(processes, kernel, settings, progress) as run:
-        return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, within, max_sizes)
+        return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, tolerance, max_sizes)
 
 
 @contextmanager
@@ -390,7 +393,7 @@ def measure_best(
     platform: str,
     progress: Progress,
 ) -> list[Configuration]:
-    """Return all configurations, the first `count` of them measured, and the one that computes fastest."""
+    """Measure the first `count` configurations and the one that computes fastest. Return all configurations."""
     chosen = list(dict.fromkeys([*configurations[:count], find_fastest(configurations)]))
     points = {configuration: configuration.point(problem, resources) for configuration in chosen}
     with TemporaryDirectory(prefix="commodel-") as folder:

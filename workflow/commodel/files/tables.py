@@ -143,10 +143,10 @@ OBSERVATIONS = (
     *_time_fields("skew"),
     *_split_fields(bool, "valid"),
     *_split_fields(str, "stop", among=STOP_REASONS),
-    # Settings of probes and points; each probe has some of them.
+    # Settings of probes and points; each probe has some of them. The column tables in native/probes explain them.
     replace(ALTERNATIVE, optional=True),
-    # `setting` is a named allocation, or blank (`files/quantities.py`); `where` has the nodes of a probe that does not
-    # run on the first ones, as 3+17.
+    # `setting` names the circumstances of the measurement, or is blank (`files/quantities.py`). `where` has the nodes
+    # of a probe that does not run on the first ones, as 3+17.
     *_split_fields(str, "apart direction how level what path setting where", optional=True),
     *_count_fields("bytes", unit="B", optional=True),
     # The last four: the two nodes of a pair, the number of nodes, and the number of round trips.
@@ -172,7 +172,7 @@ SUMMARY = (
     *_time_fields("cpu computation", optional=True),
     *_split_fields(str, "batch raw setting", optional=True),  # older tables have none
 )
-DISTRIBUTIONS = (
+DISTRIBUTIONS = (  # a row for each bin of a histogram, from `low` to `high`; `tail`: the bin of all outliers
     *_split_fields(str, "id platform"),
     *_split_fields(bool, "simulated"),
     *_split_fields(str, "pair"),
@@ -298,7 +298,7 @@ COMPARISON = (
         "corrected",
         default=nan,
         blank_without=SCHEDULE,
-        note="the prediction times its median error factor at other points; within predicted low and high",
+        note="the prediction times the single-message ratio and the median residual; within predicted low and high",
     ),
     # The interval from the uncertainty of the parameters only. Older tables have no other interval.
     *_time_fields("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
@@ -406,9 +406,9 @@ def _rename_old_columns(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> p
 
 
 def _read_csv(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
-    """Read a table in pieces that share equal texts.
+    """Read a table in pieces, and store equal texts once.
 
-    Most cells of large tables are names, and each name is in memory once. The types of flags, and of columns outside of
+    Most cells of large tables are names that occur often. The types of flags, and of columns outside of
     the schema, are chosen by pandas.
     """
     import pandas as pd  # here, because it takes longer to load than most verbs to run

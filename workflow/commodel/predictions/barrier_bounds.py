@@ -33,7 +33,8 @@ def find_lower_bound(parameters: ParameterSet, ranks: int) -> Bound:
     post_seconds, wire_seconds = (
         np.broadcast_to(column, (*values.draw_shape, max_partners))[0] for column in (rounds.first, rounds.wire)
     )
-    # The sender of a signal may have another number of partners. The fastest number counts.
+    # The sender of a signal may have another number of partners than its receiver. The bound is the minimum over all
+    # numbers of the sender.
     round_seconds = np.array([np.min(post_seconds + np.maximum(wire_seconds, wire)) for wire in wire_seconds])
 
     @cache
@@ -50,19 +51,22 @@ def find_lower_bound(parameters: ParameterSet, ranks: int) -> Bound:
     return find_fastest(ranks)
 
 
-def list_radices(ranks: int, rows: int = 1_000_000) -> list[int]:
-    """Return each n for which n-way dissemination can be optimal: the smallest n for each number of rounds."""
+def list_radices(ranks: int, max_messages: int = 1_000_000) -> list[int]:
+    """Return each n above 1 for which n-way dissemination can be optimal: the smallest n for each number of rounds.
+
+    An n with more than `max_messages` messages in a round is left out.
+    """
     fewest_signals = (
         next(n for n in range(1, ranks) if (n + 1) ** rounds >= ranks) for rounds in range(1, ranks.bit_length() + 1)
     )
-    return sorted({n for n in fewest_signals if n > 1 and n * ranks <= rows}) if ranks > 1 else []
+    return sorted({n for n in fewest_signals if n > 1 and n * ranks <= max_messages}) if ranks > 1 else []
 
 
 def describe_barrier_bound(parameters: ParameterSet, ranks: int, seconds: Mapping[str, float]) -> str:
     """Return a sentence with LoP's lower bound for a barrier, the fastest predicted dissemination, and its gain."""
     bound = find_lower_bound(parameters, ranks)
     rounds = "·".join(str(partners + 1) for partners in bound.partners)
-    text = f"LoP's lower bound for a barrier is {format_seconds(bound.seconds)} (received entries grow {rounds})"
+    text = f"LoP's lower bound for a barrier is {format_seconds(bound.seconds)} (its rounds reach {rounds} ranks)"
     disseminations = {name: time for name, time in seconds.items() if name.startswith(("n-way", DISSEMINATION))}
     if not disseminations:
         return text

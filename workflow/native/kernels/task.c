@@ -10,9 +10,9 @@ struct Task {
   const Device *device;
   void *accelerator; /* the state of an accelerator; NULL: the processor computes, with the fields below */
   bool wave;
-  size_t rows, columns, block;
+  size_t rows, columns, block; /* in doubles; block: side of a block of gemm */
   size_t stride;             /* of wave: includes the adjacent cells */
-  double *cells, *old;       /* old: of wave */
+  double *cells, *old;       /* old: of wave, the cells one step earlier */
 };
 
 static double *first_cell(double *cells, size_t stride) { return cells + stride + 1; }

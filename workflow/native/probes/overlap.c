@@ -3,11 +3,11 @@
  *   control  the time of a fixed computation, with receives posted before it and rank 1 sending `messages` messages
  *            meanwhile. The difference to 0 messages is the processor time of their reception in the background: none if
  *            the network or the other rank delivers them.
- *   user     the time to complete the receives of `messages` messages that have arrived already: T = messages o_r
+ *   user     the time to complete the receives of `messages` messages that have arrived already: T = messages · o_r
  *
- * A sample is for all messages together. A test for their arrival would receive them, so rank 0 waits several times as
- * long as the exchange usually takes, which is subtracted. Data that the library does not deliver to a rank outside of
- * MPI, such as the payload of a message above its eager limit, is part of `user`.
+ * A sample is for all messages together. A test for their arrival would receive them. In cases `user`, rank 0 therefore
+ * waits four times the median time of the exchange. The sample excludes this wait. Data that the library does not
+ * deliver to a rank outside of MPI, such as the payload of a message above its eager limit, is part of `user`.
  *
  * Under SimGrid the computation is a simulated wait and reception in the background is free: control is that wait.
  *
@@ -32,8 +32,8 @@ typedef struct {
   int rank, messages, bytes;
   bool control;
   uint64_t number; /* result of the computation, kept so that it is not optimized away */
-  double arrival_seconds; /* seconds for messages to arrive */
-  char *buffer;    /* for all messages on rank 0, for one elsewhere */
+  double arrival_seconds; /* for which rank 0 waits until all messages have arrived; not in cases `control` */
+  char *buffer;    /* for all messages on rank 0, for one on rank 1, empty elsewhere */
   MPI_Request *requests;
 } State;
 

@@ -1,7 +1,12 @@
 """Prediction of family `shares`: messages that share links, in the order of time or round by round (`predict`).
 
-Repeated rounds are predicted by the first possible method: representative ranks if all others are equivalent by
-symmetry, pieces of rounds one after the other, or a replay round by round.
+Repeated rounds are predicted by the first of these methods that is possible:
+
+1. round by round, if there are too many messages to expand and no two of a round share a link
+2. representative ranks in the order of time, if all other ranks are equivalent to them by symmetry
+3. pieces of rounds one after the other, in the order of time
+4. all messages in the order of time, if there are not too many
+5. round by round, although messages of different rounds share links: this is inaccurate
 """
 
 from collections.abc import Iterator
@@ -58,8 +63,8 @@ def predict(schedule: Schedule, values: Values) -> Array:
 
 
 def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
-    """Return why a prediction round by round is inaccurate, or an empty text if it is predicted in the order of
-    time."""
+    """Return why a prediction round by round is inaccurate; an empty text if it is accurate, or if the schedule is
+    predicted in the order of time."""
     levels = get_levels(values)
     links = SharedLinks(levels, values)
     if (
@@ -69,12 +74,13 @@ def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
         or _find_representatives(schedule, links)
     ):
         return ""
-    share = "an eighth too low" if _consists_of_rings(schedule) else "half of the time"
-    return f"contention not modelled: predicted round by round, which may be {share}"
+    share = "an eighth" if _consists_of_rings(schedule) else "half"
+    return f"contention not modelled: predicted round by round, which may be up to {share} too low"
 
 
 def _find_representatives(schedule: CompactSchedule, links: SharedLinks) -> Representatives | None:
-    """Return the representatives of all ranks, if nodes of equal placement are equal."""
+    """Return the representatives of all ranks; None if ranks are not equivalent by symmetry, as on a torus or with
+    latencies of single pairs of nodes."""
     if links.has_pair_latency or links.torus:
         return None
     return find_representatives(schedule, links.levels, links.parallel_links, MAX_EXPANDED_MESSAGES, links.columns)
@@ -86,8 +92,8 @@ def _consists_of_rings(schedule: CompactSchedule) -> bool:
 
 
 def _fits_in_pieces(schedule: CompactSchedule, links: SharedLinks, values: Values) -> bool:
-    """Return whether the schedule can be replayed in pieces: no pair of ranks has ordered messages, and there are not
-    too many messages or links."""
+    """Return whether the schedule is longer than one piece and can be replayed in pieces: there are not too many
+    messages or links, and no pair of ranks has to send several messages one at a time."""
     pairs_repeat = len(schedule.parts) > 1 or schedule.parts[0].periodic
     if schedule.messages <= PIECE_MESSAGES or (pairs_repeat and values.settings.get("order") == ONE_AT_A_TIME):
         return False
@@ -130,14 +136,14 @@ def _predict_by_rounds(schedule: CompactSchedule, values: Values, links: SharedL
         rendezvous, latency = is_rendezvous(part), find_latency(part, values, Classes.of(part, levels))
         sending, receiving = copy_seconds_between_nodes(part.bytes, part.channel != MEMORY, values)
         costs = Costs(values["o_s"] + sending, values["o_r"] + receiving, latency, shared=find_shared_links)
-        granted_at_once = np.zeros(1)
+        grant_seconds = np.zeros(1)
         if contention_free:  # a rendezvous sender waits for delivery, an eager one for the port
-            granted_at_once = find_transfer_seconds(part, values, levels)
-            eager = np.where(rendezvous, 0.0, granted_at_once)
+            grant_seconds = find_transfer_seconds(part, values, levels)
+            eager = np.where(rendezvous, 0.0, grant_seconds)
             costs = replace(costs, wire=latency + eager, gap_out=eager, shared=None)
         if not rendezvous.any():
             return costs
-        return replace(costs, request=np.where(rendezvous, 0.0, np.nan), grant=granted_at_once)
+        return replace(costs, request=np.where(rendezvous, 0.0, np.nan), grant=grant_seconds)
 
     def find_work(part: Schedule) -> Array:
         return compute_work_seconds(part, values)
@@ -164,6 +170,7 @@ def get_levels(values: Values) -> Hierarchy:
 def _is_free_of_contention(schedule: CompactSchedule, links: SharedLinks, values: Values) -> bool:
     """Return whether no two messages of a round share a link, and no link slows a message down, as in a ring in node
     order."""
+    # `back`: messages in opposite directions of a link slow each other down.
     if "back" in values or not _consists_of_rings(schedule):
         return False
     for part in schedule.parts:
@@ -213,6 +220,7 @@ class _TimeOrderReplay:
 
     def prepare(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
         """Yield for each draw the operations of all ranks and their costs."""
+        # Above S bytes the sender waits for the receiver. Above E bytes a message leaves when its receiver is ready.
         defaults = {"S": np.inf, "E": np.inf, "back": 0.0}
         numbers = (values.numbers.get(name, default) for name, default in defaults.items())
         S, E, opposite_share = (np.broadcast_to(number, (*values.draw_shape, 1))[:, 0] for number in numbers)
@@ -239,7 +247,8 @@ class _TimeOrderReplay:
                 one_at_a_time = values.settings.get("order") == ONE_AT_A_TIME
                 uses = self.passed_links.message, self.passed_links.link
                 opposite = self.passed_links.opposite
-                queues = self.is_whole and not one_at_a_time  # in rounds, and with ordered messages, no messages queue
+                # Only the messages of a whole schedule are bundled, and only if a pair may send several at a time.
+                queues = self.is_whole and not one_at_a_time
                 bundles = Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None
                 self.programs[key] = Program.of(
                     schedule, rendezvous, uses, one_at_a_time, sender_waits, opposite, self.pair, bundles

@@ -24,19 +24,20 @@ from commodel.models.probes import (
 from commodel.patterns.schedule import Schedule
 
 PAIRS_PER_CLASS = 3  # pairs of each distance class, or of each distance in nodes
-MIN_DENSE_BYTES = 64  # bytes, above which one pair has each power of two, 1.5 times that, and just below the next
+MIN_DENSE_BYTES = 64  # smallest of the closely spaced sizes of `list_dense_sizes`
 MIN_NODES = 4
 TYPE_PAIRS_STEP = 0  # distance of the pairs that compare node types
 SMALL_BYTES = 8  # bytes
 LARGE_BYTES = 256 << 10  # minimum of the large message
 SMALL_TRIPS = 8  # successive round trips of the small message, so that skew is negligible
 MAX_LARGE_PAIRS_PER_NODE = 8  # of the large message, maximum
-MAX_PAIRS = 4096  # of the small message: all pairs of 90 nodes
+MAX_PAIRS = 4096  # of the small message: all pairs of 91 nodes
 MAX_LARGE_PAIRS = 1024  # of the large message; one pair is measured after another
 
 
 def plan_distance(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield round trips at every distance class. One pair has more sizes, to show protocol changes."""
+    """Yield round trips at every distance class. One pair of each class has more sizes, to show protocol
+    changes."""
     for distance, name in enumerate(site.levels.names):
         placements = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, distance)
         for placement in placements:
@@ -45,7 +46,8 @@ def plan_distance(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def list_dense_sizes(largest: int) -> list[int]:
-    """Return dense sizes, which show protocol changes."""
+    """Return closely spaced sizes, which show protocol changes: powers of two, 1.5 times these, and powers of two minus
+    a header."""
     below = [2 * power - HEADER_BYTES for power in list_powers_of_two(4 * HEADER_BYTES, largest // 2)]
     return [
         *(
@@ -102,7 +104,7 @@ def plan_uniformity(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def list_pairs_by_step(count: int) -> list[tuple[int, int, int]]:
-    """Yield the distance and the two nodes of each pair; the first two nodes, on which most probes run, are
+    """Return the distance and the two nodes of each pair; the first two nodes, on which most probes run, are
     included."""
     distances = {1 << power for power in range((count // 2).bit_length())} | {count // 2}
     pairs = {(step, begin, (begin + step) % count) for step in distances for begin in find_middles(count)} | {(1, 0, 1)}
@@ -125,8 +127,11 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def sample_pairs(nodes: int, per_node: int, max_pairs: int) -> list[tuple[int, int]]:
-    """Return all pairs of a few nodes; of more, each node with those 1, …, nodes / 2 places after it, at growing
-    distances. A node is in about `per_node` pairs; there are at most `max_pairs`, or one pair a node."""
+    """Return all pairs of nodes if there are few, else a sample.
+
+    The sample pairs each node with the nodes at some distances after it. These distances grow geometrically from 1 to
+    half the number of nodes. A node is in about `per_node` pairs. There are at most `max_pairs`, or one pair a node.
+    """
     if nodes <= per_node + 1 and nodes * (nodes - 1) // 2 <= max_pairs:
         return list(combinations(range(nodes), 2))
     distance_count = max(min(per_node // 2, max_pairs // nodes), 1)
