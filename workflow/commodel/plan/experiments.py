@@ -231,7 +231,7 @@ class Experiment(FileMapping):
         max_length=1000,
         description="message sizes of the probes; auto: from 1 B to the longest message of the matrix, at most 16 MiB",
     )
-    library: fields.FLAG = Field(True, description="also measure the library default of every workload")
+    library: fields.FLAG = Field(True, description="also measure the MPI default of every workload")
     survey: fields.FLAG = Field(
         True, description="time pairs of nodes first and learn the levels of networks whose file names none"
     )
