@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -71,7 +72,10 @@ class Slurm:
 
     @contextmanager
     def outage(self, number: signal.Signals) -> Iterator[None]:
-        """Kill or stop the controller for the duration of a block; then restart or continue it."""
+        """Kill or stop the controller for the duration of a block; then restart or continue it. It is killed after it
+        has saved its state: it takes a job that it does not know to run for a duplicate, and drains the node."""
+        saved, start = self.folder / "state" / "job_state", time.time()
+        until(lambda: saved.exists() and saved.stat().st_mtime > start)
         process = int((self.folder / "slurmctld.pid").read_text())
         os.kill(process, number)
         try:

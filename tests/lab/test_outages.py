@@ -1,4 +1,5 @@
-"""Slurm's controller is killed or stopped for some time: runs wait for it, lose no samples, and can be stopped."""
+"""Slurm's controller is killed or stopped for some time, or Slurm holds a job: runs wait, lose no samples, and can be
+stopped."""
 
 import os
 import re
@@ -60,3 +61,17 @@ def test_a_run_can_be_stopped_in_an_outage(project, batch, number, away):
     project.slurm(*left[1].split())
     until(lambda: not project.slurm.jobs())  # Slurm tells its nodes again after minutes
     assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
+
+
+def test_a_run_reports_a_held_job_and_continues_after_its_release(project, batch):
+    process = project.start(*RUN.split())
+    until(lambda: len(project.measured(batch)) > 3)
+    (job,) = project.slurm.jobs("running")
+    project.slurm("scontrol", "requeuehold", job)
+    until(lambda: f"commodel: job {job} is held; Slurm says " in log(project), 60)
+    assert f"to continue: scontrol release {job}\n" in log(project)
+    project.slurm("scontrol", "release", job)
+    said, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert set(project.measured(batch)) == set(batch.ids)
+    assert said.count("is held") == 1

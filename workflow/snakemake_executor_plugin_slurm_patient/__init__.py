@@ -25,6 +25,7 @@ __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 
 UNLISTED = 3  # looks in a row in which Slurm does not know a job that has not been seen to end
 UNAVAILABLE = re.compile(r"ReqNodeNotAvail|NodeDown|UnavailableNodes", re.IGNORECASE)  # reasons why a job waits
+HELD = re.compile(r"held", re.IGNORECASE)  # JobHeldUser, JobHeldAdmin, launch failed requeued held
 SLICE = 0.5  # seconds between two looks whether the run is over
 ENDING_SECONDS, ENDING_INTERVAL = 20.0, 2.0  # after the output of a job appeared, and between two looks at the job then
 
@@ -35,7 +36,7 @@ class Executor(SlurmExecutor):
         self.silent_since = ""  # the time of day
         self.handed_in: dict[str, SubmittedJobInfo] = {}  # jobs that have not ended, as far as is known
         self.unlisted: Counter[str] = Counter()
-        self.waiting: set[str] = set()  # jobs of which it was said that they wait for nodes
+        self.waiting: set[str] = set()  # jobs of which it was reported that they wait for nodes or are held
         self.written: dict[str, float] = {}  # when the output of a job appeared
         super().__init__(workflow, logger)
 
@@ -102,15 +103,22 @@ class Executor(SlurmExecutor):
         return {line.split()[0].partition("_")[0] for line in output.splitlines() if line.strip()}
 
     def _report_wait(self, number: str, reason: str) -> None:
-        """Report once that a job waits for surveyed nodes that are down or drained, and what the user can do."""
-        job = self.handed_in[number].job if number in self.handed_in else None
-        if not UNAVAILABLE.search(reason) or number in self.waiting or not job or not job.resources.get("nodelist"):
+        """Report once that a job is held, or waits for surveyed nodes that are down or drained, and what the user can
+        do."""
+        if number in self.waiting or number not in self.handed_in:
+            return
+        job = self.handed_in[number].job
+        if HELD.search(reason):
+            text = f"is held; Slurm says {reason.strip()}; to continue: scontrol release {number}"
+        elif UNAVAILABLE.search(reason) and job.resources.get("nodelist"):
+            text = (
+                f"waits for {job.resources.nodelist}, whose network was surveyed; Slurm says {reason.strip()}; "
+                f"if nodes stay away: delete {', '.join(job.input.network)}, or run with --no-survey"
+            )
+        else:
             return
         self.waiting.add(number)
-        self.logger.warning(
-            f"commodel: job {number} waits for {job.resources.nodelist}, whose network was surveyed; Slurm says "
-            f"{reason.strip()}; if nodes stay away: delete {', '.join(job.input.network)}, or run with --no-survey"
-        )
+        self.logger.warning(f"commodel: job {number} {text}")
 
     async def sleep(self) -> None:
         """Until the next look, but not beyond the end of the run, which waits for this. A job whose output is there
