@@ -58,11 +58,21 @@ def test_a_change_counts_if_significant_and_larger_than_the_share(new, verdict, 
     assert (change.verdict, change.exceeds(0.1)) == (verdict, beyond)
 
 
-def test_a_ratio_written_as_1_is_no_change_where_nothing_scatters():
-    (change,) = list_changes(snapshot({"a": time(1.0)}), snapshot({"a": time(1.0004)}))
+def test_a_difference_below_1_percent_is_no_change_but_may_exceed_a_smaller_share():
+    (change,) = list_changes(snapshot({"a": time(1.0)}), snapshot({"a": time(1.009)}))
     assert change.verdict == SAME
-    (change,) = list_changes(snapshot({"a": time(1.0)}), snapshot({"a": time(1.001)}))
+    assert [change.exceeds(share) for share in (0.005, 0.009001)] == [True, False]
+    (change,) = list_changes(snapshot({"a": time(1.0)}), snapshot({"a": time(1.011)}))
     assert change.verdict == SLOWER
+
+
+def test_labels_say_the_meaning_of_values_of_functions_in_pieces():
+    names = ["shares L.node.x5", "shares L.node.b5", "shares L.node.b", "loggp L"]
+    same = snapshot({name: time(1.0) for name in names}, kind=PARAMETER)
+    labels = [change.label for change in list_changes(same, same)]
+    assert labels == [f"{names[0]} (size where piece 5 starts)", f"{names[1]} (b of piece 5)", *names[2:]]
+    (point,) = list_changes(snapshot({names[0]: time(1.0)}), snapshot({names[0]: time(1.0)}))
+    assert point.label == names[0]
 
 
 def test_a_value_that_was_zero_exceeds_every_share_where_intervals_part():

@@ -20,6 +20,7 @@ from commodel.reports.html.page import TermMarkup, format_page, list_terms
 from commodel.reports.pictures import specifications
 from commodel.reports.pictures.specifications import SCHEMA, choose_decade_ticks
 from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
+from commodel.units import parse_bytes
 from tests.cli.running import run
 from tests.documented import ROOT
 
@@ -228,6 +229,15 @@ def test_the_doubled_latency_command_of_the_report_runs_in_the_project(report, i
     assert "in place of" in run(verb, *words).stdout
     worst = replace(screen.errors, rows=(("", "pmnf"), ("", "pmnf"), ("", file.stem)))
     assert LATENCY_QUESTION not in dict(list_commands(report, replace(screen, errors=worst)))
+
+
+def test_the_doubled_latency_command_asks_for_a_size_within_the_probed_range(report):
+    (screen,) = [screen for screen in report.screens if screen.platform == "ether16"]
+    measured = {int(dict(cell.filters)["bytes"]) for cell in screen.fastest.cells}
+    for probed in sorted(measured):
+        sets = tuple(replace(parameters, bytes_range=(1, probed)) for parameters in report.sets)
+        command = dict(list_commands(replace(report, sets=sets), screen))[LATENCY_QUESTION]
+        assert parse_bytes(command.split("--bytes ")[1]) <= probed
 
 
 @pytest.mark.parametrize(

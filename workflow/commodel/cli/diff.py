@@ -58,7 +58,8 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, 
     else:
         shown = [_make_change_row(change) for change in compared if change.verdict in CHANGED]
         shared = sum(change.verdict in (SAME, *CHANGED) for change in compared)
-        answer = f"{len(shown) or 'None'} of {shared} points and parameters changed beyond the 95 % interval."
+        changed = f"{len(shown) or 'None'} of {shared} points and parameters"
+        answer = f"{changed} changed by more than 1 % and beyond the 95 % interval."
         for new_name, old_name in find_renamed_platform(before, after).items():
             answer += f" Platforms: old {old_name}, new {new_name}."
         provenance = []
@@ -82,7 +83,7 @@ MAX_TEXT = 60  # characters of a provenance entry, without --verbose
 def _make_change_row(change) -> dict[str, object]:
     return {
         "platform": change.platform,
-        "what": change.name,
+        "what": change.label,
         "old": _format_value(change.old, change.unit),
         "new": _format_value(change.new, change.unit),
         "new / old": change.ratio,
@@ -92,7 +93,9 @@ def _make_change_row(change) -> dict[str, object]:
 
 
 def _format_value(value: float, unit: str) -> str:
-    return format_seconds(value) if unit == "s" else f"{value:.4g} {unit}"
+    if unit == "s":
+        return format_seconds(value)
+    return f"{value / 1024:.4g} KiB" if unit == "B" and value >= 1024 else f"{value:.4g} {unit}"
 
 
 def _drop_nan(row: dict) -> dict:
@@ -151,5 +154,5 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
 
 def _make_history_row(line, exact: bool = False) -> dict[str, object]:
     ratios = [None if ratio != ratio else ratio if exact else f"{ratio:.3f}" for ratio in line.ratios]
-    names = {"kind": line.kind, "platform": line.platform, "what": line.name}
+    names = {"kind": line.kind, "platform": line.platform, "what": line.name if exact else line.label}
     return names | {str(number): ratio for number, ratio in enumerate(ratios, 1)}

@@ -19,10 +19,12 @@ from commodel.files.parameter_sets import read_parameters
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.tables import COMPARISON, read_table
+from commodel.models.keys import name_piece, parse_key
 from commodel.parameters import ParameterSet
 from commodel.plan.planning import load_plan
 from commodel.records import DEFAULT_LABEL, LIBRARY
 from commodel.results.provenance import read_program
+from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import format_bytes, format_extent
 
 POINT, PARAMETER = "point", "parameter"
@@ -149,7 +151,6 @@ def _find_simulated(sets: list[ParameterSet]) -> frozenset[str]:
 
 SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
 OTHER_MESSAGES, NOT_DETERMINED = "other messages", "not determined by the data"
-MAX_EQUAL_DEVIATION = 0.5e-3  # deviation of a ratio from 1 that counts as no change: it is written as 1.000
 MAX_NAMED_QUANTITIES = 4  # quantities of only one snapshot that a sentence names
 ONLY_IN_OLD, ONLY_IN_NEW = "only in the old one", "only in the new one"
 CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
@@ -171,12 +172,24 @@ class Change:
     high: float
     verdict: str
 
+    @property
+    def label(self) -> str:
+        return _make_label(self.kind, self.name)
+
     def exceeds(self, share: float) -> bool:
         """Return whether the change exceeds the share, either way, and is not explained by the intervals. A value that
         was or is 0 has no ratio and exceeds every share."""
-        if self.verdict not in CHANGED:
+        if self.verdict not in (SAME, *CHANGED):
             return False
-        return not self.ratio > 0 or max(self.ratio, 1 / self.ratio) > 1 + share
+        if not self.ratio > 0:
+            return self.verdict != SAME
+        return (self.low > 1 or self.high < 1) and max(self.ratio, 1 / self.ratio) > 1 + share
+
+
+def _make_label(kind: str, name: str) -> str:
+    """Return the name of a point or a parameter, with the meaning of a value of a function in pieces."""
+    piece = name_piece(parse_key(name)) if kind == PARAMETER else ""
+    return f"{name} ({piece})" if piece else name
 
 
 def list_changes(old: Snapshot, new: Snapshot) -> list[Change]:
@@ -227,7 +240,7 @@ def _make_change(key: tuple[str, str, str], old: Quantity | None, new: Quantity 
         verdict = OTHER_MESSAGES
     elif not (old.known and new.known):
         verdict = NOT_DETERMINED
-    elif abs(ratio - 1) < MAX_EQUAL_DEVIATION:
+    elif abs(ratio - 1) < NEGLIGIBLE_DIFFERENCE:
         verdict = SAME
     elif ratio > 0:
         up, down = (SLOWER, FASTER) if kind == POINT else (LARGER, SMALLER)
@@ -306,6 +319,10 @@ class Line(NamedTuple):
     platform: str
     name: str
     ratios: list[float]  # NaN: nothing in common with the first
+
+    @property
+    def label(self) -> str:
+        return _make_label(self.kind, self.name)
 
     @property
     def change(self) -> float:

@@ -75,12 +75,19 @@ def parse_key(text: str) -> Key:
 def describe_piece(key: Key, meaning: str) -> str:
     """Return what a value of a function in pieces means: the size at which a piece begins (`x1`), or a coefficient of
     that piece (`a1`, `b1`). `meaning` is that of the parameter, which other values have."""
+    if not name_piece(key):
+        return meaning
+    if key.part[0] == "x":
+        return f"message size in bytes from which another piece of {key.function} applies"
+    return f"{meaning}; from {key.function}.x{key.part[1:]} on"
+
+
+def name_piece(key: Key) -> str:
+    """Return a short text that tells a value of a function in pieces from the parameter; empty for other values."""
     letter, number = key.part[:1], key.part[1:]
     if not (PART_PATTERN.fullmatch(key.part) and number):
-        return meaning
-    if letter == "x":
-        return f"message size in bytes from which another piece of {key.function} applies"
-    return f"{meaning}; from {key.function}.x{number} on"
+        return ""
+    return f"size where piece {number} starts" if letter == "x" else f"{letter} of piece {number}"
 
 
 def make_key(*parts: str | Pair) -> str:

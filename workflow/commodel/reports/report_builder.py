@@ -1,6 +1,7 @@
 """The one `Report` that every writer renders. `build_report` makes it from the tables of a campaign; `list_commands`
 lists commands that answer further questions."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -155,23 +156,28 @@ def list_commands(report: Report, screen: FirstScreen) -> list[tuple[str, str]]:
         command = f"commodel advise --experiment {name} --platform {screen.platform} {workload}"
         commands.append(("What to use for another workload?", command))
     sets = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == screen.platform]
-    if doubled := _make_latency_commands(sets, screen):
-        family, settings = doubled
+    if with_latency := _choose_latency_model(sets, screen):
+        parameters, latencies = with_latency
+        doubled = " ".join(f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items())
+        probed = parameters.bytes_range[1] if parameters.bytes_range else math.inf
+        workloads = _make_workload_options(screen, probed)
         for workload in [workload for extent, workload in workloads if extent == "ranks"][-1:]:
-            file = f"results/{name}/validated/{screen.platform}/{family}.yaml"
-            command = f"commodel predict --params {file} --platform {screen.platform} {settings} {workload}"
+            file = f"results/{name}/validated/{screen.platform}/{parameters.family}.yaml"
+            command = f"commodel predict --params {file} --platform {screen.platform} {doubled} {workload}"
             commands.append((LATENCY_QUESTION, command))
     return commands
 
 
-def _make_workload_options(screen: FirstScreen) -> list[tuple[str, str]]:
-    """Return, for each row of the map, `ranks` or `leaves`, and the options of a command."""
+def _make_workload_options(screen: FirstScreen, most_bytes: float = math.inf) -> list[tuple[str, str]]:
+    """Return, for each row of the map, `ranks` or `leaves`, and the options of a command. Its size is at most
+    `most_bytes`, where a smaller one was measured."""
     workloads = []
     for row, (operation, label) in enumerate(screen.fastest.rows):
         if operation in screen.errors.columns:
             extent, number = "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
             sizes = [int(dict(cell.filters)["bytes"]) for cell in screen.fastest.cells if cell.row == row]
-            workload = f"--operation {operation.removeprefix(STREAM)} --{extent} {number} --bytes {_choose_size(sizes)}"
+            size = _choose_size([size for size in sizes if size <= most_bytes] or sizes)
+            workload = f"--operation {operation.removeprefix(STREAM)} --{extent} {number} --bytes {size}"
             workloads.append((extent, workload))
     return workloads
 
@@ -183,8 +189,10 @@ def _choose_size(measured: Sequence[int]) -> str:
     return format_bytes(next(within, max(measured))).replace(" ", "")
 
 
-def _make_latency_commands(sets: Sequence[ParameterSet], screen: FirstScreen) -> tuple[str, str] | None:
-    """Return the best model with a latency L, of the better half, and options that double each of its latencies."""
+def _choose_latency_model(
+    sets: Sequence[ParameterSet], screen: FirstScreen
+) -> tuple[ParameterSet, dict[str, float]] | None:
+    """Return the parameters of the best model with a latency L, of the better half, and its latencies in seconds."""
     ranked = [family for _, family in screen.errors.rows]
     better_half = ranked[: (len(ranked) + 1) // 2]
     candidates = (parameters for parameters in sets if parameters.family in better_half)
@@ -192,6 +200,5 @@ def _make_latency_commands(sets: Sequence[ParameterSet], screen: FirstScreen) ->
         is_determined = all(estimate.known for name, estimate in parameters.values.items() if name.startswith("L"))
         latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
         if is_determined and "L" in latencies and all(value > 0 for value in latencies.values()):
-            set_options = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
-            return parameters.family, " ".join(set_options)
+            return parameters, latencies
     return None

@@ -251,8 +251,8 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
 
 
 RATIO_NOTE = (
-    "Ratio: new over old, with the 95 % interval of two independent measurements. If the interval includes 1, the "
-    "verdict is `same`."
+    "Ratio: new over old, with the 95 % interval of two independent measurements. If the interval includes 1, or "
+    "the ratio is within 1 % of it, the verdict is `same`."
 )
 
 
@@ -275,7 +275,7 @@ def tabulate_changes(changed: Sequence[Change], name: str, title: str) -> Table:
         unit, factor = SHOWN_UNITS.get(change.unit, (change.unit, 1.0))
         values = (None if math.isnan(value) else value * factor for value in (change.old, change.new))
         ratios = (None if math.isnan(value) else value for value in (change.ratio, change.low, change.high))
-        rows.append((change.platform, change.name, unit, *values, *ratios, change.verdict))
+        rows.append((change.platform, change.label, unit, *values, *ratios, change.verdict))
     return make_table(name, title, rows, select_columns("Changes"))
 
 
@@ -285,13 +285,13 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)]
     further = (Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1))
     columns = [*select_columns("History"), *further]
-    rows = [(line.kind, line.platform, line.name, *line.ratios) for line in lines]
+    rows = [(line.kind, line.platform, line.label, *line.ratios) for line in lines]
     note = "Ratio to the first result; of points, the geometric mean over the points of an operation in both."
     blocks = [make_table("History", "Ratios to the first", rows, columns, note=note, fixed=3)]
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
         most_changed = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
         series = [
-            Series(to_plain_value(f"{line.platform} {line.name}"), *_drop_nan(line.ratios), "both", row)
+            Series(to_plain_value(f"{line.platform} {line.label}"), *_drop_nan(line.ratios), "both", row)
             for row, line in enumerate(most_changed[:MAX_HISTORY_LINES])
         ]
         if series:
