@@ -88,14 +88,15 @@ def describe_mixed_classes(network: Network) -> list[str]:
     """Return a sentence on each class that may have further levels; none if the platform names its levels."""
     if network.declared.groups:
         return []
-    lines = []
+    again = "If nodes were busy, another survey may find levels: delete the platform's file in networks/. "
+    advice, lines = "" if network.simulated else again, []
     for entry in network.distances.mixed_classes:
         quantity = ("latency", "transfer time")[entry.widest]
         lines.append(
             f"Pairs of class {entry.number + 1} differ by a factor of {entry.spread[entry.widest]:.2f} in {quantity}, "
             f"repeated measurements of one pair by {entry.noise[entry.widest]:.2f}. This class may have further "
-            "levels, or paths that do not nest (torus, dragonfly). If you know levels, name them in the platform "
-            "file (`levels:`)."
+            f"levels, or paths that do not nest (torus, dragonfly). {advice}If you know levels, name them in the "
+            "platform file (`levels:`)."
         )
     return lines
 
