@@ -83,7 +83,7 @@ def describe_piece(key: Key, meaning: str) -> str:
 
 
 def name_piece(key: Key) -> str:
-    """Return a short text that tells a value of a function in pieces from the parameter; empty for other values."""
+    """Return the short meaning of a value of a function in pieces; empty for other values."""
     letter, number = key.part[:1], key.part[1:]
     if not (PART_PATTERN.fullmatch(key.part) and number):
         return ""
