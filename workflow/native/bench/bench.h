@@ -20,13 +20,14 @@ enum {
   NAME,    /* "": answer "%s": the back-end's host */
   CLASS,   /* "%ud %ud": bytes of its data, and number of kinds; answer "%uld": the checksum of the data */
   DATA,    /* as CLASS; answer "%auc": the data */
-  CONNECT  /* "%s %d %uld %ud": back-end 0 connects to this address and port, sends this word, and echoes messages */
+  CONNECT  /* "%s %d %uld %ud": back-end 0 connects to this address and port, sends this word, and echoes messages; at the
+              end: answer "%lf" */
 };
 enum { MONOTONIC, REAL };
 double read_clock(int which);
 int back_end(void); /* the whole program, as a back-end */
 
-/* ---- payload.c: data sent down and up; exact in every filter ---- */
+/* ---- payload.c: data sent down and up ---- */
 void fill_down(unsigned char *bytes, size_t count);
 bool is_down(const unsigned char *bytes, size_t count);
 OverlayPacket *make_answer(int leaf, size_t bytes);
@@ -50,7 +51,7 @@ typedef struct {
   OverlayStream *bookkeeping, *usage;
   double *skews; /* of each back-end's clock, relative to the front-end's */
   double synced; /* when they were estimated */
-  double uncertainty; /* largest of the skews; 0 if all processes read one clock */
+  double uncertainty; /* largest uncertainty of a skew; 0 if all processes read one clock */
   double query; /* processor seconds of a query for processor seconds */
 } Net;
 Net read_net(const Case *c, const char *file, char *const *launch); /* ends with case_error */

@@ -1,5 +1,5 @@
-/* payload.c: contents of packets: small whole numbers as doubles, so that sums in any order are exact, and zeros for the
- * remaining bytes. */
+/* payload.c: contents of packets. Answers are small whole numbers as doubles, so that sums in any order are exact, and
+ * zeros for the remaining bytes. Other packets have a pattern of bytes. */
 #include "bench.h"
 
 #include <math.h>

@@ -66,7 +66,7 @@ static void parse_field(const Case *c, const Column *column, Field *field)
   switch (column->kind) {
   case COUNT:
     good = parse_integer(field->text, &field->count) && field->count >= 0 && field->count <= INT_MAX;
-    if (!good) case_error(c, column->name, field->text, "a whole number from 0");
+    if (!good) case_error(c, column->name, field->text, "a whole number from 0 to 2147483647");
     return;
   case BYTES:
     good = parse_integer(field->text, &field->count) && field->count >= 0;
@@ -98,7 +98,7 @@ static void check_id(const Case *c)
   const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   size_t length = strlen(c->id);
   if (length == 0 || length > 200 || c->id[0] == '.' || strspn(c->id, letters) != length)
-    case_error(c, "id", c->id, "a file name of letters, digits, '.', '_' and '-' that does not start with '.'");
+    case_error(c, "id", c->id, "a file name of at most 200 letters, digits, '.', '_' and '-' that does not start with '.'");
 }
 
 static int compare_ids(const void *a, const void *b)

@@ -22,7 +22,7 @@ enum { MAX_CPUS = 65536 };
 static const size_t set_size = CPU_ALLOC_SIZE(MAX_CPUS);
 
 typedef struct {
-  long long thread, package, core; /* sort keys: CPUs that share most are adjacent */
+  long long thread, package, core; /* sort keys, in this order */
   int cpu;
 } Cpu;
 

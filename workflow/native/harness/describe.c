@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_OF(x) #x
-#define NUMBER(x) TEXT_OF(x)
 #if defined __clang__
 #define COMPILER_NAME "clang "
 #elif defined __GNUC__
@@ -51,7 +49,7 @@ void print_description_json(const Program *program, const char *substrate)
   fflush(stdout);
 }
 
-/* One of each rank, which has `room` bytes for it. */
+/* One text of each rank, in `capacity` bytes. */
 static void write_texts(FILE *file, const char *name, const char *texts, size_t capacity, int ranks)
 {
   fprintf(file, "  \"%s\": [", name);

@@ -42,7 +42,7 @@ _Noreturn void harness_die_mpi(const char *file, int line, const char *call, int
 void *allocate(size_t count, size_t size); /* zeroed, never NULL, count 0 is legal */
 
 /* ---- buffers.c: free() them ---- */
-char *allocate_buffer(size_t count, size_t size); /* on its own pages, all touched; never NULL, count 0 is legal */
+char *allocate_buffer(size_t count, size_t size); /* starts on a page; all bytes are written; never NULL, count 0 is legal */
 
 /* ---- clock.c: seconds; simulated ones under SimGrid ---- */
 double clock_now(void);
@@ -74,7 +74,7 @@ Options read_options(int argc, char **argv); /* ends with user_error */
 void write_options_json(FILE *file, const Options *options);
 
 /* ---- cases.c: the case file ---- */
-typedef enum { COUNT, BYTES, NUMBER, WORD } ColumnKind; /* integer >= 0, integer that MPI can count, real >= 0, text */
+typedef enum { COUNT, BYTES, NUMBER, WORD } ColumnKind; /* integers from 0 to INT_MAX, real >= 0, text that is not empty */
 typedef struct {
   const char *name, *unit, *meaning;
   ColumnKind kind;
@@ -124,7 +124,7 @@ typedef struct {
   double origin;      /* window: start of the chunk's first sample, rank 0's clock */
   double window;      /* window: from one start to the next */
   double lead;        /* window: seconds from the broadcast of the origin to the origin */
-  double slack;       /* window: its length in units of a pass */
+  double slack;       /* window: its length in units of a sample's passes */
 } Alignment;
 struct Scheme {
   const char *name, *meaning;
@@ -141,8 +141,8 @@ void wait_until_all_ready(void);          /* collective: rank 0 returns only aft
 Lateness align_pass(Alignment *a, double lead);
 
 /* ---- window.c ---- */
-void init_window(Alignment *a, double pass); /* pass: estimated seconds of a pass */
-/* Rank 0: sets the next window from the durations of a chunk's n passes, which it sorts. late: number of late samples;
+void init_window(Alignment *a, double sample); /* sample: estimated seconds of a sample's passes */
+/* Rank 0: sets the next window from the durations of a chunk's n samples, which it sorts. late: number of late samples;
  * first_late: the chunk's first sample was late. */
 void fit_window(Alignment *a, double *durations, int n, int late, bool first_late);
 
@@ -151,7 +151,7 @@ typedef struct {
   int rank, ranks;
   bool participates; /* idle ranks neither stamp nor count as late; true by default */
   int finish;        /* the sample ends when this rank ends; -1: when all have ended */
-  int repeats;       /* repetitions in one pass; a sample is divided by it */
+  int repeats;       /* repetitions in one pass; a sample of one wave is divided by it */
   int waves, wave;   /* successive passes of one sample, without alignment between them; the current one */
   double excluded;   /* set by a pass: seconds of delays that are subtracted from its time */
   double counted;    /* set by a pass on rank 0, in programs that count: number of events */
@@ -180,6 +180,8 @@ typedef struct {
   void (*sweep)(const Case *cases, int count, const Options *options, const Alignment *alignment);
 } Program;
 int harness_main(int argc, char **argv, const Program *program);
+/* Rank 0 of a program with `sweep`: writes all samples of a case. */
+void finish_case(const Options *options, const Case *c, const double *seconds, int samples);
 
 /* ---- measure.c ---- */
 typedef enum { STOP_NONE, STOP_PRECISION, STOP_SAMPLES, STOP_TIME } Stop;
@@ -204,7 +206,7 @@ void grow_samples(Samples *samples, int count, int with); /* memory for `count` 
 void free_samples(Samples *samples);
 /* Why to stop after `spent` seconds, or STOP_NONE. Sets the median and the number of valid samples. */
 Stop choose_stop(const Options *options, Samples *samples, double spent);
-/* Number of samples of the next chunk. estimate: seconds of one pass. */
+/* Number of samples of the next chunk. estimate: seconds of one sample. */
 int next_chunk(const Options *options, const Samples *samples, double estimate, double spent);
 
 /* ---- sink.c: one file for each finished case, and the current case ---- */
@@ -220,12 +222,10 @@ typedef struct {
   const char *substrate; /* transport of messages, and its version */
   int ranks;
   const char *hosts; /* of each rank, HOST_BYTES bytes */
-  const char *cores; /* of each rank, CORES_BYTES bytes; NULL if ranks are not bound */
-  const char *sync; /* name of a Scheme, or "round-trip" if rank 0 measures time */
+  const char *cores; /* of each rank, CORES_BYTES bytes; NULL in simulated time and without MPI */
+  const char *sync; /* name of a Scheme; else a text: "round-trip" if rank 0 measures time */
   double uncertainty;
 } RunDescription;
-/* Rank 0 of a program with `sweep`: writes all samples of a case. */
-void finish_case(const Options *options, const Case *c, const double *seconds, int samples);
 void print_description_json(const Program *program, const char *substrate);
 void write_meta(const Program *program, const Options *options, const RunDescription *run);
 #ifdef COMMODEL_WITHOUT_MPI
@@ -236,10 +236,11 @@ char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_BYTES by
 void check_rank_count(const char *path, int ranks); /* against the lines of the placement file */
 void check_placement(const char *path, const char *hosts, int ranks);
 
-/* ---- cores.c: --cores, a file with a line for each rank: its first core on its node, and the number of its cores ---- */
+/* ---- cores.c: --cores, a file with a line for each rank: its first core on its node, the number of its cores, and gpu
+ * if it drives an accelerator ---- */
 char *bind_to_cores(char **argv); /* before MPI_Init: executes the program again; or returns an error for check_binding */
 void check_binding(char *wrong, const char *path, int rank);
-char *gather_cores(int rank, int ranks); /* rank 0: cores of each rank, CORES_BYTES bytes; NULL elsewhere */
+char *gather_cores(int rank, int ranks); /* rank 0: cores that each rank may use, CORES_BYTES bytes; NULL elsewhere, and in simulated time */
 
 /* ---- sharednames.c: unlinks shared memory, so that killed ranks leave no files in /dev/shm ---- */
 void unlink_shared_memory(void); /* collective, right after MPI_Init */

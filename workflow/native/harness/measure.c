@@ -27,7 +27,7 @@ typedef struct {
   double *counted, *computed;        /* of this rank; only those of rank 0 are read; NULL if there are none */
   int capacity;
   double chunk_start;         /* own clock: begin of the next chunk's time */
-  double estimate, spent; /* rank 0: of one pass; of all chunks */
+  double estimate, spent; /* rank 0: of one sample; of all chunks */
   double chunk_seconds;         /* rank 0: no sample of this chunk can have taken longer */
   bool clock_jumped;            /* rank 0: a rank's clock has jumped in this chunk */
 } Measurement;
@@ -177,13 +177,13 @@ static bool clocks_are_old(const Alignment *a)
   return old;
 }
 
-/* Runs warm-up passes, and sets the estimated time of a sample: that of a pass or, if samples start with windows, of a
+/* Runs warm-up samples, and sets the estimated time of a sample: that of its passes or, if samples start with windows, of a
  * window, which is much longer if clock offsets are uncertain. */
 static void warm_up(Measurement *m)
 {
   Alignment *a = m->alignment;
   double shortest = 0, all = 0;
-  long long passes = m->options->warmup > 0 ? m->options->warmup : 1; /* a window needs the time of a pass */
+  long long passes = m->options->warmup > 0 ? m->options->warmup : 1; /* a window needs the time of a sample */
   if (m->clocks && clocks_are_old(a)) align_clocks(a);
   agree_on_elapsed_time(&m->chunk_start, &m->clock_jumped);
   for (long long i = 0; i < passes; i++) {

@@ -28,7 +28,7 @@ static const Option table[] = {
     {"seed", "0", INTEGER, AT(seed), 0, false},
 };
 enum { OPTIONS = sizeof table / sizeof table[0] };
-static const long long max_sample_option = 100000000;
+static const long long max_sample_option = 100000000; /* as in the error's text */
 
 static void set_option(Options *options, const Option *option, const char *text)
 {
@@ -47,9 +47,10 @@ static void set_option(Options *options, const Option *option, const char *text)
   }
   bool is_number = parse_integer(text, target);
   if (is_number) number = (double)*(long long *)target;
-  bool is_within_limit = strcmp(option->name, "seed") == 0 || number <= (double)max_sample_option;
-  if (!is_number || number < option->minimum || !is_within_limit)
-    user_error("--%s: found '%s', wanted a whole number from %g", option->name, text, option->minimum);
+  bool has_limit = strcmp(option->name, "seed") != 0;
+  if (!is_number || number < option->minimum || (has_limit && number > (double)max_sample_option))
+    user_error("--%s: found '%s', wanted a whole number from %g%s", option->name, text, option->minimum,
+               has_limit ? " to 100000000" : "");
 }
 
 Options read_options(int argc, char **argv)

@@ -61,7 +61,7 @@ void copy_edges(const double *first, size_t rows, size_t columns, size_t stride,
 typedef struct {
   Alignment *alignment;
   double lead;
-  int late; /* late starts of ranks after all attempts; on all ranks */
+  int late; /* runs in which a rank was late in all attempts; the same on all ranks */
 } AlignedRuns;
 AlignedRuns make_aligned_runs(Alignment *alignment);
 /* Collective: the seconds of `communicate`, which is repeated if a rank starts late. */
@@ -75,7 +75,7 @@ int kernel_main(int argc, char **argv, Program program); /* sets the fields that
 
 /* ---- pivots.c: SUMMA's messages; a slot has the pivot column and row of one iteration ---- */
 typedef struct Pivots Pivots;
-/* Collective. a and b, the rank's rectangles of blocks of side x side doubles, may be NULL: then messages have no data. */
+/* Collective. a and b, the rank's rectangles of blocks of side x side doubles, may be NULL: then messages have any contents. */
 Pivots *open_pivots(const Partition *partition, int rank, size_t block_bytes, int side, const double *a, const double *b);
 void post_column(Pivots *p, int k, int slot);
 void send_row(Pivots *p, int k, int slot); /* blocking, down the column */

@@ -145,9 +145,9 @@ enum { WORD_BYTES = sizeof(uint64_t) };
 
 /* The first word of a block of the pivot column (in row `place` of blocks) or of the pivot row (in column `place`). Each
  * next word is larger by `step`; an incomplete word at the end of a block is the start of one. */
-static uint64_t first_word(int k, bool of_row, int rectangle)
+static uint64_t first_word(int k, bool of_row, int place)
 {
-  uint64_t z = ((uint64_t)k << 32 | (uint64_t)(2 * rectangle + of_row)) * 0x9e3779b97f4a7c15u;
+  uint64_t z = ((uint64_t)k << 32 | (uint64_t)(2 * place + of_row)) * 0x9e3779b97f4a7c15u;
   return (z ^ z >> 29) * 0xbf58476d1ce4e5b9u;
 }
 

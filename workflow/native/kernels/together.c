@@ -1,4 +1,4 @@
-/* together.c: communication with a common start of all ranks, repeated until no rank starts late.
+/* together.c: communication with a common start of all ranks, repeated until no rank starts late, up to MAX_ATTEMPTS times.
  *
  * Ranks may be preempted during long waits for the start, so the lead is the shortest with which all ranks receive the
  * start in time. If a rank starts late, its delay would be part of the time, so the communication is repeated.

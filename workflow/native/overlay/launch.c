@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 extern char **environ;
-enum { MAX_BOOT_BYTES = 32 << 10 }; /* capacity of a pipe before its reader has started */
+enum { MAX_BOOT_BYTES = 32 << 10 }; /* which a pipe holds before its reader has started */
 
 /* ---- commands ---- */
 void free_command(char **command)

@@ -207,7 +207,8 @@ void on_reattached(Neighbour *from, OverlayPacket *packet);
 /* ---- connectionfile.c ---- */
 int write_connection_file(OverlayNetwork *network, const char *path);
 void remove_connection_file(OverlayNetwork *network);
-/* Reads the argument of attach_by() for a back-end; -1: for the rank of this process in its job. Returns its role. */
+/* Reads the argument of attach_by() for a back-end; -1: for the rank of this process in its job. Returns its role;
+ * FRONT_END: failed. */
 Role read_connection_file(const char *path, int number, char attach[static MAX_ADDRESS + 110]);
 
 /* ---- share.c ---- */

@@ -80,7 +80,7 @@ OverlayPacket *copy_packet(OverlayPacket *packet); /* a copy, whose header can b
 
 /* format.c: the types that a format string names. */
 typedef struct {
-  char code;    /* as in a format string: 'd', 'f', 'c' or 's', 'u' for unsigned */
+  char code;    /* 'd' or 'u': a signed or unsigned integer, %c and %uc included; 'f'; 's' */
   uint8_t size; /* of an element in bytes; 1 for strings */
   uint8_t array;
 } Type;

@@ -87,7 +87,7 @@ bool stream_reaches(const OverlayStream *stream, const Neighbour *child); /* the
 void streams_remove_child(OverlayNetwork *network, Neighbour *child);
 double streams_deadline(const OverlayNetwork *network);            /* of the next wave; 0: none */
 void streams_timed(OverlayNetwork *network);                       /* makes the waves that have timed out */
-void stream_end(OverlayStream *stream, int code, const char *why); /* in this process and below */
+void stream_end(OverlayStream *stream, int code, const char *why); /* the front-end also ends it below; others report it */
 bool stream_has_sources(const OverlayStream *stream);              /* further packets are possible */
 int stream_missing(const OverlayStream *stream, int *backends, int max_count); /* counts, and lists, its lost back-ends */
 bool stream_has_members(const OverlayStream *stream, int first, int width);

@@ -230,7 +230,7 @@ int overlay_recv(OverlayStream *stream, double seconds, OverlayPacket **packet)
   return result;
 }
 
-/* Returns the stream with the earliest packet, or one whose end has not been reported. */
+/* Returns the stream with the earliest packet; NULL: none has a packet. */
 static OverlayStream *next_readable(OverlayNetwork *network)
 {
   OverlayStream *first = NULL;

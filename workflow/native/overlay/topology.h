@@ -1,7 +1,7 @@
 /* topology.h: trees of hosts from text, without a socket.
  *
  * Nodes are numbered in depth-first order, children in the order of the text: so a sub-tree is one slice of nodes, and
- * its leaves, which are numbered in the same order, are one range. Reading is O(n log n), a slice O(its nodes).
+ * its leaves, which are numbered in the same order, are one range.
  */
 #ifndef OVERLAY_TOPOLOGY_H
 #define OVERLAY_TOPOLOGY_H

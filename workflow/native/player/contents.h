@@ -8,10 +8,10 @@ typedef struct {
   MPI_Datatype type;
   int rank, ranks;
   size_t block;  /* elements of one block, or of a vector */
-  size_t first;  /* element of the sum that this rank receives */
+  size_t first;  /* index of the first element of the sum that this rank receives */
   bool sums;     /* vectors; else blocks */
   bool to_each;  /* every rank gets a different block */
-  bool from_all; /* every rank receives a block from each */
+  bool from_all; /* the root, or every rank, receives a block from each */
 } Contents;
 
 size_t count_elements(MPI_Datatype type, size_t bytes);

@@ -134,14 +134,14 @@ static int compare_steps(const void *one, const void *other)
 }
 
 typedef struct {
-  int wait, add_op;
+  int wait, op; /* step of the wait; index of the op */
 } Wait;
 
 static int compare_waits(const void *one, const void *other)
 {
   const Wait *a = one, *b = other;
   if (a->wait != b->wait) return a->wait < b->wait ? -1 : 1;
-  return a->add_op < b->add_op ? -1 : a->add_op > b->add_op;
+  return a->op < b->op ? -1 : a->op > b->op;
 }
 
 static Wait *list_waits(const Op *ops, int count, int *messages)
@@ -170,7 +170,7 @@ Step *group_steps(Op *ops, int count, int *waits, int *steps)
       while (first < count && ops[first].step == number && phase(&ops[first]) == p) first++;
       *ends[p] = first;
     }
-    for (; due < messages && list[due].wait == number; due++) waits[due] = list[due].add_op;
+    for (; due < messages && list[due].wait == number; due++) waits[due] = list[due].op;
     step.due_end = due;
     grouped[(*steps)++] = step;
   }

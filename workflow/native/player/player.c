@@ -35,7 +35,7 @@ typedef struct {
   const Run *run;
   int rank;
   bool sums; /* the operation is a reduction */
-  char **buffers; /* of every op: the buffer of its message; NULL for local work */
+  char **buffers; /* of every op: the buffer of its message; not used for local work */
   Step *steps;
   int nsteps;
   int *waits;             /* indices of messages among the ops, in the order of waiting */

@@ -28,7 +28,7 @@ static int parse_whole(Position at, const char *column, const char *text, const 
 /* The step of a wait; by default that of the post. */
 static int parse_wait(Position at, const char *column, const char *text, int post)
 {
-  int step = *text ? parse_whole(at, column, text, "a whole number from 0") : post;
+  int step = *text ? parse_whole(at, column, text, "a whole number from 0 to 2147483647") : post;
   if (step < post) field_error(at, column, text, "no step before the one that posts the message");
   return step;
 }
@@ -41,11 +41,11 @@ static Op parse_row(Position at, char **fields)
   for (int k = 0; k < 5; k++)
     if (strcmp(fields[KIND], kinds[k].name) == 0) op.kind = (int)kinds[k].kind;
   if (op.kind < 0) field_error(at, "kind", fields[KIND], "send, reduce, copy, compute or result");
-  op.step = op.wait = op.peer_step = op.peer_wait = parse_whole(at, "step", fields[STEP], "a whole number from 0");
-  op.rank = parse_whole(at, "rank", fields[RANK], "a rank, a whole number from 0");
+  op.step = op.wait = op.peer_step = op.peer_wait = parse_whole(at, "step", fields[STEP], "a whole number from 0 to 2147483647");
+  op.rank = parse_whole(at, "rank", fields[RANK], "a rank, a whole number from 0 to 2147483646");
   if (op.kind == SEND) {
-    op.peer = parse_whole(at, "peer", fields[PEER], "the receiving rank, a whole number from 0");
-    if (*fields[PEER_STEP]) op.peer_step = parse_whole(at, "peer_step", fields[PEER_STEP], "a whole number from 0");
+    op.peer = parse_whole(at, "peer", fields[PEER], "the receiving rank, a whole number from 0 to 2147483646");
+    if (*fields[PEER_STEP]) op.peer_step = parse_whole(at, "peer_step", fields[PEER_STEP], "a whole number from 0 to 2147483647");
     op.wait = parse_wait(at, "wait", fields[WAIT], op.step);
     op.peer_wait = parse_wait(at, "peer_wait", fields[PEER_WAIT], op.peer_step);
   }

@@ -67,7 +67,8 @@ typedef struct Payload Payload;
 /* `sums`: the operation is a reduction, and RESULTs are the addresses of its result. Every wave has its own data. */
 Payload *open_payload(const Part *part, int rank, bool sums, int wave);
 void pack(const Payload *payload, const Op *op, char *message);
-/* Received data replace the rank's data or, in a reduction, are added to them. Returns false if they are wrong. */
+/* Returns false if a message is not the expected one. In a reduction, received data replace the rank's data or, if
+ * `combines`, are added to them; results_are_exact() checks them at the end. */
 bool unpack(Payload *payload, const Op *op, const char *message, bool combines);
 bool results_are_exact(const Payload *payload);
 void close_payload(Payload *payload);

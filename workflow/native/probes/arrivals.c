@@ -6,7 +6,7 @@
  * leaves every g_r. The starts of other senders, and the packets that leave while the queue fills, do not matter.
  *
  * If ports have equal speed, one sender may occupy every slot that becomes free, and the others none. If the first sender
- * has no arrivals meanwhile, its first lost packet is used instead. It would have waited for all packets that arrived
+ * has fewer than MIN_ARRIVALS arrivals meanwhile, its first lost packet is used instead. It would have waited for all packets that arrived
  * before it: the queue and a part of a packet. */
 #include "arrivals.h"
 
@@ -48,8 +48,8 @@ static Full find_full(const Arrival *arrivals, int count, int packets, Sender *o
     if (of[j].next > 0 && of[j].next < packets && of[j].before < full.first) full.first = of[j].before;
   if (of[first_sender].next < packets && full.lost_after < 0) full.lost_after = of[first_sender].before;
   full.first += senders;
-  int packets_in_queue = (full.first + 3 * count) / 4;
-  if (full.last < packets_in_queue) full.last = packets_in_queue;
+  int least_last = (full.first + 3 * count) / 4;
+  if (full.last < least_last) full.last = least_last;
   return full;
 }
 

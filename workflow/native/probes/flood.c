@@ -11,7 +11,7 @@
  *
  * A sample lasts from the common start until the last datagram arrives (0 if none arrives). Rank 0 receives until all
  * have arrived. If some are lost, it stops when every sender has reported by MPI that it is done and no datagram has
- * arrived for `silence` seconds; that wait is not in the sample. Every datagram carries the number of its sample, so that
+ * arrived for `silence_seconds`; that wait is not in the sample. Every datagram carries the number of its sample, so that
  * one left over from an earlier sample is not counted.
  *
  *   T = L + o_s + o_r + (s-1) G + (senders packets - 1) max(g, o_r) without loss, for short packets under LogGP
@@ -132,7 +132,7 @@ static double count_result(State *s, int arrived)
 static void receive_all(State *s)
 {
   int all = s->senders * s->packets, arrived = 0, all_done = 0;
-  double start = clock_now(), last = start, last_activity = start; /* `heard`: the last arrival or poll of MPI */
+  double start = clock_now(), last = start, last_activity = start; /* last_activity: the last arrival or poll of MPI */
   while (arrived < all) {
     if (s->held ? receive_numbered(s->fd, s->buffer, (size_t)s->bytes, s->sample, s->senders, &s->arrivals[arrived])
                 : receive_datagram(s->fd, s->buffer, (size_t)s->bytes, s->sample)) {

@@ -48,7 +48,7 @@ static void check(const Case *c, int ranks)
   require_ranks(c, "path", 1, ranks);
 }
 
-/* Twice the copied bytes or the size of the last-level cache, within limits. */
+/* Twice the larger of the copied bytes and the last-level cache, from min_region to max_region. */
 static size_t region_size(size_t bytes)
 {
   size_t largest = bytes, region = min_region;

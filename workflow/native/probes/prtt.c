@@ -30,7 +30,7 @@ typedef struct {
   Run *run;
   int rank, n, bytes;
   double delay, late; /* in seconds */
-  char *sent, *received; /* in holds n messages on rank 1 */
+  char *sent, *received; /* received holds n messages on rank 1 */
   MPI_Request *receives, *sends;
 } State;
 

@@ -85,7 +85,7 @@ static inline Event due_event(const Network *network, Link *link)
 }
 
 /* Updates the end of a link's next message after a change. Mostly the end is later, and the heap is updated lazily
- * (`in_order`). */
+ * (is_first_current). */
 static inline int reschedule(Network *network, Link *link, double time, int64_t order)
 {
     set_due(network, link, time, order);
@@ -157,7 +157,7 @@ static inline int join(Network *network, int64_t number, User user, double time,
     return reschedule_affected(network, link, time, order);
 }
 
-/* Writes the messages that leave the link of the next event (see `in_order`) to `through`; returns their number, or -1. */
+/* Writes the messages that leave the link of the next event (see is_first_current) to `through`; returns their number, or -1. */
 static inline int64_t serve(Network *network, int64_t *through, int64_t *order)
 {
     Event event = network->due.events[0];

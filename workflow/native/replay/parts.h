@@ -56,7 +56,7 @@ typedef struct {
     double *offsets; /* of uses; those of a message rise; NULL: all are 0 */
 } Part;
 
-/* Adds a use after the others of its message, by offset. */
+/* Inserts a use among the others of its message, in the order of offsets. */
 static inline void insert_use(Part *part, int64_t first, int64_t end, Use use, double offset)
 {
     int64_t at = end;

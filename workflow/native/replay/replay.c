@@ -32,7 +32,7 @@ typedef struct {
     const int64_t *kinds; /* the row whose seconds each row takes; NULL: its own */
     Timeline timelines[TIMELINES];
     Column columns[COLUMNS];
-    int (*share)(void); /* sets when messages of the next step leave shared links; NULL: no sharing */
+    int (*share)(void); /* sets when the messages of each step, in order, leave shared links; NULL: no sharing */
 } Replay;
 
 typedef struct {

@@ -338,17 +338,17 @@ static void grow_window(Flow *flow, int64_t delivered, int64_t outstanding)
 /* Returns whether packets are lost, and marks them if `mark`. */
 static int find_lost(Flow *flow, int mark)
 {
-    int connection = 0;
+    int found = 0;
     for (int64_t number = flow->una; number < flow->next; number++) {
         Packet *packet = &flow->packets[number];
         if (packet->flags & SACKED || packet->number >= flow->newest || (packet->flags & (LOST | RESENT)) == LOST) continue;
-        connection = 1;
+        found = 1;
         if (!mark) break;
         if (packet->flags & RESENT) flow->resent--;
         if (!(packet->flags & LOST)) flow->lost++;
         packet->flags = LOST;
     }
-    return connection;
+    return found;
 }
 
 static void update_round_trip(Flow *flow, double trip)

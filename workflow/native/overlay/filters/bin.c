@@ -33,7 +33,7 @@ static int compare_representatives(const void *one, const void *other)
 }
 
 /* Writes the members in a packet to `members`, at most `capacity`; NULL: only counts them. Returns their number, or -1 if
- * the packet has another format. */
+ * the packet has another format or contradicts itself. */
 static long read_members(OverlayPacket *packet, Member *members, long capacity)
 {
   uint64_t checksum;

@@ -20,7 +20,7 @@ static int alike(const Type *one, const Type *other, int count)
   return 1;
 }
 
-static int append(Type type, char *into, uint32_t *used, OverlayValue value)
+static void append(Type type, char *into, uint32_t *used, OverlayValue value)
 {
   size_t size = type.code == 's' ? sizeof(char *) : type.size;
   if (type.array && value.count)
@@ -30,7 +30,6 @@ static int append(Type type, char *into, uint32_t *used, OverlayValue value)
   else if (!type.array)
     set_element(type, into, *used, value);
   *used += type.array ? value.count : 1;
-  return OVERLAY_OK;
 }
 
 /* Value `index` of all packets, in one array. */
