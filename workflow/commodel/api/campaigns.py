@@ -252,7 +252,7 @@ def run_campaign(
     survey: bool = True,
 ) -> tuple[Path, int]:
     """Return the results folder of an experiment after its report is written, and the workflow's exit code: not 0 if
-    something was not measured."""
+    some batches did not finish."""
     settings = _make_workflow_settings(experiment, only, survey)
     command = partial(make_snakemake_command, "Snakefile", cores=cores, profile=profile)
     command(settings=settings)  # an unknown profile is refused before anything is done

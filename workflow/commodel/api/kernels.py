@@ -121,8 +121,8 @@ class KernelPredictions:
 
     @property
     def slowest_iterations(self) -> list[dict[str, object]]:
-        """Return the slowest kinds of iteration by the median prediction of the models that depend on the message
-        size: first and last, count, and share of the whole."""
+        """The slowest kinds of iteration by the median prediction of the models that depend on the message size: first
+        and last, count, median, least and most seconds, and share of the whole."""
         weighted = {
             _make_column_name(row["family"], row["rule"])
             for row in self.rows

@@ -68,8 +68,8 @@ def predict(
 
     Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or `L=2e-6`.
     If both are given, named values replace those of the parameters. Without `algorithm` or `topology`, every algorithm
-    of the operation is predicted. `platform` is where ranks are placed. Times are in seconds; `low` and `high` are the
-    95 % prediction interval.
+    of the operation that needs no argument is predicted. `platform` is where ranks are placed. Times are in seconds;
+    `low` and `high` are the 95 % prediction interval.
 
     >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
     """

@@ -172,7 +172,7 @@ def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, max_lines
                 continue
             cut = cut + 1 + len(end) if cut >= 0 else buffered.rfind(b"\n") + 1
             if len(buffered) - cut > 4 * CHUNK_BYTES:
-                raise UserError(f"found a line of more than {MAX_LINE_BYTES // MIB} MiB", file=path)
+                raise UserError(f"found a line of more than {4 * CHUNK_BYTES // MIB} MiB", file=path)
             block, buffered = buffered[:cut], buffered[cut:]
             yield number, block
             number += block.count(b"\n")

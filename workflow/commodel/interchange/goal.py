@@ -61,7 +61,7 @@ def _format_arguments(values: Mapping[str, float], unit: str) -> str:
     for name, value in numbers.items():
         integer = round(value * UNITS[unit])
         if integer > MAX_ARGUMENT:
-            raise UserError(f"found {name} of {value:g} s, wanted at most 2^31 {unit}")
+            raise UserError(f"found {name} of {value:g} s, wanted less than 2^31 {unit}")
         if abs(integer - value * UNITS[unit]) > 0.01 * value * UNITS[unit] and unit == "ns":
             raise UserError(f"found {name} of {value:g} s, which is no whole number of ns; give --unit ps")
         texts.append(f"-{name} {integer}")

@@ -97,12 +97,12 @@ def translate_algorithm(collective: str, tool_name: str, ranks: int, elements: i
 
 
 def find_equal_to_default(collective: str, times: Mapping[str, Mapping[int, float]]) -> dict[str, str]:
-    """Return the algorithms whose times equal those of the library default at every size, with that default's name.
+    """Return the algorithms whose times equal those of a library default, with that default's name.
 
-    `times` are by name and size, of one collective in one allocation. A single algorithm may equal the default because
-    the default is this algorithm. If two algorithms with different messages equal it, the library used its default in
-    place of both. MPICH does so without a warning. Over sizes that differ by a factor of 1000, its default uses more
-    than one algorithm, so for MPICH one equal algorithm is enough.
+    They are equal at all sizes but at most one. `times` are by name and size, of one collective in one allocation. A
+    single algorithm may equal the default because the default is this algorithm. If two algorithms with different
+    messages equal it, the library used its default in place of both. MPICH does so without a warning. Over sizes that
+    differ by a factor of 1000, its default uses more than one algorithm, so for MPICH one equal algorithm is enough.
     """
     defaults = [name for name in times if ORIGIN.sub("", name) in DEFAULT_NAMES]
     equal = {
@@ -118,7 +118,7 @@ def find_equal_to_default(collective: str, times: Mapping[str, Mapping[int, floa
 
 
 def _have_equal_times(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
-    """Return whether times are equal at all common sizes except one, and there are enough common sizes."""
+    """Return whether times are equal at all common sizes except at most one, and there are enough common sizes."""
     common = first.keys() & second.keys()
     if len(common) < MIN_COMMON_SIZES or max(common) < MIN_SIZE_RATIO * max(min(common), 1):
         return False

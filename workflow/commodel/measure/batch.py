@@ -403,10 +403,7 @@ def find_setting(option: str | None) -> str:
 def measure_now(
     name: str, points: Sequence[Point], platform: str, settings: Measure, raw: SafePath, progress: Progress
 ) -> list[list[dict]]:
-    """Return all samples of each point, stored in the folder `raw`; empty if a point could not be measured.
-
-    A simulated machine gives one sample.
-    """
+    """Return all samples of each point, stored in the folder `raw`; empty if a point could not be measured."""
     entry = load_named_platform(platform)
     require_job(platform, entry)
     if not entry.image:

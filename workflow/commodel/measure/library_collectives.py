@@ -104,8 +104,8 @@ class LibraryTimer:
     ) -> dict[tuple[str, int, int], str]:
         """Return why an operation failed under these rules, by input, ranks of the communicator and bytes.
 
-        Without choices, the library default is checked. A case that was given up after failures of others was not
-        tried, so it then does not count as a failure."""
+        If all choices are the library default, that is checked. A case that was given up after failures of others was
+        not tried, so it then does not count as a failure."""
         choices = list(choices)
         ranks = sorted({choice.ranks for choice in choices})
         point = self.point(PlacedWorkload(operation, ranks[-1], layout, max(sizes)))
@@ -157,8 +157,9 @@ class LibraryTimer:
     def _measure(
         self, raw: SafePath, workloads: Collection[PlacedWorkload], settings: Mapping[str, str]
     ) -> dict[PlacedWorkload, tuple[float, float]]:
-        """Return the median of each workload in seconds, and the noise of its logarithm. A workload without a valid
-        sample is omitted."""
+        """Return the median of each workload in seconds, and the noise of its logarithm.
+
+        A workload that was given up has the time limit; one whose samples are all invalid is omitted."""
         points = {workload: self.point(workload) for workload in workloads}
         upper_bound = Durations(self.platform.launcher, self.measure).estimate_members(
             points.values(), upper_bound=True

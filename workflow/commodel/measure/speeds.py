@@ -102,7 +102,7 @@ def _read_sample(folder: SafePath, row: Mapping[str, object]) -> Sample:
     raw_samples.join_passes({1: folder / pass_folder_name(0) / f"{case}.csv"}, folder, case)
     path = folder / f"{case}.csv"
     if not path.exists():
-        raise UserError(f"no valid sample of size {size}: processes started late in all samples; is the machine idle?")
+        raise UserError(f"no valid sample of size {size}: the clock jumped in all samples")
     samples = raw_samples.read_samples(path, case)
     seconds, low, high = compute_median_interval(np.array([sample["seconds"] for sample in samples if sample["valid"]]))
     return size / seconds, size / high, size / low

@@ -82,7 +82,7 @@ def make_prefix(image: Image, runtime: str, folder: Path, work: Path, share_name
 
 
 def describe_image(image: Image) -> dict[str, object]:
-    """Return the record of an image: path, version, commit and runtime."""
+    """Return the record of an image: file name, digest, MPI, version, commit and runtime."""
     program = find_runtime()
     labels = _read_labels(image, program)
     return image.as_json() | {

@@ -105,7 +105,8 @@ class Launcher:
     levels: Callable[[str, tuple[str, ...]], Hierarchy] | None = None
     # Returns the environment variables for the starter from the user's id. The user's own variables override them.
     settings: Callable[[int], Mapping[str, str]] = lambda user: {}
-    # Ends remaining processes on other nodes after a failed start. Takes the starter, and whether no case had begun.
+    # Ends remaining processes on other nodes after a failed start. Takes the starter, and whether Slurm refused to
+    # start the ranks.
     end: Callable[[str, bool], None] | None = None
     simulated: bool = False  # whether time is simulated, and thus independent of the load of this machine
     in_job: bool = False  # whether it works only inside a job of a batch system

@@ -370,7 +370,7 @@ class Platform(FileMapping):
 
     @property
     def digest(self) -> str:
-        """The digest of all settings on which measurements depend, with the simulated network and the image.
+        """The digest of the settings, with the simulated network and the image.
 
         Levels and data sheets are left out. Measurements depend on levels only by layouts, whose full specs have the
         groups.

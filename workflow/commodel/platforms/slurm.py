@@ -99,7 +99,7 @@ def parse_levels(listing: str, names: Sequence[str]) -> Hierarchy:
     """Return the levels of the nodes `names`, in that order, from the output of `scontrol show topology`.
 
     It has a line for each switch (topology/tree) or block (topology/block). A node without a switch at a level is a
-    group by itself. The last level is omitted if it does not separate nodes.
+    group by itself. Outer levels that do not separate nodes are omitted.
     """
     node_of_name = {name: node for node, name in enumerate(names)}
     groups: dict[int, list[int]] = {}
@@ -238,7 +238,7 @@ def make_constraint(platform: Platform, nodes: int) -> str:
 def order_by_type(
     names: tuple[str, ...], features: Mapping[str, set[str]], wanted: list[tuple[str, int]]
 ) -> tuple[str, ...]:
-    """Return the required number of nodes of each type, in the order of the types."""
+    """Return the names of the required number of nodes of each type, in the order of the types."""
     nodes: list[str] = []
     for feature, count in wanted:
         matching = [name for name in names if feature in features.get(name, ()) and name not in nodes]

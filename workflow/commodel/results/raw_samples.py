@@ -33,7 +33,7 @@ HEADER = "id,sample,seconds,skew,valid,stop"
 OPTIONAL_COLUMNS = ("", ",count", ",first,last", ",cpu", ",cpu,first,last", ",computation")
 # cpu: processor seconds of a wave, all processes; computation: seconds that ranks computed beside a sample's messages
 HEADERS = tuple(f"{HEADER}{more}" for more in OPTIONAL_COLUMNS)  # of the programs' files
-LATE_SUFFIX = ".late.csv"  # in place of .csv if no sample is valid, because a rank always started late
+LATE_SUFFIX = ".late.csv"  # in place of .csv if no sample is valid: a rank always started late, or a clock jumped
 SUFFIXES = (".csv", LATE_SUFFIX)
 VALID_COLUMN = HEADER.split(",").index("valid")
 JOINED_HEADERS = tuple(f"{header.replace('id,', 'id,pass,', 1)},of,check" for header in HEADERS)
