@@ -445,9 +445,10 @@ def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
 def _compute_variance_factors(
     standardized_errors: np.ndarray, operations: np.ndarray, operation_of_arm: np.ndarray
 ) -> np.ndarray:
-    """Return the factors by which the variances of operations grow. `missed` are the errors of measurements predicted
-    from the others, in standard deviations. A factor is at least 1. With few measurements it is near that of all
-    operations."""
+    """Return the factors by which the variances of operations grow.
+
+    `standardized_errors` are those of measurements predicted from the others, in standard deviations. A factor is at
+    least 1. With few measurements it is near that of all operations."""
     overall = max((PRIOR_WEIGHT + (standardized_errors**2).sum()) / (PRIOR_WEIGHT + len(standardized_errors)), 1.0)
     count = operation_of_arm.max() + 1
     squares = np.bincount(operations, standardized_errors**2, count)

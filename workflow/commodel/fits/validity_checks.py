@@ -1,7 +1,7 @@
 """Checks of a fitted model against probes that it was not fitted to.
 
-- `left_out`: each probe case is left out in turn, the rest is fitted again, and the case is predicted as the pattern
-  that its probe plays. Cases that are no pattern, such as a delay within a round trip, are not predicted.
+- `measure_left_out_error`: each probe case is left out in turn, the rest is fitted again, and the case is predicted as
+  the pattern that its probe plays. Cases that are no pattern, such as a delay within a round trip, are not predicted.
 - `check_contention`: messages of all nodes at once, in a row, or of a fan (probe `mixture`).
 - Uniformity: `measure_heterogeneity` finds levels that the platform file does not name (probe `evenness`),
   `find_unequal_classes` pairs of one distance class that differ (probe `nodepairs`), `find_unequal_types` node types.
