@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static const int attempts_per_sample = 4; /* limit of all samples, for each required valid one */
+static const int attempts_per_sample = 4; /* limit of all samples, valid or not, for each of max_samples */
 
 const char *stop_name(Stop stop)
 {

@@ -2,7 +2,7 @@
 #include "harness.h"
 
 static const double min_lead = 1e-3, min_window = 2e-5, max_late_share = 0.1;
-static const double min_slack = 1.5, max_slack = 10;
+static const double min_slack = 1.5, max_slack = 10; /* from max_slack on, the slack is not increased */
 
 static double window_length(const Alignment *a, double sample)
 {

@@ -111,7 +111,7 @@ typedef struct {
 typedef struct {      /* of a sync_filter: int FUNCTION(OverlayArrivals *) */
   int count; const int *waiting; /* children; packets of each that are in no wave yet */
   int *take;                     /* to be set to 1: the child's first packet is part of the next wave */
-  double since, again;           /* seconds since the last wave; to be set: until the next call at the latest */
+  double since, again;           /* seconds since the last wave (large before the first); to be set: until the next call at the latest */
   const char *argument; void *state;
 } OverlayArrivals;
 int overlay_emit(OverlayWave *wave, const char *format, const OverlayValue *values); /* one packet upwards */

@@ -7,8 +7,8 @@
  *   - a packet counts as lost if three others have been acknowledged, one of them sent later; with fewer, two ticks of the
  *     clock later (RACK, RFC 8985);
  *   - a loss halves the window, and packets are sent again in proportion to those that arrive (PRR, RFC 6937);
- *   - if nothing arrives, the last packet is sent again after two round trips and two ticks (tail loss probe, RFC 8985),
- *     unless it is the only one, or packets have been lost already;
+ *   - if nothing arrives, a new packet, or else the last one again, is sent after two round trips and two ticks (tail loss
+ *     probe, RFC 8985), unless only one is in flight, or packets have been lost already;
  *   - every second packet that arrives in order is acknowledged at once, a single one 40 ms later;
  *   - after a timeout all unacknowledged packets are sent again, with a window of one packet; the next timeout is twice as
  *     long.
