@@ -149,8 +149,8 @@ def test_such_rows_are_the_librarys_and_stated_to_be(run, tmp_path):
     }
     said = output("import", "pico", run(TESTS, files), "-o", tmp_path / "t.csv")
     assert "14 times of allgather" in said
-    text = f"{RUN} test 0, allgather: at all sizes, or all but one, recursive_doubling_mpich takes the time of default_mpich"
-    assert f"{text}: counted as the library default" in said
+    text = "at all sizes, or all but one, recursive_doubling_mpich takes the time of default_mpich"
+    assert f"{RUN} test 0, allgather: {text}: counted as the library default" in said
 
 
 @pytest.mark.parametrize(

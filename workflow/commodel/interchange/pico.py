@@ -436,7 +436,8 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         _add_row(row, row.tool_name in followers[row.test], imported)
     for test, same_times in followers.items():
         same = ", ".join(f"{name} takes the time of {other}" for name, other in sorted(same_times.items()))
-        imported.remarks += [f"{test}: at all sizes, or all but one, {same}: counted as the library default"] if same_times else []
+        if same_times:
+            imported.remarks.append(f"{test}: at all sizes, or all but one, {same}: counted as the library default")
     return imported
 
 
