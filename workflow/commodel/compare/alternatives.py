@@ -152,7 +152,7 @@ def find_fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Para
 
 def _find_fastest_rows(points: pd.DataFrame) -> list:
     """Return the rows of the fastest trees of each operation over the most leaves: at the smallest and at the largest
-    message."""
+    message. A tree that is the fastest at both has one row."""
     rows = []
     for _, rows_of_operation in points.drop_duplicates("point").groupby("operation"):
         largest = rows_of_operation[rows_of_operation["leaves"] == rows_of_operation["leaves"].max()]
@@ -163,8 +163,8 @@ def _find_fastest_rows(points: pd.DataFrame) -> list:
 
 
 def _predict_tree(point: Point, measured: float, families: Sequence[ParameterSet]) -> Iterator[PredictedTree]:
-    """Yield the tree with its critical path by the first model that has one. Trees from files and large trees are left
-    out."""
+    """Yield the tree with its critical path by the first model that has one. Trees from files, streams and large trees
+    are left out."""
     if parse_file_path(point.topology) or point.waves > 1 or point.ranks > MAX_DRAWN_NODES:
         return
     for parameters in families:

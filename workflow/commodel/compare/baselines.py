@@ -4,7 +4,7 @@
 in doublings, in the same setting if possible. `pmnf per algorithm`: a regression in the performance model normal form
 for each operation and alternative; accurate within the measured range, inaccurate beyond it. `always one`: in every
 workload of an operation the alternative that was best in the fitted workloads, by geometric mean. `library`: the
-library default. `predict_baselines` returns their predictions, `score_choices` the quality of choices.
+library default. `predict_baselines` returns the predictions of the first two, `score_choices` the quality of choices.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,8 +29,8 @@ OTHER_SETTING_DOUBLINGS = 1e3  # doublings: another setting is farther than any 
 
 
 def predict_baselines(parts: Split, reference: str) -> pd.DataFrame:
-    """Return a row for each held-out point and baseline that has a time for it, as of a model. The regression uses the
-    points of the setting `reference`, as the models do."""
+    """Return a row, like that of a model, for each held-out point and each baseline that predicts times; NaN without a
+    prediction. The regression uses the points of the setting `reference`, as the models do."""
     points, fitted = list_points(parts.held_out), select_setting(parts.fitted, reference)
     times = {
         NEAREST: predict_by_nearest_point(parts.fitted, parts.held_out),

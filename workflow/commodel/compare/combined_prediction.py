@@ -198,8 +198,8 @@ def _resample(logs: np.ndarray, draws: int) -> np.ndarray:
 
 
 def find_pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
-    """Return flags of the alternatives that no other one beats in both time and time between waves. Of equal
-    alternatives all are flagged. Times that differ by rounding are equal."""
+    """Return flags of the alternatives that no other one dominates: none is as fast in time and time between waves, and
+    faster in one of them. Of equal alternatives all are flagged. Times that differ by rounding are equal."""
     seconds, period = (np.array([float(f"{value:.12g}") for value in column]) for column in (seconds, period))
     order = np.lexsort((period, seconds))
     efficient = np.zeros(len(seconds), dtype=bool)

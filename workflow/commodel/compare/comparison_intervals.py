@@ -21,7 +21,7 @@ from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, find_operation_class
 from commodel.predictions.validity import Validity, have_weight
 
-MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with less of it give no combined prediction
+MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with this share or less give no combined prediction
 
 
 def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,10 +1,9 @@
 """The network of an allocation, learned from probe `nodepairs`: levels, distance classes and slow nodes.
 
 `learn_distances` chooses the nested groups of nodes that describe the times of pairs best, by minimum description
-length: each pair adds the logarithm of the spread of its class, each level the nats that
-describe its groups.
-Candidates are blocks of consecutive nodes and the branches of hierarchical clusterings. `make_networks` returns the
-network of each platform in a summary of raw samples.
+length: each pair adds the logarithm of the spread of its class, each level the nats that describe its groups.
+Candidates are blocks of consecutive nodes and cuts of hierarchical clusterings. `make_networks` returns the network of
+each platform in a summary of raw samples.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +32,7 @@ MIN_LOG_DIFFERENCE = float(
 EQUALITY_HALF_INTERVALS = 3.0  # half confidence intervals, within which times are equal
 MIN_GAIN_PER_PAIR = 0.05  # description length that a level saves, in nats a pair
 PERMUTATIONS = 39  # of times: a level that gains more than in all of them is due to chance in 2.5 % of networks
-FIRST_PERMUTATIONS = 9  # the test ends after these if the level gains twice as much as in each of them
+FIRST_PERMUTATIONS = 9  # after more than these the test ends if the level gains over twice as much as in each
 CHANCE_MARGIN = 1.25  # factor on permuted gains, since permutations do not include the choice of slow nodes
 MIN_PERMUTED_NODES = 6  # nodes; the times of fewer nodes have too few different permutations
 MIN_TESTED_NODES = 4  # nodes; with fewer, a level is kept only if the classes explain all but noise
@@ -51,13 +50,12 @@ INNER_LEVEL_NAMES = ("leaf", "group")  # of the two innermost levels
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Distance classes of pairs: `class_of_pair` is 0 for
-    the nearest class; -1 if a node or only this pair is slow."""
+    """Distance classes of pairs: `class_of_pair` is 0 for the nearest class; -1 if a node or only this pair is slow."""
 
     class_of_pair: np.ndarray
     classes: int
     hierarchy: Hierarchy  # groups of nodes from which the classes follow, innermost first
-    slow: tuple[int, ...]  # nodes all of whose pairs are slower than those of other nodes
+    slow: tuple[int, ...]  # nodes whose fastest pair is slower than that of every other node
     slow_pairs: tuple[int, ...]  # slow pairs of nodes that are not slow
     torus: Torus | None = None  # if its hops explain the latencies; there are no groups then
     mixed_classes: tuple["MixedClass", ...] = ()  # their pairs differ by more than repeated measurements
@@ -183,8 +181,8 @@ def _find_single_pairs(
 
 @dataclass(frozen=True, eq=False)
 class PairTimes:
-    """Logarithms of measured times (pairs, 2) from which levels are chosen. `floors` are spreads of classes: a smaller
-    spread shortens no description."""
+    """Logarithms of measured times (pairs, 2) from which levels are chosen. `floors` are the units of the spreads of
+    classes: spreads far below them hardly lengthen the description."""
 
     pairs: np.ndarray
     measured: np.ndarray
@@ -354,8 +352,8 @@ def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[
 
 
 def _complete(matrix: np.ndarray) -> np.ndarray:
-    """Return distances from 0 of all pairs. In nested groups the larger two of three distances are equal, so a pair
-    that was not measured is as far as its nearest common neighbours suggest."""
+    """Return the distances of all pairs, at least MIN_LOG_DIFFERENCE. In nested groups the larger two of three
+    distances are equal, so a pair that was not measured is as far as its nearest common neighbours suggest."""
     matrix = matrix - np.nanmin(matrix) + MIN_LOG_DIFFERENCE
     missing = np.argwhere(np.isnan(matrix) & ~np.eye(len(matrix), dtype=bool))
     completed = matrix.copy()
@@ -454,10 +452,11 @@ def read_networks(results: Results) -> list[Network]:
     return make_networks(read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, notes))
 
 
-def find_networks(name: str, platform: str | None = None, folder: Path = Path("results")) -> list[Network]:
+def find_networks(name: str, platform: str | None = None) -> list[Network]:
     """Return the networks that an experiment has measured, or only that of one platform. `name` may also be a platform
     or its file: the network is then that of the last run that measured it."""
-    results, runs = Results.of(folder / name), []
+    folder, runs = Path("results"), []
+    results = Results.of(folder / name)
     if not results.plan.exists():
         with suppress(UserError):  # an unknown name may be an experiment that has not been run
             platform = find_config_file("platform", name).stem

@@ -305,7 +305,7 @@ def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _thin_out(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of evenly spread workloads with at most MAX_FITTED_POINTS points."""
+    """Return the rows of evenly spread workloads with about MAX_FITTED_POINTS points; all rows if there are fewer."""
     if (points := rows["point"].nunique()) <= MAX_FITTED_POINTS:
         return rows
     groups = rows["workload"].drop_duplicates().to_numpy()
@@ -484,8 +484,9 @@ SUMMARY = ("points", "mu_mean", "mu_max", "regret_mean", "regret_max", "coverage
 
 
 def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return two rows a platform: the recommended prediction, and the model with the lowest mean μ at the same points.
-    Errors, regret of choices, the share of medians inside the interval, and its median width (high over low)."""
+    """Return two rows a platform: the recommended prediction, and the model with the lowest mean μ at the same points,
+    if a model predicts most of them. Columns: errors, regret of choices, the share of medians inside the interval, and
+    its median width (high over low)."""
     rows = []
     for platform, rows_of_platform in recommended.groupby("platform", sort=False):
         rows.append({"platform": platform, "prediction": RECOMMENDED} | _summarize_points(rows_of_platform))

@@ -3,8 +3,8 @@
 The columns are operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share nodes, and setting (see
 `files/quantities.py`). Other columns are ignored. The meaning of `bytes` depends on the operation (see `operations`):
 for gather and allgather it is one block, not the whole result. Rows of one point in one setting are samples, and the
-median is its time. Rows of the algorithm `library` have no prediction and are only counted. Rows of several waves are
-also only counted, since their times are not those of one pattern.
+median is its time. Rows of the algorithm `library` have no prediction. They are counted, and their times are a
+baseline of choices. Rows of several waves are only counted, since their times are not those of one pattern.
 """
 
 from collections.abc import Callable

@@ -59,7 +59,7 @@ MAX_LOG_FACTOR = 7.0  # factors are only searched within exp(±MAX_LOG_FACTOR)
 MAX_LOG_STEP = 1.0  # of a logarithm; the largest step
 # smallest share of the latency or of the time per byte in a prediction that determines its factor
 MIN_FACTOR_SHARE = 0.02
-MAX_LOG_HALF_WIDTH = 0.7  # half-width of the interval of a logarithm, from which on a factor is not determined
+MAX_LOG_HALF_WIDTH = 0.7  # half-width of the interval of a logarithm, from which on two factors become a common one
 MANY_POINTS = 8  # points from which on outliers get lower weights
 HUBER_SD = 1.345  # standard deviations beyond which a point gets a lower weight
 MIN_NOISE = 1e-4  # relative standard deviation that each time has at least

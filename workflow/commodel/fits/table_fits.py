@@ -158,7 +158,7 @@ def _find_crossings(offsets: Array, growth: Array) -> Array:
 
 
 def find_unidentified(intervals: Mapping[str, tuple[float, float]]) -> dict[str, str]:
-    """Return a note for each value that differs by orders of magnitude among fits with equal predictions."""
+    """Return a note for each value whose interval is wider than e-fold: half-width MAX_LOG_HALF_WIDTH."""
     return {
         name: f"not identifiable from these points: anything from {low:.2g} to {high:.2g} does"
         for name, (low, high) in intervals.items()
@@ -396,7 +396,7 @@ def _compute_leverage(slopes: Array) -> Array:
     return np.sum(solved * slopes.T, axis=1)
 
 
-# standard deviations of the residuals, beyond which a row is not explained; of normal residuals 1 in 10,000 is beyond
+# standard deviations of the residuals, beyond which a row is not explained; of normal residuals 1 in 16,000 is beyond
 MAX_TYPICAL_RESIDUALS = 4.0
 MIN_ANOMALY_LOG = math.log(2)  # deviation of a logarithm below which rows are not reported
 MAX_NAMED_ROWS = 5

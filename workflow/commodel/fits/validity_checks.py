@@ -1,7 +1,8 @@
 """Checks of a fitted model against probes that it was not fitted to.
 
-- `measure_left_out_error`: each probe case is left out in turn, the rest is fitted again, and the case is predicted as
-  the pattern that its probe plays. Cases that are no pattern, such as a delay within a round trip, are not predicted.
+- `measure_left_out_error`: up to MAX_LEFT_OUT_CASES cases of each probe are left out in turn, the rest is fitted again,
+  and the case is predicted as the pattern that its probe plays. Cases that are no pattern, such as a delay within a
+  round trip, are not predicted.
 - `check_contention`: messages of all nodes at once, in a row, or of a fan (probe `mixture`).
 - Uniformity: `measure_heterogeneity` finds levels that the platform file does not name (probe `evenness`),
   `find_unequal_classes` pairs of one distance class that differ (probe `nodepairs`), `find_unequal_types` node types.
@@ -96,9 +97,9 @@ KIND_BY_TURN = {TURN_AROUND: "rounds", TURN_STREAM: "row", TURN_FAN: "fan"}
 def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
     """Return the contention that a model mispredicts, by kind: one rank of each node sends (`nodes`), all ranks send
     (`ranks`), messages are passed on around all nodes (`rounds`), messages in a `row`, a `fan` from one node to others
-    and back. Each has the size from which times mostly differ from predictions, and the largest ratio. A kind is
-    missing if times do not differ, or if single messages differ by as much. `row.A.B` and `fan.A.B` are from a node of
-    type A to those of type B."""
+    and back. Each has the smallest size at which times differ from predictions (0: the smallest probed one), and the
+    largest ratio. A kind is missing if times do not differ, or if single messages differ by as much. `row.A.B` and
+    `fan.A.B` are from a node of type A to those of type B."""
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
@@ -229,8 +230,9 @@ def _predict_round_trips(parameters: ParameterSet) -> Callable[[np.ndarray, int]
 
 def find_unequal_classes(entry: Family, evidence: Observed, parameters: ParameterSet | None = None) -> dict[str, float]:
     """Return the distance classes within which far pairs take more than UNEQUAL_PAIRS_FACTOR times as long as near
-    ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared. If
-    links of single nodes or groups have values in `parameters`, times are compared with what these predict."""
+    ones, each with that ratio. For models with values by pair of types or by distance class, only pairs of the same
+    types are compared. If links of single nodes or groups have values in `parameters`, times are compared with what
+    these predict."""
     has_link_values = parameters is not None and not {LINK_FACTORS, PAIR_LATENCY}.isdisjoint(parameters.settings)
     predict_pair = _predict_round_trips(parameters) if has_link_values else None
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)

@@ -23,7 +23,7 @@ from commodel.predictions.model import Model
 class Computation:
     """Seconds of one iteration of each rank, with the ends of their intervals; 0 without work."""
 
-    speed: np.ndarray  # elements per second at the rank's share
+    speed: np.ndarray  # blocks (SUMMA) or cells (wave) per second at the rank's share
     seconds: np.ndarray
     low: np.ndarray
     high: np.ndarray

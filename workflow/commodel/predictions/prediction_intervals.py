@@ -4,9 +4,10 @@ A group has the residuals ln(measured/predicted) of one workload. A residual int
 all groups, which have equal weight. It is widened at both ends until it covers 95 % of the groups, each left out in
 turn. If the points have several settings, each setting is left out in turn as well. A size, number of ranks, number of
 nodes or operation that was not measured has a wider interval. The widening covers 95 % of the points of a left-out
-value. Beyond the measured range the interval grows with each doubling. The growth covers 95 % of the points beyond a
-cut, at which larger values are left out. Sizes beyond the range start from the interval of the nearest sizes.
-Operations with fewer than MIN_GROUPS_OF_CLASS groups use the interval of their kind, or of all operations.
+value. Beyond the measured range the interval grows with each doubling or halving. The growth covers 95 % of the points
+beyond a cut, at which larger, or smaller, values are left out. Sizes beyond the range start from the interval of the
+nearest sizes. Operations with fewer than MIN_GROUPS_OF_CLASS groups use the interval of their kind, or of all
+operations.
 
 A conformal quantile would add one group with infinite residuals. It is not used: groups have several points, so it
 would cover 98 to 99 % instead of 95 %.
@@ -194,8 +195,8 @@ def _measure_distance_outside(logs: Array, low: float, high: float) -> Array:
 
 def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half_width: float) -> tuple[float, float]:
     """Return the widening for a value that was not measured, and the growth with each doubling beyond the last value.
-    Points of an operation or placement with a single value are ignored. If only one value was measured, the widening is
-    half the interval's width, and the growth is equal to it."""
+    The widening ignores operations with a single value at their placement. If all have a single value, the widening is
+    half the interval's width; the growth is the same, but at most LOG_2."""
     has_effect, kinds = part.axes[name] > MIN_OF_AXIS[name], _number_kinds(part)
     logs, left_out_residuals, groups, values = (
         part.logs[has_effect],

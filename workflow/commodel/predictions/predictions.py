@@ -366,8 +366,9 @@ def predict(
     draws: int | None = None,
     cost: CostFunction | None = None,
 ) -> list[Prediction]:
-    """Return a prediction for each point, in the order of the points. `pipelined`: the time between two waves of an
-    endless stream. The other arguments are those of `make_predictor`."""
+    """Return a prediction for each point, in the order of the points. If not `strict`, points without a schedule are
+    left out. `pipelined`: the time between two waves of an endless stream. The other arguments are those of
+    `make_predictor`."""
     points = [point for point in points if point.predictable or strict]  # a plan also has points that are only measured
     predict_stack = make_predictor(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}

@@ -18,7 +18,7 @@ from commodel.hierarchy import describe_levels_crossed
 from commodel.models import Array
 from commodel.patterns.operations import find_base_name
 
-MIN_GROUPS_OF_CLASS = 9  # groups of a class; with fewer, it has no residual interval
+MIN_GROUPS_OF_CLASS = 9  # groups of a class with a residual interval; the class of all operations needs 2
 ALL, STREAMS = "all", "streams"
 OPERATIONS_OF_KIND = {
     "one to all": ("bcast", "scatter"),
@@ -41,7 +41,7 @@ PLACEMENT_NAMES = {False: "within one node", True: "between nodes"}  # by whethe
 class Residuals:
     """Residuals ln(measured/predicted) of one model at held-out points. Each has its operation, ranks, size, nodes,
     workload (group), and the allocation in which it was measured (empty if allocations do not differ). `left_out` has
-    the residuals of fits without that size, number of ranks or operation."""
+    the residuals of fits without that size, number of ranks, number of nodes or operation."""
 
     logs: Array
     operation: np.ndarray
@@ -95,7 +95,8 @@ def name_placed_class(name: str, placement: str) -> str:
 def list_classes(
     residuals: Residuals, operations: Sequence[str], wanted: Sequence[str] | None = None
 ) -> Iterator[tuple[str, Residuals]]:
-    """Yield the classes of these operations that have enough groups: an operation's own first, then its kind, then all.
+    """Yield the classes of these operations that have enough groups: an operation's own first, then its kind, then all
+    operations, with any number of groups.
     Messages within a node and between nodes take different paths, and messages between groups of nodes share links. If
     several placements were measured, each has classes of its own, which come first. `wanted` restricts the
     placements."""

@@ -3,8 +3,8 @@ heterogeneous nodes, range of the fit).
 
 `assess_validity` returns the validity of each size. It combines four checks:
 
-- single messages: the ratio of measured round trips to their predictions, at every size. The interval of a pattern is
-  shifted by that ratio;
+- single messages: the ratio of measured round trips to their predictions, at every size. A prediction interval from
+  residuals is shifted by that ratio;
 - contention: probe `mixture`, to which no model is fitted, shows which concurrent messages a model mispredicts;
 - heterogeneous nodes: pairs of one distance class, or of several node types, whose round trips differ although the
   model predicts one time for all;
@@ -222,8 +222,9 @@ def _find_occurrences(
     pattern: Schedule, case: str, from_bytes: float, waves: float, ends: Sequence[str], types: Mapping[str, int]
 ) -> list[bool]:
     """Return for each size whether a pattern has the concurrent messages of a case, with at least `from_bytes` bytes.
-    It must have as many between two nodes as the probe, or for a fan half as many at one node in a step. `ends`: the
-    node types of sender and receiver."""
+    Messages in a row or in rounds need as many from one rank to another as the probe has. A fan needs half as many
+    from, or to, one rank in a step. Other cases need messages of two nodes in a step. `ends`: the node types of sender
+    and receiver."""
     src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
     forward = backward = src != dst
     if ends:
@@ -463,7 +464,7 @@ def _find_vectors(parameters: ParameterSet, pattern: Schedule) -> list[tuple[str
 
 def find_widening_factor(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
     """Return the factor by which both ends of the interval are moved outwards, for each size of a stack: 1 within the
-    probed range."""
+    probed range and at the probed distances."""
     factor = np.full(pattern.sizes, _find_distance_factor(parameters, pattern) if pattern.messages else 1.0)
     if not parameters.bytes_range or not pattern.messages or not entry.uses_bytes:
         return factor

@@ -157,7 +157,8 @@ class Evidence:
         return next(map(float, self.predicted(family, **where)["predicted"]), nan)
 
     def find_oversubscription(self) -> tuple[int, int] | None:
-        """Return the most processes on a host and the number of its processors; None if each process had one."""
+        """Return the most processes on a host, and the fewest processors of a host with more processes than processors;
+        None if each process had one."""
         if not {"processes", "processors"} <= set(self.comparison):
             return None
         rows = self.comparison[self.comparison["processes"] > self.comparison["processors"]]

@@ -304,7 +304,7 @@ def compare_coordinated_gather(
 
 
 def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Numbers:
-    """Return the ratios of equation 8 with fitted values, and of predictions, to measurements."""
+    """Return the average and the largest relative error, in %, of equation 8 with fitted values and of predictions."""
     machine = Machine(fitted) if fitted else None
     errors = {}
     for row in times:

@@ -184,7 +184,7 @@ def compare_activities(evidence: Evidence) -> Figure:
         "The ten activities that communicate, as filters and streams: reports are concatenated, equal data come from "
         "one back-end of each class, clock skews are measured along the tree. Parsing of the executable is local work, "
         "and omitted.",
-        "the paper's times contain the tool's own work on 512 nodes, and it prints no sizes: those here are 64 B to "
+        "the paper's times contain the tool's own work on 512 nodes, and it prints no sizes: those here are 8 B to "
         "64 KiB for each back-end, of four kinds in classes.",
         (
             tabulate("Time until the front-end has the data", subjects, {"flat": flat, "8-way": tree}),
