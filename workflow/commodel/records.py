@@ -200,7 +200,7 @@ class Measure:
     """The precision and the limits of measurements, from an experiment's `measure`."""
 
     sync: Literal["barrier", "window"]  # how ranks are aligned before each sample
-    precision: Annotated[float, Interval(gt=0, le=1)]  # of the median's 95 % interval, relative to the median
+    precision: Annotated[float, Interval(gt=0, le=1)]  # half-width of the median's 95 % interval over the median
     min_samples: Samples
     max_samples: Samples
     seconds: Annotated[float, Interval(gt=0, le=1e9)]  # that the samples of a case may take

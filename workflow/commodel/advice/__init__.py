@@ -94,7 +94,8 @@ class InformativePoint:
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Ranked alternatives of a workload, the fastest first; the weights of the models; and notes."""
+    """Ranked alternatives of a workload, that with the least expected regret first; the weights of the models; and
+    notes."""
 
     workload: Workload
     rows: pd.DataFrame

@@ -84,7 +84,7 @@ def _list_factorizations(number: int) -> Iterator[tuple[int, ...]]:
 
 
 def list_two_level_trees(leaves: int) -> Iterator[str]:
-    """Return trees with every number of inner nodes, whose leaves differ by at most one."""
+    """Return trees with every number of inner nodes that does not divide the leaves; fan-outs differ by one."""
     for inner in range(2, leaves // 2 + 1):
         smaller, larger = divmod(leaves, inner)
         if larger:
@@ -93,7 +93,7 @@ def list_two_level_trees(leaves: int) -> Iterator[str]:
 
 def find_growing_trees(kind: str, leaves: int) -> list[str]:
     """Return the smallest and the largest tree of a kind with this number of leaves, if each further node adds a leaf
-    or none. None if no tree of this size exists."""
+    or none; an empty list if no tree of this size exists."""
 
     def first_with(leaf_count: int) -> int:
         low, high = leaf_count + 1, 2 * leaf_count
@@ -140,9 +140,7 @@ def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]
 
 
 MAX_RANKS_OF_NEAR = 256  # ranks up to which `near` is tried without a request
-MAX_CROSSING_SHARE = (
-    0.99  # of the bytes that cross levels under the same layout without it: below that it is considered
-)
+MAX_CROSSING_SHARE = 0.99  # of the level crossings of layout `block`, up to which `near` is considered
 
 
 def list_layouts(resources: PlatformResources, ranks: int) -> list[str]:
@@ -154,8 +152,8 @@ def list_layouts(resources: PlatformResources, ranks: int) -> list[str]:
 def make_combination_point(
     resources: PlatformResources, combination: Mapping[str, object], requested: bool
 ) -> Point | None:
-    """Return the point of a combination, whose layout may be `near`; None if that changes nothing and was not
-    requested."""
+    """Return the point of a combination, whose layout may be `near`; None if that avoids few level crossings and was
+    not requested."""
     if combination["layout"] != NEAR_LAYOUT:
         return make_point(resources, combination)
     block = make_point(resources, {**combination, "layout": "block"})
@@ -313,7 +311,8 @@ class Panel:
         return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
 
     def period(self, weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
-        """Return the weighted geometric mean of the times between waves; NaN where no model has a weight."""
+        """Return the weighted geometric mean of the times between waves; NaN for all alternatives if no model has a
+        weight at one of them."""
         periods = self.values("period")
         total = sum(weights[name] for name in self.streaming)
         if not np.all(total):

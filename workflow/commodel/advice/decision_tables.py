@@ -149,8 +149,8 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
 
 
 def describe_weights(advice: Advice) -> str:
-    """Return the weight of each model and the reason, for each placement if alternatives have both and weights
-    differ."""
+    """Return the weight of each model and its error at held-out points, for each placement if alternatives have both
+    and weights differ."""
     text_of_placement = {placement: _format_weights(families) for placement, families in advice.weights.items()}
     first = next(iter(text_of_placement.values()))
     return (

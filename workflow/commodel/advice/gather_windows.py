@@ -20,7 +20,7 @@ def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str,
     """Return the bounds of a gather of `bytes` from each rank.
 
     `packets` of each message; the `fewest` senders that keep the receiver busy and the `most` without loss (equations 5
-    and 6); the `choose_window` of equation 7, its `rule`, and the `algorithm` that admits this many senders at once. If
+    and 6); the `window` of equation 7, its `rule`, and the `algorithm` that admits this many senders at once. If
     all send at once: seconds until the buffer is full (`full_after`, equation 3; None if none is lost), and the share
     of packets that arrive (`through`, equation 4). If the network's buffer (B_L) is unknown, the window is all senders.
     """

@@ -365,7 +365,7 @@ class Belief:
         return self.arms.choose_fastest(self.mean + np.diag(self.covariance) / 2)
 
     def worth(self, selected: Sequence[int] | None = None) -> np.ndarray:
-        """Return the value of measuring each wanted arm: the decrease of the time of all workloads, in logarithms of
+        """Return the value of measuring each selected arm: the decrease of the time of all workloads, in logarithms of
         seconds, if the choice were made again with the outcome."""
         selected = np.arange(len(self.mean)) if selected is None else np.asarray(selected, dtype=int)
         spread = np.sqrt(np.diag(self.covariance)[selected] + self.noise[selected] ** 2)
@@ -468,8 +468,8 @@ SECONDS_PER_POINT = 0.02  # overhead of a point, in addition to its samples
 
 
 def estimate_seconds(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
-    """Return the seconds of points in one start: samples for the given time, at least the fewest, and equally many
-    warm-up runs."""
+    """Return the seconds of points in one start: the fewest samples, or those within the given time, at least one; and
+    equally many warm-up runs."""
     return SECONDS_PER_POINT + 2 * np.clip(samples, medians, fewest * medians)
 
 

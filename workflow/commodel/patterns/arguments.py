@@ -25,7 +25,7 @@ class Kind(Enum):
     SEGMENT = auto()  # bytes of the segments of a message
     FIRST_PART = auto()  # bytes of the first part of a message
     COUNT = auto()
-    RADIX = auto()  # of a tree or a barrier: ranks that a rank reaches in a round
+    RADIX = auto()  # of a tree; of a barrier: signals of a rank in a round
     WINDOW = auto()  # maximum of messages in flight
     PER_NODE = auto()  # ranks on a node
     LEVEL = auto()  # a level of the platform's hierarchy

@@ -95,7 +95,7 @@ def list_parts(point: Point) -> list[tuple[Point, int]]:
 
 
 def sample_parts(point: Point) -> list[tuple[Point, float]]:
-    """Return the first, middle and last summand, each weighted by a third of all."""
+    """Return the first, middle and last summand, each once and weighted by an equal share of all."""
     all_parts = list_parts(point)
     sampled = [all_parts[number][0] for number in sorted({0, len(all_parts) // 2, len(all_parts) - 1})]
     return [(part, sum(count for _, count in all_parts) / len(sampled)) for part in sampled]

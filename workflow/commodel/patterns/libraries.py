@@ -174,7 +174,8 @@ def apply_substrate(substrate: str, combination: Mapping[str, object]) -> Mappin
 
     A combination has one value for each key of the matrix, such as operation and algorithm.
 
-    Without a substrate, as for predictions without a platform, all combinations are allowed.
+    Without a substrate, as for predictions without a platform, combinations of MPI and the aliases of an overlay
+    network are allowed.
     """
     name = combination["operation"]
     base_name = name.partition(":")[0].strip()

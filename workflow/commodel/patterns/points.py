@@ -47,8 +47,8 @@ class PlatformResources:
         return replace(self, spread=max((find_ranks(combination) for combination in combinations), default=0))
 
     def extended(self, ranks: int) -> "PlatformResources":
-        """Return the resources with as many nodes as these ranks need, for predictions. A single node, and nodes that
-        differ, are not continued."""
+        """Return the resources with as many nodes as these ranks need, for predictions. A single node, nodes that
+        differ, and nodes with levels are not continued."""
         needed = -(-ranks // self.cores)
         if not 1 < self.nodes < needed or self.types or self.fewer_cores or self.levels:
             return self

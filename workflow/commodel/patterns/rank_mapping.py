@@ -21,7 +21,8 @@ MAX_CANDIDATES = 64  # ranks of each side whose swaps are tried
 
 
 def make_traffic_graph(schedule: Schedule) -> csr_array:
-    """Return the bytes that every two ranks exchange, in both directions together."""
+    """Return the bytes that every two ranks exchange, in both directions together, plus MESSAGE_WEIGHT for each
+    message."""
     between = schedule.src != schedule.dst
     weight = (np.broadcast_to(schedule.bytes, schedule.src.shape) + MESSAGE_WEIGHT)[between].astype(float)
     ranks = (schedule.src[between], schedule.dst[between])

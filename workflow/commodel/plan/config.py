@@ -1,7 +1,7 @@
 """Experiment and platform files: finding (`find_config_file`), reading and validation (`load_experiment`,
 `load_platform`). A mistake in a file is a UserError with file, line and key.
 
-`python -m commodel.plan.config workflow/make_schemas` writes the JSON Schemas for editors.
+`python -m commodel.plan.config workflow/schemas` writes the JSON Schemas for editors.
 """
 
 import json

@@ -98,7 +98,8 @@ class Durations:
         return BATCH_START_SECONDS + sum(self.overlay_seconds + seconds for seconds in samples)
 
     def estimate_batch(self, members: Sequence[Point | Case], upper_bound: bool = False) -> float:
-        """Return the same with the starts of programs. One start serves all members with the same ranks and nodes."""
+        """Return the same with the starts of programs. One start serves all members with the same program, ranks and
+        nodes."""
         starts = {
             (find_probe(member.probe).program_name, member.ranks, member.layout, member.where)
             if isinstance(member, Case)

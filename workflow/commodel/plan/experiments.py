@@ -52,7 +52,7 @@ class Measure(FileMapping):
         "window", description="how ranks are synchronised before each sample"
     )
     precision: make_quantity_type(units.parse_fraction, "2%") = Field(
-        0.02, description="target width of the 95 % interval of the median, relative to the median"
+        0.02, description="target half-width of the 95 % interval of the median, relative to the median"
     )
     min_samples: make_count_type(1, 1_000_000) = Field(10, description="minimum number of samples of a point")
     max_samples: make_count_type(1, 1_000_000) = Field(500, description="maximum number of samples of a point")
@@ -221,7 +221,7 @@ class Experiment(FileMapping):
     families: fields.make_names_type("all") = Field("all", description="model families to fit and compare")
     probes: fields.make_names_type("auto") = Field(
         "auto",
-        description="micro-benchmarks; auto, also in a list: those of the families, with levels also nodepairs",
+        description="micro-benchmarks; auto, also in a list: those of the families and those that check networks",
     )
     seed: make_count_type(0, 2**63 - 1) = Field(1, description="seed of every shuffle and every bootstrap")
     measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
@@ -229,7 +229,7 @@ class Experiment(FileMapping):
     probe_bytes: make_axis_type(SIZE, units.parse_bytes, auto="auto") = Field(
         (),
         max_length=1000,
-        description="message sizes of the probes; auto: from 1 B to the longest message of the matrix, at most 16 MiB",
+        description="message sizes of the probes; auto: from 1 B to the longest message, 64 KiB to 16 MiB",
     )
     library: fields.FLAG = Field(True, description="also measure the MPI default of every workload")
     survey: fields.FLAG = Field(

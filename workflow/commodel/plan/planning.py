@@ -66,7 +66,7 @@ def make_batches(
     measured: Collection[str] = (),
 ) -> tuple[Batch, ...]:
     """Return the batches of a platform: one for the survey of the network, one for the probes, and those of the points.
-    Probes are thinned out as long as survey and probes exceed their share of the time.
+    Automatic probes have fewer cases if survey and probes exceed their share of the time.
 
     Their names contain a digest of the platform, the settings of measurements, and the programs. If any of these
     changes, earlier samples are invalid. `measured` are the names of batches with samples. Among these may be names of

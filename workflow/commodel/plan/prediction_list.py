@@ -73,7 +73,8 @@ def select_part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Sh
 def estimate_cost(shape: Shape) -> float:
     """Return the approximate cost of predicting a shape, in messages.
 
-    Schedules of algorithms are built with at most SMALL_RANKS ranks; patterns with a fixed number of ranks in full.
+    Schedules of algorithms are built with the numbers of ranks SMALL_RANKS at most; patterns with a fixed number of
+    ranks in full.
     """
     ends = {min(shape.sizes), max(shape.sizes)}
     extents = np.array([_estimate_extent(replace(remove_layout(shape.point), bytes=size)) for size in ends])

@@ -37,7 +37,7 @@ class Panels:
     def of(cls, parts: Rectangles, k: int, overlapped: bool) -> "Panels":
         """Return the messages of iteration k. Its last step waits for all non-blocking messages.
 
-        Receives of the row are posted together with the column's sends.
+        Receives of the row are posted in the first step of the row; with overlap, together with the column's sends.
         """
         src, dst, count, first = _list_column_messages(parts, k)
         owner, receiver, width, first_of_row, turn = _list_row_messages(parts, k)

@@ -98,7 +98,7 @@ Rows = tuple[tuple[float, float], ...]  # size and speed
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """The shares of the fastest round, their times, and all rows measured."""
+    """The shares of the balanced round, else of the fastest; their times, and all rows measured."""
 
     shares: np.ndarray
     seconds: np.ndarray
