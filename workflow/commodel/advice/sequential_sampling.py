@@ -377,13 +377,13 @@ class Belief:
         )
         return np.maximum(present_total - expected_total, 0.0)
 
-    def regret(self, draws: int = 400, seed: int = 0) -> np.ndarray:
+    def regret(self, draws: int = 400) -> np.ndarray:
         """Return the expected regret of each workload's choice, as a share; the same for all that are decided
         together."""
         count = len(self.mean)
         values, vectors = np.linalg.eigh(self.covariance)
         roots = vectors * np.sqrt(np.maximum(values, 0))
-        logs = self.mean + np.random.default_rng(seed).standard_normal((draws, count)) @ roots.T
+        logs = self.mean + np.random.default_rng(0).standard_normal((draws, count)) @ roots.T
         groups = self.arms.groups
         chosen = np.add.reduceat(logs[:, self.choices()].T, groups, axis=0)
         sizes = np.diff([*groups, len(self.arms.workloads)])

@@ -32,7 +32,6 @@ from commodel.units import MAX_COUNT, show_value
 MAX_FILE = 1024 * MIB
 MAX_LINES = 64 << 20  # of a file
 MAX_CACHED_TASKS = 4096  # task texts whose parsed values are cached, since most lines repeat an earlier one
-KINDS = {"send": SEND, "recv": RECEIVE, "calc": CALCULATE}
 UNIT_COMMENT = re.compile(r"//\s*one unit of calc is 1 (ns|ps)")
 UNITS_PER_SECOND = {"ns": 1e9, "ps": 1e12}  # units of calc in a second
 LABEL = r"[A-Za-z][A-Za-z0-9_]*"
