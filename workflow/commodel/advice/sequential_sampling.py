@@ -340,7 +340,6 @@ class Belief:
 
     @property
     def measured_arms(self) -> set[int]:
-        """Arms that were measured."""
         return {row.arm for row in self.measured}
 
     def medians(self) -> dict[int, tuple[float, float]]:

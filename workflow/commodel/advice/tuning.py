@@ -41,8 +41,6 @@ DEFAULT_ARMS = (LIBRARY, DEFAULT_WITH_RULES)  # no algorithm is named
 
 @dataclass(frozen=True)
 class Search:
-    """The result of a search."""
-
     arms: Arms
     belief: Belief
     took: float  # seconds

@@ -113,8 +113,9 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
 
     The test uses logarithms because the errors of a bad model scatter so much that its plain mean would be tied with
     everything. For the same reason a model is not tied if it is worse by more than 1 % at every point of six or more;
-    with fewer points, if its best point is worse than the best model's worst. A prediction of 0 is never tied. Models
-    with equal predictions count as one.
+    with fewer points, if its best point is worse than the best model's worst. A prediction of 0 is never tied, nor
+    is a model with fewer than MIN_POINTS common points, or at most MIN_SHARE_OF_POINTS of the best one's. Models with
+    equal predictions count as one.
     """
     from scipy.special import stdtrit  # imported here, because loading it takes longer than a comparison
 

@@ -210,7 +210,6 @@ def find_protocol_changes(task: SearchTask, best: Array) -> tuple[SearchTask, Ar
 
 
 def _find_largest_messages(task: SearchTask) -> Array:
-    """Return the largest message of each point."""
     largest = np.zeros(len(task.seconds))
     for numbers, pattern, _ in task.stacks:
         if pattern.messages:

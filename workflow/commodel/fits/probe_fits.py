@@ -151,7 +151,6 @@ def compare_distance_classes(evidence: Observed) -> dict[str, list[float]]:
 
 
 def _find_ratio_range(times: Mapping[object, list[float]], first_times: Mapping[object, float]) -> list[float]:
-    """Return the smallest and the largest ratio."""
     ratios = [
         seconds / first_times[size] for size, samples in times.items() if size in first_times for seconds in samples
     ]

@@ -209,7 +209,6 @@ def select_points(measured: Measured, flags: list[bool]) -> Measured:
 
 
 def select_setting(measured: Measured, setting: str) -> Measured:
-    """Return the points of one setting."""
     return select_points(measured, [other == setting for other in list_settings(measured)])
 
 

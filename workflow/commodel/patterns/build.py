@@ -107,7 +107,6 @@ def remove_layout(point: Point, ranks: int | None = None) -> Point:
 
 
 def build_schedule(point: Point) -> Schedule:
-    """Return the schedule of a point."""
     return make_builder(point)(point.bytes)
 
 

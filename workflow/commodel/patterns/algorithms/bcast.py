@@ -105,7 +105,6 @@ def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
 
 
 def over_topology(tree: Tree, bytes: int) -> Schedule:
-    """Return the broadcast down a topology."""
     return join_stages(tree.nodes, send_down_tree(tree, bytes))
 
 

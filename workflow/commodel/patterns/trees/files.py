@@ -38,7 +38,6 @@ class Nodes:
 
 
 def read_tree(path: AnyPath) -> Tree:
-    """Return the tree of a file."""
     lines = [line for _, line in read_lines(path, MAX_BYTES, "a topology")]
     is_csv = bool(lines) and _split_cells(lines[0]) == HEADER
     nodes = _read_csv(path, lines) if is_csv else _read_mrnet(path, lines)

@@ -10,7 +10,7 @@ from commodel.files.cache import find_input
 from commodel.patterns.arguments import SEED, Argument, Kind, count_argument, parse_whole_numbers
 from commodel.patterns.trees.files import read_tree
 from commodel.patterns.trees.topologies import Topology
-from commodel.patterns.trees.tree import Tree, check_size, make_tree_by_levels
+from commodel.patterns.trees.tree import MAX_NODES, Tree, check_size, make_tree_by_levels
 
 NUMBERS = re.compile(r"[0-9]{1,8}(,[0-9]{1,8})*")
 MAX_ORDER = 24
@@ -31,7 +31,7 @@ def _chain(height: int) -> Tree:
 def _binomial(order: int) -> Tree:
     """Return B_K with 2^K nodes, half of them leaves; its root has the children B_(K-1), …, B_0."""
     if order > MAX_ORDER:
-        raise UserError(f"found 'binomial:{order}', wanted an order up to {MAX_ORDER}")
+        raise UserError(f"found 'binomial:{order}', wanted an order up to {MAX_NODES.bit_length() - 1}")
     return _knomial(2, 1 << order)
 
 
