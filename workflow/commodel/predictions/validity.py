@@ -319,7 +319,8 @@ def _check_fit(ratio: float) -> Validity:
 
 
 def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
-    """Return the probed levels of the network, and the distance classes of the messages."""
+    """Return the probed levels of the network, and the distance classes of the messages. For repeated rounds, the
+    classes are those of all pairs of ranks."""
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
     if isinstance(pattern, CompactSchedule):
         return levels, levels.classes(pattern.node)
@@ -327,7 +328,7 @@ def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarch
 
 
 def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Validity:
-    """Return whether the probes include all distance classes of the messages, and the model distinguishes what differs:
+    """Check whether the probes include all distance classes of the messages, and the model distinguishes what differs:
     distance classes, pairs of one class, node types."""
     settings = parameters.settings
     if (ratio := float(settings.get("heterogeneity", 1.0))) > 1 and _uses_network(pattern):
