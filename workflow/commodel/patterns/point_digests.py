@@ -50,9 +50,10 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
         if is_pattern_file(point.operation):
             digests.append(_digest([read_pattern(point.operation).encode()]))
         elif point.predictable:
-            names = point.operation, point.algorithm, point.topology
-            ranks = point.ranks if point.topology else min(point.ranks, MAX_RANKS_BUILT)
-            digests += [digest_few_ranks(*names), digest_own_ranks(*names, ranks), digest_own_size(*names, point.bytes)]
+            names, topology = (point.operation, point.algorithm), point.topology
+            ranks = point.ranks if topology else min(point.ranks, MAX_RANKS_BUILT)
+            digests += [digest_few_ranks(*names), digest_own_ranks(*names, topology, ranks)]
+            digests.append(digest_own_size(*names, point.bytes))
             digests += [
                 _digest(map(encode_integers, rectangles.read_rectangles(file).table))
                 for file in list_operation_files(point.operation)
@@ -71,7 +72,7 @@ def _compute_placement_digest(layout: str, ranks: int) -> str:
     return _digest(map(encode_integers, parts))
 
 
-def _digest_few_ranks(operation: str, algorithm: str, topology: str) -> str:
+def _digest_few_ranks(operation: str, algorithm: str) -> str:
     counts = _choose_rank_counts(operation) if algorithm else (SMALL_TREE.nodes,)
     sizes = _choose_sizes(operation, algorithm)
     return _digest(_encode_schedule(operation, algorithm, ranks, size) for ranks in counts for size in sizes)
@@ -91,7 +92,7 @@ def _digest_own_ranks(operation: str, algorithm: str, topology: str, ranks: int)
     return _digest(parts)
 
 
-def _digest_own_size(operation: str, algorithm: str, topology: str, size: int) -> str:
+def _digest_own_size(operation: str, algorithm: str, size: int) -> str:
     """Return the digest with the point's size, which is reduced if the schedule would exceed MAX_ROWS."""
     ranks = _choose_rank_counts(operation, (RANKS_AT_OWN_SIZE,))[0] if algorithm else SMALL_TREE.nodes
     build, sizes = (
