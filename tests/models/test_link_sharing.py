@@ -490,6 +490,10 @@ def test_an_error_of_a_piece_is_raised():
 
     with pytest.raises(UserError, match="no such piece"):
         replay_parts(part, 3, 100, 4)
+    with pytest.raises(
+        UserError, match="found a schedule in 3000 parts of up to 4194304 messages, wanted at most 512 parts"
+    ):
+        replay_parts(part, 3000, 1 << 22, 4)
 
 
 def test_pairs_of_nodes_may_have_latencies_of_their_own():

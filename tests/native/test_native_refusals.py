@@ -87,6 +87,8 @@ BROKEN_SCHEDULES = {
     "runs": (["0,,send,0,1,,,8,,4"], ":2", "column runs"),
     "run length": (["0,,send,0,1,,,8,,4+4;9+3"], ":2", "as many bytes as the message has"),
     "run address": (["0,,send,0,1,,,8,,-4+8"], ":2", "column runs"),
+    "run end": (["0,,reduce,0,0,,,8,,9223372036854775807+8"], ":2", "column runs"),
+    "result before a message": (["0,,result,0,0,,,8,,0+8", "0,,send,0,1,,,8,,"], ":3", "only results after the first"),
     "wait": (["3,2,send,0,1,,,8,,"], ":2", "column wait: found '2', wanted no step before"),
     "peer step": (["3,,send,0,1,x,,8,,"], ":2", "column peer_step"),
     "peer wait": (["3,,send,0,1,5,4,8,,"], ":2", "column peer_wait: found '4', wanted no step before"),

@@ -129,7 +129,7 @@ class Results:
 
     def measured(self, batch: str) -> list[SafePath]:
         """Return all files of measurements in a batch, except its state file, which changes with every attempt."""
-        tables = (path for path in list_folder(self.raw(batch)) if path.suffix in (".csv", ".json"))
+        tables = (path for path in list_folder(self.raw(batch)) if path.suffix in (".csv", ".json", ".levels"))
         return [path for path in tables if path.name != STATE and not path.name.startswith(".")]
 
     def stages(self, platforms: Iterable[str], families: Iterable[str]) -> Iterator[SafePath]:

@@ -117,7 +117,7 @@ UPLINK_KEYS = ("uplinks", "oversubscription", "ports")  # keys of a link, of whi
 
 class Link(FileMapping):
     bandwidth: BANDWIDTH = Field(description="bandwidth of one link in each direction")
-    latency: LATENCY = Field(description="latency of one link and the switch at its upper end")
+    latency: LATENCY = Field(description="latency of one link and half of that of the switch at each end")
     uplinks: COUNT | None = Field(None, description="number of uplinks of a group, or of rails of a node")
     oversubscription: FACTOR | None = Field(
         None, description="bandwidth below a group's switch divided by the bandwidth above it"

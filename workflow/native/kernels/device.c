@@ -67,6 +67,7 @@ static bool open_blas(Device *device, const char *name)
     find_function(device->blas, names_of_dgemm[k], &device->dgemm);
   if (!device->dgemm) {
     dlclose(device->blas);
+    device->blas = NULL;
     return false;
   }
   device->name = name;

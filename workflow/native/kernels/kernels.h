@@ -61,11 +61,13 @@ void copy_edges(const double *first, size_t rows, size_t columns, size_t stride,
 typedef struct {
   Alignment *alignment;
   double lead;
-  int late; /* runs in which a rank was late in all attempts; the same on all ranks */
+  int late; /* runs in which a rank was late in all attempts, or in the only one; the same on all ranks */
 } AlignedRuns;
 AlignedRuns make_aligned_runs(Alignment *alignment);
 /* Collective: the seconds of `communicate`, which is repeated if a rank starts late. */
 double run_aligned(AlignedRuns *aligned, double (*communicate)(void *state, int k), void *state, int k);
+/* Collective: whether all ranks have started in time. If a rank arrived late, later starts have a longer lead. */
+bool share_lateness(AlignedRuns *aligned, Lateness late);
 
 /* ---- sample.c ---- */
 /* Collective. `own`: seconds of the rank's communication in each iteration, then of its computation in each; `longest` has

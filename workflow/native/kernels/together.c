@@ -13,12 +13,19 @@ AlignedRuns make_aligned_runs(Alignment *alignment) { return (AlignedRuns){.alig
 double run_aligned(AlignedRuns *t, double (*communicate)(void *state, int k), void *state, int k)
 {
   for (int attempt = 1;; attempt++) {
-    int late = align_pass(t->alignment, t->lead), worst = late;
+    Lateness late = align_pass(t->alignment, t->lead);
     double seconds = communicate(state, k);
-    MPI_TRY(MPI_Allreduce(&late, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
-    if (worst == LATE_ARRIVAL && t->lead < max_lead) t->lead *= 2;
-    if (worst != IN_TIME && attempt < MAX_ATTEMPTS) continue;
-    t->late += worst != IN_TIME;
+    bool in_time = share_lateness(t, late);
+    if (!in_time && attempt < MAX_ATTEMPTS) continue;
+    t->late += !in_time;
     return seconds;
   }
+}
+
+bool share_lateness(AlignedRuns *t, Lateness late)
+{
+  int own = late, worst = late;
+  MPI_TRY(MPI_Allreduce(&own, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+  if (worst == LATE_ARRIVAL && t->lead < max_lead) t->lead *= 2;
+  return worst == IN_TIME;
 }

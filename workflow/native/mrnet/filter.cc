@@ -4,6 +4,7 @@
 #include "mrnet/MRNet.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 using namespace MRN;
@@ -17,8 +18,12 @@ struct Target {
 void emit(void *where, const OverlayPacket *packet)
 {
   Target *target = static_cast<Target *>(where);
-  PacketPtr sent(new Packet(target->stream, FIRST_TAG + overlay_tag(packet), "%auc", frame_copy(packet),
-                            uint64_t(frame_bytes(packet))));
+  void *copy = frame_copy(packet);
+  if (!copy) {
+    fprintf(stderr, "mrnet: no memory for a packet of %zu bytes\n", size_t(frame_bytes(packet)));
+    abort();
+  }
+  PacketPtr sent(new Packet(target->stream, FIRST_TAG + overlay_tag(packet), "%auc", copy, uint64_t(frame_bytes(packet))));
   sent->set_DestroyData(true);
   target->out->push_back(sent);
 }

@@ -73,6 +73,7 @@ static void parse_runs(Position at, char *text, Op *op, Schedule *schedule)
     *plus = 0;
     if (!parse_integer(text, &run->first) || run->first < 0) field_error(at, "runs", text, form);
     run->length = parse_whole(at, "runs", plus + 1, form);
+    if (run->first > LLONG_MAX - run->length) field_error(at, "runs", text, form);
     total += run->length;
   }
   op->runs = schedule->nruns - op->run;
@@ -109,6 +110,8 @@ Schedule read_schedule(const char *path)
     parse_runs(at, fields[RUNS], &op, &schedule);
     if (op.row > 0 && op.step < schedule.rows[op.row - 1].step)
       field_error(at, "step", fields[STEP], "rows sorted by step");
+    if (op.row > 0 && op.kind != RESULT && schedule.rows[op.row - 1].kind == RESULT)
+      field_error(at, "kind", fields[KIND], "only results after the first result");
     int top = op.rank > op.peer ? op.rank : op.peer;
     if (top == INT_MAX) field_error(at, "rank", "2147483647", "a rank below 2147483647");
     if (top >= schedule.ranks) schedule.ranks = top + 1;

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.evaluation.native_library import (
     NativeArrays,
@@ -286,12 +287,19 @@ def replay_in_time(program: Program, costs: Traffic) -> Array:
     return check_finished(code, finish)
 
 
+MAX_NUMBERED_MESSAGES = 1 << 32  # numbers of messages have 32 bits: the part, then the row within it
+
+
 def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max_messages: int, ranks: int) -> Array:
     """Return when each rank is done, of a program in `count` parts.
 
     Each part has the same ranks and links and at most `max_messages` messages. `part` is called when the first rank
     reaches it.
     """
+    bits = max_messages.bit_length()
+    if count << bits > MAX_NUMBERED_MESSAGES:
+        parts = f"{count} parts of up to {max_messages} messages"
+        raise UserError(f"found a schedule in {parts}, wanted at most {MAX_NUMBERED_MESSAGES >> bits} parts")
     loaded: dict[int, _Columns] = {}
     failures: list[Exception] = []
 
@@ -308,7 +316,7 @@ def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max
 
     finish = np.zeros(ranks)
     code = load_library().commodel_in_parts(
-        _Feed(feed), c_int64(count), max_messages.bit_length(), c_void_p(finish.ctypes.data)
+        _Feed(feed), c_int64(count), bits, c_void_p(finish.ctypes.data)
     )
     if failures:
         raise failures[0]
