@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.advice import Workload, advise
-from commodel.advice.decision_tables import decide, describe_weights
+from commodel.advice import Advice, Workload, advise
+from commodel.advice.decision_tables import _put_first, decide, describe_weights
 from commodel.advice.evidence import Evidence, find_library_default
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import PlatformResources, make_point
@@ -236,6 +236,8 @@ def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():
     assert default.seconds == pytest.approx(2e-5)
     assert default.high == pytest.approx(2e-5 * 1.1 * 4 ** (1 / 8))
     assert default.source == "interpolated between 4 and 16 ranks"
+    of_trees = find_library_default(rows.assign(leaves=rows["ranks"]), "bcast", 9, 8, 64)
+    assert of_trees.source == "interpolated between 4 and 16 leaves"
     assert find_library_default(rows, "bcast", 32, 0, 64) is None
 
 
@@ -245,6 +247,16 @@ def test_a_decision_table_names_the_mpi_default_where_the_default_is_kept(second
     (row,) = decide([WORKLOAD], evidence, ["block:4"], lambda workload: WAYS).to_dict("records")
     assert (row["algorithm"] == "library") is kept
     assert (row["seconds"] == seconds) is kept
+    assert (row["interval_basis"] == "measured") is kept
+
+
+def test_a_common_alternative_of_all_sizes_has_the_basis_of_its_own_interval():
+    rows = pd.DataFrame({"alternative": ["a", "b", "c"], "layout": "block:1", "seconds": [1.0, 1.1, 1.2]})
+    rows["interval_basis"] = ["9 workloads of bcast", "11 workloads of bcast", "parameters only"]
+    advice = _put_first(Advice(WORKLOAD, rows, {}, [], deviations=(0.1, 0.2, 0.3)), ("c", "block:1"))
+    assert advice.rows["alternative"].tolist() == ["c", "a", "b"]
+    assert advice.interval == "parameters only"
+    assert advice.deviations == (0.3, 0.1, 0.2)
 
 
 def test_points_to_measure_are_named_where_much_regret_is_at_stake():

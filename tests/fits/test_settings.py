@@ -9,11 +9,12 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
-from commodel.fits.measured_tables import Measured
+from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import FACTORS_KEY, SETTING_KEY, Effect, describe_factors, estimate_factors, fit_in_settings
 from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import ParameterSet
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.predictions import predict
 from commodel.predictions.recalibration import Factor, RecalibrationFactors, can_recalibrate, parse_factors, scale_set
 from tests.cli import running
@@ -262,3 +263,32 @@ def test_of_one_setting_nothing_changes():
     plain = fit_in_settings(Measured(POINTS, times(1.0, 1.0), 0), "pmnf", "")
     assert SETTING_KEY not in plain.provenance
     assert not list(describe_factors(plain))
+
+
+def test_intervals_of_a_placement_cover_other_settings():
+    """Setting b is three times as slow: the intervals within one node and between nodes grow by about that factor."""
+    points, seconds_of_points = [], []
+    for layout, latency in (("block:1", 1e-5), ("block:8", 2e-6)):
+        for ranks in (2, 4, 8):
+            for size in (8, 64, 512, 4096, 32768, 262144):
+                workload = {"operation": "bcast", "algorithm": "binomial", "ranks": ranks, "bytes": size}
+                points.append(make_point(PlatformResources.unlimited(), workload | {"layout": layout}))
+                seconds_of_points.append(np.log2(ranks) * (latency + size * 1e-9))
+    times = np.concatenate([np.array(seconds_of_points), 3 * np.array(seconds_of_points)]).tolist()
+    settings = ["a"] * len(points) + ["b"] * len(points)
+    of_both = fit_in_settings(Measured(points * 2, times, 0, settings=settings), "hockney", "table", "a").errors
+    of_one = fit_in_settings(
+        Measured(points, seconds_of_points, 0, settings=["a"] * 36), "hockney", "table", "a"
+    ).errors
+    for name in ("bcast within one node", "bcast between nodes", "bcast"):
+        assert of_both[name].allocations == 2
+        assert np.log(2) < of_both[name].high - of_one[name].high < np.log(4)
+
+
+def test_streams_of_the_library_are_no_single_waves(tmp_path):
+    path = tmp_path / "table.csv"
+    head = "operation,algorithm,ranks,bytes,waves,seconds"
+    path.write_text(f"{head}\nbcast,linear,4,8,1,1e-5\nbcast,library,4,8,1,2e-5\nbcast,library,4,8,20,9e-5\n")
+    measured = read_points(path)
+    assert list(measured.library.values()) == [2e-5]
+    assert measured.unpredicted == 2

@@ -12,6 +12,7 @@ from commodel.patterns import build
 from commodel.patterns.build import Shape
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import Schedule, stack_schedules
+from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import fit_residual_intervals
 from commodel.predictions.predictions import predict, predict_shapes
 from commodel.predictions.validity import (
@@ -19,6 +20,7 @@ from commodel.predictions.validity import (
     VALID,
     Validity,
     ValidityKind,
+    assess_validity,
     compute_single_message_ratios,
     estimate_typical_error,
     select_reported_check,
@@ -108,6 +110,34 @@ def test_single_message_ratios_of_compact_and_expanded_schedules_are_equal(monke
     assert compact_ratios == pytest.approx(
         compute_single_message_ratios(measured(beyond=FAR), stack_schedules([expanded]))
     )
+
+
+GROUPS = {"leaf": [node // 4 for node in range(32)], "pod": [node // 16 for node in range(32)]}
+BY_CLASS = {"contention": {}, "levels": GROUPS, "classes": ["node"], "probed_classes": ["core", "node", "leaf", "pod"]}
+
+
+@pytest.mark.parametrize("layout", ["block:1", "block:2", "block:16", "cyclic:2", "cyclic:8"])
+@pytest.mark.parametrize(
+    ("operation", "choice"),
+    [
+        *(("allgather", name) for name in ("ring", "neighbor-exchange")),
+        *(("allreduce", name) for name in ("ring", "recursive-doubling")),
+        ("bcast", "scatter-allgather-ring"),
+        ("alltoall", "pairwise"),
+        ("barrier", "dissemination"),
+    ],
+)
+def test_compact_rounds_have_the_validity_of_all_their_messages(operation, choice, layout, monkeypatch):
+    monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
+    compact = build.build_schedule(point(operation, choice, ranks=32, bytes=4096, layout=layout))
+    assert isinstance(compact, CompactSchedule)
+    settings = [BY_CLASS, BY_CLASS | {"probed_classes": ["node"]}]
+    settings += [{"contention": {case: {"ratio": 2.0, "from_bytes": 0.0}}} for case in ("nodes", "ranks")]
+    for of_set in settings:
+        parameters = replace(LOGGP, settings={**LOGGP.settings, **of_set}, vectors={"reduce": 64, "copy": 64})
+        model = Model.of_set(parameters)
+        whole = assess_validity(model, parameters, stack_schedules([compact.whole]))
+        assert [entry.text for entry in assess_validity(model, parameters, compact)] == [entry.text for entry in whole]
 
 
 def test_the_interval_is_shifted_by_the_ratio_and_a_poor_fit_is_reported():

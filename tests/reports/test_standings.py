@@ -440,7 +440,7 @@ def rank_by_loops(rows):
             family == order[0]
             or len(differences) < 3
             or math.inf in differences
-            or len(differences) <= MIN_SHARE_OF_POINTS * len(mu[order[0]])
+            or len(differences) < MIN_SHARE_OF_POINTS * len(mu[order[0]])
         ):
             continue
         noise = t.ppf(0.975, len(differences) - 1) * np.std(differences, ddof=1) / math.sqrt(len(differences))

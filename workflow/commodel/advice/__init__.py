@@ -53,7 +53,6 @@ from commodel.patterns.schedule import Schedule
 from commodel.predictions.barrier_bounds import describe_barrier_bound
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import (
-    PARAMETERS_ONLY_TEXT,
     Interval,
     PointSeries,
     apply_residuals,
@@ -101,12 +100,16 @@ class Advice:
     rows: pd.DataFrame
     weights: dict[str, dict[str, ModelWeight]]  # at each placement of alternatives: within a node, between nodes
     notes: list[str]
-    interval: str = PARAMETERS_ONLY_TEXT  # basis of the first alternative's interval
     default: LibraryDefault | None = None
     keeps_default: bool = False  # the gain over the MPI default is within its uncertainty
-    deviation: float = 0.0  # of the logarithm of the first alternative's time
+    deviations: tuple[float, ...] = ()  # of the logarithms of the alternatives' times
     informative_points: tuple[InformativePoint, ...] = ()  # points to measure, if the regret at stake is high
     zero_weight_reasons: tuple[str, ...] = ()  # a sentence for each model with weight 0: why
+
+    @property
+    def interval(self) -> str:
+        """The basis of the first alternative's interval."""
+        return self.rows["interval_basis"].iloc[0]
 
     @property
     def gain_over_default(self) -> float:
@@ -201,9 +204,9 @@ def advise(
     first = rows.iloc[0]
     within_real_node = points[order[0]].nodes == 1 and not any(parameters.simulated for parameters in evidence.sets)
     notes += describe_library_default(default, first["seconds"], within_real_node)
-    deviation = float(combined.deviation[order[0]])
+    deviations = tuple(combined.deviation[order].tolist())
     keeps_default = default is not None and bool(
-        is_default_kept(default.seconds, first["seconds"], np.hypot(deviation, default.deviation))
+        is_default_kept(default.seconds, first["seconds"], np.hypot(deviations[0], default.deviation))
     )
     can_measure = max(point.nodes for point in points) <= evidence.resources.nodes
     informative_points = _find_informative_points(combined, rows, order) if can_measure and not keeps_default else ()
@@ -212,10 +215,9 @@ def advise(
         rows,
         weights,
         notes,
-        first["interval_basis"],
         default,
         keeps_default,
-        deviation,
+        deviations,
         informative_points,
         tuple(zero_weight_reasons),
     )

@@ -66,6 +66,7 @@ def decide(
             default = advice.default
             best = best.copy()
             best[["seconds", "low", "high"]] = default.seconds, default.low, default.high
+            best["interval_basis"] = default.source
         workload_columns = (
             workload.operation,
             int(best["ranks"]),
@@ -79,7 +80,7 @@ def decide(
             platform,
             simulated,
             advice.gain_over_default,
-            advice.interval,
+            best["interval_basis"],
             describe_weights(advice),
             NOTE_SEPARATOR.join((*advice.notes, *advice.zero_weight_reasons)),
             best["layout_name"],
@@ -112,7 +113,7 @@ def _keeps_default(advised: Iterable[Advice]) -> bool:
     if not with_default:
         return False
     gains = np.log([advice.gain_over_default for advice in with_default])
-    deviations = [np.hypot(advice.deviation, advice.default.deviation) for advice in with_default]
+    deviations = [np.hypot(advice.deviations[0], advice.default.deviation) for advice in with_default]
     return bool(is_default_kept(np.exp(gains.mean()), 1.0, np.mean(deviations)))
 
 
@@ -128,8 +129,10 @@ def _put_first(advice: Advice, choice: tuple[str, str] | None) -> Advice:
     slower = float(rows.loc[first, "seconds"].iloc[0] / rows["seconds"].iloc[0] - 1)
     gain = f"{100 * slower:.0f} % faster" if slower > 0 else "as fast"
     note = f"{choice[0]} for all sizes, as a rule needs; here {rows['alternative'].iloc[0]} is predicted to be {gain}"
-    rows = pd.concat([rows[first], rows[~first]], ignore_index=True)
-    return replace(advice, rows=rows, notes=[*advice.notes, note])
+    order = np.argsort(~first.to_numpy(), kind="stable")
+    deviations = tuple(advice.deviations[number] for number in order)
+    rows = rows.iloc[order].reset_index(drop=True)
+    return replace(advice, rows=rows, deviations=deviations, notes=[*advice.notes, note])
 
 
 def summarize_notes(table: pd.DataFrame) -> list[str]:

@@ -35,7 +35,7 @@ from commodel.units import format_bytes
 MIN_REPORTED_DOUBLINGS = 0.05  # doublings; less extrapolation is not reported
 HELD_OUT_COLUMNS = select_fields(  # columns from which weights and intervals of models are computed
     COMPARISON,
-    "point platform operation algorithm choice layout ranks leaves bytes nodes levels_crossed waves batch workload"
+    "point platform operation algorithm alternative layout ranks leaves bytes nodes levels_crossed waves batch workload"
     " simulated family predicted validity measured measured_low measured_high mu held_out",
 )
 
@@ -206,11 +206,12 @@ class LibraryDefault:
     high: float
     sizes: tuple[int, ...]  # bytes at which it was measured: one, or the two neighbours
     counts: tuple[int, ...] = ()  # ranks or leaves, likewise; empty: those of the workload
+    count_name: str = "ranks"
 
     @property
     def source(self) -> str:
         between = [" and ".join(map(format_bytes, self.sizes))] if len(self.sizes) > 1 else []
-        between += [f"{self.counts[0]} and {self.counts[1]} ranks"] if len(self.counts) > 1 else []
+        between += [f"{self.counts[0]} and {self.counts[1]} {self.count_name}"] if len(self.counts) > 1 else []
         return f"interpolated between {', '.join(between)}" if between else "measured"
 
     @property
@@ -241,7 +242,7 @@ def find_library_default(
     lower, upper = (default_of_count[count] for count in neighbours)
     sizes = max(lower.sizes, upper.sizes, key=len)
     times = ((default.seconds, default.low, default.high) for default in (lower, upper))
-    return LibraryDefault(*_interpolate(*times, share), sizes, neighbours)
+    return LibraryDefault(*_interpolate(*times, share), sizes, neighbours, axis)
 
 
 def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:

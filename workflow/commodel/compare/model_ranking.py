@@ -114,7 +114,7 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
     The test uses logarithms because the errors of a bad model scatter so much that its plain mean would be tied with
     everything. For the same reason a model is not tied if it is worse by more than 1 % at every point of six or more;
     with fewer points, if its best point is worse than the best model's worst. A prediction of 0 is never tied, nor
-    is a model with fewer than MIN_POINTS common points, or at most MIN_SHARE_OF_POINTS of the best one's. Models with
+    is a model with fewer than MIN_POINTS common points, or less than MIN_SHARE_OF_POINTS of the best one's. Models with
     equal predictions count as one.
     """
     from scipy.special import stdtrit  # imported here, because loading it takes longer than a comparison
@@ -129,7 +129,7 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
         of_rival = errors[:, families.index(family)]
         both = ~np.isnan(of_rival) & ~np.isnan(of_best)
         count = int(both.sum())
-        if count < MIN_POINTS or count <= MIN_SHARE_OF_POINTS * best["points"]:
+        if count < MIN_POINTS or count < MIN_SHARE_OF_POINTS * best["points"]:
             continue
         rival_errors, best_errors = of_rival[both], of_best[both]
         differences = rival_errors - best_errors

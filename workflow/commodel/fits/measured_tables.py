@@ -62,10 +62,11 @@ def read_points(path: Path) -> Measured:
             unpredicted += 1
             with suppress(UserError):  # mistakes in a row that is not fitted are ignored
                 point, setting, seconds = _read_row(row)
-                library.setdefault((point.workload, setting), []).append(seconds)
+                if not _has_several_waves(row):
+                    library.setdefault((point.workload, setting), []).append(seconds)
             continue
         with add_line_to_errors(path, line, mistakes):
-            if row.get("waves") and parse_cell(row, "waves", parse_waves) > 1:
+            if _has_several_waves(row):
                 streams += 1
                 continue
             point, setting, seconds = _read_row(row)
@@ -80,6 +81,10 @@ def read_points(path: Path) -> Measured:
     seconds = [median(times) for times in samples.values()]
     library_seconds = {workload: median(times) for workload, times in library.items()}
     return Measured(points, seconds, unpredicted, streams, lines, settings, library_seconds)
+
+
+def _has_several_waves(row: dict[str, str]) -> bool:
+    return bool(row.get("waves")) and parse_cell(row, "waves", parse_waves) > 1
 
 
 def _read_row(row: dict[str, str]) -> tuple[Point, str, float]:

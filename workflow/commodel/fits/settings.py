@@ -39,7 +39,7 @@ from commodel.models.families import find_family
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
-from commodel.predictions.prediction_intervals import measure_widening
+from commodel.predictions.prediction_intervals import PointSeries, measure_widening
 from commodel.predictions.recalibration import (
     Factor,
     RecalibrationFactors,
@@ -48,7 +48,7 @@ from commodel.predictions.recalibration import (
     parse_factors,
     scale_values,
 )
-from commodel.predictions.residuals import ALL, find_kind, find_operation_class
+from commodel.predictions.residuals import ALL, find_kind, find_operation_class, name_placed_class
 from commodel.records import Point
 from commodel.stats import MAD_TO_SIGMA, NORMAL_QUANTILE
 
@@ -269,6 +269,13 @@ def _estimate_against_reference(parameters: ParameterSet, other: Measured, refer
     return estimate_factors(parameters, points, np.log(np.array(other.seconds)[predicted] / reference_times[predicted]))
 
 
+def _list_class_names(point: Point) -> set[str]:
+    """Return the names of the classes of residuals to which a point belongs."""
+    operation = find_operation_class(point.operation)
+    names = {operation, find_kind(operation), ALL}
+    return names | {name_placed_class(name, PointSeries.of(point).placement) for name in names}
+
+
 def _widen_residual_intervals(
     parameters: ParameterSet, measured: Measured, other_settings: list[str]
 ) -> dict[str, Errors]:
@@ -276,12 +283,10 @@ def _widen_residual_intervals(
     setting with equal weight."""
     other_points = select_points(measured, [setting in other_settings for setting in list_settings(measured)])
     logs = np.log(np.array(other_points.seconds) / predict_seconds(parameters, other_points.points))
-    operations = [find_operation_class(point.operation) for point in other_points.points]
+    classes = [_list_class_names(point) for point in other_points.points]
     setting, intervals = np.array(list_settings(other_points)), {}
     for name, interval in parameters.errors.items():
-        of_kind = np.array([name in (operation, find_kind(operation), ALL) for operation in operations]) & np.isfinite(
-            logs
-        )
+        of_kind = np.array([name in names for names in classes]) & np.isfinite(logs)
         widening = (
             measure_widening(logs[of_kind], setting[of_kind], interval.low, interval.high) if of_kind.any() else 0.0
         )

@@ -115,7 +115,7 @@ class CompactSchedule(Schedule):
 
     def longest_work(self, kind: str) -> np.ndarray:
         combined = [part.sizes.max() for part in self.parts if isinstance(part, Rounds) and part.combines]
-        other_parts = [part.longest_work(kind) for part in self.parts if not isinstance(part, Rounds)]
+        other_parts = [part.longest_work(kind).max(initial=0) for part in self.parts if not isinstance(part, Rounds)]
         return np.max([0.0, *(combined if kind == "reduce" else ()), *other_parts], keepdims=True)
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 POOR_FIT_FACTOR = 1.5
 MIN_BYTES = 1  # bytes; an empty message counts as this size
 MIN_COUNTED_BYTES = 64  # bytes; shorter messages count as this size
+MAX_CHECKED_MESSAGES = 1 << 20  # messages of different rounds whose pairs of ranks are checked
 MAX_EVALUATED_ROUNDS = 64  # rounds; of more repeated rounds only the middle one is evaluated
 
 
@@ -86,6 +88,22 @@ def _sample_parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
             yield from ((part.count // len(sampled), part.round(number, pattern.node)) for number in sampled)
         elif part.messages:
             yield 1, part
+
+
+def _list_different_rounds(pattern: CompactSchedule) -> Iterator[Schedule] | None:
+    """Return schedules that have all pairs of ranks between which messages are; None if these are too many."""
+    counts = {
+        part: min(part.count, part.shift) if part.periodic else part.count
+        for part in pattern.parts
+        if isinstance(part, Rounds)
+    }
+    if pattern.ranks * sum(counts.values()) > MAX_CHECKED_MESSAGES:
+        return None
+    return chain.from_iterable(
+        (part.round(number, pattern.node) for number in range(counts[part])) if part in counts else [part]
+        for part in pattern.parts
+        if part.messages
+    )
 
 
 def _sum_interpolated(sizes: Array, samples: Mapping[str, list[float]], key: str) -> Array:
@@ -269,13 +287,12 @@ def _find_in_rounds(pattern: CompactSchedule, case: str, from_bytes: float, wave
     if case == "row" and waves == 1:
         parts = [part for part in pattern.parts if not isinstance(part, Rounds) and part.messages]
         return any(any(_find_occurrences(part, case, from_bytes, waves, (), {})) for part in parts)
-    nodes = len(np.unique(pattern.node))
-    occurs = nodes > 1
+    occurs = len(np.unique(pattern.node)) > 1
     if case == "rounds":
         rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.periodic]
         occurs = occurs and any(part.count >= REPEATED_MESSAGES * part.shift for part in rounds)
     elif case != "row":
-        occurs = nodes > 2 and (case == "nodes" or np.bincount(pattern.node).max() > 1)
+        occurs = occurs and (case == "nodes" or np.bincount(pattern.node).max() > 1)
     return occurs & (pattern.extremes()[1] >= from_bytes)
 
 
@@ -319,12 +336,13 @@ def _check_fit(ratio: float) -> Validity:
 
 
 def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
-    """Return the probed levels of the network, and the distance classes of the messages. For repeated rounds, the
-    classes are those of all pairs of ranks."""
+    """Return the probed levels of the network, and the distance classes of the messages. If there are too many
+    different rounds, the classes are those of all pairs of ranks."""
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
-    if isinstance(pattern, CompactSchedule):
+    rounds = _list_different_rounds(pattern) if isinstance(pattern, CompactSchedule) else [pattern]
+    if rounds is None:
         return levels, levels.classes(pattern.node)
-    return levels, levels.apart(pattern.node, pattern.src, pattern.dst)
+    return levels, sorted({number for part in rounds for number in levels.apart(pattern.node, part.src, part.dst)})
 
 
 def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Validity:
@@ -400,8 +418,11 @@ def _uses_network(pattern: Schedule) -> bool:
 def _find_shared_class(levels: Hierarchy, pattern: Schedule, distances: list[int]) -> int:
     """Return the nearest distance class in which several concurrent messages leave or enter the same group; 0 if
     none."""
-    if isinstance(pattern, CompactSchedule):  # all ranks send in each round
-        return next((distance for distance in distances if distance > 1), 0)
+    if isinstance(pattern, CompactSchedule):
+        rounds = _list_different_rounds(pattern)
+        if rounds is None:  # all ranks send in each round
+            return next((distance for distance in distances if distance > 1), 0)
+        return min(filter(None, (_find_shared_class(levels, part, distances) for part in rounds)), default=0)
     src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
     for distance, group in enumerate(levels.columns if levels.groups else (), 2):
         crossing = group[src] != group[dst]

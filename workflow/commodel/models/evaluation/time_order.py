@@ -315,9 +315,7 @@ def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max
         return 0
 
     finish = np.zeros(ranks)
-    code = load_library().commodel_in_parts(
-        _Feed(feed), c_int64(count), bits, c_void_p(finish.ctypes.data)
-    )
+    code = load_library().commodel_in_parts(_Feed(feed), c_int64(count), bits, c_void_p(finish.ctypes.data))
     if failures:
         raise failures[0]
     return check_finished(code, finish)
