@@ -70,7 +70,7 @@ def test_labels_say_the_meaning_of_values_of_functions_in_pieces():
     names = ["shares L.node.x5", "shares L.node.b5", "shares L.node.b", "loggp L"]
     same = snapshot({name: time(1.0) for name in names}, kind=PARAMETER)
     labels = [change.label for change in list_changes(same, same)]
-    assert labels == [f"{names[0]} (size where piece 5 starts)", f"{names[1]} (b of piece 5)", *names[2:]]
+    assert labels == [f"{names[0]} (size above which piece 5 applies)", f"{names[1]} (b of piece 5)", *names[2:]]
     (point,) = list_changes(snapshot({names[0]: time(1.0)}), snapshot({names[0]: time(1.0)}))
     assert point.label == names[0]
 

@@ -56,7 +56,7 @@ def seconds(entry, case, name):
         if case["late"]:
             return o_s + o_r
         spacing = o_s if case["delay"] else gap + MACHINES[name]["G"] * max(case["bytes"] - 1, 0)
-        trip = make_round_trip(case["bytes"], case["bytes"])
+        trip = make_round_trip(case["bytes"])
         return float(machine(name).cost(trip)[0]) + (case["n"] - 1) * spacing
     return float(machine(name).cost(find_probe(entry).pattern(case))[0])
 
@@ -97,7 +97,7 @@ def parameters(name, without=""):
 
 
 def predictions(name, nodes, size, without=""):
-    trip = make_round_trip(size, size).place(np.array(nodes))
+    trip = make_round_trip(size).place(np.array(nodes))
     stack = trip.resize(trip.bytes[None, None], trip.work.bytes[None, None])
     return make_predictor(parameters(name, without))(stack, 1)
 
@@ -112,7 +112,7 @@ def test_the_prediction_of_a_ping_pong_equals_the_time_of_the_distance_class(nam
         apart = LEVELS.names[int(LEVELS.distance(*nodes))]
         for size in SIZES if find_family(name).uses_bytes else SIZES[:1]:
             predicted = predictions(name, nodes, size)
-            measured = machine(apart).cost(make_round_trip(size, size))[0]
+            measured = machine(apart).cost(make_round_trip(size))[0]
             assert predicted.seconds[0] == pytest.approx(measured, rel=0.03), (apart, size)
             assert validity_label(predicted) == "valid", apart
 
@@ -189,7 +189,7 @@ def test_the_interval_of_a_family_that_is_blind_holds_all_classes(name):
     known = {**evidence("loggp").probes, **evidence(name).probes}
     own = fit_set(find_family(name), Observed(known, levels=LEVELS.group_lists))
     near, far = (predict(own, [point("reduce", "linear", ranks=ranks, bytes=1024)])[0] for ranks in (4, 24))
-    times = [machine(apart).cost(make_round_trip(1024, 1024))[0] for apart in ("leaf", "beyond")]
+    times = [machine(apart).cost(make_round_trip(1024))[0] for apart in ("leaf", "beyond")]
     assert far.high / far.seconds >= times[1] / times[0]
     assert far.validity_text.startswith("placement not modelled")
     assert near.high >= near.seconds
@@ -213,13 +213,13 @@ def typed_parameters(name):
 
 
 def typed_prediction(name, nodes, size=1000):
-    trip = make_round_trip(size, size).place(np.array(nodes))
+    trip = make_round_trip(size).place(np.array(nodes))
     stack = trip.resize(trip.bytes[None, None], trip.work.bytes[None, None])
     return make_predictor(typed_parameters(name))(stack, 1)
 
 
 def taken(nodes, size=1000):
-    return machine(LEVELS.names[int(LEVELS.distance(*nodes))]).cost(make_round_trip(size, size))[0]
+    return machine(LEVELS.names[int(LEVELS.distance(*nodes))]).cost(make_round_trip(size))[0]
 
 
 def test_probes_of_two_ranks_stay_on_nodes_of_the_first_type():

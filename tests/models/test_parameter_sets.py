@@ -194,6 +194,6 @@ def test_the_description_of_a_piece_names_the_size_from_which_the_piece_applies(
     meanings = {name: describe_piece(parse_key(f"alpha.{name}"), "latency") for name in ("a", "a1", "x1")}
     assert meanings == {
         "a": "latency",
-        "a1": "latency; from alpha.x1 on",
-        "x1": "message size in bytes from which another piece of alpha applies",
+        "a1": "latency; above alpha.x1",
+        "x1": "message size in bytes above which another piece of alpha applies",
     }

@@ -73,13 +73,13 @@ def parse_key(text: str) -> Key:
 
 
 def describe_piece(key: Key, meaning: str) -> str:
-    """Return what a value of a function in pieces means: the size at which a piece begins (`x1`), or a coefficient of
-    that piece (`a1`, `b1`). `meaning` is that of the parameter, which other values have."""
+    """Return what a value of a function in pieces means: the size above which a piece applies (`x1`), or a coefficient
+    of that piece (`a1`, `b1`). `meaning` is that of the parameter, which other values have."""
     if not name_piece(key):
         return meaning
     if key.part[0] == "x":
-        return f"message size in bytes from which another piece of {key.function} applies"
-    return f"{meaning}; from {key.function}.x{key.part[1:]} on"
+        return f"message size in bytes above which another piece of {key.function} applies"
+    return f"{meaning}; above {key.function}.x{key.part[1:]}"
 
 
 def name_piece(key: Key) -> str:
@@ -87,11 +87,11 @@ def name_piece(key: Key) -> str:
     letter, number = key.part[:1], key.part[1:]
     if not (PART_PATTERN.fullmatch(key.part) and number):
         return ""
-    return f"size where piece {number} starts" if letter == "x" else f"{letter} of piece {number}"
+    return f"size above which piece {number} applies" if letter == "x" else f"{letter} of piece {number}"
 
 
 def make_key(*parts: str | Pair) -> str:
-    """Return a name from its parts: `key("o_0", "fat", "a")` is `o_0.fat.a`. Empty parts are omitted."""
+    """Return a name from its parts: `make_key("o_0", "fat", "a")` is `o_0.fat.a`. Empty parts are omitted."""
     return ".".join(str(part) for part in parts if part)
 
 

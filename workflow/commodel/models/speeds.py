@@ -25,6 +25,7 @@ from commodel.units import show_value
 SPEED_FORMS = ("piecewise", "akima")
 KERNELS = ("gemm", "wave")
 MIN_NUMBER, MAX_NUMBER = 1e-30, 1e30  # limits of sizes and speeds, so that no time overflows
+MAX_BLOCK = 1 << 20  # elements per side
 SPLINE_POINTS = 64  # points between two rows at which a spline is evaluated
 
 
@@ -90,7 +91,7 @@ class Speed:
     low: np.ndarray
     high: np.ndarray
     form: str = "piecewise"
-    dropped: int = 0  # rows whose share took no longer than a smaller one
+    dropped: int = 0  # rows left out so that times grow
 
     @classmethod
     def of(cls, rows: tuple[tuple[float, ...], ...], form: str = "piecewise") -> "Speed":
@@ -192,8 +193,9 @@ def _list_contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...]
     for name, kernel in speeds.kernels.items():
         if name not in KERNELS:
             yield ("kernels", name), f"found an unknown kernel; {suggest_name(name, KERNELS)}"
-        if not 1 <= kernel.block <= 1 << 20:
-            yield ("kernels", name, "block"), f"found {kernel.block}, wanted the elements a side of a block, 1 or more"
+        if not 1 <= kernel.block <= MAX_BLOCK:
+            wanted = f"wanted the elements a side of a block, 1 to {MAX_BLOCK}"
+            yield ("kernels", name, "block"), f"found {kernel.block}, {wanted}"
         if not kernel.kinds:
             yield ("kernels", name, "kinds"), "found none, wanted a curve for each kind of process"
         for kind, rows in kernel.kinds.items():

@@ -105,8 +105,9 @@ def find_overflow(
 def _find_contents(growth: Array, last: np.ndarray, buffer: Array, longest: int) -> Array:
     """Return the buffer's contents in packets at each event: the contents at the previous event plus the growth since.
 
-    The contents stay between 0 and `buffer`, and are 0 at a receiver's first event. Each event is a map x → min(max(x +
-       shift, low), high). The composition of two such maps is such a map again, so log2(longest) passes suffice.
+    The contents stay between 0 and `buffer`, and are 0 at a receiver's first event. Each event is a map
+    x → min(max(x + shift, low), high). The composition of two such maps is such a map again, so log2(longest) passes
+    suffice.
     """
     shift, low = growth.copy(), np.zeros_like(growth)
     high = np.broadcast_to(buffer, growth.shape).copy()
@@ -180,7 +181,7 @@ def find_departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows:
 
 
 def count_ranks_in_flight(schedule: Schedule, single_seconds: Array, busy: Array) -> Array:
-    """Return for every message the number of ranks whose messages are in flight at the same time.
+    """Return for every message the number of ranks that send or receive messages in flight at the same time.
 
     The messages of a step are in flight together. One sender's messages depart every `busy` seconds, and each is in
     flight for `single_seconds`, its time without contention.

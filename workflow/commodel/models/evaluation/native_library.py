@@ -1,5 +1,5 @@
-"""The C library `native/replay` (`load_library`), and the ctypes definitions shared by `replay`, `time_order` and
-`simulator`.
+"""The C library `native/replay` (`load_library`), and the ctypes definitions shared by `replay`, `time_order`,
+`simulator` and `tcp`.
 """
 
 import ctypes
@@ -54,7 +54,7 @@ def find_address(numbers: np.ndarray) -> int:
 def load_library() -> ctypes.CDLL:
     """Return the library that `commodel build replay` compiles.
 
-    It raises an error if the library is missing, built from other sources, or for another machine.
+    It raises an error if the library is missing, has structures of another version, or is for another machine.
     """
     try:
         loaded = ctypes.CDLL(str(LIBRARY_FILE))

@@ -49,7 +49,7 @@ def fast_forward(f: Callable[[State], State], state: State, remaining: int) -> S
         after = f(state)
         previous, increase = increase, _compute_increase(state, after)
         state, remaining, until_retry = after, remaining - 1, until_retry - 1
-        if remaining < 2 or previous is None or until_retry > 0 or not _is_close(previous, increase, state, increase):
+        if remaining < 2 or previous is None or until_retry > 0 or not _is_close(previous, increase, state):
             continue
         skipped = _count_equal_increases(f, state, increase, remaining - 1, skipped)
         state = state + skipped * increase
@@ -66,7 +66,7 @@ def _count_equal_increases(f: Callable[[State], State], state: State, increase: 
 
     def is_equal_after(times: int) -> bool:
         clocks = state + times * increase
-        return _is_close(_compute_increase(clocks, f(clocks)), increase, clocks, increase)
+        return _is_close(_compute_increase(clocks, f(clocks)), increase, clocks)
 
     if is_equal_after(limit):
         return limit
@@ -94,13 +94,13 @@ def _compute_increase(before: State, after: State) -> State:
         return after - before
 
 
-def _is_close(first: State, second: State, state: State, increase: State) -> bool:
+def _is_close(other: State, increase: State, state: State) -> bool:
     """Return whether two increases agree up to rounding, in every draw."""
     # Draws differ in the magnitude of their clocks.
     magnitude = np.abs(state - _find_latest(state)).max(axis=-1, keepdims=True).sum(axis=-2, keepdims=True)
     magnitude = magnitude + np.abs(increase[..., :1, :]).max(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
-        return bool((np.abs(first - second) <= ROUNDING_SHARE * magnitude).all())
+        return bool((np.abs(other - increase) <= ROUNDING_SHARE * magnitude).all())
 
 
 MAX_CACHED_ENTRIES = 1_000_000  # ranks × rounds that are cached, or compared at a time
@@ -254,7 +254,7 @@ class PlacedRounds:
     def count_kinds(self) -> dict[int, int]:
         """Return one round of each kind, and how many rounds are of that kind.
 
-        Rounds are of one kind if sizes, kinds of pairs and the nodes of their messages agree.
+        Rounds are of one kind if, up to symmetry, each rank sends and receives messages of the same kinds.
         """
         rounds, period = self.rounds, 0
         if rounds.equal_sizes and rounds.periodic:

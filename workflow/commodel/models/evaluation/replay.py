@@ -344,8 +344,8 @@ def _merge_rows(columns: Sequence[Array | float | None], rows: Sequence[np.ndarr
     return merged
 
 
-EQUAL_ROUNDS_TOLERANCE = 1e-9  # relative difference of two rounds' times below which they are equal
-EQUAL_ROUNDS_NEEDED = 3  # successive rounds of equal time, after which the rest is extrapolated
+EQUAL_ROUNDS_TOLERANCE = 1e-9  # relative difference of the times that two rounds add, up to which they are equal
+EQUAL_ROUNDS_NEEDED = 3  # successive rounds that add the same time as the one before; the rest is extrapolated
 
 
 def replay_round_by_round(

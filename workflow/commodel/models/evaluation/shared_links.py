@@ -59,7 +59,7 @@ class NumberedLinks:
     """The number of the shared link that each message uses, for one grouping of links."""
 
     link: np.ndarray  # of each message
-    represented: np.ndarray  # number of messages that each given message represents
+    represented: np.ndarray  # number of messages on this link that each given message represents
     count: int
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the links of the opposite direction, if they are others
 

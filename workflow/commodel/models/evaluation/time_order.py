@@ -237,7 +237,7 @@ def _number_rank_pairs(schedule: Schedule) -> np.ndarray:
 
 
 def _find_contenders(bundle: np.ndarray, link: np.ndarray, opposite: np.ndarray, limit: int) -> GroupedRows | None:
-    """Return the bundles that share a link with each bundle, or None if there are more than `limit` pairs."""
+    """Return the bundles on a link of each bundle or on its opposite, or None if there are more than `limit` pairs."""
     bundles_on = GroupedRows.of(bundle, link, len(opposite))
     opposite_link = opposite[link]
     pairs = [(bundle, link), (bundle[opposite_link >= 0], opposite_link[opposite_link >= 0])]

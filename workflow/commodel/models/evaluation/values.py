@@ -61,7 +61,7 @@ FORM_NAMES = (*FORMS, PIECEWISE, TABLE)
 def format_form(form: str) -> str:
     """Return the formula of a form as text."""
     if form == PIECEWISE:
-        return "a + b·x, from x1 on a1 + b1·x, …"
+        return "a + b·x, above x1 a1 + b1·x, …"
     return "samples, linear in between" if form == TABLE else FORMS[form].text
 
 
@@ -114,8 +114,9 @@ def _evaluate_piecewise(name: str, values: Mapping[str, Array], x: Array) -> Arr
 class Samples:
     """A function given by samples.
 
-    It is linear between samples, constant below the first, and continues the last slope beyond the last. A surface is
-    also linear between its levels of concurrency; beyond the highest level it grows in proportion.
+    It is linear between samples and constant below the first. Beyond the last it continues the last slope, or is
+    constant if that falls. A surface is also linear between its levels of concurrency; beyond the highest level it
+    grows in proportion.
     """
 
     def __init__(self, name: str, values: Mapping[str, Array]) -> None:

@@ -1,5 +1,5 @@
 """BSP: supersteps of local work, of an h-relation, in which no rank sends or receives more than h messages, and of a
-barrier. Every step of a schedule is a superstep, and all ranks leave it together.
+barrier. Every step with receives or work is a superstep, and all ranks leave it together.
 
     T = Σ (w + h·g + l(p)) over the supersteps
 

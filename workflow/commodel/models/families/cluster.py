@@ -3,10 +3,10 @@
     T(m) = O_s(m) + L(m, p) + O_r(m) + U_r for a packet of m bytes, section 3 of the paper
     L(m, p) = L_0 + L_p·p + L_m·m·max(1, p·m/(capacity·g_s(m)))
 
-A packet occupies its sender for O_s(m); the next packet follows at least g_s(m) later. Its latency is L(m, p) if p
-ranks exchange messages at once. The receiver is busy for O_r(m) to receive it and U_r to deliver it; packets arrive at
-least g_r(m) apart. Receiving keeps a rank from sending (equation 2). A long message is a train of packets. L is half a
-round trip minus all overheads.
+A packet leaves its sender after O_s(m). The sender is busy for g_s(m), until its next packet. The latency is L(m, p) if
+p ranks exchange messages at once. The receiver is busy for O_r(m) to receive a packet and U_r to deliver it; packets
+arrive at least g_r(m) apart. Receiving keeps a rank from sending (equation 2). A long message is a train of packets. L
+is half a round trip minus all overheads.
 
 A receiver's buffer holds B_L packets. A packet that arrives at a full buffer is sent again (equations 3 and 4). The
 setting `recovery` selects when. In the paper this is one timeout later, without a number for the timeout. A fit to a
@@ -54,7 +54,8 @@ LATENCY_PARAMETERS = ("L_0", "L_p", "L_m")
 RECOVERY_SETTING = {"recovery": ("timeout", "tcp")}
 MEDIAN_CHANCE = 0.5  # value of the parameter `chance` for the estimate: the median of repeats
 MEDIAN_RUNS, RUN_REPEATS = 31, 3  # simulations whose median is predicted, and repeats of each
-MIN_RUNS, MAX_PACKETS = 20, 2_000_000  # minimum of simulations for an interval; limit of packets in all of them
+MIN_RUNS = 20  # minimum of simulations for an interval
+MAX_PACKETS = 2_000_000  # limit of packets in a simulation, and in all of them if they are more than the minimum
 SEED_RANGE = 1 << 20
 EAGER_BYTES, HEADER_BYTES = 65536.0, 64  # B: of Open MPI over TCP
 
@@ -67,7 +68,7 @@ def fit(observed: Observed) -> Fitted:
     missing = {"T_s": "not observable: the paper does not define it"}
 
     def line(name: str, size: Array, seconds: Array, title: str, scale: Array | None = None) -> None:
-        """Fit a line over sizes. `scale`: the scale of a case's error, if it is not the value itself."""
+        """Fit a line of up to two pieces over sizes. `scale`: the scale of a case's error, if not the value itself."""
         if not len(size):
             raise UserError(f"no measurements of short messages for {name}")
         scale = seconds[0] if scale is None else scale
@@ -247,7 +248,7 @@ class Network:
 
     @property
     def packets(self) -> int:
-        """Packets of a simulation."""
+        """Packets of a simulation of one repeat, with the repeats that only set the windows."""
         return 4 * int(self.counts.sum())
 
     def run(self, draw: int, repeats: int, seed: int, extra_packets: float = 0.0) -> Repeats:

@@ -31,7 +31,7 @@ MAX_PROTOCOL_DROP = 0.8
 
 
 def fit(observed: Observed) -> Fitted:
-    """Fit all parameters. Overheads are fitted to sizes below S, or below a jump of the overheads themselves.
+    """Fit all parameters. Overheads are fitted to sizes up to S, or up to a jump of the overheads themselves.
 
     Above S, the measured overhead of a sender includes its wait for the receiver. If only overheads jump, rendezvous
     takes no time.

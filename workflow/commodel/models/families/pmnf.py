@@ -8,7 +8,7 @@ The simplest one is chosen whose error under leave-one-out cross-validation is w
 Extra-P compares by SMAPE and allows negative coefficients. All draws have the same exponents: an interval covers the
 noise, not the choice of the hypothesis.
 
-If hypotheses explain the data equally well, to the last bit, the one with fewer products of p and m is chosen, with a
+If hypotheses explain the data equally well, up to rounding, the one with fewer products of p and m is chosen, with a
 note: the probes vary p at one m and m at p = 2, so they cannot separate p·m from p.
 
 From probes, a fan of n counts as a pattern of n + 1 ranks, half a ping-pong as one of 2, half a chain of height h as

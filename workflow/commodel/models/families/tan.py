@@ -12,7 +12,7 @@ constant of o below it. Only L + o is a time.
 
 A set fitted here has two versions of o. One is from chain and N-to-1 together. The other is from the paper's own recipe
 (`recipe: paper`): it forces the N-to-1 curve through the origin, halves round trips, and reads o(x+1) off a curve over
-x. If times grow exactly linearly with N, it finds a parabola.
+x. If times grow exactly linearly with N, it may find a parabola.
 """
 
 from collections.abc import Callable, Iterator

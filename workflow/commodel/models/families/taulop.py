@@ -152,7 +152,7 @@ class Prepared:
     pairs: Pairs
     first: list[int]  # step of every stage
     terms_by_size: list[list[Terms]]  # of every size, the terms of every stage
-    loads: list[ProcessorLoads]  # of every stage, if the set includes processors
+    loads: list[ProcessorLoads]  # of every stage, with `shared: port`
 
 
 def _prepare_terms(schedule: Schedule, values: Values) -> Prepared:

@@ -1,6 +1,6 @@
-"""Fits of τ–Lop's channels from rings (probe `ring`): transfer times under concurrency (`group_by_concurrency`), and
-the overhead in them (`fit_overhead_by_size`). Also local work by size (`fit_local_work`): reductions, copies, and
-copies into new buffers (probes `work` and `memcopy`).
+"""Fits of τ–Lop's channels from rings (probe `ring`): transfer times under concurrency (`group_by_concurrency`), the
+overhead in them (`fit_overhead_by_size`), and the time of processors (`fit_processors`). Also local work by size
+(`fit_local_work`): reductions, copies, and copies into new buffers (probes `work` and `memcopy`).
 """
 
 from collections.abc import Mapping
@@ -46,8 +46,7 @@ def _select_single_transfers(observed: Observed, pair: Pair) -> Cases | None:
 
 
 def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return p_c: half of the time that both ends are busy with a short message that arrives before its receive is
-    posted.
+    """Return p_c: half of the time that a rank is busy to send a short message and to receive one that has arrived.
 
     It is at most half of the time of an empty message.
     """

@@ -1,4 +1,5 @@
-"""Capacities of links and levels, from messages that cross a boundary at the same time (probes `capacity`, `pairs`).
+"""Capacities of links and levels, from messages that cross a boundary at the same time (probe `capacity`), and
+factors and latencies of single nodes and pairs (probe `nodepairs`).
 
 `fit_capacities` fits the additional time of concurrent messages over a single one. A boundary without slowdown has no
 capacity. `distinguish_behaviours` determines which of several behaviours a network has, by a replay of probe cases with
@@ -42,7 +43,7 @@ SPREAD = 5, 95  # percentiles of a class's small messages
 MIN_PAIR_RATIO = 1.3  # ratio of these percentiles from which pairs differ
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
 LINK_CAPACITIES = "c_out", "c_pair", "c_all"  # capacities of links between nodes that messages share
-TRIED_HEADER_BYTES, SECANT_STEPS = 64.0, 2  # the second point of a secant search, and its steps
+TRIED_HEADER_BYTES, SECANT_STEPS = 64.0, 2  # the second point of all secants of a search, and their number
 MIN_HEADER_RATIO = 1.2  # spacing of a burst relative to overheads, from which links cause it
 MAX_BURST_BYTES = 1024  # longer messages hardly show a header
 MIN_HEADER_BYTES, MAX_HEADER_BYTES = 4.0, 4096.0
@@ -284,7 +285,7 @@ def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callabl
     """Return seconds per byte of the messages that enter a node's port from other nodes.
 
     They arrive at about the same time, so the receiver handles them one after the other. `receiving` returns its
-    seconds for a message of each size.
+    seconds for a message of each size, beyond those of a tiny one.
     """
     if not observed.probes.get("capacity") or not trips:
         return {}
@@ -587,7 +588,7 @@ def compute_case_error(observed: Observed, values: Values, predict: Predict, how
 def find_links_by_destination(
     observed: Observed, values: Values, links: Mapping[str, int], predict: Predict
 ) -> dict[str, int]:
-    """Return the levels at which the destination of a message selects one of several links out of a group."""
+    """Return the number of links out of a group, at levels at which the destination of a message selects the link."""
     distinguished = {}
     for level, count in links.items():
         alternatives = {
@@ -605,7 +606,7 @@ def fit_shared_latency(
     """Return for every draw of `latencies` (draws, cases) the capacity and L_0, L_p, L_m ≥ 0 (draws, 3), and the
     prediction of row 0.
 
-    The capacity is infinite if no finite one explains more than no limit does.
+    The capacity is infinite if no finite one has a misfit at least 30 % smaller than no limit has.
     """
 
     def terms(capacity: float) -> list[Array]:

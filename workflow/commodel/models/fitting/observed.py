@@ -100,7 +100,7 @@ class Observed:
         return Cases(columns, self._resample_cases(probe, statistic)[numbers].T)
 
     def without(self, probe: str, number: int, rows: int) -> "Observed":
-        """Return the observations without one case of a probe, and with the first `rows` of the draws only."""
+        """Return the observations without one case of a probe, and with the estimate and `rows` − 1 draws only."""
         cases = list(self.probes[probe])
         del cases[number]
         resampled = {

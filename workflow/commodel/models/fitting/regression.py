@@ -93,8 +93,8 @@ def add_misfit_draws(y: Array, misfit: Array, weights: Array, terms: int) -> Arr
 
 
 def is_by_chance(total: float, noise: float, degrees: int) -> bool:
-    """Return whether noise alone makes such a misfit: a χ² with `degrees` degrees of freedom exceeds it with
-    probability CHANCE_PROBABILITY."""
+    """Return whether noise alone makes such a misfit: a χ² with `degrees` degrees of freedom exceeds it with a
+    probability above CHANCE_PROBABILITY."""
     if total < noise or noise <= 0:  # χ² is above its mean in at least three cases of ten
         return bool(total < noise)
     from scipy.special import chdtrc  # here, because it takes longer to load than most verbs to run
@@ -147,7 +147,8 @@ def fit_shape_coefficients(form: str, x: Array, y: Array, weights: Array, consta
 
 
 def _fit_exponential(x: Array, y: Array, weights: Array) -> Array:
-    """Return b and c of b·(e^{cx} − 1): for a given c the best b is linear, so only c is searched, |c·x| up to 20."""
+    """Return b and c of b·(e^{cx} − 1): for a given c the best b is linear, so only c is searched, up to
+    c·x = 20."""
     from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
 
     def best_b(c: float, times: Array) -> float:
@@ -194,7 +195,7 @@ def choose_form(
 def compute_aicc(misfit: float, count: int, terms: int, signal: float) -> float:
     """Return AICc of a mean squared misfit.
 
-    Noise-free simulations fit to the last bit, so misfits below 1e-12 of the signal count as equal.
+    Noise-free simulations fit to the last bit, so misfits below 1e-24 of `signal`, a mean square too, count as equal.
     """
     if count - terms - 1 <= 0:
         return np.inf
@@ -348,7 +349,7 @@ def _find_best_cuts(line_misfits: Array, max_pieces: int) -> list[tuple[list[int
 def fit_piecewise(name: str, x: Array, y: Array, weights: Array, max_pieces: int = 3) -> tuple[str, dict[str, Array]]:
     """Return the form and the coefficients of a line, or of several with change points.
 
-    A piece never begins below the end of the piece before it.
+    A piece begins at the end of the piece before it or above, unless the time clearly drops there (CLEAR_DROP).
     """
     pieces = find_segments(x, y, weights, max_pieces)
     values: dict[str, Array] = {}

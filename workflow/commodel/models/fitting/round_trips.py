@@ -46,7 +46,7 @@ class RoundTrips:
 
     size: Array
     one_way: Array  # half a round trip, overheads included
-    overheads: Array  # of both ends together
+    overheads: Array  # of a send and a receive, both on the first rank
     o_s: Array
     o_r: Array
     spacing: Array  # between the messages of a burst
@@ -98,7 +98,7 @@ def collect_pair_trips(observed: Observed) -> dict[Pair, RoundTrips]:
 
 
 def collect_round_trips(observed: Observed, pair: Pair | None = None) -> RoundTrips:
-    """Return the four kinds of round trip, of one pair of node types or of all, at the sizes that all kinds have."""
+    """Return the four kinds of round trip, of a pair of node types or of probe `prtt`, at the sizes of all kinds."""
     probe, settings = (list_pair_probes(observed)[pair], {"pair": str(pair)}) if pair else ("prtt", {})
     cases = [observed.cases(probe, **settings, n=n, delay=delay, late=late) for n, delay, late in TRIP_KINDS]
     single, burst, delayed, late = select_common("bytes", *cases)

@@ -205,9 +205,9 @@ def list_powers_of_two(smallest: int, largest: int) -> list[int]:
     return [1 << power for power in range(smallest.bit_length() - 1, largest.bit_length())]
 
 
-def make_round_trip(sent: int, returned: int) -> Schedule:
-    """Return the schedule of a round trip between two ranks."""
-    return Schedule.of(2, [0, 1], [0, 1], [1, 0], [sent, returned], root=0)
+def make_round_trip(bytes: int) -> Schedule:
+    """Return the schedule of a round trip of `bytes` each way between two ranks."""
+    return Schedule.of(2, [0, 1], [0, 1], [1, 0], bytes, root=0)
 
 
 def list_counts(limit: int) -> list[int]:

@@ -1,10 +1,10 @@
 """Probe `capacity`: concurrent messages across the boundary of a node or group, which show the capacity of each level.
 
 Boundaries are crossed from one group to another (`pair`), from a group to all others of the next larger group (`out`),
-or by every group to the next one (`all`). The boundary of a node is crossed from one rank to several near nodes (`out`)
-or to nodes at the largest distance (`far`), from the ranks of a node to those of another (`pair`), from several nodes
-to one (`in`), or from every node to the next one (`all`). Within a node, its ranks send to each
-other (`inside`). With `ways` 2, as many messages go in the opposite direction.
+or by every group to the next one (`all`). In cases `each`, one group sends to all others. The boundary of a node is
+crossed from one rank to several near nodes (`out`) or to nodes at the largest distance (`far`), from the ranks of a
+node to those of another (`pair`), from several nodes to one (`in`), or from every node to the next one (`all`). Within
+a node, its ranks send to each other (`inside`). With `ways` 2, as many messages go in the opposite direction.
 
 Further cases show how concurrent messages are treated:
 
@@ -64,7 +64,7 @@ class Crossing(NamedTuple):
 
     flows: int  # number of messages
     nodes: tuple[int, ...]  # of the ranks
-    step: int = 1  # distance of sender and receiver in ranks
+    step: int = 1  # distance of sender and receiver in ranks; of `stride`: of the receivers' nodes
 
 
 def plan(site: Site, sizes: list[int]) -> ProbePlan:

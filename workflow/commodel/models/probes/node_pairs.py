@@ -155,7 +155,7 @@ DISTANCE_PROBE = Probe(
     ("apart", "bytes"),
     plan_distance,
     program=PLAYER,
-    pattern=lambda case: make_round_trip(case["bytes"], case["bytes"]),
+    pattern=lambda case: make_round_trip(case["bytes"]),
 )
 UNIFORMITY_PROBE = Probe(
     "evenness",

@@ -41,7 +41,7 @@ from commodel.patterns.schedule import Schedule
 
 MTU_BYTES = 1500  # bytes
 MAX_CHAIN_HEIGHT = 32
-MAX_SENDERS = 8  # senders to one rank, in the probes `stream` and `flood`
+MAX_SENDERS = 8  # senders to one rank in probes `stream` and `flood`, receivers in `deal`
 MAX_FAN_RANKS = 129
 ROUND_PARTNERS = 64  # ranks, as on the cluster of the LoP paper
 ROUND_WAYS = ("isend", "list", "put")
@@ -96,7 +96,7 @@ def plan_pairprtt(site: Site, sizes: list[int]) -> ProbePlan:
 def make_plain_round_trip(case: Settings) -> Schedule | None:
     """Return the schedule of a round trip; None with delays, which a schedule cannot express."""
     delayed = case.get("n", 1) > 1 or case.get("delay") or case.get("late")
-    return None if delayed else make_round_trip(case["bytes"], case["bytes"])
+    return None if delayed else make_round_trip(case["bytes"])
 
 
 def choose_tree_packet(sizes: list[int]) -> int:
@@ -163,7 +163,8 @@ def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def place_triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
-    """Return placements of three ranks whose root is on a node of the type: on three nodes if possible, else on one."""
+    """Return placements of three ranks whose root is on a node of the type: on three nodes of the type if possible,
+    else on one, else with two nodes of other types."""
     if len(nodes) >= 3:
         return [CasePlacement(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
     if site.cores >= 3:
