@@ -310,7 +310,7 @@ def at_size(factors, sizes):
 def test_a_network_of_many_protocols_is_fitted_also_where_times_drop(latency, speed):
     sizes = np.array(sorted({0, 1, 4, 16, 64, *list_dense_sizes(1 << 20)}), dtype=float)
     times = latency * at_size(LATENCY_FACTORS, sizes) + sizes / (speed * at_size(SPEED_FACTORS, sizes))
-    trip = HalfTrip.of(sizes, exact(times), 8)
+    trip = HalfTrip.of(sizes, exact(times))
     assert trip.at(sizes)[0] == pytest.approx(times, rel=0.08)
     long = sizes >= 1 << 17
     assert trip.split_time(sizes)[1][0, long] == pytest.approx((sizes / speed / 0.94)[long], rel=0.02)
@@ -320,7 +320,7 @@ def test_a_protocol_change_in_a_piece_of_few_sizes_does_not_distort_the_byte_tim
     """On a slow network the bytes take almost all of the time. 12 KiB and 16 KiB have other protocols."""
     sizes = np.array(sorted({0, 1, 4, 16, 64, *list_dense_sizes(1 << 20)}), dtype=float)
     byte_times = sizes / (125e6 * at_size(SPEED_FACTORS, sizes))
-    trip = HalfTrip.of(sizes, exact(2e-6 * at_size(LATENCY_FACTORS, sizes) + byte_times), 8)
+    trip = HalfTrip.of(sizes, exact(2e-6 * at_size(LATENCY_FACTORS, sizes) + byte_times))
     above = sizes >= 1024
     assert trip.split_time(sizes)[1][0, above] == pytest.approx(byte_times[above], rel=0.2)
 

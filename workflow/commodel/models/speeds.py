@@ -178,7 +178,6 @@ def find_longest_growing(times: np.ndarray) -> list[int]:
 
 
 def read_speeds(path: AnyPath) -> Speeds:
-    """Return the speeds of a file."""
     document = read_yaml(path)
     speeds = parse_record(SPEEDS_ADAPTER, document.data, document)
     for key, complaint in _list_contradictions(speeds):
@@ -225,7 +224,6 @@ def _list_mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[
 
 
 def write_speeds(path: AnyPath, speeds: Speeds) -> None:
-    """Write a file of speeds."""
     document = {"platform": speeds.platform, "simulated": speeds.simulated, "source": speeds.source}
     document |= {"provenance": dict(speeds.provenance)}
     document["kernels"] = {

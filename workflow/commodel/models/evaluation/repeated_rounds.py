@@ -89,7 +89,6 @@ def _find_latest(state: State) -> Array:
 
 
 def _compute_increase(before: State, after: State) -> State:
-    """Return the increase of the clocks."""
     with np.errstate(invalid="ignore"):  # a clock is −∞ before its first event
         return after - before
 

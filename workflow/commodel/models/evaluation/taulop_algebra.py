@@ -388,7 +388,6 @@ def sum_sent_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, valu
 
 
 def _compute_message_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
-    """Return the overhead of each message."""
     columns, distinct_of = np.unique(np.stack([schedule.channel, pairs.pair, bytes]), axis=1, return_inverse=True)
     seconds = [_compute_overhead(values, channel, pairs.pairs[pair], size) for channel, pair, size in columns.T]
     return np.stack(seconds, axis=-1)[..., distinct_of.ravel()]
@@ -447,14 +446,12 @@ def _evaluate_cached(values: Values, name: str, type_or_pair: str | Pair, size: 
 
 
 def list_message_rows(schedule: Schedule, stage: list[int]) -> np.ndarray:
-    """Return the rows of a stage's messages."""
     return np.arange(schedule.steps[stage[0]].posted_sends.start, schedule.steps[stage[-1]].posted_sends.stop)
 
 
 def make_stage_terms(
     schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, object], pairs: Pairs
 ) -> list[Terms]:
-    """Return the terms of every stage."""
     shared, joins, separate_rest = (get_setting(settings, name) for name in ("shared", "join", "rest"))
     if shared == "port" and joins != "no":
         raise UserError(f"found join: {joins} with shared: port; wanted join: no, or shared: channel or node")

@@ -274,7 +274,6 @@ class Values:
 
     @cached_property
     def draw_shape(self) -> tuple[int, ...]:
-        """The shape of the draws."""
         return np.broadcast_shapes((1,), *(np.shape(draws)[:-1] for draws in self.numbers.values()))
 
 

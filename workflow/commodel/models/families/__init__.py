@@ -139,12 +139,10 @@ class Family:
 
 
 def find_family(name: str) -> Family:
-    """Return the model of this name."""
     return lookup("models.families", "FAMILY", name)
 
 
 def list_family_names() -> list[str]:
-    """Return the names of all models."""
     return list(discover("models.families", "FAMILY"))
 
 

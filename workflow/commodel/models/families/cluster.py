@@ -405,7 +405,7 @@ FAMILY = Family(
         Parameter(
             "eager",
             "B",
-            "of a simulation over TCP: longer messages wait for a grant after so much; Open MPI's value",
+            "of a simulation over TCP: messages of this size or more wait for a grant after so much; Open MPI's value",
             default=EAGER_BYTES,
             recalibrated=False,
         ),

@@ -66,8 +66,8 @@ def find_costs_with_free_ports(schedule: Schedule, values: Values) -> Costs:
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
-    """Return a text for each size at which ports wait for latency in a large share of the prediction, if α differs by
-    class."""
+    """Return a text for each size: empty unless ports wait for latency in a large share of the prediction. Without
+    values by distance class, there is one empty text."""
     if not values.classes:
         return ""
     with_held_ports, with_free_ports = (

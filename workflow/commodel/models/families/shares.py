@@ -85,7 +85,6 @@ SETTINGS = {
     "sharing": SHARINGS,
     "entry": ENTRIES,
 }
-MAX_PIECES = 8  # of half a round trip as a function of the size
 MIN_NETWORK_SHARE = 0.01  # of half a round trip that is not copying
 MIN_PROTOCOL_JUMP = 0.3  # relative change of overheads from one size to the next that is another protocol
 
@@ -99,7 +98,7 @@ def fit(observed: Observed) -> Fitted:
         name: _select_half_trips(observed, name, ports, torus is not None)
         for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())
     }
-    trips_by_class = {name: HalfTrip.of(size, half, MAX_PIECES) for name, (size, half) in halves.items()}
+    trips_by_class = {name: HalfTrip.of(size, half) for name, (size, half) in halves.items()}
     # Ports that were selected as slow get their time per byte without the latency of long messages.
     ports = np.where(ports > 1, fit_port_factors(observed, trips_by_class), 1.0)
     shared, half_duplex = fit_capacities(observed, trips_by_class, o_s, ports)
@@ -143,7 +142,7 @@ def fit(observed: Observed) -> Fitted:
         for name, (size, half) in halves.items():
             if name != NODE:  # between nodes, processors copy the message; the rest is in the network
                 in_network = np.maximum(half - sum(copy_seconds(size, partial.draws)), MIN_NETWORK_SHARE * half)
-                partial.add(*HalfTrip.of(size, in_network, MAX_PIECES, half[0]).name_values(name, o_s + o_r))
+                partial.add(*HalfTrip.of(size, in_network, half[0]).name_values(name, o_s + o_r))
     if torus and observed.probes.get("capacity"):
         partial = fit_torus(observed, partial, torus, predict)
     if is_slower(observed, "in", partial.estimate(), predict):

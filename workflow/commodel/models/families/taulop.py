@@ -173,7 +173,6 @@ def _prepare_terms(schedule: Schedule, values: Values) -> Prepared:
 def _predict_transmissions(
     schedule: Schedule, times: list[int], bytes: np.ndarray, stages: list[Terms], prepared: Prepared, values: Values
 ) -> Array:
-    """Return the time of all transmissions."""
     pairs = prepared.pairs.pairs
     seconds = [compute_term_seconds(stage, pairs, values) for stage in stages]
     if stages and get_setting(values.settings, "join") != "no":

@@ -1,8 +1,8 @@
 """Numerics with identical bits on all processors: exponentials, logarithms, random numbers, scalar products, small
 linear systems, and nonlinear least squares (`minimize_rows`).
 
-They consist of additions, multiplications and divisions only. The last bit of numpy's and BLAS's results depends on the
-processor. If the minimized function has kinks, one bit may decide at which minimum a search ends.
+They consist of additions, multiplications, divisions and square roots only. The last bit of numpy's and BLAS's results
+depends on the processor. If the minimized function has kinks, one bit may decide at which minimum a search ends.
 
 `minimize_rows` is damped Gauss-Newton (Levenberg-Marquardt) for many problems at once, one problem a row. All rows step
 together; converged rows are dropped.

@@ -44,7 +44,6 @@ class Cases:
         return self.seconds.shape[1]
 
     def pick(self, chosen: np.ndarray) -> "Cases":
-        """Return the chosen cases."""
         columns = {name: column[chosen] for name, column in self.columns.items()}
         return Cases(columns, self.seconds[:, chosen])
 

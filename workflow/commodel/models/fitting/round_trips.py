@@ -177,6 +177,7 @@ def measure_jump(size: Array, time: Array, last: float) -> Array:
 
 
 MIN_BYTE_FACTOR = 1.1  # over an empty message, from which the time per byte is observable
+MAX_PIECES = 8  # of half a round trip as a function of the size
 MIN_TABLE_SIZES = 4  # sizes
 MAX_LINE_ERROR = 0.05  # relative root mean square error, up to which lines are kept
 MAX_SINGLE_ERROR = 0.1  # relative error at a size, up to which lines are kept
@@ -190,7 +191,7 @@ class HalfTrip:
     values: Mapping[str, Array]
 
     @classmethod
-    def of(cls, size: Array, half: Array, max_pieces: int = 3, scale: Array | None = None) -> "HalfTrip":
+    def of(cls, size: Array, half: Array, scale: Array | None = None) -> "HalfTrip":
         """Return the fit to times (draws, cases): a piecewise line, or samples.
 
         Samples are chosen if lines miss more than noise explains: a size clearly, or all on average more than
@@ -198,7 +199,7 @@ class HalfTrip:
         the times, or to `scale`.
         """
         scale = half[0] if scale is None else scale
-        form, line = fit_piecewise("T", size, half, 1 / scale**2, max_pieces)
+        form, line = fit_piecewise("T", size, half, 1 / scale**2, MAX_PIECES)
         lines, sizes = cls.by_lines(form, line), np.unique(size)
         if len(sizes) < MIN_TABLE_SIZES:
             return lines

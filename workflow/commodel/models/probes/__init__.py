@@ -57,11 +57,9 @@ class Site:
         return members
 
     def count_cores(self, type: str) -> int:
-        """Return the cores of a node of this type."""
         return self.fewer_cores.get(type, self.cores)
 
     def find_type(self, node: int) -> str:
-        """Return the type of a node."""
         return next(name for name, nodes in self.members().items() if node in nodes)
 
 
@@ -181,7 +179,6 @@ class Probe:
         return self.program or self.name
 
     def cases(self, platform: str, site: Site, sizes: list[int]) -> Iterator[Case]:
-        """Yield the cases on a platform."""
         for placement, settings in self.plan(site, sizes):
             if site.overlay and self.on_overlay(settings) is None:
                 continue
@@ -217,7 +214,6 @@ def list_counts(limit: int) -> list[int]:
 
 
 def find_probe(name: str) -> Probe:
-    """Return the probe of this name."""
     from commodel.models.probes.plans import PROBES  # here, since the table imports this module
 
     if name not in PROBES:

@@ -68,7 +68,6 @@ class Crossing(NamedTuple):
 
 
 def plan(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield the cases."""
     size = max(sizes)
 
     def cases(

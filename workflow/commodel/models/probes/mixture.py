@@ -31,7 +31,6 @@ MAX_SHORT_BYTES = 64 << 10  # a single trip of a longer message is long enough t
 
 
 def plan(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield the cases."""
     if site.nodes < 2:
         return
     for per_node in sorted({1, site.cores}) if site.nodes >= MIN_NODES else ():
