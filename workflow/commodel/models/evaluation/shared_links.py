@@ -217,7 +217,7 @@ def find_latency(schedule: Schedule, values: Values, classes: Classes, bytes: np
     return np.maximum(latency + np.where(in_matrix, extra * growth, 0.0), 0.0)
 
 
-def count_link_bytes(bytes: np.ndarray, values: Values, between: np.ndarray | bool = True) -> Array:
+def count_link_bytes(bytes: np.ndarray, values: Values, between: np.ndarray | bool) -> Array:
     """Return the bytes that messages occupy on links: their own, and `between` nodes a header."""
     return bytes + np.where(between, values["H"], 0.0) if "H" in values else bytes
 

@@ -8,7 +8,7 @@ overheads. L is half a round trip minus both overheads, its median (LogP's own d
 LogP's network holds ⌈L/g⌉ messages to a processor, and a sender that would exceed it stalls until one of them has left
 the network. A set may select this (`capacity: finite`). The network delivers messages to a processor at least g apart,
 each at least L after it was sent. As ⌈L/g⌉·g ≥ L, a stall delays no arrival: it only takes the sender's time. A single
-sender never has so many messages in flight. By default no sender stalls, as in most uses of LogP, and as networks with
+sender never has more messages in flight. By default no sender stalls, as in most uses of LogP, and as networks with
 buffers behave.
 
 Without a probe that separates L and o, as on an overlay network, a level of a chain takes L + 2·o, and each further

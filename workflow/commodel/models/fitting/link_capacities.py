@@ -294,7 +294,7 @@ def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callabl
     return _thin_samples(make_key("c_in", NODE), _fit_capacity(cases, trips, NODE, "in", list(trips)[-1], 0.0))
 
 
-def fit_opposite_share(observed: Observed, single: bool = False) -> Array | None:
+def fit_opposite_share(observed: Observed, single: bool) -> Array | None:
     """Return the share of the opposite link that a message uses, e.g. by acknowledgements, from the slowdown by traffic
     in both directions: of several messages, or of a `single` one. None if it was not measured."""
     if not observed.probes.get("capacity"):
