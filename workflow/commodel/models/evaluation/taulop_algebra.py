@@ -46,7 +46,7 @@ class Terms:
     count: np.ndarray  # n
     channel: np.ndarray  # c
     bytes: np.ndarray  # m
-    transferred: np.ndarray  # bytes of the messages in earlier terms; 0 in a group's first term
+    transferred: np.ndarray  # bytes of the messages in earlier terms; 0 in the first term of a group, or of a step
     message: np.ndarray  # the size of the message whose overhead is in this term; −1: none, a continuation
     pair_set: np.ndarray  # the active pairs of node types, as indices of `pair_sets`
     pair_sets: list[tuple[int, ...]]  # sets of indices of pairs

@@ -101,7 +101,7 @@ def _choose_terms(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequen
         trials = [_leave_one_out(np.moveaxis(with_constant, 1, 0))]
         if count:
             trials.append(_leave_one_out(np.moveaxis(columns[:, indices], 1, 0)))
-        # Without the constant if it would be < 0.
+        # Without the constant if a coefficient would be < 0 with it.
         errors = np.where(np.isfinite(trials[0][:, :1]), trials[0], trials[-1])
         means = np.mean(errors, axis=1)
         equal = np.flatnonzero(means <= means.min() * (1 + COLLINEAR_RESIDUAL) + ROUNDING_ERROR)

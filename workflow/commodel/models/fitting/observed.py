@@ -27,7 +27,7 @@ class CaseSamples:
     settings: Mapping[str, object]
     seconds: Array
     passes: np.ndarray  # number of the pass of each sample
-    counts: np.ndarray | None = None  # of messages or bytes that arrived, of a probe that counts them
+    counts: np.ndarray | None = None  # of a probe that counts: messages that arrived, or bytes of a buffer
 
 
 @dataclass(frozen=True, eq=False)
