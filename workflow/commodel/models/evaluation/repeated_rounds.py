@@ -308,8 +308,8 @@ class PlacedRounds:
 
     @cached_property
     def _equal_rounds(self) -> np.ndarray | None:
-        """For each round, how many successive rounds from it on equal the round one period later. None if the search
-        takes too long."""
+        """For each round, how many successive rounds from it on equal the round one period later. None if there is at
+        most one period, or the search takes too long."""
         rounds, period = self.rounds, self.period
         comparable = rounds.count - period
         if rounds.count * period > MAX_COMPARED_ENTRIES or comparable <= 0:
@@ -505,9 +505,12 @@ def find_representatives(
     max_messages: int,
     nodes: Sequence[np.ndarray] = (),
 ) -> Representatives | None:
-    """Return the representatives of all ranks, or None if ranks differ or the representatives send more than
-    `max_messages` messages. `nodes` holds, for every node, numbers by which nodes of otherwise equal placement
-    differ."""
+    """Return the representatives of all ranks, or None if ranks or the sizes of a round differ, or the representatives
+    send more than `max_messages` messages.
+
+    `links` holds the number of parallel links by level, `nodes` for every node numbers by which nodes of otherwise
+    equal placement differ.
+    """
     parts = schedule.parts
     if not all(isinstance(part, Rounds) and part.equal_sizes for part in parts):
         return None
