@@ -86,7 +86,7 @@ def predict_points(plan: Plan, platform: str, project: Path, raw_folder: Path) -
 def add_intervals(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the predictions with intervals from the residuals of other workloads, and the recommended prediction."""
     models = pd.concat([_add_intervals(rows_of_model) for _, rows_of_model in rows.groupby("family", sort=False)])
-    columns = {"held_out": True, "batch": "", "leaves": 0, "waves": 1}
+    columns = {"held_out": True, "batch": "", "leaves": 0, "waves": 1, "simulated": True}
     columns |= {"measured_low": models["measured"], "measured_high": models["measured"]}
     recommended = evaluate_recommended(add_errors(models.assign(**columns)))
     return pd.concat([models, recommended[list(models)]], ignore_index=True)

@@ -19,6 +19,7 @@ from commodel.compare.recommended import (
     recommend_rows,
     summarize_recommended,
 )
+from tests.bench.networks import add_intervals
 
 SIZES = [8, 64, 512, 4096, 32768, 262144]
 CHOICES = ["linear", "binomial", "chain"]
@@ -142,3 +143,12 @@ def test_too_few_workloads_have_no_recommended_prediction():
     few = rows({"one": lambda *at: 0.0}, sizes=[8, 64], ranks=(4,))
     assert Recommender.fit(few) is None
     assert evaluate_recommended(few).empty
+
+
+def test_the_bench_of_networks_adds_the_recommended_prediction_to_its_rows():
+    table = rows({"loggp": lambda *_: 0.1, "plogp": lambda *_: 0.02})
+    columns = ["platform", "family", "workload", "operation", "point", "algorithm", "alternative", "layout", "ranks"]
+    columns += ["nodes", "bytes", "measured", "predicted", "single_message_ratio", "validity"]
+    with_intervals = add_intervals(table[columns].assign(levels_crossed=""))
+    assert set(with_intervals["family"]) == {"loggp", "plogp", RECOMMENDED}
+    assert np.isfinite(with_intervals[["predicted_low", "predicted_high"]].to_numpy()).all()

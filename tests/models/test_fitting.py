@@ -18,6 +18,7 @@ from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import fit_points
 from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family, list_family_names
+from commodel.models.families.hloggp import choose_overheads
 from commodel.models.fitting import numerics
 from commodel.models.fitting.observed import DEFAULT_DRAWS
 from commodel.models.fitting.regression import (
@@ -28,7 +29,8 @@ from commodel.models.fitting.regression import (
     make_curve,
     make_sample_values,
 )
-from commodel.models.fitting.round_trips import HalfTrip
+from commodel.models.fitting.round_trips import HalfTrip, RoundTrips
+from commodel.models.keys import Pair
 from commodel.models.probes.node_pairs import list_dense_sizes
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
@@ -331,3 +333,14 @@ def test_samples_of_bytes_keep_the_latencies_of_lines():
     trip = HalfTrip.of(SIZES, exact(times))
     assert trip.forms == {"L": "piecewise", "G": "table"}
     assert trip.at(SIZES)[0] == pytest.approx(times, rel=0.03)
+
+
+def test_overheads_of_a_type_with_one_node_come_from_pairs_within_it():
+    def make_trips(overhead):
+        one = np.ones((1, 2))
+        overheads = [2 * overhead * one, overhead * one, overhead * one]
+        return RoundTrips(np.array([1.0, 64.0]), 1e-5 * one, *overheads, 1e-6 * one)
+
+    trips = {Pair.parse("fat.thin"): make_trips(1e-6), Pair.parse("thin.same"): make_trips(5e-6)}
+    overheads = choose_overheads(trips)
+    assert [ends[0][0] for ends in (overheads["fat"], overheads["thin"])] == pytest.approx([1e-6, 5e-6])

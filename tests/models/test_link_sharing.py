@@ -13,10 +13,13 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation import link_sharing, native_library, repeated_rounds
 from commodel.models.evaluation.repeated_rounds import find_representatives
-from commodel.models.evaluation.shared_links import BusyPeriods
+from commodel.models.evaluation.shared_links import BusyPeriods, SharedLinks
 from commodel.models.evaluation.time_order import MAX_QUEUE, Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family, shares
+from commodel.models.fitting.link_capacities import fit_header
+from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.fitting.round_trips import BURST_MESSAGES, RoundTrips
 from commodel.patterns import build
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.rank_local_steps import make_rank_local_schedule
@@ -611,3 +614,38 @@ def test_the_header_of_a_message_occupies_links_as_well(bytes):
     np.testing.assert_allclose(shares.predict(several, values)[0, 1:], expected)
     within = Schedule.of(2, 0, 0, 1, bytes).place(np.zeros(2, dtype=int))
     assert shares.predict(within, values)[0, 1] == pytest.approx(L["node"] + bytes * G["node"] + O_R)
+
+
+@pytest.mark.parametrize("layout", ["block:4", "block:1", "cyclic:3"])
+@pytest.mark.parametrize("limits", [{"E": 0.0}, {"E": 0.0, "S": 1e9}, {"E": 1000.0}, {"S": 0.0}])
+def test_rounds_of_messages_that_wait_for_their_receiver_equal_the_order_of_time(layout, limits):
+    schedule = rounds("allgather", "ring", 12, layout, 4096)
+    numbers = {"o_s": 1e-6, "o_r": 1e-6, "L.node.a": 1e-6, "G.node.a": 1e-10, "L.beyond.a": 2e-5, "G.beyond.a": 1e-9}
+    values = Values(
+        {name: np.array([[value]]) for name, value in (numbers | limits | {"gamma.a": 0.0}).items()}, {}, {}
+    )
+    expected = link_sharing.predict_in_time_order(schedule.whole, values, Hierarchy()).max()
+    links = SharedLinks(Hierarchy(), values)
+    for contention_free in (True, False):
+        predicted = link_sharing._predict_by_rounds(schedule, values, links, contention_free)
+        assert predicted.max() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("overhead", "header"), [(1e-7, 0), (1e-7, 40), (1e-7, 300), (5e-7, 100), (1e-6, 240), (1e-6, 500)]
+)
+def test_the_header_is_found_although_overheads_hide_a_part_of_it(overhead, header):
+    size, count, byte_time, one = 8, BURST_MESSAGES, 8e-9, np.ones((1, 1))
+
+    def estimate(**more):
+        numbers = {"o_s": overhead, "o_r": overhead, "L.a": 1e-5, "G.a": byte_time, "gamma.a": 0.0}
+        numbers |= {"c_out.node.a": byte_time}
+        return Values({name: np.array([[float(value)]]) for name, value in (numbers | more).items()}, {}, {})
+
+    burst = Schedule.of(2, np.arange(count + 1), [*[0] * count, 1], [*[1] * count, 0], size, root=0)
+    seconds = float(burst.cost(link_sharing.predict(burst, estimate(H=header)))[0])
+    settings = {"n": count, "delay": 0, "late": 0, "bytes": size}
+    observed = Observed({"prtt": [CaseSamples(settings, np.full(10, seconds), np.arange(10))]})
+    spacing = max(overhead, byte_time * (size + header))
+    trips = RoundTrips(np.array([float(size)]), 2e-5 * one, 2 * overhead * one, *[overhead * one] * 2, spacing * one)
+    assert fit_header(observed, trips, estimate, link_sharing.predict) == pytest.approx(header, abs=0.1)

@@ -1,11 +1,16 @@
 """The pairs of nodes that probes measure, and the schedules of probes."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes import Site, find_probe
 from commodel.models.probes.node_pairs import MAX_LARGE_PAIRS_PER_NODE, MAX_PAIRS, sample_pairs
+from commodel.models.probes.plans import PROBES
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 9, 10, 17, 64, 1000, 5000])
@@ -70,3 +75,27 @@ def test_capacity_groups_send_to_other_node_types_if_a_type_has_too_few_nodes():
     cases = [case for case in find_probe("capacity").cases("p", site, [1 << 20]) if case.settings["how"] == "each"]
     assert len(cases) == 2
     assert all(len({node // 8 for node in case.where}) == 2 for case in cases)
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(0, 4),
+    st.integers(1, 8),
+    st.integers(1, 8),
+    st.sampled_from([[8, 1024], [1024], [0]]),
+)
+def test_no_probe_places_more_ranks_on_a_node_than_it_has_cores(fat, thin, cores, fewer, sizes):
+    types = {"fat": fat, "thin": thin} if thin else {}
+    fewer_cores = {"thin": fewer} if thin and fewer < cores else {}
+    site = Site(fat + thin, cores, types=types, fewer_cores=fewer_cores)
+    assume(site.ranks > 1)
+    placements = {
+        (case.ranks, case.layout, case.where) for probe in PROBES.values() for case in probe.cases("net", site, sizes)
+    }
+    for ranks, layout, where in placements:
+        kind, _, per_node = layout.partition(":")
+        nodes = list(where) or list(range(site.nodes))
+        rank = np.arange(ranks)
+        node_of_rank = rank // int(per_node) if kind == "block" else rank % len(nodes)
+        for node, count in Counter(node_of_rank.tolist()).items():
+            assert count <= site.count_cores(site.find_type(nodes[node])), (ranks, layout, where)

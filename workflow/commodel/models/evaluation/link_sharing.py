@@ -123,8 +123,10 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
 
 def _predict_by_rounds(schedule: CompactSchedule, values: Values, links: SharedLinks, contention_free: bool) -> Array:
     """Return the finish times by a replay round by round. `contention_free`: no two messages of a round share a
-    link."""
-    S, levels = values.numbers.get("S", np.inf), links.levels
+    link. Messages above E, which leave when their receiver is ready, count as rendezvous, though their sender does not
+    wait."""
+    S = np.minimum(*(values.numbers.get(name, np.inf) for name in ("S", "E")))
+    levels = links.levels
 
     def is_rendezvous(part: Schedule) -> np.ndarray:
         return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))

@@ -41,10 +41,11 @@ def fit(observed: Observed) -> Fitted:
 def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     """Return o_s and o_r of every node type.
 
-    They come from pairs of two nodes of the type if there are any, otherwise from pairs within a node.
+    They come from pairs of two nodes of the type if there are any, otherwise from pairs within a node, otherwise from
+    those of two types, of which the first is measured.
     """
     overhead = {}
-    for pair in sorted(trips, key=lambda pair: (pair.within, pair.sender_type != pair.receiver_type)):
+    for pair in sorted(trips, key=lambda pair: (len(set(pair.types)), pair.within)):
         for node_type in pair.types:
             overhead.setdefault(node_type, trips[pair].short_overheads)
     return overhead

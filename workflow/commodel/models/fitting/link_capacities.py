@@ -43,7 +43,7 @@ SPREAD = 5, 95  # percentiles of a class's small messages
 MIN_PAIR_RATIO = 1.3  # ratio of these percentiles from which pairs differ
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
 LINK_CAPACITIES = "c_out", "c_pair", "c_all"  # capacities of links between nodes that messages share
-TRIED_HEADER_BYTES, SECANT_STEPS = 64.0, 2  # the second point of all secants of a search, and their number
+HEADER_TOLERANCE = 0.05  # bytes within which the size of a header is determined
 MIN_HEADER_RATIO = 1.2  # spacing of a burst relative to overheads, from which links cause it
 MAX_BURST_BYTES = 1024  # longer messages hardly show a header
 MIN_HEADER_BYTES, MAX_HEADER_BYTES = 4.0, 4096.0
@@ -264,14 +264,11 @@ def fit_header(observed: Observed, trips: RoundTrips, estimate: Callable[..., Va
     def predict_burst(header: float) -> float:
         return float(burst.cost(predict(burst, estimate(H=header)))[0])
 
-    header, seconds, longer = 0.0, *(predict_burst(bytes) for bytes in (0.0, TRIED_HEADER_BYTES))
-    for _ in range(SECANT_STEPS):
-        if longer <= seconds:
-            break
-        step = (TRIED_HEADER_BYTES - header) * (measured - seconds) / (longer - seconds)
-        header = float(np.clip(header + step, 0.0, MAX_HEADER_BYTES))
-        seconds = predict_burst(header)
-    return round(header, 1) if header >= MIN_HEADER_BYTES else 0.0
+    low, high = 0.0, MAX_HEADER_BYTES
+    while high - low > HEADER_TOLERANCE:
+        middle = (low + high) / 2
+        low, high = (middle, high) if predict_burst(middle) < measured else (low, middle)
+    return round(high, 1) if high >= MIN_HEADER_BYTES else 0.0
 
 
 def exclude_header(values: Mapping[str, Array], header: float) -> dict[str, Array]:

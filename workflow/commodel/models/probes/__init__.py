@@ -45,8 +45,14 @@ class Site:
     thinning: int = 1  # 2: slow probes use every second size
 
     @property
+    def fewest_cores(self) -> int:
+        """The cores that every node has."""
+        return min(map(self.count_cores, self.members()))
+
+    @property
     def ranks(self) -> int:
-        return self.nodes * self.cores
+        """The most ranks that are placed evenly over all nodes."""
+        return self.nodes * self.fewest_cores
 
     def members(self) -> dict[str, range]:
         """Return the nodes of each type."""

@@ -167,7 +167,7 @@ def place_triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
     else on one, else with two nodes of other types."""
     if len(nodes) >= 3:
         return [CasePlacement(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
-    if site.cores >= 3:
+    if site.count_cores(first) >= 3:
         return [CasePlacement(3, "block:3", (nodes[0],), str(Pair(first, SAME_NODE)))]
     other_nodes = [node for node in range(site.nodes) if node not in nodes][:2]
     if len(other_nodes) == 2 and place_on_node_pairs(site):
@@ -315,7 +315,7 @@ def plan_memcopy(site: Site, sizes: list[int]) -> ProbePlan:
     messages = sorted({size for size in sizes if size >= 64} or {PACKET})
     cases = list(product((REUSED_BUFFER, "ctm", "mtm"), messages))
     cases += [(REUSED_BUFFER, size) for size in list_vector_sizes(site, sizes, "copy") if size not in messages]
-    longest = min(max(*site.vectors.values(), *messages), MAX_VECTOR_BYTES)
+    longest = min(max([*site.vectors.values(), *messages]), MAX_VECTOR_BYTES)
     if longest >= MMAP_BYTES and not site.simulated:
         cases += [(NEW_BUFFER, size) for size in sorted({MMAP_BYTES, longest})]
     return [(place_spread(site, 2), {"path": path, "bytes": size}) for path, size in cases]
