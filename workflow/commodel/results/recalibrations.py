@@ -48,7 +48,7 @@ class RecordedFactors:
 
     latency: RecordedFactor
     per_byte: RecordedFactor
-    together: bool  # the two factors are statistically tied, and estimated as one
+    together: bool  # the measurements determine only one common factor
     points: Count  # from which they are estimated
     scatter: Finite  # standard deviation of the residuals
     before: Positive | None
