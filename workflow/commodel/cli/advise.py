@@ -86,9 +86,15 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
     click.option("--cores", help="Also rank processes of several cores on the first nodes, e.g. 2,4,6."),
     click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]"),
     click.option(
-        "--family", help="Model whose predictions rank the layouts.  [default: taulop if fitted, else the first]"
+        "--family",
+        help="Model whose predictions rank the layouts.  [default: taulop if fitted, else the first that uses sizes]",
     ),
-    click.option("--measure", "count", type=click.IntRange(1, 1000), help="Also measure the best N."),
+    click.option(
+        "--measure",
+        "count",
+        type=click.IntRange(1, 1000),
+        help="Also measure the best N, and the one that computes fastest.",
+    ),
     folded=True,
 )
 @make_option_group(
@@ -280,7 +286,7 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
         lines.append(_name_informative_points(advice))
     if advice.keeps_default:
         gain = "slower" if best["seconds"] > default.seconds else "not faster by more than its uncertainty"
-        answer = f"{advice.workload.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
+        answer = f"{advice.workload.text}: keep the MPI default ({named}). The best alternative, {alternative},"
         lines.append(f"{answer} is {gain} (predicted time {time}).")
     else:
         default_time = f"; MPI default: {named}" if named else ""

@@ -51,13 +51,16 @@ if TYPE_CHECKING:
     "Allocation",
     click.option("--platform", help="Platform of this allocation.  [default: the experiment's]"),
     click.option(
-        "--setting", help="Name of this allocation.  [default: $COMMODEL_SETTING, the platform's, Slurm's job]"
+        "--setting",
+        help="Name of this allocation.  [default: $COMMODEL_SETTING, the platform's, Slurm's job, the date]",
     ),
     click.option("--nodes", type=click.IntRange(1), help="Use at most N nodes.  [default: all of the allocation]"),
 )
 @make_option_group(
     "Output",
-    out_option("Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING]"),
+    out_option(
+        "Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING, with --params calibrated-SETTING]"
+    ),
     quiet_option,
     style_option,
 )

@@ -167,7 +167,7 @@ def _make_prediction_row(row: dict) -> dict:
         type=click.Choice(["geometric", "constant", "dynamic"]),
         default="geometric",
         show_default=True,
-        help="Use speeds at each share (geometric), at an even share (constant), or measured (dynamic).",
+        help="Use speeds at each share (geometric), at an even share (constant), or round by round (dynamic).",
     ),
     click.option(
         "--interpolation",

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         type=click.FloatRange(0, min_open=True),
         default=5.0,
         show_default=True,
-        help="Measure for at most N minutes.",
+        help="Search for at most N minutes; screening and validation follow.",
     ),
     click.option(
         "--pairs",
