@@ -148,7 +148,7 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
 def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(report, parse, monkeypatch):
     monkeypatch.setattr(html_page, "MAX_DATA_ROWS", 1000)
     text = format_page(report)
-    assert "First 200 of 1,782 rows, which are too many for a page: the workbook (.xlsx) has them." in text
+    assert "First 200 of 1,782 rows, which are too many for a page: a Parquet file beside the workbook has all." in text
     assert all(len(rows) <= 1000 for rows in data_of(text))
     assert not re.search("<table[^>]* data-filtered", text), "the script looks for all rows there"
     page = parse(text)

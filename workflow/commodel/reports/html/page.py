@@ -72,7 +72,7 @@ def collect_table_data(table: Table, name: str, results: str, filtered: bool = F
     limit_note = f"First {MAX_MARKUP_ROWS:,} of {count:,} rows: the rest needs JavaScript, or the workbook (.xlsx)."
     if too_many:
         limit_note = f"First {MAX_MARKUP_ROWS:,} of {count:,} rows, which are too many for a page: "
-        limit_note += "the workbook (.xlsx) has them."
+        limit_note += "a Parquet file beside the workbook has all."
     return {
         "kind": "table",
         "name": name,
@@ -439,7 +439,7 @@ STYLE, *SCRIPTS = (
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 )
-PRINTED_SECTIONS = ("Network", "Summary", "Standings", "What to use", "Comparison")  # the others only on request
+PRINTED_SECTIONS = ("Network", "Summary", "Standings", "What to use")  # the others only on request
 FILTERED_SECTION = "Comparison"  # the filters of the first screen apply to its table
 LEADING_SECTIONS = ("Network", FILTERED_SECTION)  # before all others
 
