@@ -65,7 +65,7 @@ def test_uncertain_medians_are_counted_and_do_not_count_for_caches(small):
     frame.loc[frame["point"] == points[0], "measured_low"] /= 400
     line, cold = measurement_conditions.describe_conditions(frame, {})
     assert line.platform == cold.platform == "ether16"
-    assert line.text.startswith(f"3 of {len(points)} medians are uncertain by a factor of 2 or more (1,200 at worst)")
+    assert line.text.startswith(f"3 of {len(points)} medians are uncertain by more than a factor of 2 (1,200 at worst)")
     assert f"({len(points) - 3} points," in cold.text
 
 
@@ -131,7 +131,7 @@ def test_the_terminal_prints_the_anomalies_of_the_report_below_the_outcome(folde
     assert (shown, blank) == (without_anomalies, "")
     anomaly = anomaly.removeprefix("1. ")
     assert anomaly.startswith("ether16: ")
-    assert "uncertain by a factor of 2 or more" in anomaly
+    assert "uncertain by more than a factor of 2" in anomaly
     assert anomaly in sentences(build_stored_report(folder), BEST_MODEL)
 
 

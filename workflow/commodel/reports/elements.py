@@ -1,5 +1,5 @@
 """The parts of a report that every writer renders (`Section`, `Table`, `Chart`, `Matrix`, `Tiling`, `FirstScreen`), and
-the texts of their values: numbers, counts, lists, colours. Seconds are scaled to µs here and nowhere else.
+the texts of their values: numbers, counts, lists, colours.
 `columns.csv` has the columns of the tables: `make_table` looks them up by the table's name.
 
 The rows of a table are stored by columns, each distinct text once. As tuples, the rows of a large comparison would take
@@ -289,7 +289,7 @@ class Rectangle:
     width: int
     height: int
     fill: str
-    tooltip: str = ""  # the tooltip
+    tooltip: str = ""
 
     def font_size(self, unit: float) -> float:
         """Return the font size of the label in pixels, if a unit of the square has `unit` pixels; 0 if it does not
@@ -309,7 +309,7 @@ class Tiling:
     alt: str = ""  # what the picture shows, in words
 
 
-MICRO = 1e6  # seconds are shown in µs; scaling happens here and nowhere else
+MICRO = 1e6  # from seconds to the µs of reports
 TEXT_KINDS = ("text", "flag", "file")  # kinds of columns that hold no numbers
 
 
@@ -411,7 +411,7 @@ class Series:
 class Axis:
     label: str
     log: bool = True
-    bytes: bool = False  # ticks at powers of 16, written 4 KiB
+    bytes: bool = False  # ticks at powers of 16 or 4, written 4 KiB
     low: float | None = None
     high: float | None = None
     whole_numbers: bool = False  # ticks at whole numbers from 0 on, such as levels of a tree
@@ -558,12 +558,12 @@ def link_rows(table: str, column: str = "", **cells: object) -> SourceRows:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A question, the number or the bar that answers it, and one sentence."""
+    """A question, its answer as a headline, perhaps a bar, and a few sentences."""
 
     question: str
     headline: str
     sentence: str
-    shares: tuple[tuple[str, int], ...] = ()  # a bar in place of the number: kinds and their counts
+    shares: tuple[tuple[str, int], ...] = ()  # a bar below the headline: kinds and their counts
     source: SourceRows | None = None
 
 
@@ -600,7 +600,7 @@ class Grid:
 class FirstScreen:
     platform: str
     simulated: bool
-    origin: str  # dates, hosts, MPI and commit of the measurement
+    origin: str  # dates, hosts, ranks, MPI, container and commit of the measurement
     tiles: tuple[Tile, ...]
     fastest: Grid  # by operation, ranks and message size
     errors: Grid  # by model and operation

@@ -178,10 +178,10 @@ def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path:
 def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     """Return the basis of the table: predictions, intervals and weights."""
     lines = [
-        f"{format_count(len(decided), 'workload')}, each with the alternative of the lowest combined prediction.",
-        "Times are predicted, not measured.",
+        f"{format_count(len(decided), 'workload')}, each with the alternative of the least expected regret.",
+        "`library`: the MPI default is kept; its time is measured, or interpolated. All other times are predicted.",
         *_describe_intervals(decided["interval_basis"]),
-        "Statistically tied: alternatives whose predictions differ by less than the errors of the models.",
+        "Statistically tied: the difference is within its 95 % interval, or at most 1 %.",
     ]
     for name, rows in decided.groupby("operation", sort=False):
         weights = Counter(rows["weights"]).most_common()

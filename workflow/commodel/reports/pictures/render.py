@@ -150,7 +150,7 @@ MAX_NAME_LENGTH = 80  # characters of a file's name
 
 def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Path]:
     """Write the charts of the first screen, or every chart, and return the paths. A file is named after its content:
-    `what-to-use-mycluster.svg`."""
+    `predicted-mycluster.svg`."""
     folder.mkdir(parents=True, exist_ok=True)
     written, used_names = [], set()
     for name, specification in list_pictures(report, every):

@@ -100,7 +100,7 @@ def format_byte_labels(ticks: Sequence[int]) -> str:
 
 
 def choose_decade_ticks(low: float, high: float) -> list[float]:
-    """Return powers of ten as ticks, with 2 and 5 times these if there would be fewer than four; even steps in a narrow
+    """Return powers of ten as ticks, over fewer than three decades also 2 and 5 times these; even steps in a narrow
     range."""
     if low < high < MIN_LOG_RANGE * low:
         return choose_even_ticks(low, high)
@@ -112,7 +112,7 @@ def choose_decade_ticks(low: float, high: float) -> list[float]:
 
 
 def choose_even_ticks(low: float, high: float) -> list[float]:
-    """Return three to seven round numbers as ticks."""
+    """Return three to eight round numbers as ticks."""
     power = 10.0 ** math.floor(math.log10(high - low))
     step = next(power * part for part in (2, 1, 0.5, 0.2) if (high - low) / (power * part) >= 3)
     return [float(f"{step * at:.12g}") for at in range(math.ceil(low / step), math.floor(high / step) + 1)]

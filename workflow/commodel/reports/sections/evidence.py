@@ -77,7 +77,9 @@ MODES_DEFINITION = (
 
 
 def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame, simulated: set[str]) -> Section:
-    note = "Half the round trip of a message between two ranks, from all valid samples of the ping-pong probe."
+    note = (
+        "Half the round trip of a message between two ranks: valid samples of the ping-pong probe on the first nodes."
+    )
     rows = []
     if distributions is not None:
         cases = raw.drop_duplicates("id").set_index("id")
@@ -119,7 +121,7 @@ def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]
 
 
 def chart_histogram(row: dict) -> Chart:
-    """Draw the outline of the bins without outliers, with the three definitions of latency."""
+    """Draw the outline of the bins without outliers, with the smallest, the median and the mean half round trip."""
     low, high, counts = np.array(row["bins"]).T
     xs = (np.array([low, low, high, high]).T * MICRO).ravel().tolist()
     ys = np.array([[0.0, *counts[:-1]], counts, counts, counts]).T.ravel().tolist()
@@ -295,7 +297,7 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
         "Left-out error: each sample is left out in turn and predicted by the fit to the others. n/a: too few samples."
     )
     if any(row["figure"] is None for row in curves):
-        note += f" Charts show the {charts.MAX_CURVES} worst curves of each model."
+        note += f" Charts show at most {charts.MAX_CURVES} curves of each model, those with the largest errors."
     blocks = (
         make_table("Curves", "Fitted curves", curves, fixed=4, note=note),
         *drawn,
@@ -355,7 +357,9 @@ NOTE = (
     "Low and high: ends of the 95 % parameter interval; equal: given as exact. ≈: the data do not determine this value "
     "alone. n/a: not observed, with the reason in the note."
 )
-SAMPLED_NOTE = "Linear between samples, constant below the first, and extrapolated linearly beyond the last."
+SAMPLED_NOTE = (
+    "Linear between samples, constant below the first. Beyond the last: the last slope, or constant if it is negative."
+)
 
 
 def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]) -> Section:

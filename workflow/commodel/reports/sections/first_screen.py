@@ -213,7 +213,7 @@ def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network],
         short, long = trips[0], trips[-1]
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
         headline = format_network(median, long["bytes"] / (long["median"] / MICRO))
-        spread = format_interval(low, high) or " (identical in all samples)"
+        spread = format_interval(low, high) or (" (identical in all samples)" if short["min"] == short["max"] else "")
         sentence = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         sentence += ", between two ranks of one node" if Pair.parse(pair).within else ""
         source = link_rows("Latency", "median", **{key: short[key] for key in ("platform", "pair", "bytes")})
@@ -286,8 +286,8 @@ def make_first_screen(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> 
 
 
 def describe_measurement(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
-    """Return where the data come from: `measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is
-    known."""
+    """Return where the data come from, as far as it is known: `measured · 2026-11-21 · 32 hosts · up to 64 ranks ·
+    MPICH 5.0 · no container · commit ab12cd3`."""
 
     def list_values(key: str) -> list[str]:
         return sorted({str(batch[key]) for batch in batches if batch.get(key)})
@@ -407,7 +407,8 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition
     regret = f"Regret {preposition} the MPI default: {regret}" if over_default > 0 else f"Regret: {regret}"
     workloads = f"{format_count(choice['workloads'], 'workload')} with several predicted alternatives"
     if not over_default > 0:
-        line = f"Choices by {model} are the fastest alternative in {format_percent(choice['right'])} of {workloads}."
+        line = f"Choices by {model} are the fastest alternative, or tied with it, in "
+        line += f"{format_percent(choice['right'])} of {workloads}."
         return Tile(question, f"{format_percent(choice['right'])} right", f"{line} {regret}")
     if over_default <= 1 / MIN_SHOWN_GAIN:
         line = f"than the MPI default: choices by {model}, geometric mean of {workloads}."

@@ -181,7 +181,7 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
 
 
 def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Tiling:
-    """Return the drawing of a partition, with its number from `overview`."""
+    """Return the drawing of a partition, with its number in the table of partitions."""
     tiling, ranks = partition.tiling, np.flatnonzero(partition.tiling.area)
     fills, legend, colour_rule = assign_colours(partition, ranks)
     share_range = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
@@ -283,7 +283,10 @@ def make_sections(
     iterations = select_iterations(frame)
     sentences = [*describe_iterations(iterations), *(to_plain_value(line) for line in unread)]
     if len(drawn) < len(partitions):
-        criterion = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
+        criterion = (
+            f"at most {MAX_DRAWN_PARTITIONS} with at most {MAX_RECTANGLES} processes; with equal shares only if "
+        )
+        criterion += "no other can be drawn"
         sentences.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({criterion}).")
     blocks = [
         Answer("Measured iterations", tuple(sentences)),

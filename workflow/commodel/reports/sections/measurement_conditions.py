@@ -138,8 +138,8 @@ def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     for platform, points in real.drop_duplicates("point").groupby("platform"):
         if unsteady_count := int((points["spread"] > MAX_CERTAIN_SPREAD).sum()):
             verb = "is" if unsteady_count == 1 else "are"
-            text = f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by a factor of "
-            text += f"{MAX_CERTAIN_SPREAD:g} or more ({round_to_two_digits(points['spread'].max())} at worst). "
+            text = f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by more than a factor "
+            text += f"of {MAX_CERTAIN_SPREAD:g} ({round_to_two_digits(points['spread'].max())} at worst). "
             lines.append(Remark(platform, f"{text}Measure again on an idle machine."))
     return lines
 
@@ -171,7 +171,7 @@ def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -
 
 
 SETTINGS_NOTE = (
-    "A latency factor scales all parameters in seconds, a bandwidth factor all parameters per byte. "
+    "The latency factor scales all parameters in seconds, the factor of the time per byte those in seconds per byte. "
     "Compared with the same points: times in the allocation over times in the campaign. Compared with predictions: the "
     "factors include the model's own error on other ranks and nodes."
 )
@@ -208,7 +208,7 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
     if drift.empty:
         return []
     shown = drift.assign(checked=drift["checked"].where(drift["checked"] > 0))
-    title = "Latency and bandwidth factors by allocation"
+    title = "Factors of latency and time per byte by allocation"
     table = make_table("Allocations", title, shown, note=SETTINGS_NOTE, fixed=2)
     note = "Times in other allocations, compared with the campaign of the predictions."
     return [Section("Allocations", note, (table,))]

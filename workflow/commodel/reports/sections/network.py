@@ -32,7 +32,7 @@ MIN_NAMED_SLOWDOWN = 1.05  # smallest slowdown against comparable pairs that is 
 
 
 def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]:
-    """Return the section of pictures, if any network has several classes or a slow node, and that of numbers."""
+    """Return the section of pictures, if any network has several classes or an anomaly, and that of numbers."""
     if not networks:
         return [], []
     worth_drawing = [network for network in networks if _is_worth_drawing(network)]
@@ -85,7 +85,7 @@ def describe_network(network: Network) -> list[str]:
 
 
 def describe_mixed_classes(network: Network) -> list[str]:
-    """Return a sentence on each class that may have further levels; none if the platform names its levels."""
+    """Return a sentence on each class that may have further levels; none if the platform file or Slurm names levels."""
     if network.declared.groups:
         return []
     again = "If nodes were busy, another survey may find levels: delete the platform's file in networks/. "
@@ -238,7 +238,9 @@ def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
             rows.append(head | {"class": row["class"], "pairs": row["pairs"]} | times | rates)
         nodes += [head | row for row in list_node_rows(network)]
     return [
-        make_table("Classes", "Distance classes", rows, note="Pairs of slow nodes are in no class."),
+        make_table(
+            "Classes", "Distance classes", rows, note="Pairs of slow nodes and single slow pairs are in no class."
+        ),
         make_table("Nodes", "Nodes", nodes, fixed=4),
     ]
 

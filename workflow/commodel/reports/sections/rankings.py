@@ -95,7 +95,7 @@ def compare_times(alternative: dict, default: dict) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """An alternative that is clearly faster than the MPI default in some workloads of an operation."""
+    """An alternative that is the fastest, and clearly faster than the MPI default, in workloads of an operation."""
 
     operation: str
     alternative: str
@@ -238,7 +238,7 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
     measured_points = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(measured_points).fillna(0)
-    note = f"{MU_NOTE} Marked: the best value of each platform, of models that predict at least 80 % of the points."
+    note = f"{MU_NOTE} Marked: the best value of each platform, of models with at least 80 % of the most points."
     marks = mark_best(rows, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
     errors = make_table("Errors by model", "Errors of predictions, by model", rows, note=note, fixed=3, marks=marks)
     note = f"The alternative with the model's lowest prediction. {REGRET_NOTE}"

@@ -1,6 +1,6 @@
 """The first sentences of a report: the best model, the alternatives to use, their certainty, and missing measurements.
 
-`sections` builds the sheets Summary, Standings (ranking of models) and What to use.
+`make_sections` builds the sheets Summary, Findings, Standings (ranking of models) and What to use.
 """
 
 from collections.abc import Mapping, Sequence
@@ -283,8 +283,8 @@ TIMES_NOTE = (
 
 
 def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers: list[str]) -> list[Section]:
-    """Return the sheets Summary, Standings and What to use. `probes` are remarks on missing probe cases, `containers`
-    sentences on their overhead."""
+    """Return the sheets Summary, Findings, Standings and What to use. `probes` are remarks on missing probe cases,
+    `containers` sentences on their overhead."""
     frame, held_out, simulated, times = campaign.frame, campaign.held_out, campaign.simulated, campaign.times
     recommended, choices = campaign.recommended, campaign.choices
     fastest_rows, classes = (

@@ -25,7 +25,7 @@ SHEET_CONTENTS = {
     "Errors": "mean μ of each model by operation, algorithm, message size and fan-in",
     "Selection": "the fastest alternative of each workload, and the regret of each model",
     "Choices by model": "alternatives chosen by each model that are not the fastest",
-    "Not measured": "planned points without a measurement, with reasons",
+    "Not measured": "points and probe cases without a measurement, with reasons",
     "Models": "equation and neglected effects of each model",
     "Parameters": "fitted latency, bandwidth and all other parameters, with intervals",
     "Latency": "distribution of half the round trip",
@@ -80,7 +80,7 @@ class Overview:
         self, places: Places, charts: ChartData, platform_sheets: Sequence[tuple[str, str]], calculator: tuple[str, str]
     ) -> None:
         """Write the sheet. `platform_sheets` are the first sheets of all platforms, by name and link; `calculator`
-        has the links to this platform's calculator, and to its factor of L."""
+        has the links to this platform's calculator, and to its factor of a latency."""
         for column, width in enumerate(self.widths):
             self.sheet.set_column(column, column, width)
         self._write_platform(platform_sheets)
@@ -220,7 +220,7 @@ class Overview:
         platform_filter = (("platform", self.screen.platform),)
         answers = [
             ("Calculator: predict other message sizes, trees and numbers of ranks", calculator[0]),
-            ("What if L doubles? Enter 2 in this cell of the calculator", calculator[1]),
+            ("What if the latency doubles? Enter 2 in this cell of the calculator", calculator[1]),
             (
                 "Best model by operation and fan-in: marked in each row",
                 places.link_source(SourceRows("Mean μ by fan_in", platform_filter)),

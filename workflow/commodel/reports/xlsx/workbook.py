@@ -117,7 +117,7 @@ class Workbook:
         self.measured_platforms = self.platforms - simulated
         names = f" on {', '.join(sorted(simulated))}" if self.measured_platforms else ""
         self.simulation_header = f"&C&B SIMULATED measurements{names.replace('&', '&&')[:150]}"
-        self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to L's factor
+        self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to the factor of a latency
         self.chart_data = charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `add_sheet` returns
 
     def make_format(self, **properties: object) -> object:

@@ -39,7 +39,7 @@ PredictedTimes = dict[tuple[str, str], Term]  # by operation and alternative, in
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The times of one message in seconds, with the fields of `models.evaluation.replay.Costs`."""
+    """The times of one message in microseconds, with the fields of `models.evaluation.replay.Costs`."""
 
     send: Term
     wire: Term
