@@ -162,7 +162,7 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
 
 NOTES = (
     "Error μ: measured over predicted time or its inverse, whichever is above 1.",
-    "Valid: points within the range of sizes and ranks that were fitted. Covered: by the 95 % interval.",
+    "Valid: points whose prediction has no flag, such as `extrapolated`. Covered: by the 95 % interval.",
 )
 
 

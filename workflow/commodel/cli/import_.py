@@ -36,7 +36,10 @@ OPTIONS = {
     "ranks": click.option("--ranks", help="Number of ranks, if the file does not name it."),
     "layout": click.option("--layout", default="", help="Layout, e.g. block:2, if the file does not name it."),
     "metadata": click.option(
-        "--metadata", default="", metavar="FILE", help="SYSTEM_metadata.csv of the run.  [default: beside it]"
+        "--metadata",
+        default="",
+        metavar="FILE",
+        help="SYSTEM_metadata.csv of the run.  [default: beside the file or a folder above]",
     ),
     "operation": click.option("--operation", default="", help="Operation measured; pingpong halves round trips."),
     "columns": click.option(

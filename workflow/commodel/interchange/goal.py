@@ -3,7 +3,7 @@ that of LogGP.
 
 `patterns/dependencies` finds the dependencies between operations. An empty message is written as one byte, which takes
 the same time under LogGP; the simulator reads 0 bytes as 2^64. No line starts with a blank, since the simulator's
-txt2bin would reject it. `commodel export goal --help` lists the differences between the simulator and LogGP.
+txt2bin would reject it. docs/methods/loggopsim.md lists the differences between the simulator and LogGP.
 `patterns/pattern_files` reads GOAL.
 """
 

@@ -343,7 +343,7 @@ class Column:
     scale: Scale | None = None
 
 
-SCALES = {"": None, "mu": MU_SCALE, "regret": REGRET_SCALE}
+SCALES = {"": None, "mu": MU_SCALE}
 SCHEMA = Path(__file__).with_name("columns.csv")
 
 
@@ -591,9 +591,6 @@ class Grid:
     cells: tuple[Cell, ...]
     corner: str = ""  # heading of the columns
     side: str = ""  # heading of the rows
-
-    def text(self, row: int, column: int) -> str:
-        return next((cell.text for cell in self.cells if (cell.row, cell.column) == (row, column)), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,13 +178,11 @@ class Cells:
             value = "#NUM!"
         self.sheet.write_formula(row, column, f"={text}", cell_format, value)
 
-    def require_whole_number(
-        self, first: int, left: int, last: int, right: int, title: str, smallest: int, largest: int
-    ) -> None:
+    def require_whole_number(self, row: int, first: int, last: int, title: str, smallest: int, largest: int) -> None:
         message = f"wanted a whole number from {smallest:,} to {largest:,}"
         limits = {"validate": "integer", "criteria": "between", "minimum": smallest, "maximum": largest}
         messages = {"input_title": title[:32], "input_message": message, "error_title": title[:32]}
-        self.sheet.data_validation(first, left, last, right, limits | messages | {"error_message": message})
+        self.sheet.data_validation(row, first, row, last, limits | messages | {"error_message": message})
 
 
 MAX_TREE_LEVELS = 6  # levels of the general tree, whose fan-outs the reader types

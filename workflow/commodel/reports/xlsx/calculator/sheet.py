@@ -191,7 +191,7 @@ class Sheet(Cells):
             self.sheet.write_string(row, 0, title, self.make_format())
             self.sheet.write_number(row, 1, START_VALUES[name], self.make_editable_format("#,##0"))
             self.sheet.write_string(row, 2, note, self.make_format(italic=True, font_color=NOTE_COLOUR, bottom=0))
-            self.require_whole_number(row, 1, row, 1, title, smallest, maximum)
+            self.require_whole_number(row, 1, 1, title, smallest, maximum)
             terms[name] = self.name_cell(name, row, 1, START_VALUES[name])
             row += 1
         self.sheet.write_string(row, 0, "children, level by level", self.make_format())
@@ -199,7 +199,7 @@ class Sheet(Cells):
         for number, count in enumerate(START_FAN_OUTS, 1):
             self.sheet.write_number(row, number, count, self.make_editable_format("#,##0"))
             fan_outs.append(self.name_cell(f"fan_out_{number}", row, number, count))
-        self.require_whole_number(row, 1, row, MAX_TREE_LEVELS, "children of every node of a level", 0, 100_000)
+        self.require_whole_number(row, 1, MAX_TREE_LEVELS, "children of every node of a level", 0, 100_000)
         pattern = Pattern(**terms, fan_outs=tuple(fan_outs))
         leaves = make_term(1)
         for count in fan_outs:
