@@ -192,15 +192,16 @@ def _draw_matrix(network: Network, quantity: str, values: np.ndarray, unit: str,
         labels = [f"group {number}" for number in range(len(matrix))]
         groups, slow, note = np.arange(len(labels)), (), f"Medians between {format_count(len(labels), 'group')}. "
     marks = frozenset(index for index, node in enumerate(order) if node in slow)
-    share = np.isfinite(matrix).sum() / max(matrix.size - len(matrix), 1)
+    expected = compute_group_medians(groups, matrix).tolist() if len(np.unique(groups)) < len(groups) else []
+    share = np.isfinite(values).sum() / max(len(order) * (len(order) - 1) // 2, 1)
     if share < MIN_COMPLETE_SHARE:
-        note += f"{100 * share:.0f} % of the pairs were measured. Pale: the median of the groups."
+        note += f"{100 * share:.0f} % of the pairs were measured."
+        note += " Pale: the median of the groups." if expected else ""
     platform = _name_platform(network)
     finite = values[np.isfinite(values)]
     slow_names = f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}" if slow else ""
     span = f"{format_digits(finite.min())} to {format_digits(finite.max())} {unit}"
     alt = f"{quantity} between {format_count(len(order), 'node')} of {platform}: {span}{slow_names}"
-    expected = compute_group_medians(groups, matrix).tolist() if len(np.unique(groups)) < len(groups) else []
     return Matrix(
         f"{quantity.partition(',')[0]} {platform}",
         f"{quantity}: {platform}",

@@ -31,7 +31,7 @@ FILES_NOTE = (
 
 
 INPUT_FILES_NOTE = (
-    "Files that the matrix names by file:PATH, and published parameter sets. Copies are in inputs/files of the "
+    "Files that the experiment names, and published parameter sets. Copies are in inputs/files of the "
     "results, up to {0} MiB; above {1} MiB they are compressed by gzip, and the digest is of the uncompressed file."
 )
 
@@ -52,7 +52,7 @@ def make_sections(
     pages = [Section(PROVENANCE_SHEET, note, tuple(blocks))]
     if run_provenance.texts:
         note = "The experiment and its platforms, word for word, as they were when this was planned."
-        note += " Short patterns and published sets too." if run_provenance.inputs else ""
+        note += " Short patterns, partitions and published sets too." if run_provenance.inputs else ""
         texts = tuple(Text(to_plain_value(name), split_text(text)) for name, text in run_provenance.texts.items())
         pages.append(Section("Inputs", note, texts))
     return pages
@@ -64,7 +64,7 @@ def tabulate_files(files: Mapping[str, ArchivedFile]) -> Table:
         for name, file in files.items()
     ]
     note = INPUT_FILES_NOTE.format(MAX_COPY_BYTES // MIB, MAX_PLAIN_COPY_BYTES // MIB)
-    return make_table("Input files", "Patterns, trees, rank files and published sets", rows, note=note)
+    return make_table("Input files", "Named files and published sets", rows, note=note)
 
 
 def tabulate_attempts(run_provenance: ExperimentProvenance, simulated: set[str]) -> Table:
