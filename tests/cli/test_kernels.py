@@ -486,7 +486,7 @@ def test_a_model_without_message_size_ranks_only_if_requested(layouts, tmp_path)
     rows = read_rows(f"advise --kernel gemm {WAVE} {sets_options} --layout {layouts}")
     assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
     text = output(f"advise --kernel gemm {WAVE} {sets_options} --layout {layouts}")
-    assert ". 3 of 3 predictions of loggp are flagged: extrapolated: messages of" in text
+    assert ". 3 of 3 predictions of loggp are flagged, such as extrapolated: messages of" in text
     assert "found values of bsp, wanted a model of message sizes" in output(
         f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )

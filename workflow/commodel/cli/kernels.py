@@ -107,7 +107,10 @@ def _format_prediction_table(predicted: KernelPredictions) -> str:
     parts = [format_table([_make_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
     if predicted.slowest_iterations:
         rows = [row | {"share [%]": round(100 * row.pop("share"))} for row in predicted.slowest_iterations]
-        parts.append("Slowest iterations, time over all models:\n" + format_table(rows, ("median", "least", "most")))
+        parts.append(
+            "Slowest iterations, time over the models that depend on the size:\n"
+            + format_table(rows, ("median", "least", "most"))
+        )
     answer = f"Communication takes {times}." if predicted_rows else "No model has a prediction."
     return format_answer(answer, "\n\n".join(parts), predicted.sentences)
 
@@ -445,7 +448,8 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
         row.validity[family] for row in configurations if row.validity[family] != ValidityKind.VALID.value
     ):
         (flag, _), number = flags.most_common(1)[0], flags.total()
-        lines.append(f"{number} of {len(configurations)} predictions of {family} are flagged: {flag}.")
+        named = f": {flag}" if len(flags) == 1 else f", such as {flag}"
+        lines.append(f"{number} of {len(configurations)} predictions of {family} are flagged{named}.")
     if computing is best:
         return [*lines, "It computes fastest, too."]
     ratio = computing.total(family) / best.total(family)
