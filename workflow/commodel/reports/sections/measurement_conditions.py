@@ -210,7 +210,7 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
     shown = drift.assign(checked=drift["checked"].where(drift["checked"] > 0))
     title = "Factors of latency and time per byte by allocation"
     table = make_table("Allocations", title, shown, note=SETTINGS_NOTE, fixed=2)
-    note = "Times in other allocations, compared with the campaign of the predictions."
+    note = "Times in each allocation, compared with those of the campaign, or with predictions."
     return [Section("Allocations", note, (table,))]
 
 
