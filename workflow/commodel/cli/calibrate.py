@@ -101,8 +101,8 @@ def calibrate(platform, experiment, params, setting, count, held_out_count, node
 
 def _make_factor_row(entry: RecalibratedSet, style: str) -> dict[str, object]:
     if style == "table":
-        together = entry.factors.together
-        per_byte = "as latency: estimated together" if together else entry.factors.per_byte.text
+        has_one_factor = entry.factors.together
+        per_byte = "as latency: estimated together" if has_one_factor else entry.factors.per_byte.text
         errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
         factors = {"latency factor": entry.factors.latency.text, "time per byte factor": per_byte}
         return {"model": entry.parameters.family, **factors, **errors}

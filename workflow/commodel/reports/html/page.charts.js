@@ -100,7 +100,7 @@ function drawTimes(screen, platformRows) {
   first.x.axis.labelExpr = sizes.map(count => `datum.value == ${count} ? '${bytesText(count)}' : `).join("") + "''";
   first.y.scale.domain = domain([...line, ...dashed].map(dot => dot.y));
   first.y.axis.values = listTicks(first.y.scale.domain);
-  setCaption(screen, "times", `Time over size: ${workload}`, `Dots: measured, with 95 % intervals. Dashed: predicted by ${model}.`);
+  setCaption(screen, "times", `Time over size: ${workload}`, `Dots: measured, with 95 % intervals.${dashed.length ? ` Dashed: predicted by ${model}.` : ""}`);
   draw(`${screen.id}-times`, specification);
 }
 // Return powers of ten as ticks; over a short range, also 2 and 5 times these.
