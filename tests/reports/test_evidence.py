@@ -162,7 +162,7 @@ def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
     assert charts.select_worst_curves(many.curves) == [*curves[-charts.MAX_CURVES + 1 :], bad]
     section = build_report(comparison.iloc[:0], [many], experiment="many").section("Fits")
     assert sum(row["figure"] is not None for row in records(section.tables[0])) == charts.MAX_CURVES
-    assert f"the {charts.MAX_CURVES} worst" in section.tables[0].note
+    assert f"at most {charts.MAX_CURVES} curves" in section.tables[0].note
 
 
 def test_one_sample_is_no_curve(inputs, comparison):
