@@ -57,7 +57,6 @@ from commodel.models.fitting.channels import fit_local_work
 from commodel.models.fitting.link_capacities import (
     choose_link_sharing,
     distinguish_behaviours,
-    exclude_header,
     find_largest_eager,
     find_largest_sent,
     find_links_by_destination,
@@ -116,7 +115,6 @@ def fit(observed: Observed) -> Fitted:
     partial.add(*fit_local_work(observed))
     if header := fit_header(observed, trips, partial.estimate, predict):
         partial.values["H"] = np.full(len(o_s), header)
-        partial.values.update(exclude_header(partial.values, header))
     notes, missing = {}, {}
     if (S := find_largest_eager(observed, trips_by_class)) is None:
         S = find_protocol_change(trips.size, trips.overheads[0])

@@ -42,7 +42,6 @@ MAX_PAIRED_NODES = 128  # nodes up to which each pair may have its own latency
 SPREAD = 5, 95  # percentiles of a class's small messages
 MIN_PAIR_RATIO = 1.3  # ratio of these percentiles from which pairs differ
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
-LINK_CAPACITIES = "c_out", "c_pair", "c_all"  # capacities of links between nodes that messages share
 HEADER_TOLERANCE = 0.05  # bytes within which the size of a header is determined
 MIN_HEADER_RATIO = 1.2  # spacing of a burst relative to overheads, from which links cause it
 MAX_BURST_BYTES = 1024  # longer messages hardly show a header
@@ -269,13 +268,6 @@ def fit_header(observed: Observed, trips: RoundTrips, estimate: Callable[..., Va
         middle = (low + high) / 2
         low, high = (middle, high) if predict_burst(middle) < measured else (low, middle)
     return round(high, 1) if high >= MIN_HEADER_BYTES else 0.0
-
-
-def exclude_header(values: Mapping[str, Array], header: float) -> dict[str, Array]:
-    """Return the capacities by size, per byte of a message with its header."""
-    keys = {name: parse_key(name) for name in values}
-    sizes = {name: key.sample[0] for name, key in keys.items() if key.parameter in LINK_CAPACITIES and key.sample}
-    return {name: values[name] * size / (size + header) for name, size in sizes.items()}
 
 
 def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callable[[Array], Array]) -> dict[str, Array]:
