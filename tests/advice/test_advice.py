@@ -248,6 +248,7 @@ def test_a_decision_table_names_the_mpi_default_where_the_default_is_kept(second
     assert (row["algorithm"] == "library") is kept
     assert (row["seconds"] == seconds) is kept
     assert (row["interval_basis"] == "measured") is kept
+    assert not (kept and row["as_good"])
 
 
 def test_a_common_alternative_of_all_sizes_has_the_basis_of_its_own_interval():

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import re
 import shutil
 from itertools import pairwise
@@ -11,9 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
+from commodel.cli._output import print_rows
+from commodel.files.parameter_sets import write_parameters
 from commodel.files.results_folder import Results
 from commodel.files.tables import write_table
 from commodel.hierarchy import Hierarchy
+from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site, find_probe
 from commodel.patterns.operations import list_operations
 from commodel.records import Batch
@@ -106,6 +110,23 @@ def test_topology_drawings():
     assert output("show topology flat:2 --format text").split("\n")[:2] == ["0", "|- 1"]
     assert output("show topology b:2^2 --format svg").startswith("<svg")
     assert "wanted at most 2,000 to draw" in output("show topology flat:2001 --format svg", code=2)
+
+
+def test_the_critical_path_of_a_barrier_counts_its_messages_up_and_down(tmp_path):
+    path = tmp_path / "loggp.yaml"
+    write_parameters(path, make_given_set("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"]))
+    said = output(f"show topology kary:2^2 --operation barrier --params {path} --format summary")
+    waited, messages = map(int, re.search(r"waits for (\d+) of (\d+) messages", said).groups())
+    assert (waited <= messages, messages) == (True, 12)
+
+
+def test_json_has_null_for_missing_and_infinite_numbers(capsys):
+    print_rows([{"a": math.nan, "b": math.inf, "c": 1.5, "d": "x"}], "json")
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == [
+        {"a": None, "b": None, "c": 1.5, "d": "x"}
+    ]
+    print_rows([{"a": math.nan, "b": math.inf, "c": 1.5, "d": "x"}], "csv")
+    assert capsys.readouterr().out == "a,b,c,d\n,inf,1.5,x\n"
 
 
 def test_functions_of_libraries_that_send_the_same():

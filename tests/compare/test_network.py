@@ -11,7 +11,12 @@ from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes.node_pairs import MAX_PAIRS
-from commodel.reports.sections.network import describe_mixed_classes, describe_network, make_sections
+from commodel.reports.sections.network import (
+    describe_mixed_classes,
+    describe_network,
+    list_node_rows,
+    make_sections,
+)
 from commodel.torus import Torus
 from tests.compare.pairs import TIMES, summary
 
@@ -350,3 +355,10 @@ def test_nodes_of_one_mixed_class_are_not_reported_as_uniform():
     assert not any("alike" in line for line in describe_network(network))
     drawn, _ = make_sections([network])
     assert len(drawn) == 1
+
+
+def test_bandwidth_of_a_node_is_the_median_of_the_pairs_with_large_messages():
+    """With 40 nodes, large messages are sent between some pairs only."""
+    (network,) = make_networks(summary(Hierarchy(), 40), {})
+    assert np.isnan(network.bandwidth).any()
+    assert np.isfinite([row["bandwidth"] for row in list_node_rows(network)]).all()

@@ -556,9 +556,9 @@ def test_charts_draw_the_best_models_and_name_their_accuracy(report, frame):
         models = list(rank_models(part)["family"])
         assert drawn == set(models[:5])
         assert chart.note.startswith("Shown: the best 5 of 9 models by mean error")
-        own = part[(part["family"] == models[0]) & (part["measured"] > 0) & (part["predicted"] > 0)]
+        own = part[(part["family"] == models[0]) & (part["measured"] > 0)]
         ratio = own["predicted"] / own["measured"]
-        share = (np.maximum(ratio, 1 / ratio) <= 1.1).mean()
+        share = ((ratio > 0) & (np.maximum(ratio, 1 / ratio.where(ratio > 0, 1)) <= 1.1)).mean()
         assert chart.title.startswith(f"{100 * share:.0f} % of {models[0]}'s predictions are within 10 %: {platform}")
 
 
@@ -597,3 +597,11 @@ def test_a_consistently_worse_model_is_not_tied_despite_scattered_errors(mu_of_o
         for family, mu in (("good", 1.001), ("other", other))
     ]
     assert find_tied_models(pd.DataFrame(rows), pd.Series({"family": "good", "points": len(mu_of_other)})) == []
+
+
+def test_predictions_of_zero_count_in_the_accuracy_of_a_chart():
+    row = {"platform": "net", "simulated": False, "family": "m", "operation": "bcast", "alternative": "linear"}
+    row |= {"size": "4", "layout": "block:1", "bytes": 8, "measured": 1.0, "validity": "valid", "held_out": True}
+    rows = pd.DataFrame([row | {"point": str(n), "predicted": n % 2, "mu": 1.0 if n % 2 else np.inf} for n in range(8)])
+    (chart,) = charts.chart_predictions(rows).values()
+    assert chart.title.startswith("50 % of m's predictions are within 10 %")

@@ -27,6 +27,7 @@ from commodel.reports.elements import (
     format_value,
     has_rank,
     is_finite_number,
+    make_table,
 )
 from commodel.reports.xlsx import layout
 from commodel.reports.xlsx import workbook as xlsx
@@ -316,6 +317,21 @@ def test_beyond_eight_colours_the_dots_have_another_shape(tmp_path):
     with zipfile.ZipFile(tmp_path / "e.xlsx") as archive:
         shapes = re.findall(r'<c:symbol val="(\w+)"', archive.read("xl/charts/chart1.xml").decode())
     assert shapes == ["circle"] * 8 + ["diamond"]
+
+
+def test_a_long_table_among_others_on_a_sheet_is_in_a_file(tmp_path, monkeypatch):
+    for module in (xlsx, layout):
+        monkeypatch.setattr(module, "MAX_TABLE_ROWS", 20)
+    monkeypatch.setattr(layout, "LONG_TABLE_SHOWN_ROWS", 5)
+    columns = Column("a", "a", "count"), Column("b", "b", "number")
+    rows = [(number, number / 2) for number in range(30)]
+    tables = make_table("Long", "Samples of curves", rows, columns), make_table("Short", "Short", rows[:3], columns)
+    path, beside = write_xlsx(Report("e", "e", "", (Section("Fits", "", tables),)), tmp_path / "e.xlsx")
+    assert beside == tmp_path / "samples-of-curves.parquet"
+    assert pd.read_parquet(beside)["a"].tolist() == list(range(30))
+    cells = [row[0] for row in openpyxl.load_workbook(path)["Fits"].iter_rows(values_only=True)]
+    (note,) = [cell for cell in cells if isinstance(cell, str) and "more than can be read" in cell]
+    assert "all are in samples-of-curves.parquet beside this workbook; here the first 5." in note
 
 
 def test_tables_too_large_for_a_sheet_are_in_a_file(report, comparison, tmp_path, monkeypatch):

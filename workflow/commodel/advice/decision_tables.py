@@ -75,7 +75,8 @@ def decide(
             choice,
             best["layout"],
         )
-        prediction = best["seconds"], best["low"], best["high"], list_tied(advice), best["doubt"]
+        tied = "" if keeps_default else list_tied(advice)
+        prediction = best["seconds"], best["low"], best["high"], tied, best["doubt"]
         basis = (
             platform,
             simulated,

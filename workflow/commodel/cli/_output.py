@@ -8,6 +8,7 @@ runs as a job of Snakemake prints to the terminal as usual, and also to the log 
 import csv
 import io
 import json
+import math
 import os
 import shutil
 import sys
@@ -193,11 +194,17 @@ def format_csv(rows: Rows) -> str:
 
 
 def print_rows(rows: Rows, style: str, out: Path | None = None) -> None:
-    """Print rows as a table, JSON or CSV, or write them to a file."""
+    """Print rows as a table, JSON or CSV, or write them to a file. In JSON, NaN and infinite values are null, in CSV
+    NaN is blank."""
     if style == "table":
         write_or_print(format_table(rows), out)
-    else:
-        write_or_print(json.dumps(list(rows), indent=1) if style == "json" else format_csv(rows), out)
+        return
+    is_missing = (lambda value: not math.isfinite(value)) if style == "json" else math.isnan
+    rows = [
+        {name: None if isinstance(value, float) and is_missing(value) else value for name, value in row.items()}
+        for row in rows
+    ]
+    write_or_print(json.dumps(rows, indent=1, allow_nan=False) if style == "json" else format_csv(rows), out)
 
 
 def write_or_print(text: str, out: Path | None) -> None:

@@ -182,7 +182,7 @@ def _advise_alternatives(
     with show_waiting("advising", plain_lines=True):
         advice = rank(workloads[0], evidence, layouts, choices(workloads[0]))
     if style != "table":
-        print_rows([_drop_nan(row) for row in advice.rows.to_dict("records")], style)
+        print_rows(advice.rows.to_dict("records"), style)
         return
     records = advice.rows[(advice.rows.index < top) | advice.rows["front"]].to_dict("records")
     answer, *notes = _describe_advice(advice, verbose)
@@ -233,10 +233,6 @@ MIN_STREAM_GAIN = 1.05  # waves per second over those of the best for one wave, 
 MIN_WEIGHT = 0.01  # of a model that a note names
 WARNINGS = ("EXTRAPOLATED", "NO PREDICTION INTERVAL")  # begin of the notes that follow the answer at once
 MAX_LAYOUT_LENGTH = 40  # characters of a layout in a table
-
-
-def _drop_nan(row: dict) -> dict:
-    return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
 
 
 def _make_alternative_row(row: dict, rows: list[dict]) -> dict:

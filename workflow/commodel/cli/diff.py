@@ -54,7 +54,7 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, 
         before, after = _read_snapshot(old), _read_snapshot(new)
         compared = list_changes(before, after)
     if style != "table":
-        print_rows([_drop_nan(asdict(change)) for change in compared], style)
+        print_rows([asdict(change) for change in compared], style)
     else:
         shown = [_make_change_row(change) for change in compared if change.verdict in CHANGED]
         shared = sum(change.verdict in (SAME, *CHANGED) for change in compared)
@@ -96,11 +96,6 @@ def _format_value(value: float, unit: str) -> str:
     if unit == "s":
         return format_seconds(value)
     return f"{value / 1024:.4g} KiB" if unit == "B" and value >= 1024 else f"{value:.4g} {unit}"
-
-
-def _drop_nan(row: dict) -> dict:
-    """Return the row without NaN, which JSON lacks."""
-    return {name: None if value != value else value for name, value in row.items()}
 
 
 def _read_snapshot(path: Path) -> Snapshot:

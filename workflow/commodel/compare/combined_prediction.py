@@ -273,5 +273,6 @@ def summarize_recommended_choices(choices: pd.DataFrame) -> pd.DataFrame:
         "regret_max": groups["regret"].max(),
         "gain": np.exp(groups["gain"].mean()),
         "largest_gain": np.exp(groups["largest_gain"].mean()),
+        "defaults": groups["gain"].count(),
     }
     return pd.DataFrame(columns).reset_index()

@@ -202,14 +202,15 @@ def is_clearly_faster(first: Mapping, second: Mapping) -> bool:
 def summarize_choices(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the quality of each model's choices. A choice is right if it is the fastest measured alternative that the
     model predicts, or statistically tied: the intervals overlap, or it is less than 1 % slower. Further columns are the
-    regret, and as geometric means its time over the library default (below 1: faster) and over the fastest measured
-    time, that of the default included."""
+    regret, the number of workloads with a measured library default, and as geometric means over these the time over
+    that of the default (below 1: faster), and the largest gain: the default over the fastest measured time, that of the
+    default included."""
     best = comparison[comparison["best"]].drop_duplicates(WORKLOAD_OF_MODEL).set_index(WORKLOAD_OF_MODEL)
     chosen = comparison[comparison["chosen"]].join(best["measured_high"].rename("best_high"), on=WORKLOAD_OF_MODEL)
     chosen = chosen.assign(
         right=(chosen["measured_low"] <= chosen["best_high"]) | (chosen["regret"] < NEGLIGIBLE_DIFFERENCE),
         over_default=np.log(chosen["measured"] / chosen["library_default"]),
-        over_fastest=np.log(chosen["measured"] / chosen["fastest"]),
+        largest_gain=np.log(chosen["library_default"] / chosen["fastest"]),
     )
     choices = chosen.groupby(group_columns, sort=False)
     return choices.agg(
@@ -219,7 +220,8 @@ def summarize_choices(comparison: pd.DataFrame, group_columns: list[str]) -> pd.
         regret_mean=("regret", "mean"),
         regret_max=("regret", "max"),
         over_default=("over_default", compute_geometric_mean),
-        over_fastest=("over_fastest", compute_geometric_mean),
+        largest_gain=("largest_gain", compute_geometric_mean),
+        defaults=("over_default", "count"),
     ).reset_index()
 
 

@@ -53,7 +53,9 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
         count = len(best_models)
         note = f"Shown: the best {count} of {model_count} models by mean error; of models with equal predictions, one."
         note = note if count < model_count else ""
-        part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # zero has no place on a log axis
+        part = part[part["measured"] > 0]
+        accuracy = describe_accuracy(part, best_models[0]) if best_models else ""
+        part = part[part["predicted"] > 0]  # zero has no place on a log axis
         part = part[part["family"].isin(best_models)]
         if part.empty:
             continue
@@ -82,7 +84,7 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", GREY)
         charts[platform] = Chart(
             f"Predicted {platform}",
-            f"{describe_accuracy(part, best_models[0])}: {platform}{make_simulation_mark(part)}",
+            f"{accuracy}: {platform}{make_simulation_mark(part)}",
             Axis("measured [µs]", low=low, high=high),
             Axis("predicted [µs]", low=low, high=high),
             (diagonal, *clouds),

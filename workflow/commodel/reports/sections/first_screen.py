@@ -406,17 +406,19 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition
     regret = regret if choice["regret_max"] > 0 else "none."
     regret = f"Regret {preposition} the MPI default: {regret}" if over_default > 0 else f"Regret: {regret}"
     workloads = f"{format_count(choice['workloads'], 'workload')} with several predicted alternatives"
+    with_default = f"{format_count(choice['defaults'], 'workload')} with several predicted alternatives"
+    with_default += "" if choice["defaults"] == choice["workloads"] else " and a measured MPI default"
     if not over_default > 0:
         line = f"Choices by {model} are the fastest alternative, or tied with it, in "
         line += f"{format_percent(choice['right'])} of {workloads}."
         return Tile(question, f"{format_percent(choice['right'])} right", f"{line} {regret}")
     if over_default <= 1 / MIN_SHOWN_GAIN:
-        line = f"than the MPI default: choices by {model}, geometric mean of {workloads}."
+        line = f"than the MPI default: choices by {model}, geometric mean of {with_default}."
         return Tile(question, f"{1 / over_default:.2f}× faster", f"{line} {regret}")
     if over_default < MIN_SHOWN_GAIN:
-        line = f"Choices by {model} are as fast as the MPI default (geometric mean of {workloads})."
+        line = f"Choices by {model} are as fast as the MPI default (geometric mean of {with_default})."
         return Tile(question, "none on average", f"{line} {regret}")
-    line = f"Choices by {model} are {over_default:.2f}× slower than the MPI default ({workloads}). {regret}"
+    line = f"Choices by {model} are {over_default:.2f}× slower than the MPI default ({with_default}). {regret}"
     if rankings.list_recommendations(rankings.compare_with_default(part)):
         return Tile(question, "only in some workloads", line)
     return Tile(question, KEEP_DEFAULT, line)

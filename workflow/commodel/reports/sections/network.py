@@ -246,6 +246,12 @@ def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
     ]
 
 
+def _compute_median(values: np.ndarray) -> float:
+    """Return the median of the pairs that have a value; bandwidth is measured of some pairs only."""
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else np.nan
+
+
 def list_node_rows(network: Network) -> list[dict]:
     """Return a row for each node: its groups, and the medians of its pairs."""
     rows = []
@@ -257,8 +263,8 @@ def list_node_rows(network: Network) -> list[dict]:
                 "number": node,
                 "node": to_plain_value(name),
                 "groups": ", ".join(groups),
-                "latency": float(np.median(network.latency[has_node])) * MICRO if has_node.any() else np.nan,
-                "bandwidth": float(np.median(network.bandwidth[has_node])) / 1e6 if has_node.any() else np.nan,
+                "latency": _compute_median(network.latency[has_node]) * MICRO,
+                "bandwidth": _compute_median(network.bandwidth[has_node]) / 1e6,
                 "slow": node in network.distances.slow,
             }
         )

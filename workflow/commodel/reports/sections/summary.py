@@ -247,6 +247,7 @@ def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
     if (over := choice["over_default"]) > 0:
         line += f", {1 / over:.2f}× faster than" if over < 1 else f", {over:.2f}× slower than"
         line += " the MPI default on average"
+        line += "" if choice["defaults"] == choice["workloads"] else f" of {choice['defaults']:.0f}"
     if not choice["regret_max"] > 0:
         return [f"{line}; regret none."]
     row = chosen.sort_values("regret", ascending=False, na_position="last").iloc[0]

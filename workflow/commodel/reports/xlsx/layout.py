@@ -176,16 +176,16 @@ def select_shown_rows(table: Table) -> range:
     return range(len(table.rows) if len(table.rows) <= MAX_TABLE_ROWS else LONG_TABLE_SHOWN_ROWS)
 
 
-def make_file_name(section: str) -> str:
-    return f"{re.sub(r'[^a-z0-9]+', '-', section.lower()).strip('-') or 'table'}.parquet"
+def make_file_name(name: str) -> str:
+    return f"{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-') or 'table'}.parquet"
 
 
-def make_long_table_note(section: str, rows: int) -> str:
-    note = f"all are in {make_file_name(section)} beside this workbook; here the first {LONG_TABLE_SHOWN_ROWS:,}."
+def make_long_table_note(name: str, rows: int) -> str:
+    note = f"all are in {make_file_name(name)} beside this workbook; here the first {LONG_TABLE_SHOWN_ROWS:,}."
     return f"{rows:,} rows, more than can be read on a sheet: {note}"
 
 
-def write_parquet(section: str, table: Table, folder: Path) -> Path:
+def write_parquet(label: str, table: Table, folder: Path) -> Path:
     """Write a table with the headers of its sheet and return the path. n/a and blanks are null; infinite values are
     kept."""
     import pyarrow as pa  # slow to load, and only long tables need it
@@ -213,7 +213,7 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
                 ]
             yield make_piece(columns, types)
 
-    path = folder / make_file_name(section)
+    path = folder / make_file_name(label)
     write_stream(path, types, pieces())
     return path
 

@@ -105,7 +105,7 @@ class Workbook:
         self.places = Places()
         self.first_sheets: list[Overview] = []
         self.unbroken_ranges: list[tuple[int, int]] = []  # first row and end of what a page of the sheet does not part
-        self.long_tables: dict[str, Table] = {}  # by section: too long for a sheet
+        self.long_tables: dict[str, Table] = {}  # too long for a sheet, by name of their file
         by_platform = groupby(sorted(report.sets, key=get_platform), key=get_platform)
         calculable = [(platform, *calculator.select_calculable(list(sets))) for platform, sets in by_platform]
         order = {screen.platform: rank for rank, screen in enumerate(report.screens)}
@@ -194,8 +194,8 @@ class Workbook:
         """Add the sheet of a section. If it is a single table, its header and first columns are frozen."""
         tables, text = section.tables, section.note
         single_block = len(section.blocks) == 1 and bool(tables)
-        if single_block and (count := len(tables[0].rows)) > MAX_TABLE_ROWS:
-            self.long_tables[section.name], text = tables[0], layout.make_long_table_note(section.name, count)
+        if single_block:
+            text = self.add_long_table(section.name, tables[0]) or text
         sheet, row = self.add_sheet(section.name, text)
         self.places.sheets.setdefault(section.name, sheet.get_name())
         filters = section.name not in (*LEADING_SECTIONS, "Errors")
@@ -230,6 +230,13 @@ class Workbook:
         ):
             self.print_first(sheet, end, columns, head_rows)
 
+    def add_long_table(self, name: str, table: Table) -> str:
+        """Add the table to those that get a file if it is too long for a sheet. Return the note that says so."""
+        if len(table.rows) <= MAX_TABLE_ROWS:
+            return ""
+        self.long_tables[name] = table
+        return layout.make_long_table_note(name, len(table.rows))
+
     def add_blocks(self, sheet, row: int, section: Section, widths: list[int], filters: bool) -> int:
         """Write the blocks of a section and return the next free row. `unbroken_ranges` gets the rows that a page
         keeps together: lines of charts, and headings with what follows."""
@@ -253,7 +260,8 @@ class Workbook:
                     case Answer():
                         row = self.write_answer(sheet, row, block, widths)
                     case Table():
-                        row = self.write_heading(sheet, row, block.title, block.note)
+                        notes = block.note, self.add_long_table(block.title, block)
+                        row = self.write_heading(sheet, row, block.title, " ".join(filter(None, notes)))
                         row = self.write_table(sheet, row, block, widths, filters) + 2
                     case Matrix():
                         row = charts.write_matrix(self, sheet, row, block)
