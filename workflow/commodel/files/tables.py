@@ -298,7 +298,8 @@ COMPARISON = (
         "corrected",
         default=nan,
         blank_without=SCHEDULE,
-        note="the prediction times the single-message ratio and the median residual; within predicted low and high",
+        note="the prediction times the single-message ratio and the median of measured over predicted times; "
+        "within predicted low and high",
     ),
     # The interval from the uncertainty of the parameters only. Older tables have no other interval.
     *_time_fields("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),

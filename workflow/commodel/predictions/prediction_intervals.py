@@ -532,9 +532,9 @@ def _compute_growth(interval: Errors, end: str, sizes: Array, nearest: float, do
 
 def apply_residuals(predictions: PredictedTimes, residuals: Interval) -> Interval:
     """Return the interval of predictions in seconds. The corrected prediction inside it is the prediction times the
-    single-message ratio and the median residual. Beyond the measured range the interval is never narrower than the
-    parameter interval; within, residuals include that uncertainty. A model that ignores message size has no
-    residuals."""
+    single-message ratio and the median of measured over predicted times. Beyond the measured range the interval is
+    never narrower than the parameter interval; within, residuals include that uncertainty. A model that ignores message
+    size has no residuals."""
     bases = residuals.bases
     if predictions.validity:
         pairs = zip(bases, predictions.validity, strict=True)

@@ -39,7 +39,9 @@ from commodel.progress import report_step, report_within
 
 MAX_EXPANDED_MESSAGES = 1 << 20  # messages; repeated rounds with more are not expanded
 MAX_MESSAGES, MAX_LINKS = 1 << 26, 1 << 20  # messages and links of a schedule that is replayed in pieces
-MAX_RING_MESSAGES = 1 << 23  # messages of rings replayed in pieces; longer ones have a small error round by round
+MAX_RING_MESSAGES = (
+    1 << 23
+)  # messages of rings replayed in pieces; longer ones, round by round, may be an eighth too low
 MAX_COSTS_AT_ONCE = 1 << 20  # draws × messages whose costs are computed at a time, which limits memory
 SHARED, ONE_AT_A_TIME = "shared", "turn"  # values of the setting `order`
 
