@@ -98,6 +98,7 @@ def folder(tmp_path):
         "raw/p-1n-0/0a.csv": "id\n0a\n",
         "raw/p-1n-0/0b.unmeasured.json": "{}",
         "raw/p-1n-0/0c.late.csv": "id\n0c\n",
+        "raw/p-1n-0/0d.levels": "processes of an overlay network by depth",
         "raw/p-1n-0/provenance.json": "{}",
         "raw/p-1n-0/state.json": '{"attempts": []}',
         "raw/p-1n-0/.0c.csv.7.tmp": "half",
@@ -117,7 +118,9 @@ def test_digests_equal_the_output_of_sha256sum(folder):
         *("plan.json", "comparison.csv", "unmeasured.csv", "fitted/p/loggp.yaml", "inputs/experiments/e.yaml")
     }
     assert "".join(f"{sums[name]}  {name}\n" for name in single) == sha256sum(folder, *single)
-    listed = sha256sum(folder / "raw/p-1n-0", "0a.csv", "0b.unmeasured.json", "0c.late.csv", "provenance.json")
+    listed = sha256sum(
+        folder / "raw/p-1n-0", "0a.csv", "0b.unmeasured.json", "0c.late.csv", "0d.levels", "provenance.json"
+    )
     (folder / "listed").write_text(listed)
     assert sums["raw/p-1n-0"] == sha256sum(folder, "listed").split()[0]
     assert "raw/other-1n-0" not in sums
