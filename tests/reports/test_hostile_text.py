@@ -61,7 +61,7 @@ def hostile_inputs(comparison, text):
 
 
 PLACE = re.compile(r"'?([A-Z][A-Za-z_0-9 .-]+)'?![A-Z]+\d+(?::[A-Z]+\d+)?")  # where a link leads
-INTERNAL = re.compile(r"'?[A-Z][a-z0-9 ]+(_\d+)?'?!\$")  # a place on a sheet of ours
+INTERNAL = re.compile(r"'?[A-Z][A-Za-z0-9 ]+(_\d+)?'?!\$")  # a place on a sheet of ours
 
 
 def few(comparison):
