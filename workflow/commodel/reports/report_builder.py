@@ -168,15 +168,15 @@ def list_commands(report: Report, screen: FirstScreen) -> list[tuple[str, str]]:
     return commands
 
 
-def _make_workload_options(screen: FirstScreen, most_bytes: float = math.inf) -> list[tuple[str, str]]:
+def _make_workload_options(screen: FirstScreen, max_bytes: float = math.inf) -> list[tuple[str, str]]:
     """Return, for each row of the map, `ranks` or `leaves`, and the options of a command. Its size is at most
-    `most_bytes`, where a smaller one was measured."""
+    `max_bytes`, where a smaller one was measured."""
     workloads = []
     for row, (operation, label) in enumerate(screen.fastest.rows):
         if operation in screen.errors.columns:
             extent, number = "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
             sizes = [int(dict(cell.filters)["bytes"]) for cell in screen.fastest.cells if cell.row == row]
-            size = _choose_size([size for size in sizes if size <= most_bytes] or sizes)
+            size = _choose_size([size for size in sizes if size <= max_bytes] or sizes)
             workload = f"--operation {operation.removeprefix(STREAM)} --{extent} {number} --bytes {size}"
             workloads.append((extent, workload))
     return workloads

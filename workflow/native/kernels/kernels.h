@@ -67,7 +67,7 @@ AlignedRuns make_aligned_runs(Alignment *alignment);
 /* Collective: the seconds of `communicate`, which is repeated if a rank starts late. */
 double run_aligned(AlignedRuns *aligned, double (*communicate)(void *state, int k), void *state, int k);
 /* Collective: whether all ranks have started in time. If a rank arrived late, later starts have a longer lead. */
-bool share_lateness(AlignedRuns *aligned, Lateness late);
+bool reduce_lateness(AlignedRuns *aligned, Lateness late);
 
 /* ---- sample.c ---- */
 /* Collective. `own`: seconds of the rank's communication in each iteration, then of its computation in each; `longest` has

@@ -161,7 +161,7 @@ static void iterate_overlapped(State *s, int k, double *next, double *computatio
   start = clock_now();
   wait_pivots(s->pivots, (k + 1) % 2);
   *next = posting + clock_now() - start;
-  if (s->barrier) s->aligned.late += !share_lateness(&s->aligned, late);
+  if (s->barrier) s->aligned.late += !reduce_lateness(&s->aligned, late);
 }
 
 /* Runs the measured iterations, after the messages of the previous one. */

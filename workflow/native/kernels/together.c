@@ -15,14 +15,14 @@ double run_aligned(AlignedRuns *t, double (*communicate)(void *state, int k), vo
   for (int attempt = 1;; attempt++) {
     Lateness late = align_pass(t->alignment, t->lead);
     double seconds = communicate(state, k);
-    bool in_time = share_lateness(t, late);
+    bool in_time = reduce_lateness(t, late);
     if (!in_time && attempt < MAX_ATTEMPTS) continue;
     t->late += !in_time;
     return seconds;
   }
 }
 
-bool share_lateness(AlignedRuns *t, Lateness late)
+bool reduce_lateness(AlignedRuns *t, Lateness late)
 {
   int own = late, worst = late;
   MPI_TRY(MPI_Allreduce(&own, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));

@@ -88,8 +88,8 @@ def describe_mixed_classes(network: Network) -> list[str]:
     """Return a sentence on each class that may have further levels; none if the platform file or Slurm names levels."""
     if network.declared.groups:
         return []
-    again = "If nodes were busy, another survey may find levels: delete the platform's file in networks/. "
-    advice, lines = "" if network.simulated else again, []
+    survey_advice = "If nodes were busy, another survey may find levels: delete the platform's file in networks/. "
+    advice, lines = "" if network.simulated else survey_advice, []
     for entry in network.distances.mixed_classes:
         quantity = ("latency", "transfer time")[entry.widest]
         lines.append(
