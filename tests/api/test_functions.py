@@ -3,6 +3,7 @@ reference."""
 
 import io
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -66,6 +67,15 @@ def test_fit_predicts_held_out_points(loggp):
     assert loggp.held_out["mu"].mean() < 1.05
     assert list(loggp.parameters) == ["value", "low", "high", "unit", "note"]
     assert loggp.parameters.loc["L", "low"] <= loggp.parameters.loc["L", "value"] <= loggp.parameters.loc["L", "high"]
+
+
+def test_a_fit_without_held_out_points_is_printed_without_an_error(table, loggp):
+    fitted = commodel.fit(table, "pmnf")
+    assert repr(fitted) == f"Fit of pmnf: {fitted.parameter_set.source}"
+    assert re.fullmatch(r"Fit of loggp: .*, mean μ 1\.\d+ on \d+ held-out points", repr(loggp))
+    assert loggp.plot().to_dict()["layer"]
+    with pytest.raises(commodel.UserError, match="no held-out points"):
+        fitted.plot()
 
 
 def test_a_fit_of_a_data_frame_equals_the_fit_of_the_csv_file(table, tmp_path):

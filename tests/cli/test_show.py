@@ -17,6 +17,7 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.files.results_folder import Results
 from commodel.files.tables import write_table
 from commodel.hierarchy import Hierarchy
+from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site, find_probe
 from commodel.patterns.operations import list_operations
@@ -57,6 +58,19 @@ def test_show_operations_lists_every_operation_with_all_parameters():
     shown = re.findall(r"^\S.*", output("show operations"), re.MULTILINE)
     assert len(shown) == len(rows) + 2 + sum(len(entry.parameters) for entry in list_operations().values())
     assert any(line.split()[:3] == ["halo", "periodic=yes|no", "whether"] for line in shown)
+
+
+def test_models_are_listed_as_json_with_all_parameters():
+    entries = {entry["name"]: entry for entry in read_rows("show models")}
+    assert list(entries) == list_family_names()
+    for name, entry in entries.items():
+        assert [parameter["name"] for parameter in entry["parameters"]] == [
+            parameter.name for parameter in find_family(name).parameters
+        ]
+    assert read_rows("show models loggp") == entries["loggp"]
+    assert {"per": "pair", "unit": "s"}.items() <= next(
+        parameter for parameter in entries["hloggp"]["parameters"] if parameter["name"] == "L"
+    ).items()
 
 
 def test_every_algorithm_is_listed():

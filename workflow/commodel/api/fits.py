@@ -61,6 +61,8 @@ class Fit:
 
     def plot(self) -> altair.Chart:
         """Return a chart of predicted over measured time of the held-out points, with 95 % prediction intervals."""
+        if self.held_out.empty:
+            raise UserError("the fit has no held-out points to draw; wanted fit(..., hold_out=EXPRESSION)")
         altair = load_altair()
         axis = {"scale": altair.Scale(type="log"), "axis": altair.Axis(format="~s")}
         measured = altair.X("measured", title="measured / s", **axis)
@@ -75,8 +77,10 @@ class Fit:
         return diagonal + intervals + dots
 
     def __repr__(self) -> str:
-        errors = f", mean μ {self.held_out['mu'].mean():.3f} on {len(self.held_out)} held-out points"
-        return f"Fit of {self.parameter_set.family}: {self.parameter_set.source}{errors if len(self.held_out) else ''}"
+        text = f"Fit of {self.parameter_set.family}: {self.parameter_set.source}"
+        if self.held_out.empty:
+            return text
+        return f"{text}, mean μ {self.held_out['mu'].mean():.3f} on {len(self.held_out)} held-out points"
 
 
 def fit(

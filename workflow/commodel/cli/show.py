@@ -162,7 +162,7 @@ def _collect_model_fields(entry: Family) -> dict[str, object]:
 
     names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")
     parameters = [
-        {key: getattr(parameter, key) for key in ("name", "unit", "meaning", "argument", "of")}
+        {key: getattr(parameter, key) for key in ("name", "unit", "meaning", "argument", "per")}
         | {"required": parameter.default is None and not parameter.optional}
         for parameter in entry.parameters
     ]
