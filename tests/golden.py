@@ -20,7 +20,7 @@ EXPERIMENTS = dict.fromkeys(("sample", "demo", "families", "catalogue"), "fast-e
     "kernels": "two-nodes",
     "paper-tan": "",
 }
-TABLES = ("*.csv", "fitted/*/*.yaml", "judged/*/*", "validated/*/*", "predictions/*.csv")  # judged: older
+TABLES = ("*.csv", "fitted/*/*.yaml", "validated/*/*", "predictions/*.csv")
 TABLE = "examples/collectives.csv"
 COMMANDS = Path(__file__).with_name("golden_commands.txt")
 # What a run says of itself: when, where, by which commit, under which release.
@@ -45,7 +45,7 @@ def list_outputs(folder: Path) -> dict[str, str]:
     for name in EXPERIMENTS:
         results = folder / "results" / name
         for path in sorted(found for pattern in TABLES for found in results.glob(pattern)):
-            outputs[str(path.relative_to(folder)).replace("/judged/", "/validated/")] = path.read_text()
+            outputs[str(path.relative_to(folder))] = path.read_text()
         for path in sorted((folder / "reports" / name).glob("*.xlsx")):
             outputs[str(path.relative_to(folder))] = read_workbook(path)
     outputs |= {str(path.relative_to(folder)): path.read_text() for path in sorted((folder / "commands").glob("*"))}

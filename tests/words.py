@@ -73,13 +73,6 @@ VAGUE = """
     seen some stands such taken there thing together told unseen usual way ways what whole
 """
 LOCALS = set(VAGUE.split())  # arguments and locals of functions: they do not say what they hold
-ALLOWED = {  # a path, words, and the reason
-    "workflow/commodel/files/tables.py": (r"blind to|priced", "texts of older tables, which readers accept"),
-    "workflow/commodel/cli/__init__.py": ("price", "an old verb, which runs the new one"),
-    "workflow/commodel/cli/stages.py": ("prices", "an old toolchain, which builds the new one"),
-    "workflow/commodel/files/parameter_sets.py": ("priced|crowd|crowded", "keys of parameter sets"),
-    "CHANGELOG.md": (".*", "the table of old names and new ones"),
-}
 MOST_OTHER_DOCSTRINGS = 0  # of functions whose docstring is not imperative
 NOT_IMPERATIVE = re.compile(
     r"(?:The|A|An|What|Whether|How|Which|Of|By|Where|When|If|Those|That|These|This|It|Its|In|On|As|With|For|From|All|Each"
@@ -106,20 +99,17 @@ def list_texts(path: Path) -> Iterator[tuple[int, str]]:
 def find_riddles(path: Path) -> Iterator[str]:
     """Yield a line for each riddle in a file."""
     name = str(path.relative_to(ROOT))
-    allowed, _ = ALLOWED.get(name, ("$^", ""))
     words = SPOKEN if name.startswith(tuple(f"workflow/{folder}" for folder in SILENT)) else PROSE
     for line, text in list_texts(path):
         for found in words.finditer(re.sub(r"`[^`]*`", "", text)):
-            if not re.fullmatch(allowed, found[0]):
-                riddles = (RIDDLES | SPEECH).items()
-                instead = next(say for riddle, say in riddles if re.fullmatch(riddle, found[0], re.IGNORECASE))
-                yield f"{name}:{line}: found '{found[0]}', wanted words such as: {instead}"
+            riddles = (RIDDLES | SPEECH).items()
+            instead = next(say for riddle, say in riddles if re.fullmatch(riddle, found[0], re.IGNORECASE))
+            yield f"{name}:{line}: found '{found[0]}', wanted words such as: {instead}"
 
 
 def find_names(path: Path) -> Iterator[str]:
     """Yield a line for each definition in a Python file whose name is a riddle."""
     name = str(path.relative_to(ROOT))
-    allowed, _ = ALLOWED.get(name, ("$^", ""))
     for node in ast.walk(ast.parse(path.read_text())):
         defined = ()
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -129,8 +119,7 @@ def find_names(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             defined = (node.id,)
         for found in IDENTIFIERS.intersection(map(str.lower, defined)):
-            if not re.fullmatch(allowed, found):
-                yield f"{name}:{node.lineno}: the name '{found}' does not say what it is"
+            yield f"{name}:{node.lineno}: the name '{found}' does not say what it is"
 
 
 def find_locals(path: Path) -> Iterator[str]:

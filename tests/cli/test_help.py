@@ -1,4 +1,4 @@
-"""Help pages: a sentence, two examples that run, options in groups; and verbs of earlier versions."""
+"""Help pages: a sentence, two examples that run, and options in groups."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from commodel.cli import GROUPS, OLD_VERBS, main
+from commodel.cli import GROUPS, main
 from commodel.sources import PACKAGE, ROOT, list_source_files
 from tests.cli.running import run
 from tests.cli.test_import import NETGAUGE
@@ -136,7 +136,6 @@ def test_the_overview_has_at_most_22_verbs_in_groups_in_the_order_of_use():
     text = run("--help").output
     titles = re.findall(r"^(\w.+):$", text, re.MULTILINE)
     assert [title for title in titles if title in GROUPS] == list(GROUPS)
-    assert not [old for old in OLD_VERBS if re.search(rf"^  {old} ", text, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -160,54 +159,6 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
     for option in options:
         assert re.match(r"[A-Z].*(\.|\])$", option.help.replace("\n", " ")), (page, option.name)
         assert len(option.help.split()) <= 22, (page, option.name)
-
-
-OLD_COMMANDS = {
-    "algorithms bcast": "show algorithms bcast",
-    "operations --format csv": "show operations --format csv",
-    "topologies": "show topologies",
-    "layouts": "show layouts",
-    "families loggp": "show models loggp",
-    "topology kary:2^3 --format text": "show topology kary:2^3 --format text",
-    "layout cyclic:2 --ranks 6": "show layout cyclic:2 --ranks 6",
-    "schedule --operation bcast --ranks 4 --algorithm linear --bytes 1": (
-        "show schedule --operation bcast --ranks 4 --algorithm linear --bytes 1"
-    ),
-    "network mine": "show network mine",
-    "price --params loggp.yaml sample --out old.csv": "predict --matrix sample --params loggp.yaml --out new.csv",
-    "price sample --params loggp.yaml --out old.csv": "predict --matrix sample --params loggp.yaml --out new.csv",
-    "kernel summa --params loggp.yaml --blocks 8 --ranks 4": (
-        "predict --kernel summa --params loggp.yaml --blocks 8 --ranks 4"
-    ),
-    "window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 256KiB": (
-        "advise --window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 256KiB"
-    ),
-    "configure --speeds speeds.yaml --platform mycluster --blocks 8 --layout params/layouts/mine --params loggp.yaml": (
-        "advise --kernel gemm --speeds speeds.yaml --platform mycluster --blocks 8 --layout params/layouts/mine "
-        "--params loggp.yaml"
-    ),
-    "join 1.parquet 2.parquet --out old.csv": "export matrix 1.parquet 2.parquet --out new.csv",
-}
-
-
-@pytest.mark.parametrize(("old", "new"), OLD_COMMANDS.items())
-def test_an_old_verb_gives_a_notice_and_the_same_output(project, old, new):
-    name = old.split()[0]
-    with chdir(project.folder):
-        old_run, new_run = run(old), run(new)
-        assert old_run.stdout == new_run.stdout
-        assert old_run.stderr.splitlines()[0] == f"commodel {name} is now commodel {OLD_VERBS[name]}"
-        assert old_run.stderr.replace("old.csv", "new.csv").splitlines()[1:] == new_run.stderr.splitlines()
-        if "old.csv" in old:
-            assert (project.folder / "old.csv").read_bytes() == (project.folder / "new.csv").read_bytes()
-
-
-def test_every_old_verb_is_tested_and_has_the_help_page_of_the_new_verb():
-    tested = {old.split()[0] for old in OLD_COMMANDS}
-    assert set(OLD_VERBS) - tested == {"speeds"}  # it measures, so two runs differ
-    for old, new in OLD_VERBS.items():
-        verb = new.partition(" --")[0]
-        assert run(f"{old} --help").stdout.splitlines()[2:] == run(f"{verb} --help").stdout.splitlines()[2:]
 
 
 @pytest.mark.parametrize(

@@ -128,14 +128,6 @@ def test_a_second_search_reuses_the_measured_starts(tmp_path):
     assert not second.requested
 
 
-def test_start_folders_of_earlier_versions_are_read(tmp_path):
-    place = machine(tmp_path)
-    first = place.time("screening-0", CASES)
-    (tmp_path / "starts/screening-0").rename(tmp_path / "starts/trial-0")
-    assert place.time("screening-0", CASES) == first
-    assert len(place.requested) == 1
-
-
 def test_a_barrier_costs_a_start_more_than_other_operations(tmp_path):
     """Both operations gain the same, but each point of the barrier needs a separate start."""
     alternatives = [

@@ -3,7 +3,7 @@
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.parameter_sets import read_parameters, write_parameters
+from commodel.files.parameter_sets import read_parameters
 
 SET = "family: shares\nplatform: x\nsource: by hand\nsettings: {%s}\nparameters: {o_s: 1us}\n"
 SINGLE = "single_messages: {node: {%s}}"
@@ -58,46 +58,3 @@ def test_model_specific_settings_are_read_unchanged(tmp_path):
     (tmp_path / "set.yaml").write_text(SET % "links: {leaf: 2}, recipe: joint, where: node-1")
     settings = read_parameters(tmp_path / "set.yaml").settings
     assert settings == {"links": {"leaf": 2}, "recipe": "joint", "where": "node-1"}
-
-
-OLD = """family: loggp
-platform: p
-source: by hand
-settings:
-  probed: [beyond]
-  uneven: 2.0
-  apart: {beyond: [1, 2]}
-  crowded: {nodes: {from: 8, times: 3}}
-  alone:
-    beyond: {bytes: [8], took: [2.0], priced: [1.0]}
-parameters: {L: 1us, o: 1us, g: 1us, G: 1ns}
-errors:
-  all:
-    {low: -1, high: 1, groups: 9, jobs: 2, operations: [bcast], seen: {ranks: [4], bytes: [8]},
-     wider: {ranks: 0, bytes: 0, operation: 0}, growth: {ranks: 0, bytes: 0}}
-"""
-
-
-def test_old_keys_are_read_with_one_notice(tmp_path, capsys):
-    (tmp_path / "old.yaml").write_text(OLD)
-    parameters = read_parameters(tmp_path / "old.yaml")
-    assert parameters.settings == {
-        "probed_classes": ["beyond"],
-        "heterogeneity": 2.0,
-        "distance_ratios": {"beyond": [1, 2]},
-        "contention": {"nodes": {"from_bytes": 8, "ratio": 3}},
-        "single_messages": {"beyond": {"bytes": [8], "measured": [2.0], "predicted": [1.0]}},
-    }
-    assert (parameters.errors["all"].workloads, parameters.errors["all"].allocations) == (9, 2)
-    assert parameters.errors["all"].measured == {"ranks": (4,), "bytes": (8,)}
-    (note,) = capsys.readouterr().err.splitlines()
-    assert "'alone' is now 'single_messages', 'took' is now 'measured'" in note
-    write_parameters(tmp_path / "new.yaml", parameters)
-    assert read_parameters(tmp_path / "new.yaml") == parameters
-    assert capsys.readouterr().err == ""
-
-
-def test_an_error_below_a_renamed_key_has_file_and_line(tmp_path):
-    (tmp_path / "old.yaml").write_text(OLD.replace("took: [2.0]", "took: [x]"))
-    with pytest.raises(UserError, match=r"old.yaml:10: settings.single_messages.beyond.measured\[0\]: found 'x'"):
-        read_parameters(tmp_path / "old.yaml")

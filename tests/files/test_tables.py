@@ -1,4 +1,4 @@
-"""Tables: types of columns, texts that look like formulas, old column names, and memory that is returned."""
+"""Tables: types of columns, texts that look like formulas, and memory that is returned."""
 
 import csv
 import gc
@@ -10,18 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.errors import UserError
 from commodel.files import tables
 from commodel.files.streamed_tables import make_arrow_schema, make_piece, return_freed_memory, write_stream
 from commodel.files.tables import (
-    COMPARISON,
     MATRIX_PREDICTIONS,
-    OLD_VALIDITY,
-    PREDICTIONS,
     Field,
     list_columns,
     read_table,
-    select_fields,
     write_table,
 )
 
@@ -58,17 +53,6 @@ def test_equal_texts_are_one_object(tmp_path):
     names = read_table(tmp_path / "t.csv", SCHEMA)["name"].tolist()
     assert names == ["a", "", "1e10", "007", "b", "a"] * 2
     assert names[0] is names[-1]
-
-
-def test_columns_with_an_earlier_name_are_read(tmp_path):
-    schema = (*SCHEMA[:2], Field("time", float, "s", old=("seconds",)), SCHEMA[3])
-    write_table(tmp_path / "t.csv", frame())
-    pd.testing.assert_series_equal(
-        read_table(tmp_path / "t.csv", schema)["time"], frame()["seconds"], check_names=False
-    )
-    write_table(tmp_path / "t.csv", frame(seconds="soon"))
-    with pytest.raises(UserError, match="2: time: found 'soon', wanted a number"):
-        read_table(tmp_path / "t.csv", schema)
 
 
 FORMULAS = ("=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1")
@@ -128,36 +112,3 @@ def test_objects_with_reference_cycles_are_freed():
         assert reference() is None
     finally:
         gc.enable()
-
-
-def test_old_column_names_and_validity_texts_are_read_with_one_notice(tmp_path, capsys):
-    texts = [*OLD_VALIDITY, "library: measured, not predicted", "extrapolated: 9 ranks", "loses packets: 5 %"]
-    times = dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1.0)
-    old = pd.DataFrame({"status": texts}).assign(point="p", family="f", alone=2.0, **times)
-    write_table(tmp_path / "f.csv", old)
-    for _ in range(2):
-        table = read_table(tmp_path / "f.csv", PREDICTIONS)
-    assert table["validity"].tolist() == [
-        *OLD_VALIDITY.values(),
-        "library default: measured, not predicted",
-        "extrapolated: 9 ranks",
-        "loses packets: 5 %",
-    ]
-    assert set(table["single_message_ratio"]) == {2.0}
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "f.csv: 'status' is now 'validity', 'alone' is now 'single_message_ratio'; " in line
-
-
-def test_old_names_of_columns_that_were_not_selected_are_changed_too(tmp_path):
-    write_table(tmp_path / "c.csv", pd.DataFrame({"point": ["p"], "alone": [2.0]}))
-    table = read_table(tmp_path / "c.csv", select_fields(COMPARISON, "point"))
-    assert table.columns.tolist() == ["point", "single_message_ratio"]
-
-
-def test_old_columns_of_a_comparison_are_read(tmp_path, capsys):
-    old = pd.DataFrame({"choice": ["ring"], "room": ["2 nodes"], "library": [2.0]})
-    write_table(tmp_path / "c.csv", old)
-    table = read_table(tmp_path / "c.csv", select_fields(COMPARISON, "alternative node_usage library_default"))
-    assert table.to_dict("records") == [{"alternative": "ring", "node_usage": "2 nodes", "library_default": 2.0}]
-    (line,) = capsys.readouterr().err.splitlines()
-    assert all(name in line for name in ("'alternative'", "'node_usage'", "'library_default'"))

@@ -227,14 +227,6 @@ def test_names_of_batches_state_their_nodes_or_the_limit(planned):
     assert shared == {"big-upto5n": 5}
 
 
-def test_a_batch_measured_under_a_name_of_an_earlier_version_keeps_it(planned, tmp_path):
-    matrix = "  - axes: {operation: bcast, algorithm: linear, ranks: [3, 5], bytes: 8}"
-    names = [batch.name for batch in planned(matrix, "", SIMULATED).batches if batch.points]
-    old = names[1].replace("upto", "")
-    (tmp_path / "results/e/raw" / old).mkdir(parents=True)
-    assert [batch.name for batch in planned(matrix, "", SIMULATED).batches if batch.points] == [names[0], old]
-
-
 def test_points_of_fewer_nodes_may_share_the_largest_allocation(planned):
     (only,) = split(planned, "{smaller: true}")
     assert only.nodes == 32

@@ -1,10 +1,8 @@
 """Errors that a user can cause (`UserError`): one line for each mistake, and exit code 2."""
 
 import difflib
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 
 import click
@@ -62,25 +60,6 @@ class Mistakes:
             first, *further = self.errors
             first.further_errors, first.uncounted = tuple(further), self.count - len(self.errors)
             raise first
-
-
-@lru_cache(maxsize=256)
-def _print_note(text: str) -> None:
-    click.echo(f"commodel: {text}", err=True)
-
-
-def note_old_names(file: str | Path, new_names: Mapping[str, str]) -> None:
-    """Print which old names a file has and their present ones, in one line and once for all files of its folder."""
-    recorded = _list_noted_names(os.path.dirname(os.path.abspath(str(file))))
-    if new := {old: name for old, name in new_names.items() if old not in recorded}:
-        recorded.update(new)
-        names = ", ".join(f"'{old}' is now '{name}'" for old, name in new.items())
-        _print_note(f"{file}: {names}; the old names are read until the next release")
-
-
-@lru_cache(maxsize=256)
-def _list_noted_names(folder: str) -> set[str]:
-    return set()
 
 
 def make_printable(text: object, limit: int = 400) -> str:

@@ -138,7 +138,6 @@ MPICH_DIALECT = Dialect(
     _make_mpich_environment,
     changes_defaults=True,  # for an operation with a rule, the device's own collectives are off
 )
-OLD_OPTIONS_FILE = "asked.json"  # of earlier versions
 OPTIONS_FILE, GAINS_FILE, ENVIRONMENT_FILE = "options.json", "gains.csv", "environment.sh"
 # For measuring a point.
 POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, POINT_TIMEOUT = 0.05, 5, 40, 0.1, 60.0
@@ -257,14 +256,11 @@ def _check_options(timer: LibraryTimer, workloads: Sequence[PlacedWorkload], pla
         "assumptions": asdict(timer.dialect.assumptions),
         "workloads": [list(workload) for workload in workloads],
     }
-    file = timer.folder / OLD_OPTIONS_FILE
-    file = file if file.exists() else timer.folder / OPTIONS_FILE
+    file = timer.folder / OPTIONS_FILE
     if not file.exists():
         write_json(file, requested)
         return
     before = read_json(file)
-    if "jobs" in before:  # the name in older versions
-        before["workloads"] = before.pop("jobs")
     if before != requested:
         differs = min(name for name in requested if before.get(name) != requested[name])
         raise UserError(

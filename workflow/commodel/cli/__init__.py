@@ -1,10 +1,9 @@
 """The command line: verbs in a few modules, each imported only when it is called. A verb has options, one call, and the
 printing of its result; the other packages do the work."""
 
-import copy
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
@@ -52,17 +51,6 @@ GROUPS = {  # in the order of use: the module of each verb, and its sentence
     },
 }
 VERBS = {name: entry for verbs in GROUPS.values() for name, entry in verbs.items()}
-OLD_VERBS = {  # spellings of earlier versions, which work for one release
-    **{name: f"show {name}" for name in ("algorithms", "layout", "layouts", "network", "operations", "schedule")},
-    **{name: f"show {name}" for name in ("topologies", "topology")},
-    "families": "show models",
-    "price": "predict --matrix",
-    "kernel": "predict --kernel",
-    "window": "advise --window",
-    "configure": "advise --kernel gemm",
-    "speeds": "measure --kernel gemm",
-    "join": "export matrix",
-}
 
 
 @contextmanager
@@ -101,20 +89,6 @@ class Verbs(VerbGroup):
         command.help = sentence
         return adapt_parameters(command)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]):
-        old = args[0].lower() if args else ""
-        if old not in OLD_VERBS:
-            return super().resolve_command(ctx, args)
-        verb, *words = OLD_VERBS[old].split()
-        if not ctx.resilient_parsing:
-            click.echo(f"commodel {old} is now commodel {OLD_VERBS[old]}", err=True)
-        command, remaining = self.get_command(ctx, verb), args[1:]
-        if words[0].startswith("-") and any(word in remaining for word in ("-h", "--help")):
-            return verb, command, ["--help"]
-        if words == ["--matrix"]:  # the experiment could stand anywhere among the options
-            return verb, take_as_argument(command, "matrix"), remaining
-        return verb, command, [*words, *remaining]
-
     def make_context(self, *arguments, **settings) -> click.Context:
         with print_errors_as_lines():
             return super().make_context(*arguments, **settings)
@@ -127,15 +101,6 @@ class Verbs(VerbGroup):
         for title, verbs in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{name:10}", text) for name, (_, text) in verbs.items()])
-
-
-def take_as_argument(command: click.Command, name: str) -> click.Command:
-    """Return a copy of a command that takes one of its options without the option's name."""
-    changed = copy.copy(command)
-    option = next(parameter for parameter in command.params if parameter.name == name)
-    parameters: Sequence[click.Parameter] = [parameter for parameter in command.params if parameter is not option]
-    changed.params = [click.Argument([name], type=option.type), *parameters]
-    return changed
 
 
 @click.command(

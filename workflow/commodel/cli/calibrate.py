@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     ),
     click.option(
         "--held-out",
-        "--aside",  # the former name
         "held_out_count",
         type=click.IntRange(0, 100),
         default=6,

@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from commodel.records import Plan
 
 
-class Toolchain(click.Choice[str]):
-    """A choice of toolchains that accepts an old name for one release."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value == "prices":  # until 0.2
-            click.echo("commodel build prices is now commodel build replay", err=True)
-            value = "replay"
-        return super().convert(value, param, ctx)
-
-
 @click.command(
     cls=Verb,
     examples=("commodel build", "commodel build smpi"),
@@ -37,7 +27,7 @@ class Toolchain(click.Choice[str]):
         "replay": "The library that replays schedules, for this installation.",
     },
 )
-@click.argument("toolchain", type=Toolchain(["mpi", "smpi", "overlay", "mrnet", "replay"]), default="mpi")
+@click.argument("toolchain", type=click.Choice(["mpi", "smpi", "overlay", "mrnet", "replay"]), default="mpi")
 def build(toolchain: str) -> None:
     from commodel.platforms.build import build_toolchain as compile_programs
     from commodel.platforms.tools import find_build_root

@@ -14,7 +14,7 @@ from commodel.files.quantities import parse_with_unit
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB
 from commodel.files.typed_records import parse_record
-from commodel.files.yaml import ANY_KEY, Document, format_yaml, read_yaml, rename_keys
+from commodel.files.yaml import Document, format_yaml, read_yaml
 from commodel.parameters import SIZE_SIDES, Curve, Errors, Estimate, ParameterSet
 from commodel.torus import MAX_DIMENSIONS, MAX_LENGTH
 from commodel.units import MAX_COUNT, parse_count, show_value
@@ -81,26 +81,6 @@ class Settings(BaseModel):
 
 
 SETTINGS_TYPE = TypeAdapter(Settings)
-# Keys of files from before 0.1.0, and their present names. Keys below a renamed key are listed under its new name.
-OLD_KEYS = {
-    ("settings", "alone"): "single_messages",
-    ("settings", "single_messages", ANY_KEY, "took"): "measured",
-    ("settings", "single_messages", ANY_KEY, "priced"): "predicted",
-    ("settings", "crowded"): "contention",
-    ("settings", "contention", ANY_KEY, "from"): "from_bytes",
-    ("settings", "contention", ANY_KEY, "times"): "ratio",
-    ("settings", "apart"): "distance_ratios",
-    ("settings", "uneven"): "heterogeneity",
-    ("settings", "unlike"): "heterogeneity_by_class",
-    ("settings", "unlike_types"): "heterogeneity_by_types",
-    ("settings", "probed"): "probed_classes",
-    ("settings", "half"): "half_duplex",
-    ("errors", ANY_KEY, "groups"): "workloads",
-    ("errors", ANY_KEY, "jobs"): "allocations",
-    ("errors", ANY_KEY, "seen"): "measured",
-    ("errors", ANY_KEY, "wider"): "widening",
-    ("errors", ANY_KEY, "reach"): "levels_crossed",
-}
 
 
 def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
@@ -156,7 +136,6 @@ def read_parameters(path: AnyPath) -> ParameterSet:
 
 def parse_parameters(document: Document) -> ParameterSet:
     """Return the parameter set of a YAML document, after all checks."""
-    document = rename_keys(document, OLD_KEYS)
     parameters = parse_record(PARAMETER_SET, _fill_defaults(document), document)
     parse_record(SETTINGS_TYPE, dict(parameters.settings), document, ("settings",))
     for key, complaint in _find_contradictions(parameters):

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from commodel.errors import note_old_names
 from commodel.files.safe_paths import AnyPath, SafePath
 
 PLAN, PROVENANCE, STATE, DONE = "plan.json", "provenance.json", "state.json", "done"
@@ -71,14 +70,9 @@ class Results:
         return self.folder / "validated" / platform / f"{family}.yaml"
 
     def find_set(self, platform: str, family: str) -> SafePath:
-        """Return the file of a validated set, else that of the fitted set. Older results have folders `judged`."""
-        old = self.folder / "judged" / platform / f"{family}.yaml"
-        if (path := self.validated(platform, family)).exists():
-            return path
-        if old.exists():
-            note_old_names(old, {"judged": "validated"})
-            return old
-        return self.fitted(platform, family)
+        """Return the file of a validated set, else that of the fitted set."""
+        validated = self.validated(platform, family)
+        return validated if validated.exists() else self.fitted(platform, family)
 
     def calibrated(self, name: str) -> SafePath:
         """Return the folder of a recalibration: the recalibrated sets, and the measurements in the new setting."""

@@ -19,7 +19,7 @@ from functools import partial
 from math import nan
 from typing import TYPE_CHECKING
 
-from commodel.errors import MAX_SHOWN_MISTAKES, Mistakes, UserError, make_printable, note_old_names
+from commodel.errors import MAX_SHOWN_MISTAKES, Mistakes, UserError, make_printable
 from commodel.files.atomic import MAX_FILE_BYTES, write_atomically
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, open_bounded, read_lines
@@ -75,9 +75,6 @@ class Field:
     optional: bool = False  # some tables lack it
     default: object = None  # value in tables that lack the column; None: the column is not added
     among: tuple[str, ...] = ()  # allowed texts; empty: any
-    old: tuple[str, ...] = ()  # earlier names of the column, which readers accept
-    # Pairs: text in a column of an earlier name, up to a colon; its new text.
-    old_texts: tuple[tuple[str, str], ...] = ()
     head: str = ""  # heading in reports, without the unit; empty: the name
     format: str = ""  # in reports; empty: that of its type
     note: str = ""  # its meaning, for readers of a report
@@ -118,20 +115,15 @@ def list_columns(schema: Schema, *types: type) -> list[str]:
 
 
 def select_fields(schema: Schema, wanted: str, optional: bool = False) -> Schema:
-    """Return the fields of the `wanted` columns; `optional` columns may be missing, and other columns are allowed.
-
-    Fields with earlier names are always included as optional ones, so that they are renamed wherever a table is read.
-    """
-    wanted_fields = [replace(field, optional=optional) for field in schema if field.name in wanted.split()]
-    renamed = [field for field in schema if field.old and field.name not in wanted.split()]
-    return (*wanted_fields, *(replace(field, optional=True, default=None) for field in renamed))
+    """Return the fields of the `wanted` columns; `optional` columns may be missing, and other columns are allowed."""
+    return tuple(replace(field, optional=optional) for field in schema if field.name in wanted.split())
 
 
 _time_fields = partial(_split_fields, float, unit="s", blank=True)
 _count_fields = partial(_split_fields, int, blank=True)
 KINDS = ("probe", "point")
 
-ALTERNATIVE = Field("alternative", str, old=("choice",))  # an algorithm or a topology
+ALTERNATIVE = Field("alternative", str)  # an algorithm or a topology
 
 OBSERVATIONS = (
     *_split_fields(str, "id batch platform"),
@@ -193,19 +185,9 @@ UNMEASURED = (
     *_count_fields("waves", optional=True),
     *_split_fields(str, "status reason"),
 )
-OLD_VALIDITY = {  # texts of the column `status`, the earlier name of `validity`
-    "ok": "valid",
-    "misfit": "poor fit",
-    "blind to size": "size not modelled",
-    "blind to placement": "placement not modelled",
-    "blind to contention": "contention not modelled",
-    "blind to overlap": "overlap not modelled",
-    "not priced": "no prediction",
-    "library": "library default",
-}
-VALIDITY = Field("validity", str, old=("status",), old_texts=tuple(OLD_VALIDITY.items()))
+VALIDITY = Field("validity", str)
 # Measured over predicted time of the messages, each sent alone.
-RATIO = Field("single_message_ratio", float, blank=True, old=("alone",))
+RATIO = Field("single_message_ratio", float, blank=True)
 PREDICTIONS = (
     *_split_fields(str, "point family"),
     *_time_fields("predicted predicted_low predicted_high"),
@@ -223,7 +205,7 @@ MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; t
     *_time_fields("seconds low high"),
     VALIDITY,
     *_time_fields("parameters_low parameters_high", optional=True),
-    *_split_fields(str, "interval_basis", optional=True, old=("interval",)),
+    *_split_fields(str, "interval_basis", optional=True),
     replace(RATIO, optional=True),
     *_time_fields("corrected", optional=True),
 )
@@ -242,7 +224,7 @@ COMPARISON = (
     Field("bytes", int, "B"),
     Field("nodes", int, blank=True, default=nan, shown=HIDDEN),
     # Levels up to the farthest that ranks cross.
-    Field("levels_crossed", str, default="", old=("reach",), shown=HIDDEN),
+    Field("levels_crossed", str, default="", shown=HIDDEN),
     Field(
         "waves",
         int,
@@ -250,8 +232,8 @@ COMPARISON = (
         shown=Condition.WAVES,
         note="if several: measured and predicted times are those between two waves",
     ),
-    Field("node_usage", str, old=("room",), shown=HIDDEN),
-    Field("workload", str, old=("group",)),
+    Field("node_usage", str, shown=HIDDEN),
+    Field("workload", str),
     Field("simulated", bool, format="text"),
     Field("batch", str, default="", note="measured in one allocation"),
     Field(
@@ -307,7 +289,6 @@ COMPARISON = (
         "interval_basis",
         str,
         default="",
-        old=("interval",),
         note="data from which predicted low and high come; they contain the corrected prediction",
     ),
     Field("measurement", str),
@@ -324,7 +305,6 @@ COMPARISON = (
     Field(
         "covered",
         bool,
-        old=("inside",),
         note="the measured median lies between predicted low and high",
         blank_without="mu",
     ),
@@ -342,7 +322,7 @@ COMPARISON = (
         format="percent",
         blank_without="chosen",
     ),
-    *_time_fields("library_default", old=("library",), shown=HIDDEN),
+    *_time_fields("library_default", shown=HIDDEN),
     *_time_fields("fastest", shown=HIDDEN),
 )
 
@@ -369,7 +349,6 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     except ValueError as error:  # such as a cell that is not of its column's type
         _refuse_cells(path, schema)
         raise UserError(f"cannot read the table: {error}", file=path) from None
-    frame = _rename_old_columns(path, frame, schema)
     for field in schema:
         if field.name not in frame:
             if not field.optional and field.default is None:
@@ -390,22 +369,6 @@ def add_default_columns(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     return frame.assign(**{field.name: field.default for field in missing})
 
 
-def _rename_old_columns(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Return the table with the present names of columns, and present texts, in place of earlier ones."""
-    old = {name: field for field in schema for name in field.old if name in frame and field.name not in frame}
-    if not old:
-        return frame
-    note_old_names(path, {name: field.name for name, field in old.items()})
-    for name, field in old.items():
-        if new_labels := dict(field.old_texts):
-            new_texts = {}
-            for text in frame[name].unique():
-                label, colon, reason = str(text).partition(":")
-                new_texts[text] = new_labels.get(label, label) + colon + reason
-            frame = frame.assign(**{name: frame[name].map(new_texts)})
-    return frame.rename(columns={name: field.name for name, field in old.items()})
-
-
 def _read_csv(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
     """Read a table in pieces, and store equal texts once.
 
@@ -415,7 +378,7 @@ def _read_csv(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
     fields = [field for field in schema if field.type is not bool]
-    types = {name: str if field.type is str else float for field in fields for name in (field.name, *field.old)}
+    types = {field.name: str if field.type is str else float for field in fields}
     shared: dict[str, str] = {}  # the one object of each text
     with open_bounded(path, MAX_TABLE_BYTES, "a smaller table") as stream:
         pieces = []
@@ -468,7 +431,7 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
 
     wrong_cells, uncounted = [], 0
     with suppress(ValueError), open_bounded(path, MAX_TABLE_BYTES, "a smaller table") as stream:
-        frame = _rename_old_columns(path, pd.read_csv(stream, dtype=str), schema)
+        frame = pd.read_csv(stream, dtype=str)
         for field in (field for field in schema if field.name in frame):
             column = frame[field.name].fillna("") if field.type is str else frame[field.name]
             rows = np.flatnonzero(_find_wrong_cells(field, column).to_numpy())

@@ -2,8 +2,6 @@
 becomes an error line with its key, the found and the wanted value."""
 
 import json
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,7 +10,7 @@ from commodel.errors import Mistakes, UserError
 from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_text
-from commodel.files.yaml import Document, KeyPath, rename_keys
+from commodel.files.yaml import Document, KeyPath
 from commodel.units import show_value
 
 Record = TypeVar("Record")
@@ -29,23 +27,17 @@ WANTED_WORDS = {  # by the type of pydantic's error, in place of pydantic's word
     "too_short": "at least one value",
 }
 PYDANTIC_PREFIX = "Input should be "
-NO_OLD_KEYS: Mapping[KeyPath, str] = MappingProxyType({})
 
 
-def read_json_record(form: TypeAdapter[Record], path: AnyPath, old: Mapping[KeyPath, str] = NO_OLD_KEYS) -> Record:
-    """Return the record in a JSON file, with each value of exactly the type of its field. `old` has the present names
-    of keys in older files."""
+def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
+    """Return the record in a JSON file, with each value of exactly the type of its field."""
     text = read_text(path, MAX_FILE_BYTES, "a smaller file")
     try:
         return form.validate_json(text, strict=True)
     except ValidationError as errors:
         if (first := errors.errors(include_url=False)[0])["type"] == "json_invalid":
             raise UserError(f"cannot read: {first['ctx']['error']}", file=path) from None
-        document = Document(path, json.loads(text), {})
-        renamed = rename_keys(document, old)
-        if renamed.data is not document.data:
-            return parse_record(form, renamed.data, renamed)
-        raise make_user_error(errors, document) from None
+        raise make_user_error(errors, Document(path, json.loads(text), {})) from None
 
 
 def parse_record(form: TypeAdapter[Record], data: object, document: Document, within: KeyPath = ()) -> Record:

@@ -5,14 +5,14 @@ anything else.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 import yaml
 
-from commodel.errors import UserError, make_printable, note_old_names
+from commodel.errors import UserError, make_printable
 from commodel.files.safe_paths import SafePath
 from commodel.files.safe_reading import decode_text, read_bytes
 
@@ -56,49 +56,6 @@ class Document:
 
     def error(self, path: KeyPath, message: str) -> UserError:
         return UserError(message, file=self.file, line=self.line(path), key=key_name(path))
-
-
-ANY_KEY = "*"  # in a path: every key, or every entry of a list
-
-
-def rename_keys(document: Document, old: Mapping[KeyPath, str]) -> Document:
-    """Return the document with the present names of keys, and print the old names found in it.
-
-    `old` has the present name of each path. Paths are renamed in this order, each only if the present name is missing.
-    """
-    data, lines, renamed = document.data, document.lines, {}
-    for path, new_key in old.items():
-        if (changed := _rename_value(data, path, new_key)) is not data:
-            data = changed
-            renamed[str(path[-1])] = new_key
-            lines = {_rename_path(key_path, path, new_key): line for key_path, line in lines.items()}
-    if renamed:
-        note_old_names(document.file, renamed)
-    return Document(document.file, data, lines)
-
-
-def _rename_value(data: object, path: KeyPath, new_key: str) -> object:
-    first, *remaining = path
-    if isinstance(data, list) and first == ANY_KEY:
-        changed = [_rename_value(value, tuple(remaining), new_key) for value in data]
-        return changed if any(new is not old for new, old in zip(changed, data, strict=True)) else data
-    if not isinstance(data, dict):
-        return data
-    if not remaining:
-        if first not in data or new_key in data:
-            return data
-        return {new_key if key == first else key: value for key, value in data.items()}
-    changed = {
-        key: _rename_value(value, tuple(remaining), new_key) if first in (ANY_KEY, key) else value
-        for key, value in data.items()
-    }
-    return changed if any(changed[key] is not value for key, value in data.items()) else data
-
-
-def _rename_path(key_path: KeyPath, path: KeyPath, new_key: str) -> KeyPath:
-    number = len(path)
-    same = len(key_path) >= number and all(part in (ANY_KEY, own) for part, own in zip(path, key_path, strict=False))
-    return (*key_path[: number - 1], new_key, *key_path[number:]) if same else key_path
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commodel.errors import Mistakes, UserError, make_printable, note_old_names
+from commodel.errors import Mistakes, UserError, make_printable
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.interchange import Format
 from commodel.parameters import DATA_SHEET_SOURCE
@@ -106,9 +106,6 @@ def read_choices(path: Path) -> list[Choice]:
     rows: dict[tuple, Choice] = {}
     mistakes = Mistakes()
     for line, row in read_rows(path, WANTED_COLUMNS):
-        if "gain_over_default" not in row and "library" in row:
-            note_old_names(path, {"library": "gain_over_default"})
-            row["gain_over_default"] = row["library"]
         with add_line_to_errors(path, line, mistakes):
             choice = _parse_choice(row)
             if rows.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:

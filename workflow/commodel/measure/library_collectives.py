@@ -26,7 +26,6 @@ from commodel.results.raw_samples import LATE, STOPPED_BY_FAILURES, read_marker,
 from commodel.stats import MIN_NOISE, estimate_noise
 
 TIMES_FILE, RAW_FOLDER, RESULTS_FILE = "times.json", "raw", "results.json"
-OLD_STAGES = {"screening": "trial", "validation": "proof"}  # in names of folders of earlier versions
 VERIFICATION_SETTINGS = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # one sample, with a time limit of 20 s
 
 
@@ -144,9 +143,7 @@ class LibraryTimer:
 
     def _prepare_folder(self, name: str, text: str) -> SafePath:
         """Return the folder of a start with its rules file. Results of other rules are removed."""
-        stage, *number = name.split("-", 1)
-        old_folder = self.folder / "starts" / "-".join([OLD_STAGES.get(stage, stage), *number])
-        folder = old_folder if old_folder.exists() else self.folder / "starts" / name
+        folder = self.folder / "starts" / name
         file = folder / self.dialect.file
         if not (file.exists() and read_text(file, MIB, "rules") == text):
             folder.remove_tree()
@@ -187,8 +184,9 @@ class LibraryTimer:
 def _read_times(record: SafePath) -> StartTimings:
     entries = read_json(record)
     try:
-        workload_rows = entries.get("workloads", entries.get("jobs"))  # older versions wrote `jobs`
-        rows = {PlacedWorkload(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in workload_rows}
+        rows = {
+            PlacedWorkload(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in entries["workloads"]
+        }
         seconds, errors = ({workload: float(times[column]) for workload, times in rows.items()} for column in (0, 1))
         return StartTimings(seconds, float(entries["took"]), errors)
     except (KeyError, TypeError, ValueError, IndexError):

@@ -6,7 +6,7 @@ an unknown source. It raises an error that names the key if an entry has another
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from itertools import islice
@@ -19,7 +19,7 @@ from commodel import __version__
 from commodel.errors import UserError, locate_mistakes, make_printable, suggest_name
 from commodel.files.atomic import MAX_FILE_BYTES, write_text
 from commodel.files.cache import archive_input, find_input, record_input, use_archived_inputs
-from commodel.files.results_folder import PLAN, Results, list_folder
+from commodel.files.results_folder import PLAN, Results
 from commodel.files.safe_paths import NODES_SUFFIX, AnyPath, check_inside, parse_file_path
 from commodel.files.safe_reading import read_text
 from commodel.files.typed_records import read_json_record
@@ -63,14 +63,12 @@ def make_batches(
     probes: list[str],
     measure: Measure,
     survey: bool = False,
-    measured: Collection[str] = (),
 ) -> tuple[Batch, ...]:
     """Return the batches of a platform: one for the survey of the network, one for the probes, and those of the points.
     Automatic probes have fewer cases if survey and probes exceed their share of the time.
 
     Their names contain a digest of the platform, the settings of measurements, and the programs. If any of these
-    changes, earlier samples are invalid. `measured` are the names of batches with samples. Among these may be names of
-    earlier versions, which stay in use.
+    changes, earlier samples are invalid.
     """
     budget = experiment.batch.budget
     sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
@@ -108,8 +106,7 @@ def make_batches(
         is_limit = platform.simulated or experiment.batch.smaller  # some points may need fewer nodes
         for number, part in enumerate(parts, 1):
             label = f"{size}n{f'-{number}' if len(parts) > 1 else ''}"
-            has_old_name = f"{name}-{label}-{state_digest}" in measured
-            point_batches.append(make_batch(f"-{'upto' if is_limit and not has_old_name else ''}{label}", part))
+            point_batches.append(make_batch(f"-{'upto' if is_limit else ''}{label}", part))
     likely_site = site
     if survey:
         pairs = tuple(find_probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
@@ -345,7 +342,6 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         name for name, platform in platforms.items() if survey and needs_survey(platform, name, path.stem, root)
     }
     measure = Measure(**experiment.measure.model_dump())
-    measured = {raw.name for raw in list_folder(Results.of(root / "results" / path.stem).all_raw)}
     return Plan(
         experiment=path.stem,
         title=experiment.title or path.stem,
@@ -362,7 +358,7 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
             batch
             for name, platform in platforms.items()
             for batch in make_batches(
-                name, platform, experiment, _select_platform(name, points), probes, measure, name in surveyed, measured
+                name, platform, experiment, _select_platform(name, points), probes, measure, name in surveyed
             )
         ),
         version=__version__,

@@ -25,11 +25,6 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.reports.xlsx.calculator.cells import find_shown_unit
 from commodel.reports.xlsx.calculator.sheet import CALCULATOR_SHEET, PLATFORM_HEADER, SAMPLES_TITLE, VALUE_HEADERS
 
-TABLE_HEADINGS = (
-    VALUE_HEADERS[:2],
-    ("family", "parameter"),
-    ("family", "value"),
-)  # first columns of a parameter table; then those of older workbooks
 MAX_PARTS = 1000
 MAX_PART_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one uncompressed part, by the prefix of its name
 MAX_TOTAL_BYTES = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all parts with the prefix
@@ -189,11 +184,9 @@ def _read_changes(
 ) -> dict[tuple[str, str], Change]:
     """Return the reader's changes by model and value; none if the sheet belongs to another platform."""
     header_index = next(
-        (number for number, row in enumerate(cells) if row[:2] in TABLE_HEADINGS and len(row) > 8), None
+        (number for number, row in enumerate(cells) if row[:2] == VALUE_HEADERS[:2] and len(row) > 8), None
     )
-    if header_index is None or cells[header_index][8] not in (
-        f"{label}{sets[0].platform}" for label in (PLATFORM_HEADER, "of ")
-    ):
+    if header_index is None or cells[header_index][8] != f"{PLATFORM_HEADER}{sets[0].platform}":
         return {}
     titles = {find_family(name).title: name for name in list_family_names()}
     changes: dict[tuple[str, str], Change] = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from openpyxl.utils import get_column_letter
 
-from commodel.errors import UserError, make_printable, note_old_names
+from commodel.errors import UserError, make_printable
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.plan.planning import load_plan
@@ -30,7 +30,6 @@ SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 MAX_PROVENANCE_ROWS, MAX_PROVENANCE_COLUMNS = 100_000, 40
 MARGIN_CELLS = 200  # rows and columns beyond the expected cells that are searched for added values
 COMPARISON_SHEET = "Comparison"
-OLD_SHEETS = {"Picks": "Choices by model", "Families": "Models", "Jobs": "Allocations"}  # earlier and present names
 OTHER_VERSION = "written by another version of commodel"
 NOT_COMPARED = (
     "The file differs in bytes from a report of the results; its charts, formats and links were not compared."
@@ -94,13 +93,10 @@ def compare_files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Find
 
 def compare_sheets(book, wanted, path: Path, same_version: bool) -> Iterator[Finding]:
     """Yield a finding for each sheet. If another version of the code wrote the workbook, only the comparison is
-    checked, by the headers of its columns: other sheets may have another layout or an earlier name."""
-    renamed = {old: new for old, new in OLD_SHEETS.items() if not same_version and old in book.sheetnames}
-    if renamed:
-        note_old_names(path, renamed)
+    checked, by the headers of its columns: other sheets may have another layout."""
     for name in wanted.sheetnames:
         label = f"sheet {name}"
-        if name not in (*book.sheetnames, *renamed.values()):
+        if name not in book.sheetnames:
             yield Finding(MISSING, label, "not in the workbook")
             continue
         if not same_version and not name.startswith(COMPARISON_SHEET):
@@ -119,7 +115,7 @@ def compare_sheets(book, wanted, path: Path, same_version: bool) -> Iterator[Fin
         else:
             yield Finding(DIFFERS, label, describe_differences(different)) if different else Finding(SAME, label)
     for name in book.sheetnames:
-        if name not in (*wanted.sheetnames, *renamed):
+        if name not in wanted.sheetnames:
             yield Finding(DIFFERS, f"sheet {make_printable(name, 40)}", "not a sheet of the report")
 
 

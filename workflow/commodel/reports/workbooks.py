@@ -25,7 +25,7 @@ from commodel.compare.snapshots import (
     list_parameter_quantities,
     select_measured_quantities,
 )
-from commodel.errors import UserError, make_printable, note_old_names
+from commodel.errors import UserError, make_printable
 from commodel.files import tables
 from commodel.files.tables import find_field
 from commodel.predictions.prediction_intervals import IntervalBasis
@@ -361,13 +361,8 @@ def _read_rows(sheet, path: Path) -> Iterator[Row]:
     headers = next((row for _, row in cells if {"platform", "simulated", "operation"} <= set(row)), ())
     column_indices = {}
     for name, title in HEADERS.items():
-        header = next(
-            (header for header in (title, *find_field(tables.COMPARISON, name).old) if header in headers), None
-        )
-        if header is not None:
-            column_indices[name] = headers.index(header)
-            if header != title:
-                note_old_names(path, {header: title})
+        if title in headers:
+            column_indices[name] = headers.index(title)
         elif name != "waves":
             raise UserError(f"found no column '{title}' in it", file=path, key=COMPARISON_SHEET)
     for number, row in cells:

@@ -17,7 +17,6 @@ from commodel.files.quantities import parse_setting
 from commodel.files.results_folder import CALIBRATION, Results
 from commodel.files.safe_paths import AnyPath
 from commodel.files.typed_records import read_json_record
-from commodel.files.yaml import ANY_KEY
 from commodel.records import Count, Finite, Name
 
 MAX_ROWS = 1000  # points, or models
@@ -83,7 +82,6 @@ class Calibration:
 
 
 CALIBRATION_ADAPTER = TypeAdapter(Calibration)
-OLD_KEYS = {("points", ANY_KEY, "choice"): "alternative"}
 
 
 def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
@@ -93,7 +91,6 @@ def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
 def read_calibrations(results: Results) -> dict[str, Calibration]:
     """Return all recalibrations of a results folder, by the name of their folder, in the order of their dates."""
     calibrations = {
-        folder.name: read_json_record(CALIBRATION_ADAPTER, folder / CALIBRATION, OLD_KEYS)
-        for folder in results.calibrations()
+        folder.name: read_json_record(CALIBRATION_ADAPTER, folder / CALIBRATION) for folder in results.calibrations()
     }
     return dict(sorted(calibrations.items(), key=lambda entry: (entry[1].date, entry[0])))
