@@ -13,6 +13,7 @@ from commodel.platforms.build import build_toolchain, get_program_folder
 from commodel.platforms.tools import ROOT, find_tool
 from tests.once import made_once
 from tests.overlay import building as overlay
+from tests.processes import arguments, await_end, kill
 
 # A slow moment of the machine is not a failure. What holds of a commit once holds of it again: `make test-random` looks
 # for new examples.
@@ -20,6 +21,8 @@ settings.register_profile("same examples", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("same examples")
 
+TEST_RUN = "COMMODEL_TEST_RUN"  # environment variable of all that a run of the tests starts
+LEFT_SECONDS = 10.0  # seconds after the tests in which processes may end
 LONGEST = ("tests/workflow/", *(f"tests/lab/test_slurm_{name}" for name in ("survey", "docs", "campaign")))
 
 # Tables have 100 columns without a terminal, whatever the terminal or the runner of the tests says of its own width.
@@ -69,6 +72,26 @@ def built(factory: pytest.TempPathFactory, toolchain: str) -> Path:
 def pytest_collection_modifyitems(items):
     """Run whole campaigns first, since the slowest files would otherwise run last on a single worker."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+def pytest_configure(config):
+    """Mark all that the tests start, in this process or in its workers, which inherit the variable."""
+    if not hasattr(config, "workerinput"):
+        os.environ[TEST_RUN] = f"{ROOT}:{os.getpid()}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    """Fail if a process that the tests started is left. Print its command line, and kill it."""
+    if hasattr(session.config, "workerinput"):
+        return
+    left = await_end(f"{TEST_RUN}={os.environ[TEST_RUN]}", LEFT_SECONDS)
+    if left:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        lines = [f"{process} {' '.join(arguments(process))}" for process in left]
+        for line in ["", "processes that the tests started are left:", *lines]:
+            session.config.get_terminal_writer().line(line, red=True)
+        kill(left)
 
 
 def pytest_collection_finish():

@@ -42,6 +42,26 @@ def kill(processes: Iterable[int]) -> None:
             os.kill(process, signal.SIGKILL)
 
 
+def find_marked(setting: str) -> list[int]:
+    """Return the processes of this machine whose environment has the setting `NAME=value`, without zombies."""
+    mark, found = f"{setting}\0".encode(), []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or belongs to another user
+            if mark in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def await_end(setting: str, seconds: float, starter: int = 0) -> list[int]:
+    """Return the processes with this environment, other than the starter, that do not end in time."""
+    end = time.monotonic() + seconds
+    while left := [process for process in find_marked(setting) if process != starter]:
+        if time.monotonic() >= end:
+            break
+        time.sleep(0.02)
+    return left
+
+
 def alive(process: int) -> bool:
     """Return whether a process runs; zombies do not count, since their parent may be gone."""
     return read_text(f"/proc/{process}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"])

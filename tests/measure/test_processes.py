@@ -107,6 +107,28 @@ def test_nothing_outlives_a_killed_parent(tmp_path):
         assert not still_there([child]), number
 
 
+LEAVES_SESSION = """
+setsid sleep 60 & echo $! > child
+setsid sh -c 'sleep 60 & echo $! > grandchild; exec sleep 60' & echo $! > parent
+while [ ! -s grandchild ]; do sleep 0.01; done
+"""
+
+
+@pytest.mark.parametrize("stops", [False, True], ids=["ended", "stopped"])
+def test_processes_that_left_the_session_of_the_launcher_end_with_it(tmp_path, stops):
+    """Ranks of MPICH do so. Other children of this process are not touched."""
+    grandchild = tmp_path / "grandchild"
+    watch = lambda: "enough" if grandchild.exists() and grandchild.read_text() else ""  # noqa: E731
+    script = f"{LEAVES_SESSION}{'sleep 60' if stops else ''}"
+    with subprocess.Popen(["sleep", "60"]) as own:
+        _, why = run_launcher(["sh", "-c", script], tmp_path / "log", watch)
+        assert why == ("enough" if stops else "")
+        numbers = [int((tmp_path / name).read_text()) for name in ("child", "parent", "grandchild")]
+        assert not [number for number in numbers if alive(number)]
+        assert own.poll() is None
+        own.kill()
+
+
 class Failing(LibraryTimer):
     """Mark the second case as timed out, and all later cases as given up."""
 

@@ -1,8 +1,9 @@
 """Processes of a batch: `run_launcher` starts a launcher and ends it completely, `describe_failure` summarizes its
 output.
 
-No process of a launcher remains when it ends, when it is stopped, or when this process is killed. The summary is one
-sentence: a message of the native programs, else the most informative one of the launcher.
+No process of a launcher remains when it ends, when it is stopped, or when this process is killed, even if the process
+has left the launcher's session (`orphans.py`). The summary is one sentence: a message of the native programs, else the
+most informative one of the launcher.
 """
 
 import ctypes
@@ -14,11 +15,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 
 from commodel.errors import make_printable
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, open_file
+from commodel.measure.orphans import adopt_orphans
 
+PR_SET_PDEATHSIG = 1  # of Linux's prctl
 POLL_SECONDS = 0.5  # seconds between two checks of the running launcher
 TERMINATION_SECONDS = 10  # seconds from SIGTERM to SIGKILL, in which srun kills its step, also on other nodes
 
@@ -32,16 +36,16 @@ def run_launcher(
     if this process is killed. `watch` is called periodically and returns a reason to stop, or an empty text. `settings`
     are environment variables. The user's environment overrides them."""
     end_on_termination()  # so that `finally` below is reached
-    with log.open("wb") as stream:
+    with log.open("wb") as stream, adopt_orphans() as mark:
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
-            env={**(settings or {}), **os.environ, "OMP_NUM_THREADS": "1"},
+            env={**(settings or {}), **os.environ, **mark, "OMP_NUM_THREADS": "1"},
             cwd=log.parent.resolve(),
             start_new_session=True,
-            preexec_fn=_die_with_parent,
+            preexec_fn=partial(_die_with_parent, os.getpid()),
         )
         try:
             return _wait_for_launcher(process, watch)
@@ -86,9 +90,11 @@ def end_on_termination() -> None:
     signal.signal(signal.SIGTERM, end)
 
 
-def _die_with_parent() -> None:
-    """Make the Linux kernel send SIGTERM to this process when its parent ends."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # 1: PR_SET_PDEATHSIG
+def _die_with_parent(parent: int) -> None:
+    """Make the Linux kernel send SIGTERM to this process when its parent ends; end if it has ended already."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGTERM)
 
 
 PROGRAM_ERROR = re.compile(r"^error: ", re.MULTILINE)  # messages of the programs about failures that no case caused

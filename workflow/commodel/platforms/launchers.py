@@ -29,6 +29,9 @@ OVERSUBSCRIBE = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 
+# Ranks with this variable end with the process that started them (native/harness/starter.c).
+END_WITH_STARTER = {"COMMODEL_END_WITH_STARTER": "1"}
+
 
 @dataclass(frozen=True)
 class Job:
@@ -189,7 +192,7 @@ LAUNCHERS = {
         toolchain="mpi",
         argv=_start_here,
         reach=lambda job, host: [],
-        settings=lambda user: allow_root(user) | OVERSUBSCRIBE,
+        settings=lambda user: allow_root(user) | OVERSUBSCRIBE | END_WITH_STARTER,
     ),
     "hosts": Launcher(
         starters=("mpirun", "mpiexec"),
@@ -199,7 +202,7 @@ LAUNCHERS = {
         remote_shell=True,
         hostfile=True,
         names=_list_checked_hosts,
-        settings=allow_root,
+        settings=lambda user: allow_root(user) | END_WITH_STARTER,
     ),
     "slurm": Launcher(
         starters=("srun",),
@@ -210,6 +213,7 @@ LAUNCHERS = {
         hostfile=True,
         names=find_node_names,
         levels=find_node_levels,
+        settings=lambda user: END_WITH_STARTER,
         end=end_steps,
         in_job=True,
         busy=False,

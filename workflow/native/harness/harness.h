@@ -146,6 +146,9 @@ void init_window(Alignment *a, double sample); /* sample: estimated seconds of a
  * first_late: the chunk's first sample was late. */
 void fit_window(Alignment *a, double *durations, int n, int late, bool first_late);
 
+/* ---- starter.c ---- */
+void end_with_starter(void); /* before MPI_Init */
+
 /* ---- program ---- */
 typedef struct {
   int rank, ranks;

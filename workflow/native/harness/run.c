@@ -92,6 +92,7 @@ int harness_main(int argc, char **argv, const Program *program)
     return 0;
   }
   char *wrong = bind_to_cores(argv);
+  end_with_starter();
   MPI_TRY(MPI_Init(&argc, &argv));
   MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   Alignment a = {0};
