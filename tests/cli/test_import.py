@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from commodel.cli import import_, main
 from commodel.files.parameter_sets import read_parameters
 from commodel.registry import discover
-from tests.cli.running import output, read_rows
+from tests.cli.running import output, read_rows, refused, run
 from tests.interchange.samples import IB, SAMPLES, TABLES
 from tests.patterns.goal_files import BINARY, TEXT
 
@@ -146,6 +146,87 @@ def test_several_files_are_one_table(tmp_path):
     said = output(f"import imb {tmp_path}/a.txt {tmp_path}/b.txt -o {tmp_path}/u", code=2)
     assert "b.txt: found no time of a known operation and algorithm" in said
     assert not (tmp_path / "u").exists()
+
+
+OSU_ALLREDUCE = "# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(us)\n8  10.0\n"
+
+
+def write_osu(folder, *names):
+    """Write a file of OSU output for each name, and return the paths as one text."""
+    for name in names:
+        (folder / name).write_text(OSU_ALLREDUCE)
+    return " ".join(str(folder / name) for name in names)
+
+
+def import_ranks(line, out):
+    """Run an import, and return the numbers of ranks in the table and the messages."""
+    result = run(f"import {line} -o {out}")
+    with out.open(newline="") as stream:
+        return [int(row["ranks"]) for row in csv.DictReader(stream)], result.stderr
+
+
+def test_each_file_has_the_number_of_ranks_of_its_name_its_output_or_its_option(tmp_path):
+    out = tmp_path / "t.csv"
+    named = write_osu(tmp_path, "a_32.txt", "a_64.txt", "a_128.txt")
+    ranks, said = import_ranks(f"osu {named}", out)
+    assert ranks == [32, 64, 128]
+    assert said == (
+        "commodel: numbers of ranks by the files' names: a_32.txt 32, a_64.txt 64, a_128.txt 128; "
+        "if they are wrong, give --ranks for each file\n"
+    )
+    assert import_ranks(f"osu {named} --ranks 32 --ranks 64 --ranks 128", out) == ([32, 64, 128], "")
+    # The names may be those of nodes with 56 ranks each.
+    assert import_ranks(f"osu {named} --ranks 1792 --ranks 3584 --ranks 7168", out) == ([1792, 3584, 7168], "")
+    unnamed = write_osu(tmp_path, "x.txt", "y.txt")
+    assert import_ranks(f"osu {unnamed} --ranks 16", out) == ([16, 16], "")
+    assert import_ranks(f"osu {unnamed} --ranks 16 --ranks 8", out) == ([16, 8], "")
+    runs = ("mpirun -np 4 osu_allreduce", OSU_ALLREDUCE, "mpirun -np 8 osu_allreduce", OSU_ALLREDUCE)
+    (tmp_path / "job.txt").write_text("\n".join(runs))
+    assert import_ranks(f"osu {tmp_path}/job.txt", out) == ([4, 8], "")
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "wanted"),
+    [
+        (
+            ("a_32.txt", "a_64.txt", "a_128.txt"),
+            "--ranks 32",
+            "numbers in their names (32, 64, 128); leave --ranks out, or give one for each file in their order",
+        ),
+        (("a_32.txt", "a_64.txt"), "--ranks 128", "found --ranks 128 for files with different numbers"),
+        (("a_64.txt",), "--ranks 32", "a_64.txt: found --ranks 32, but 64 in the file's name"),
+        (("a_np64.txt",), "--ranks 128", "a_np64.txt: found --ranks 128, but 64 in the file's name"),
+        # The order of a shell's `a_*.txt`.
+        (
+            ("a_128.txt", "a_32.txt", "a_64.txt"),
+            "--ranks 32 --ranks 64 --ranks 128",
+            "a_128.txt: found --ranks 32, but 128",
+        ),
+        (("x.txt", "y.txt", "z.txt"), "--ranks 2 --ranks 4", "found 2 values of --ranks for 3 files"),
+        (("x.txt",), "", "x.txt:3: the file does not name the number of ranks; give --ranks"),
+    ],
+)
+def test_numbers_of_ranks_that_contradict_a_name_are_refused(tmp_path, names, options, wanted):
+    assert wanted in refused(f"import osu {write_osu(tmp_path, *names)} {options} -o {tmp_path}/t")
+    assert not (tmp_path / "t").exists()
+
+
+def test_numbers_of_ranks_that_contradict_the_file_are_refused(tmp_path):
+    """IMB runs on 2, 4, 8, … processes, one block each."""
+    blocks = [
+        f"# Benchmarking Bcast\n# #processes = {ranks}\n#bytes #repetitions t_max[usec]\n8 1 1.0\n"
+        for ranks in (2, 4, 8)
+    ]
+    (tmp_path / "imb.txt").write_text("\n".join(blocks))
+    assert import_ranks(f"imb {tmp_path}/imb.txt", tmp_path / "t.csv") == ([2, 4, 8], "")
+    said = refused(f"import imb {tmp_path}/imb.txt --ranks 8 -o {tmp_path}/u")
+    assert "imb.txt:4: found 2 ranks in the file and --ranks 8; leave --ranks out" in said
+    (tmp_path / "imb.txt").rename(tmp_path / "imb_np8.txt")
+    said = refused(f"import imb {tmp_path}/imb_np8.txt -o {tmp_path}/u")
+    assert "imb_np8.txt:4: found 2 ranks in the file and 8 in its name; rename the file" in said
+    (tmp_path / "t.csv").write_text("operation,seconds,ranks,bytes\nbcast,1,2,3\n")
+    said = refused(f"import csv {tmp_path}/t.csv --ranks 8 -o {tmp_path}/u")
+    assert "t.csv:2: found 2 ranks in the file and --ranks 8" in said
 
 
 @pytest.mark.skipif(not MARENOSTRUM.is_file(), reason="the measured collectives are not part of the project")

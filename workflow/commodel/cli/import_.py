@@ -29,11 +29,13 @@ EXAMPLES = {  # of the formats of times
     "osu": ("osu_bcast.txt --ranks 16 -o osu.csv", "osu_bcast.txt --ranks 16 --algorithm binomial -o osu.csv"),
     "pico": ("results/lumi/2025_04_07___16_22_51.tar.gz -o lumi.csv", "pico.csv -o pico-summary.csv"),
     "reprompi": ("reprompi.txt -o reprompi.csv", "reprompi.txt --layout block:8 -o reprompi.csv"),
-    "skampi": ("skampi.txt --ranks 16 -o skampi.csv", "skampi.txt --ranks 16 --layout block:4 -o skampi.csv"),
+    "skampi": ("skampi.txt -o skampi.csv", "skampi.txt --layout block:4 -o skampi.csv"),
 }
 OPTIONS = {
     "algorithm": click.option("--algorithm", default="", help="Algorithm, if the file does not name it."),
-    "ranks": click.option("--ranks", help="Number of ranks, if the file does not name it."),
+    "ranks": click.option(
+        "--ranks", multiple=True, help="Number of ranks, if neither the file nor its name has it; repeated, one a file."
+    ),
     "layout": click.option("--layout", default="", help="Layout, e.g. block:2, if the file does not name it."),
     "metadata": click.option(
         "--metadata",
@@ -88,13 +90,13 @@ def _make_time_command(entry: Format) -> click.Command:
     @click.argument("files", nargs=-1, required=True, type=PATH)
     @make_option_group("Times to read", *pattern_options)
     @make_option_group("Output", TABLE_OPTION)
-    def command(files, out: Path, ranks: str | None, **properties) -> None:
+    def command(files, out: Path, ranks: tuple[str, ...], **properties) -> None:
         from commodel.files.atomic import write_text
         from commodel.interchange import StatedProperties, describe_left_out, read_all_times
 
-        options = StatedProperties(**properties, ranks=parse_count(ranks, 2) if ranks else 0)
+        counts = [parse_count(text, 2) for text in ranks]
         with show_waiting("reading"):
-            imported = read_all_times(entry, files, options)
+            imported = read_all_times(entry, files, StatedProperties(**properties), counts)
         write_text(out, format_csv([asdict(time) for time in imported.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
         kinds = dict.fromkeys(time.statistic for time in imported.times)

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
+from commodel.files.rank_counts import NO_RANKS, NamedRanks, read_ranks_in_name
 from commodel.files.safe_paths import check_inside
 from commodel.files.safe_reading import MIB, read_lines
 from commodel.records import LIBRARY
@@ -73,6 +74,7 @@ class StatedProperties:
     algorithm: str = ""
     layout: str = ""
     ranks: int = 0
+    named_ranks: NamedRanks = NO_RANKS  # the number in the file's name
     columns: tuple[str, ...] = ()  # NAME=COLUMN or NAME=COLUMN:UNIT
     metadata: str = ""  # the file that describes the measurements
 
@@ -85,6 +87,7 @@ class ImportedTimes:
     times: list[MeasuredTime] = field(default_factory=list)
     left_out: Counter = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)  # for the user, one line each
+    uses_name: bool = False  # whether the number of ranks is that of the file's name
 
     def add_collective(
         self,
@@ -111,7 +114,8 @@ class ImportedTimes:
         if not operation or (algorithm_name != LIBRARY and not _has_algorithm(operation, algorithm_name)):
             self.left_out[name if algorithm_name == LIBRARY else f"{name} {algorithm_name}"] += 1
             return
-        ranks = source_row.stated.ranks or ranks
+        self.uses_name |= not (ranks or source_row.stated.ranks)
+        ranks = source_row.choose_ranks(ranks)
         if not ranks:
             raise source_row.error("the file does not name the number of ranks; give --ranks")
         size = size if has_size(operation) else 0
@@ -167,6 +171,16 @@ class SourceRow:
             message = f"{self.tool_name}: {message}"
         return UserError(message, file=self.file, line=self.line or None)
 
+    def choose_ranks(self, found: int) -> int:
+        """Return the number of ranks that the file states, else the user, else the file's name; 0 if it is unknown.
+        Refuse two that differ."""
+        stated, named = self.stated.ranks, self.stated.named_ranks
+        if found and stated not in (0, found):
+            raise self.error(f"found {found} ranks in the file and --ranks {stated}; leave --ranks out")
+        if found and named.certain and named.count != found:
+            raise self.error(f"found {found} ranks in the file and {named.count} in its name; rename the file")
+        return found or stated or named.count
+
     def split(self, columns: Sequence[str], cells: Sequence[str], *, cell_name: str = "numbers") -> dict[str, str]:
         """Return the cells by column; refuse a row with more or fewer cells than columns."""
         if len(cells) != len(columns):
@@ -197,11 +211,18 @@ class Format:
     extra_options: tuple[str, ...] = ()  # fields of `StatedProperties` used besides algorithm, layout and ranks
 
 
-def read_all_times(entry: Format, files: Iterable[Path], stated: StatedProperties) -> ImportedTimes:
-    """Return all times of some files; a file without any time is refused, since it may have another format."""
+def read_all_times(
+    entry: Format, files: Sequence[Path], stated: StatedProperties, ranks: Sequence[int] = ()
+) -> ImportedTimes:
+    """Return all times of some files; a file without any time is refused, since it may have another format.
+
+    `ranks` has the number of ranks of all files, or that of each file.
+    """
     joined = ImportedTimes()
-    for file in files:
-        imported = entry.read_times(file, stated)
+    by_name: dict[str, NamedRanks] = {}
+    for file, count in zip(files, _choose_stated_ranks(files, ranks or [stated.ranks]), strict=True):
+        named = read_ranks_in_name(file)
+        imported = entry.read_times(file, replace(stated, ranks=count, named_ranks=named))
         if not imported.times:
             explanation = (
                 f", only {describe_left_out(imported)}" if imported.left_out else f"; is it a file of {entry.title}?"
@@ -210,7 +231,38 @@ def read_all_times(entry: Format, files: Iterable[Path], stated: StatedPropertie
         joined.times += imported.times
         joined.left_out += imported.left_out
         joined.remarks += imported.remarks
+        if imported.uses_name:
+            by_name[file.name] = named
+    if by_name:
+        joined.remarks.append(_describe_ranks_by_name(by_name))
     return joined
+
+
+def _choose_stated_ranks(files: Sequence[Path], ranks: Sequence[int]) -> Sequence[int]:
+    """Return the number of ranks that the user states for each file, 0 for none. Refuse numbers that contradict the
+    files' names."""
+    if len(ranks) not in (1, len(files)):
+        raise UserError(f"found {len(ranks)} values of --ranks for {len(files)} files, wanted one for each file")
+    counts = ranks if len(ranks) == len(files) else [*ranks] * len(files)
+    names = [read_ranks_in_name(file) for file in files]
+    numbers = {named.count for named in names if named.count}
+    if len(ranks) == 1 and ranks[0] and len(numbers) > 1:
+        numbers_text = ", ".join(map(str, sorted(numbers)[:MAX_LISTED_NAMES]))
+        complaint = f"found --ranks {ranks[0]} for files with different numbers in their names ({numbers_text})"
+        raise UserError(f"{complaint}; leave --ranks out, or give one for each file in their order")
+    for file, named, count in zip(files, names, counts, strict=True):
+        if count and named.contradicts(count):
+            complaint = f"found --ranks {count}, but {named.count} in the file's name"
+            raise UserError(f"{complaint}; leave --ranks out, or rename the file", file=file)
+    return counts
+
+
+def _describe_ranks_by_name(by_name: Mapping[str, NamedRanks]) -> str:
+    texts = [f"{name} {named.count}" for name, named in list(by_name.items())[:MAX_LISTED_NAMES]]
+    hidden = len(by_name) - len(texts)
+    texts += [f"and {hidden} more"] if hidden else []
+    hint = "" if all(named.certain for named in by_name.values()) else "; if they are wrong, give --ranks for each file"
+    return f"numbers of ranks by the files' names: {', '.join(texts)}{hint}"
 
 
 def describe_left_out(imported: ImportedTimes) -> str:

@@ -52,7 +52,8 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, texts: dict[str, st
     chosen = source_row.stated.algorithm or texts["algorithm"]
     if chosen and chosen != LIBRARY:
         find_algorithm(name, chosen)
-    ranks = source_row.stated.ranks or parse_cell(texts, "ranks", parse_count)
+    is_known = source_row.choose_ranks(0) > 0
+    ranks = parse_cell(texts, "ranks", parse_count) if texts["ranks"] or not is_known else 0
     size = parse_cell(texts, "bytes", parse_bytes) if has_size(name) else 0
     imported.add_collective(source_row, name, chosen, ranks, size, seconds, statistic)
 

@@ -74,7 +74,7 @@ def _add_row(
         if normalize_operation(name) == "reducescatterblock" or (
             normalize_operation(name) == "reducescatter" and version >= ONE_BLOCK_SINCE_VERSION
         ):
-            size *= source_row.stated.ranks or ranks or 1
+            size *= source_row.choose_ranks(ranks) or 1
         imported.add_collective(
             source_row, name, "", ranks, size, source_row.parse_number(row[SLOWEST_COLUMN]) * 1e-6, SLOWEST_RANK_MEAN
         )

@@ -41,7 +41,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         )
         ranks = source_row.parse_whole(header_fields.get("nprocs") or "0")
         if normalize_operation(row["test"]) in ("reducescatter", "reducescatterblock"):
-            size *= stated.ranks or ranks or 1
+            size *= source_row.choose_ranks(ranks) or 1
         imported.add_collective(source_row, row["test"], "", ranks, size, seconds, statistic)
     return imported
 
