@@ -63,6 +63,15 @@ def test_digest_is_of_the_content(tmp_path):
     assert platform.digest != load(other, SIMGRID, "platform").digest
 
 
+def test_the_title_of_a_platform_is_not_in_its_digest(tmp_path):
+    """Results stay those of the same platform if only the line for the reports changes."""
+    titled = load(tmp_path, SIMGRID, "platform")
+    text = SIMGRID.replace(titled.title, "The old cluster")
+    renamed = load(tmp_path, text, "platform")
+    assert renamed.title == "The old cluster" != titled.title
+    assert renamed.digest == titled.digest
+
+
 def test_platforms(tmp_path):
     local = load(tmp_path, LOCAL, "platform")
     assert (local.launcher, local.cores, local.simulated, local.simgrid_file) == ("local", os.cpu_count(), False, None)

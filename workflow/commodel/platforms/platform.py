@@ -372,13 +372,10 @@ class Platform(FileMapping):
     def digest(self) -> str:
         """The digest of the settings, with the simulated network and the image.
 
-        Levels and data sheets are left out. Measurements depend on levels only by layouts, whose full specs have the
-        groups.
+        The title, levels and data sheets are left out. Measurements depend on levels only by layouts, whose full specs
+        have the groups.
         """
-        excluded = {"container", "data_sheet", "levels"}
-        excluded |= set() if self.overlay else {"substrate"}  # keeps the digests of older versions, which had only MPI
-        added_keys = ("fewer_cores", "setting")  # and those from before these keys
-        excluded |= {name for name in added_keys if not getattr(self, name)}
+        excluded = {"title", "container", "data_sheet", "levels"}
         settings = self.model_dump(mode="json", warnings="none", exclude=excluded)
         image = self._image
         return compute_digest(
