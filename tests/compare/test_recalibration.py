@@ -26,7 +26,7 @@ from commodel.patterns.points import PlatformResources
 from commodel.predictions.predictions import predict
 from commodel.records import Batch, Point
 from commodel.reports.sections.measurement_conditions import describe_settings, list_settings
-from commodel.results.recalibrations import Calibration, RecordedFactor, RecordedFactors
+from commodel.results.recalibrations import Calibration, RecordedFactor, RecordedFactors, RecordedPoint
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 from tests.planning import planned
@@ -273,3 +273,14 @@ def test_calibrations_have_the_model_with_the_smallest_error_afterwards():
         assert figure in only.text
     (section,) = list_settings(rows)
     assert len(section.tables[0].rows) == 2
+
+
+def test_single_messages_are_compared_with_predictions():
+    """Points that the campaign did not measure are not the same points, and the first screen has no remark on them."""
+    message = RecordedPoint("bcast", "linear", "block", 2, 8, 3e-6, None, True)
+    held_out = replace(message, used=False)
+    unmeasured = replace(calibration(1.5), points=(message, held_out))
+    measured = replace(calibration(1.5), points=(replace(message, elsewhere=2e-6), held_out))
+    rows = measure_drift(PLAN, comparison().iloc[:0], [FITTED], {"a": unmeasured, "b": measured})
+    assert rows["compared_with"].tolist() == [BASIS_PREDICTIONS, BASIS_SAME_POINTS]
+    assert len(describe_settings(rows)) == 1

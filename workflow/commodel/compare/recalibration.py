@@ -291,12 +291,13 @@ def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
         if record.families:
             family, factors = min(record.families.items(), key=lambda entry: entry[1].after or inf)
             name = record.setting + (f", on {record.measured_on}" if record.measured_on != record.platform else "")
+            in_campaign = all(point.elsewhere is not None for point in record.points if point.used)
             yield {
                 "platform": record.platform,
                 "simulated": record.simulated,
                 "allocation": name,
                 "date": record.date,
-                "compared_with": BASIS_SAME_POINTS,
+                "compared_with": BASIS_SAME_POINTS if in_campaign else BASIS_PREDICTIONS,
                 "family": family,
                 **_make_factor_columns(factors),
                 **{key: getattr(factors, key) for key in ("points", "before", "after", "checked")},
