@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import openpyxl
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -15,7 +16,10 @@ from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.plan.planning import load_plan
 from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.elements import format_undetermined, is_finite_number
-from commodel.reports.sections.evidence import SHOWN_UNITS
+from commodel.reports.sections.evidence import SHOWN_UNITS, make_latency_section
+from commodel.reports.sections.first_screen import summarize_network
+from commodel.results.collection import summarize_raw
+from commodel.results.latency_distributions import tabulate_distributions
 from commodel.results.raw_samples import JOINED_HEADERS, compute_checksum
 from tests.reports.reading import rows_of
 
@@ -212,6 +216,25 @@ def test_histograms_are_drawn_where_there_is_a_distribution(report):
     lines = [line for block in section.blocks for line in getattr(block, "sentences", ())]
     assert any(line.startswith("fattree (simulated): at every size") and "identical" in line for line in lines)
     assert any(all(name in line for name in ("TAN", "LogP", "Netgauge")) for line in lines)
+
+
+def test_each_setting_has_its_own_latencies(round_trips):
+    """The second setting takes three times as long."""
+    slow = round_trips.assign(seconds=3 * round_trips["seconds"], setting="rails=2")
+    both = pd.concat([round_trips.assign(setting="rails=1"), slow])
+    columns = {"pass": 0, "stop": "precision", "skew": 0.0, "batch": "b", "simulated": False}
+    section = make_latency_section(tabulate_distributions(both), summarize_raw(both.assign(**columns)), set())
+    (table,) = section.tables
+    medians = {(row["platform"], row["bytes"], row["setting"]): row["median"] for row in records(table)}
+    assert len(medians) == 2 * 8
+    for platform, size, _ in medians:
+        assert medians[platform, size, "rails=2"] == pytest.approx(3 * medians[platform, size, "rails=1"])
+    assert {row["samples"] for row in records(table)} == {221, 30}
+    assert len({chart.title for chart in section.charts}) == len(section.charts) == 4
+    trips = [row for row in records(table) if row["platform"] == "ether16"]
+    tile = summarize_network([], [], trips)
+    assert tile.sentence.endswith("in setting rails=1.")
+    assert ("setting", "rails=1") in tile.source.where
 
 
 def test_without_ping_pong_there_is_an_empty_table(small, tmp_path):

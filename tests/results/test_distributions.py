@@ -91,3 +91,16 @@ def test_only_valid_samples_of_the_ping_pong_count():
     assert table["low"].min() == 1e-6  # half the round trip
     assert table["high"].max() == 3e-6
     assert tabulate_distributions(pd.DataFrame(rows[-1:])).empty
+
+
+def test_samples_of_two_settings_have_separate_histograms():
+    head = {"kind": "probe", "name": "pingpong", "platform": "p", "simulated": False, "pair": "a.a", "bytes": 8.0}
+    rows = [
+        head | {"id": "x", "seconds": seconds * factor, "valid": True, "setting": setting}
+        for setting, factor in (("fast", 1), ("slow", 3))
+        for seconds in (2e-6, 4e-6, 6e-6)
+    ]
+    table = tabulate_distributions(pd.DataFrame(rows))
+    by_setting = table.groupby("setting")
+    assert by_setting["count"].sum().to_dict() == {"fast": 3, "slow": 3}
+    assert by_setting["high"].max().to_dict() == pytest.approx({"fast": 3e-6, "slow": 9e-6})

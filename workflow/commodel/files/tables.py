@@ -172,6 +172,7 @@ DISTRIBUTIONS = (  # a row for each bin of a histogram, from `low` to `high`; `t
     *_split_fields(float, "low high", unit="s"),
     *_split_fields(int, "count"),
     *_split_fields(bool, "tail"),
+    *_split_fields(str, "setting", optional=True),
 )
 UNMEASURED = (
     *_split_fields(str, "id batch platform"),

@@ -21,18 +21,20 @@ MIN_MODE_SHARE = 0.1  # of the samples, in each mode
 def tabulate_distributions(observations: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each histogram bin of every pingpong case, in seconds of half the round trip.
 
-    `tail` marks the bin of outliers.
+    `tail` marks the bin of outliers. Samples of different settings are separate cases.
     """
     probes = observations[(observations["kind"] == "probe") & (observations["name"] == "pingpong")]
     if "where" in probes:
         probes = probes[probes["where"].fillna("") == ""]  # only those on the first nodes, not on chosen ones
+    columns = [name for name in list_columns(DISTRIBUTIONS) if name != "setting" or "setting" in probes]
+    case_columns = [name for name in ("id", "setting") if name in columns]
     rows = []
-    for case, group in probes[probes["valid"]].groupby("id", sort=False):
+    for _, group in probes[probes["valid"]].groupby(case_columns, sort=False):
         first = group.iloc[0]
-        head = {name: first[name] for name in ("platform", "simulated", "pair")}
+        head = {name: first[name] for name in (*case_columns, "platform", "simulated", "pair")}
         halves = group["seconds"].to_numpy() / 2
-        rows += [{"id": case, **head, "bytes": int(first["bytes"]), **entry} for entry in make_histogram(halves)]
-    return pd.DataFrame(rows, columns=list_columns(DISTRIBUTIONS))
+        rows += [{**head, "bytes": int(first["bytes"]), **entry} for entry in make_histogram(halves)]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def make_histogram(samples: np.ndarray) -> list[dict]:

@@ -4,6 +4,7 @@ summaries of raw samples, and with `--samples` every sample.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -82,23 +83,34 @@ def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame, 
     )
     rows = []
     if distributions is not None:
-        cases = raw.drop_duplicates("id").set_index("id")
-        for case, bins in distributions.groupby("id", sort=False):
-            if case in cases.index:
-                rows.append(make_latency_row(bins, cases.loc[case], simulated))
-    rows.sort(key=lambda row: (row["platform"], row["pair"], row["bytes"]))
-    smallest = {row["platform"]: row["bytes"] for row in reversed(rows)}
+        cases = {(row["id"], _read_setting(row)): row for row in raw.to_dict("records")}
+        case_columns = [name for name in ("id", "setting") if name in distributions]
+        for _, bins in distributions.groupby(case_columns, sort=False):
+            first = bins.iloc[0]
+            case = first["id"], _read_setting(first)
+            if case in cases:
+                rows.append(make_latency_row(bins, cases[case], simulated))
+    rows.sort(key=lambda row: (row["platform"], row["setting"], row["pair"], row["bytes"]))
+    smallest = {(row["platform"], row["setting"]): row["bytes"] for row in reversed(rows)}
     histograms = [
         chart_histogram(row)
         for row in rows
-        if row["bytes"] in (smallest[row["platform"]], HISTOGRAM_SIZE) and not row["single"]
+        if row["bytes"] in (smallest[row["platform"], row["setting"]], HISTOGRAM_SIZE) and not row["single"]
     ]
-    times = make_table("Latency", "Half the round trip by message size", rows, fixed=4)
+    hidden_columns = () if any(row["setting"] for row in rows) else ("setting",)
+    columns = select_columns("Latency", without=hidden_columns)
+    times = make_table("Latency", "Half the round trip by message size", rows, columns, fixed=4)
     definitions = Answer("Definitions", (LATENCY_DEFINITIONS, MODES_DEFINITION, *describe_identical_samples(rows)))
     return Section("Latency", note, (times, definitions, *histograms) if rows else (times,))
 
 
-def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
+def _read_setting(row: Mapping[str, object] | pd.Series) -> str:
+    """Return the setting of a row; empty if it has none."""
+    setting = row.get("setting", "")
+    return to_plain_value(setting) if isinstance(setting, str) else ""
+
+
+def make_latency_row(bins: pd.DataFrame, summary: Mapping[str, Any], simulated: set[str]) -> dict:
     """Return the row of one case, with the bins of its histogram."""
     inner_bins, last_bin = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
     first, single = bins.iloc[0], len(inner_bins) == 1
@@ -107,6 +119,7 @@ def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]
     return {
         "platform": platform,
         "simulated": platform in simulated,
+        "setting": _read_setting(first),
         "pair": "" if pd.isna(first["pair"]) else to_plain_value(first["pair"]),
         "bytes": size,
         "label": format_bytes(size),
@@ -141,9 +154,10 @@ def chart_histogram(row: dict) -> Chart:
     margin = 0.03 * (right - left)
     places = 2 - math.floor(math.log10(right - left))
     platform = label_platform(row["platform"], {row["platform"]} if row["simulated"] else set())
+    place = ", ".join(filter(None, (platform, row["setting"], row["pair"])))
     return Chart(
-        f"Latency {row['platform']} {row['pair']} {row['bytes']}",
-        to_plain_value(f"Half the round trip of {row['label']}: {platform}{', ' + row['pair'] if row['pair'] else ''}"),
+        " ".join(filter(None, ("Latency", row["platform"], row["setting"], row["pair"], str(row["bytes"])))),
+        to_plain_value(f"Half the round trip of {row['label']}: {place}"),
         Axis(
             "half the round trip [µs]", log=False, low=round(left - margin, places), high=round(right + margin, places)
         ),

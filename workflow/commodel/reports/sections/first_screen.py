@@ -210,13 +210,17 @@ def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network],
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
+        setting = trips[0].get("setting", "")
+        trips = [trip for trip in trips if trip.get("setting", "") == setting]
         short, long = trips[0], trips[-1]
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
         headline = format_network(median, long["bytes"] / (long["median"] / MICRO))
         spread = format_interval(low, high) or (" (identical in all samples)" if short["min"] == short["max"] else "")
         sentence = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         sentence += ", between two ranks of one node" if Pair.parse(pair).within else ""
-        source = link_rows("Latency", "median", **{key: short[key] for key in ("platform", "pair", "bytes")})
+        sentence += f", in setting {setting}" if setting else ""
+        keys = [key for key in ("platform", "setting", "pair", "bytes") if key in short]
+        source = link_rows("Latency", "median", **{key: short[key] for key in keys})
         return Tile("Network", headline, f"{sentence}.", source=source)
     for latency, byte_time, quantity in LATENCY_PARAMETERS:
         for fitted in sets:
