@@ -154,10 +154,10 @@ def chart_histogram(row: dict) -> Chart:
     margin = 0.03 * (right - left)
     places = 2 - math.floor(math.log10(right - left))
     platform = label_platform(row["platform"], {row["platform"]} if row["simulated"] else set())
-    place = ", ".join(filter(None, (platform, row["setting"], row["pair"])))
+    subject = ", ".join(filter(None, (platform, row["setting"], row["pair"])))
     return Chart(
         " ".join(filter(None, ("Latency", row["platform"], row["setting"], row["pair"], str(row["bytes"])))),
-        to_plain_value(f"Half the round trip of {row['label']}: {place}"),
+        to_plain_value(f"Half the round trip of {row['label']}: {subject}"),
         Axis(
             "half the round trip [µs]", log=False, low=round(left - margin, places), high=round(right + margin, places)
         ),
