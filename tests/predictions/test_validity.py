@@ -23,6 +23,7 @@ from commodel.predictions.validity import (
     assess_validity,
     compute_single_message_ratios,
     estimate_typical_error,
+    find_contention,
     select_reported_check,
 )
 from tests.models.synthetic import fitted_set
@@ -138,6 +139,35 @@ def test_compact_rounds_have_the_validity_of_all_their_messages(operation, choic
         model = Model.of_set(parameters)
         whole = assess_validity(model, parameters, stack_schedules([compact.whole]))
         assert [entry.text for entry in assess_validity(model, parameters, compact)] == [entry.text for entry in whole]
+
+
+@pytest.mark.parametrize(
+    ("operation", "choice"),
+    [
+        *(("allgather", name) for name in ("ring", "neighbor-exchange")),
+        *(("allreduce", name) for name in ("ring", "ring:64")),
+        ("bcast", "scatter-allgather-ring"),
+        ("alltoall", "pairwise"),
+    ],
+)
+@pytest.mark.parametrize("layout", ["block:1", "block:2"])
+@pytest.mark.parametrize("from_bytes", [0.0, 100.0, 1000.0])
+def test_messages_of_all_parts_count_as_rounds(operation, choice, layout, from_bytes, monkeypatch):
+    """The ring of an allreduce has two parts or more: each has fewer messages of a pair than the probe."""
+    monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
+    parameters = replace(LOGGP, settings={"contention": {"rounds": {"ratio": 2.0, "from_bytes": from_bytes}}})
+    for ranks in (2, 4, 6, 8, 10, 12, 16, 32):
+        compact = build.build_schedule(point(operation, choice, ranks=ranks, bytes=960, layout=layout))
+        assert find_contention(parameters, compact) == find_contention(parameters, stack_schedules([compact.whole]))
+
+
+def test_the_two_rings_of_an_allreduce_have_the_contention_of_one_long_ring(monkeypatch):
+    """With six ranks each ring has five rounds; the probe has eight messages."""
+    monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
+    parameters = replace(LOGGP, settings={"contention": {"rounds": {"ratio": 2.0, "from_bytes": 0.0}}})
+    compact = build.build_schedule(point("allreduce", "ring", ranks=6, bytes=960))
+    assert isinstance(compact, CompactSchedule)
+    assert find_contention(parameters, compact)[0].kind is ValidityKind.CONTENTION
 
 
 def test_the_interval_is_shifted_by_the_ratio_and_a_poor_fit_is_reported():

@@ -284,16 +284,41 @@ def _find_in_rounds(pattern: CompactSchedule, case: str, from_bytes: float, wave
     """Return the same as `_find_occurrences` for repeated rounds, in which each rank sends and receives one message."""
     if case == "fan":
         return False
+    if case == "rounds":
+        return _repeats_messages(pattern, from_bytes)
     if case == "row" and waves == 1:
         parts = [part for part in pattern.parts if not isinstance(part, Rounds) and part.messages]
         return any(any(_find_occurrences(part, case, from_bytes, waves, (), {})) for part in parts)
     occurs = len(np.unique(pattern.node)) > 1
-    if case == "rounds":
-        rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.periodic]
-        occurs = occurs and any(part.count >= REPEATED_MESSAGES * part.shift for part in rounds)
-    elif case != "row":
+    if case != "row":
         occurs = occurs and (case == "nodes" or np.bincount(pattern.node).max() > 1)
     return occurs & (pattern.extremes()[1] >= from_bytes)
+
+
+def _repeats_messages(pattern: CompactSchedule, from_bytes: float) -> bool:
+    """Return whether a rank sends as many messages to the same rank of another node, in all parts, as the probe."""
+    pairs, counts = np.empty(0, dtype=int), np.empty(0)
+    for part in pattern.parts:
+        for src, dst, count in _list_repeated_messages(part, from_bytes):
+            new_pairs = (src * pattern.ranks + dst)[pattern.node[src] != pattern.node[dst]]
+            all_counts = np.concatenate([counts, np.full(len(new_pairs), count)])
+            pairs, number = np.unique(np.concatenate([pairs, new_pairs]), return_inverse=True)
+            counts = np.bincount(number, all_counts)
+            if counts.max(initial=0) >= REPEATED_MESSAGES:
+                return True
+    return False
+
+
+def _list_repeated_messages(part: Schedule | Rounds, from_bytes: float) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+    """Yield senders and receivers of messages in a part of a compact schedule, and how often these are sent. Rounds
+    count if their largest message has `from_bytes` bytes. Rounds whose receivers do not repeat are left out."""
+    if not isinstance(part, Rounds):
+        is_large = part.bytes >= from_bytes
+        yield part.src[is_large], part.dst[is_large], 1
+    elif part.periodic and part.sizes.max() >= from_bytes:
+        ranks = np.arange(part.ranks)
+        for number in range(min(part.shift, part.count)):
+            yield ranks, part.receiver(number, ranks), len(range(number, part.count, part.shift))
 
 
 def _count_most(labels: np.ndarray) -> int:
