@@ -17,6 +17,7 @@ from commodel.patterns.operations import list_operations
 from commodel.patterns.points import PlatformResources, make_library_points, make_point
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan import planning
+from commodel.plan.plan_tables import summarize_plan
 from commodel.plan.planning import PROBE_SHARE, load_plan, record_files
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
@@ -71,12 +72,14 @@ def test_trees_with_equal_leaves_are_alternatives_on_any_number_of_nodes(planned
 def test_trees_with_equal_ranks_per_node_are_alternatives(planned, tmp_path, monkeypatch):
     """Their layouts may differ. The library default belongs to the same workload, although it needs fewer ranks."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "ranks.txt").write_text("".join(f"{node // 2}\n" for node in range(9)))
+    (tmp_path / "ranks.txt").write_text("".join(f"{node // 2 + 1}\n" for node in range(9)))
     layouts = ["block:2", "cyclic:2", "random:2@7", "block-cyclic:2x2", "kinds:2core@1,0@1,1core+1accelerator@30"]
     tree = "operation: reduce, topology: 'flat:8', bytes: 8"
-    points = planned(f"\n  - axes: {{{tree}, layout: {[*layouts, 'file:ranks.txt']}}}").points
-    assert {point.workload for point in points} == {"big reduce 8 leaves 8 B 2 a node"}
-    assert {point.layout for point in points if not point.predictable} == {*layouts, "file:ranks.txt"}
+    plan = planned(f"\n  - axes: {{{tree}, layout: {[*layouts, 'file:ranks.txt']}}}")
+    assert {point.workload for point in plan.points} == {"big reduce 8 leaves 8 B 2 a node"}
+    assert plan.merged_layouts == {"block-cyclic:2x2": "block:2"}
+    of_defaults = {point.layout for point in plan.points if not point.predictable}
+    assert of_defaults == {*layouts, "file:ranks.txt"} - {"block-cyclic:2x2"}
     other = "kinds:1core@1,3core@9"  # at most 3 ranks per node, for the 15 ranks of the tree and the default's 9
     points = planned(f"\n  - axes: {{{tree.replace('flat:8', 'kary:2^3')}, layout: ['{other}', 'block:3']}}").points
     assert {point.workload for point in points} == {"big reduce 8 leaves 8 B 3 a node"}
@@ -196,6 +199,23 @@ def test_simulated_points_share_a_batch_up_to_the_next_power_of_two(planned):
     )
     assert real == [{2}, {3}, {4}, {5}, {8}, {9}]
     assert simulated == [{2}, {3, 4}, {5, 8}, {9}]
+
+
+def test_a_simulated_batch_is_not_named_after_more_nodes_than_the_platform_has(planned):
+    matrix = "  - axes: {operation: bcast, algorithm: linear, ranks: [5, 17, 24], bytes: 8}"
+    batches = planned(matrix, "", SIMULATED.replace("nodes: 64", "nodes: 24")).batches
+    assert [batch.name.rsplit("-", 1)[0] for batch in batches if batch.points] == ["big-upto8n", "big-upto24n"]
+
+
+def test_layouts_that_place_ranks_on_the_same_nodes_are_measured_once(planned):
+    """Ranks on 4 nodes: one each with block:1 and cyclic:1. Two each are placed differently by block and cyclic."""
+    axes = "operation: bcast, algorithm: linear, bytes: 8, layout: [block, cyclic], nodes: 4, ranks_per_node: [1, 2]"
+    plan = planned(f"  - axes: {{{axes}}}")
+    layouts = [point.layout for point in plan.points]
+    assert sorted(layouts) == sorted(2 * ["block:1", "block:2", "cyclic:2"])  # each with the MPI default
+    assert plan.merged_layouts == {"cyclic:1": "block:1"}
+    line = "cyclic:1 places these ranks on the same nodes as block:1: such points are measured once, as block:1"
+    assert line in summarize_plan(plan)
 
 
 @pytest.mark.parametrize(

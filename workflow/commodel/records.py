@@ -272,6 +272,8 @@ class Plan:
     version: str
     paper: str = ""  # whose figures the report rebuilds
     files: Mapping[str, ArchivedFile] = field(default_factory=dict)  # by the path that names them
+    # Layouts that place the ranks of some points as another layout does, which is measured in their place
+    merged_layouts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def points(self) -> list[Point]:

@@ -101,7 +101,7 @@ def make_batches(
         return Batch(f"{name}{label}-{state_digest}", name, **common)
 
     point_batches, survey_batches = [], []
-    for size, members in _group_by_nodes(points, platform.simulated, experiment.batch.smaller):
+    for size, members in _group_by_nodes(points, platform, experiment.batch.smaller):
         parts = list(_split_by_budget(members, durations, budget))
         is_limit = platform.simulated or experiment.batch.smaller  # some points may need fewer nodes
         for number, part in enumerate(parts, 1):
@@ -144,19 +144,20 @@ def _guess_levels(nodes: int) -> Hierarchy:
     return Hierarchy.of({name: (np.arange(nodes) // size).tolist() for name, size in (("a", inner), ("b", 2 * inner))})
 
 
-def _group_by_nodes(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
+def _group_by_nodes(points: list[Point], platform: Platform, smaller: bool) -> list[tuple[int, list[Point]]]:
     """Return the points by the largest number of nodes that their allocation may have.
 
-    For simulated allocations this is a power of two: they need no nodes, and one start takes longer than a small point.
-    The name of a batch has this number, so that further points do not change the name. `smaller` puts all points into
-    the largest allocation.
+    For simulated allocations this is a power of two, or all nodes of the platform: they need no nodes, and one start
+    takes longer than a small point. The name of a batch has this number, so that further points do not change the name.
+    `smaller` puts all points into the largest allocation.
     """
     if smaller:  # points of many nodes come first, so that a further batch needs few nodes
         points = sorted(points, key=lambda point: -point.nodes)
     parts: dict[int, list[Point]] = {}
     for point in points:
         nodes = points[0].nodes if smaller else point.nodes
-        parts.setdefault(1 << (nodes - 1).bit_length() if simulated else nodes, []).append(point)
+        limit = min(1 << (nodes - 1).bit_length(), platform.nodes) if platform.simulated else nodes
+        parts.setdefault(limit, []).append(point)
     return sorted(parts.items())
 
 
@@ -326,7 +327,7 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         for name, platform in platforms.items():
             if not platform.overlay:
                 points += make_library_points(make_resources(platform), _select_platform(name, points))
-    points = add_digests(dict.fromkeys(points))
+    points, merged_layouts = _merge_equal_placements(add_digests(dict.fromkeys(points)))
     overlays = sorted({platform.overlay for platform in platforms.values()})
     needed_probes = {
         name: [probe for overlay in overlays for probe in find_family(name).probes_on(overlay)] for name in families
@@ -364,7 +365,20 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         version=__version__,
         paper=experiment.paper or "",
         files=record_files(points, experiment.paper or "", tables=experiment.tables, speeds=experiment.speeds),
+        merged_layouts=merged_layouts,
     )
+
+
+def _merge_equal_placements(points: Iterable[Point]) -> tuple[list[Point], dict[str, str]]:
+    """Return the points without those that differ from an earlier point only in the name of the layout, and for each
+    omitted layout the one that is measured. Both place the same ranks on the same nodes."""
+    points_to_measure: dict[Point, Point] = {}
+    merged_layouts = {}
+    for point in points:
+        measured = points_to_measure.setdefault(replace(point, layout=""), point)
+        if measured is not point:
+            merged_layouts[point.layout] = measured.layout
+    return list(points_to_measure.values()), merged_layouts
 
 
 def record_platform(name: str, platform: Platform) -> PlannedPlatform:
