@@ -149,6 +149,24 @@ def test_format_seconds(seconds, wanted):
     assert units.format_seconds(seconds) == wanted
 
 
+@pytest.mark.parametrize(
+    ("seconds", "wanted"),
+    [
+        (0.0916, "91.6 ms"),
+        (105, "105 s"),
+        (119.9, "120 s"),
+        (1200, "20 min"),
+        (28_800, "8 h"),
+        (18_720, "5 h 12 min"),
+        (174_475, "2 d"),
+        (86_400 * 3.25, "3 d 6 h"),
+        (8.64e8, "10,000 d"),
+    ],
+)
+def test_durations_are_in_minutes_hours_and_days(seconds, wanted):
+    assert units.format_duration(seconds) == wanted
+
+
 @settings(deadline=None)
 @given(st.floats(1e-9, 1e6))
 def test_seconds_round_trip(seconds):

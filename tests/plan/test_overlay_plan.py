@@ -136,7 +136,9 @@ def test_the_plan_of_an_overlay(planned):
     assert {case.probe for case in cases} == {"pingpong", "chain", "fan", "wave"}
     assert {case.settings["direction"] for case in cases if case.probe == "fan"} == {"in"}
     assert plan.probes["chain"] == ("tan", "logp")  # that it is fitted from there, for want of its own
-    assert "platform o lacks the nodes or cores for probe prtt: loggp may lack data there" in summarize_plan(plan)
+    assert "platform o lacks the nodes or cores for probes prtt, work: loggp may lack data there" in summarize_plan(
+        plan
+    )
 
 
 def test_ids_of_measured_only_points_depend_on_the_tree(planned, tmp_path):

@@ -120,6 +120,8 @@ def test_deleting_a_network_file_causes_a_new_survey(place, on_slurm):
     survey, *others = campaign.plan.batches
     for batch in campaign.plan.batches:
         write_text(campaign.done_file(batch), "")
+        for case in batch.ids:
+            write_text(campaign.results.raw(batch.name) / f"{case}.csv", "")
     forget_surveys(campaign)
     assert campaign.unfinished == []
     path = write_network(learned(place(SLURM)))

@@ -427,7 +427,7 @@ def test_a_file_above_the_limit_has_a_digest_but_no_copy(received, monkeypatch):
     monkeypatch.setattr("commodel.plan.plan_tables.MAX_COPY_BYTES", 20)
     done = received.invoke("plan")
     lines = [line for line in done.output.splitlines() if "no copy" in line]
-    assert "All batches are done already: a run measures nothing." in done.output
+    assert "; all are done already: a run measures nothing." in done.output
     assert "measuring again would take about" in done.output
     assert lines[0].partition(". ")[2] == (
         f"halo.csv: {len(NAMED['halo.csv'])} B, of which the results keep the digest and no copy (limit 20 B): "

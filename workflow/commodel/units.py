@@ -1,5 +1,5 @@
 """Sizes, times and counts as people write them, converted to bytes, seconds and whole numbers (`parse_bytes`,
-`parse_seconds`, `parse_count`), and back (`format_bytes`, `format_seconds`).
+`parse_seconds`, `parse_count`), and back (`format_bytes`, `format_seconds`, `format_duration`).
 
 This module has the tables of units. Every refusal is a UserError that names the wanted form.
 """
@@ -184,6 +184,21 @@ def format_seconds(seconds: float) -> str:
     unit = next((unit for unit, scale in scales.items() if abs(rounded) * scale >= 0.9995), "ns")
     scaled = (seconds if abs(seconds) >= 1000 else rounded) * scales[unit]
     return f"{scaled:.0f} {unit}" if abs(scaled) >= 1000 else f"{scaled:.3g} {unit}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return the duration of a measurement or a run as text, in seconds up to two minutes, then in minutes, hours or
+    days: `105 s`, `20 min`, `5 h 12 min`, `2 d 0 h`."""
+    if seconds < 120:
+        return format_seconds(seconds)
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(round(seconds / 3600), 24)
+    return f"{days:,} d {hours} h" if hours else f"{days:,} d"
 
 
 def format_ranges(numbers: Iterable[int]) -> list[str]:

@@ -1,5 +1,10 @@
 from commodel.plan.planning import find_constraint, find_launcher, find_nodelist, find_programs_file
+from commodel.results.campaign import reopen_batches
 from commodel.plan.surveys import is_survey, find_network_file, list_networks_needed
+
+# A batch that was done before it got new points is measured again.
+if CAMPAIGN.lock:
+    reopen_batches(CAMPAIGN)
 
 SURVEYED = {batch.platform: batch for batch in PLAN.batches if is_survey(batch)}
 

@@ -42,13 +42,13 @@ from commodel.plan.planning import (
 from commodel.plan.surveys import is_survey
 from commodel.records import Batch, Plan
 from commodel.results.campaign import (
-    ALL_MEASURED,
     OTHER_RUN,
     Campaign,
     find_results,
     forget_failures,
     forget_surveys,
     open_lock,
+    reopen_batches,
 )
 from commodel.results.raw_samples import read_unmeasured
 
@@ -250,6 +250,7 @@ def run_campaign(
     retry: bool,
     display: Display,
     survey: bool = True,
+    verbose: bool = False,
 ) -> tuple[Path, int]:
     """Return the results folder of an experiment after its report is written, and the workflow's exit code: not 0 if
     some batches did not finish."""
@@ -265,11 +266,14 @@ def run_campaign(
         require_jobs(campaign, profile)
         require_compilers(campaign.plan, campaign.unfinished)
         write_plan(campaign.plan, experiment, Path.cwd())
-        for line in summarize_plan(campaign.plan) if campaign.unfinished or retry else [ALL_MEASURED]:
-            display.show_progress(line, last=True)
         if retry:
             retried = f"cases given up before, to be measured again: {forget_failures(campaign)}"
             display.show_progress(retried, last=True)
+        reopen_batches(campaign)
+        remaining = campaign.list_remaining_work()
+        summary = summarize_plan(campaign.plan, remaining, verbose=verbose)
+        for line in summary if remaining else summary[:1]:
+            display.show_progress(line, last=True)
         return Path(str(folder)), _run_workflow(campaign, command, settings, display)
 
 
@@ -279,15 +283,22 @@ def _make_workflow_settings(experiment: str, only: str | None, survey: bool) -> 
 
 
 def show_dry_run(
-    experiment: str, only: str | None, profile: str | None, cores: int | None, display: Display, survey: bool = True
+    experiment: str,
+    only: str | None,
+    profile: str | None,
+    cores: int | None,
+    display: Display,
+    survey: bool = True,
+    verbose: bool = False,
 ) -> int:
     """Print the rules that the workflow would run and return its exit code."""
     settings = _make_workflow_settings(experiment, only, survey)
     command = make_snakemake_command("Snakefile", settings, cores, profile)
-    Results(find_results(experiment)).check()
-    plan = make_plan(experiment, Path.cwd(), only, survey)
-    require_compilers(plan, plan.batches)
-    for line in summarize_plan(plan):
+    folder = find_results(experiment)
+    Results(folder).check()
+    campaign = Campaign(make_plan(experiment, Path.cwd(), only, survey), folder)
+    require_compilers(campaign.plan, campaign.unfinished)
+    for line in summarize_plan(campaign.plan, campaign.list_remaining_work(), verbose=verbose):
         display.show_progress(line, last=True)
     return run_in_terminal([*command, "--dry-run"])
 

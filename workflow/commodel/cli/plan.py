@@ -53,7 +53,7 @@ def plan(
         return
     from commodel.plan.plan_tables import make_batch_rows, make_point_rows, summarize_plan, write_plan_workbook
     from commodel.plan.planning import make_plan, write_plan
-    from commodel.results.campaign import ALL_MEASURED, Campaign, find_results
+    from commodel.results.campaign import Campaign, find_results
     from commodel.results.progress import compare_with_earlier_durations
 
     with show_waiting("planning"):
@@ -61,12 +61,10 @@ def plan(
     if write:
         write_plan(experiment_plan, experiment, Path.cwd())
     if style == "table":
-        measured = not Campaign(experiment_plan, find_results(experiment)).unfinished
-        durations = [] if measured else compare_with_earlier_durations(experiment_plan, Path("results"))
-        answer, *notes = (f"{line}." for line in summarize_plan(experiment_plan, durations, measured))
-        if measured:
-            answer += f" {ALL_MEASURED[0].upper()}{ALL_MEASURED[1:]}."
-        print_answer(answer, format_table(make_batch_rows(experiment_plan)), notes, verbose)
+        remaining = Campaign(experiment_plan, find_results(experiment)).list_remaining_work()
+        durations = compare_with_earlier_durations(experiment_plan, Path("results")) if remaining else []
+        answer, *notes = (f"{line}." for line in summarize_plan(experiment_plan, remaining, durations, verbose))
+        print_answer(answer, format_table(make_batch_rows(experiment_plan, remaining)), notes, verbose)
     elif style == "xlsx":
         from commodel.plan import editable_matrix
         from commodel.plan.config import find_config_file

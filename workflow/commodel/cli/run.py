@@ -38,7 +38,11 @@ if TYPE_CHECKING:
     click.option("--profile", help="Run jobs by this Snakemake profile, e.g. slurm."),
     click.option("--cores", type=click.IntRange(min=1), help="Use at most N cores of this machine.  [default: all]"),
 )
-@make_option_group("Output", click.option("-q", "--quiet", is_flag=True, help="Print only the result."))
+@make_option_group(
+    "Output",
+    click.option("-q", "--quiet", is_flag=True, help="Print only the result."),
+    click.option("--verbose", is_flag=True, help="Also print which models need each probe."),
+)
 def run(
     experiment: str,
     profile: str | None,
@@ -48,15 +52,17 @@ def run(
     no_survey: bool,
     dry_run: bool,
     quiet: bool,
+    verbose: bool,
 ) -> None:
     from commodel.api.campaigns import RunFailedError, run_campaign, show_dry_run
     from commodel.api.snakemake_runs import RunStoppedError
     from commodel.files.results_folder import Results
 
     if dry_run:
-        raise SystemExit(show_dry_run(experiment, only, profile, cores, ProgressLine(quiet), not no_survey))
+        raise SystemExit(show_dry_run(experiment, only, profile, cores, ProgressLine(quiet), not no_survey, verbose))
     try:
-        folder, code = run_campaign(experiment, only, profile, cores, retry, ProgressLine(quiet), not no_survey)
+        display = ProgressLine(quiet)
+        folder, code = run_campaign(experiment, only, profile, cores, retry, display, not no_survey, verbose)
     except RunFailedError as failure:  # its messages are on the screen already
         raise SystemExit(failure.exit_code) from None
     except RunStoppedError as stopped:

@@ -14,7 +14,7 @@ from commodel.errors import UserError
 from commodel.models.probes import PLAYER, find_probe
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, make_builder, remove_layout, sample_parts
-from commodel.patterns.operations import find_operation, find_required_ranks, list_summands, make_tiles
+from commodel.patterns.operations import OVERLAY, find_operation, find_required_ranks, list_summands, make_tiles
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule
@@ -85,6 +85,12 @@ class Durations:
         self.model = Model.of_set(ParameterSet("hockney", "", "guess", values))
         self.shape_costs: dict[Shape, np.ndarray] = {}  # for each size of SHAPE_SIZES, a row (see `_estimate_sample`)
         self.messages_built = 0  # of all schedules so far
+
+    @classmethod
+    def of_platform(cls, plan: Plan, name: str) -> "Durations":
+        """Return the estimates for a platform of a plan."""
+        platform = plan.platforms[name]
+        return cls(platform.launcher, plan.measure, platform.substrate == OVERLAY)
 
     def estimate_members(self, members: Iterable[Point | Case], upper_bound: bool = False) -> float:
         """Return the seconds of points and cases of probes on a quiet machine, without starts of programs; with

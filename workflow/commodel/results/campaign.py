@@ -14,7 +14,7 @@ import os
 import platform
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -22,10 +22,11 @@ from commodel.errors import UserError, make_printable
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.plan.config import find_config_file
+from commodel.plan.duration import Durations
 from commodel.plan.planning import load_plan, make_plan, write_plan
 from commodel.plan.surveys import find_network_file, is_survey
 from commodel.records import Batch, Plan
-from commodel.results.raw_samples import read_marker, remove_marker
+from commodel.results.raw_samples import list_finished, read_marker, remove_marker
 
 HOLDER_FILE = ".holder"
 LOCK_VARIABLE = "COMMODEL_HOLDER"  # environment: file descriptor by which the parent process locks a folder
@@ -142,10 +143,31 @@ class Campaign:
 
     @property
     def unfinished(self) -> list[Batch]:
-        return [batch for batch in self.plan.batches if not self.done_file(batch).exists()]
+        """The batches that a run starts: those that are not done, or have new points or cases."""
+        finished = self.finished
+        return [batch for batch in self.plan.batches if batch not in finished or self._list_new_ids(batch)]
 
+    def _list_new_ids(self, batch: Batch) -> set[str]:
+        """Return the points and cases of a batch that are neither measured nor given up."""
+        measured, given_up = list_finished(self.results.raw(batch.name))
+        return set(batch.ids) - measured - given_up
 
-ALL_MEASURED = "all batches are done already: a run measures nothing"
+    def list_remaining_work(self) -> tuple[Batch, ...]:
+        """Return the batches that still measure something, each with its remaining points and cases only, and the
+        estimated seconds of these."""
+        durations = {name: Durations.of_platform(self.plan, name) for name in self.plan.platforms}
+        remaining_batches = []
+        for batch in self.plan.batches:
+            new_ids = self._list_new_ids(batch)
+            points, cases = (
+                tuple(member for member in members if member.id in new_ids) for members in (batch.points, batch.cases)
+            )
+            if len(new_ids) == len(batch.ids):
+                remaining_batches.append(batch)
+            elif new_ids:
+                seconds = durations[batch.platform].estimate_batch((*cases, *points))
+                remaining_batches.append(replace(batch, points=points, cases=cases, seconds=seconds))
+        return tuple(remaining_batches)
 
 
 def find_results(experiment: str) -> SafePath:
@@ -178,6 +200,12 @@ def forget_surveys(campaign: Campaign) -> None:
         network = find_network_file(batch.platform, campaign.plan.platforms[batch.platform].digest)
         if campaign.results.learned(batch.name).exists() and not network.exists():
             campaign.results.raw(batch.name).remove_tree()
+
+
+def reopen_batches(campaign: Campaign) -> None:
+    """Remove the marks of done batches that have new points or cases, so that the workflow starts these batches."""
+    for batch in campaign.unfinished:
+        campaign.done_file(batch).unlink(missing_ok=True)
 
 
 def forget_failures(campaign: Campaign) -> int:

@@ -22,14 +22,13 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.results_folder import PLAN, SAMPLES_NAME, Results, pass_folder_name
 from commodel.files.safe_paths import SafePath
-from commodel.patterns.operations import OVERLAY
 from commodel.plan.duration import BATCH_START_SECONDS, Durations, estimate_analysis
 from commodel.plan.planning import load_plan
 from commodel.records import Batch, Plan
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE_OUTCOME, Attempt, read_attempts, sum_durations
 from commodel.results.campaign import Campaign
-from commodel.units import format_seconds
+from commodel.units import format_duration
 
 SecondsRange = tuple[float, float]
 DURATION_UNCERTAINTY_FACTOR = 2.0  # between a waiting batch and the only measured batch on its platform
@@ -60,10 +59,8 @@ class Estimates:
         return Work(len(seconds) / passes, sum(seconds) / passes)
 
     def _estimate_cases(self, batch: Batch) -> dict[str, float]:
-        platform = self.plan.platforms[batch.platform]
         if batch.platform not in self.durations:
-            is_overlay = platform.substrate == OVERLAY
-            self.durations[batch.platform] = Durations(platform.launcher, self.plan.measure, is_overlay)
+            self.durations[batch.platform] = Durations.of_platform(self.plan, batch.platform)
         estimate = self.durations[batch.platform].estimate_members
         return {member.id: estimate([member]) - BATCH_START_SECONDS for member in (*batch.cases, *batch.points)}
 
@@ -359,9 +356,9 @@ def compare_with_earlier_durations(plan: Plan, results: Path) -> Iterator[str]:
         earlier = read_earlier_durations(name, platform.digest, results)
         if earlier:
             expected = earlier.duration_ratio * sum(batch.seconds for batch in plan.batches if batch.platform == name)
-            took, estimate = format_seconds(earlier.seconds), format_seconds(earlier.estimate)
+            took, estimate = format_duration(earlier.seconds), format_duration(earlier.estimate)
             comparison = f"{results / earlier.experiment} took {took} there, where {estimate} were estimated"
-            yield f"{name}: {comparison}; at that ratio this run takes {format_seconds(expected)}"
+            yield f"{name}: {comparison}; at that ratio this run takes {format_duration(expected)}"
         elif not platform.simulated:
             yield f"{name}: no earlier measurement there; the estimate assumes no packet loss and no other load"
 
