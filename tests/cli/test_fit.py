@@ -9,6 +9,7 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
+import commodel
 from commodel import sources
 from commodel.api.fits import digest_fit_inputs
 from commodel.cli import main
@@ -16,7 +17,7 @@ from commodel.compare.baselines import ALWAYS_SAME, NEAREST, REGRESSION
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.predictions import predict
-from tests.cli.running import run
+from tests.cli.running import refused, run
 from tests.patterns.catalogue import point
 
 TRUTH = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
@@ -81,7 +82,9 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     again = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--out", sets)
     assert again.stdout == said.stdout
     assert [
-        name for name in ("hockney", "logp", "pmnf") if f"{name}: the set fitted to this table before" in again.stderr
+        name
+        for name in ("hockney", "logp", "pmnf")
+        if f"{name}: the set fitted to collectives.csv before" in again.stderr
     ] == [
         "hockney",
         "pmnf",
@@ -98,12 +101,12 @@ def test_several_families_beside_each_other_the_nearest_first(table):
 def test_fit_digest_changes_only_for_models_that_depend_on_the_edited_code(table, tmp_path, monkeypatch, edited, other):
     package = tmp_path / "package"
     shutil.copytree(sources.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    before = {family: digest_fit_inputs(table, family) for family in ("logp", "hockney")}
+    before = {family: digest_fit_inputs([table], family) for family in ("logp", "hockney")}
     monkeypatch.setattr(sources, "PACKAGE", package)
-    assert {family: digest_fit_inputs(table, family) for family in before} == before  # wherever it lies
+    assert {family: digest_fit_inputs([table], family) for family in before} == before  # wherever it lies
     with open(package / edited, "a") as file:
         file.write("# edited\n")
-    assert {family for family in before if digest_fit_inputs(table, family) != before[family]} == other
+    assert {family for family in before if digest_fit_inputs([table], family) != before[family]} == other
 
 
 @pytest.mark.parametrize("style", ["csv", "json"])
@@ -142,7 +145,6 @@ def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
         (["--hold-out", "log2(bytes - 8) > 2"], "--hold-out: 'log2(bytes - 8) > 2' cannot be evaluated"),
         (["--family", "cluster", "--hold-out", "ranks > 4"], "family cluster cannot be fitted to collectives alone"),
         (["--family", "logg", "--hold-out", "ranks > 4"], "logg"),
-        ([], "--out is missing; without it give --hold-out"),
     ],
 )
 def test_invalid_fit_arguments_are_reported_in_one_line(table, arguments, words):
@@ -226,9 +228,52 @@ def test_a_mistake_names_file_row_and_column(tmp_path, row, words):
     assert not out.exists()
 
 
+def test_the_fitted_values_are_printed_if_no_file_is_named(table):
+    rows = json.loads(run(f"fit --points {table} --family hockney --family logp --format json").stdout)
+    assert {row["model"] for row in rows} == {"hockney", "logp"}
+    (beta,) = [row for row in rows if row["parameter"] == "beta.a"]
+    assert (beta["value"], beta["unit"]) == (pytest.approx(2e-9, rel=1e-3), "s/B")
+    assert beta["low"] <= beta["value"] <= beta["high"]
+    lines = run(f"fit --points {table} --family hockney").stdout.splitlines()
+    assert ["hockney", "beta.a"] in [line.split()[:2] for line in lines]
+
+
+def test_several_tables_are_fitted_together(table, tmp_path):
+    """The halves of a table are fitted as the whole table."""
+    head, *rows = table.read_text().splitlines()
+    (tmp_path / "a.csv").write_text("\n".join([head, *rows[:8]]))
+    (tmp_path / "b.csv").write_text("\n".join([head, *rows[8:]]))
+    both = run(f"fit --points {tmp_path}/a.csv --points {tmp_path}/b.csv --family hockney --out {tmp_path}/both.yaml")
+    run(f"fit --points {table} --family hockney --out {tmp_path}/whole.yaml")
+    whole, parts = (read_parameters(tmp_path / f"{name}.yaml") for name in ("whole", "both"))
+    assert parts.values == whole.values
+    assert parts.source == "fitted from 16 points of a.csv, b.csv; these points are not held out"
+    assert "left out 1 rows of algorithm 'library'" in both.stderr
+    fitted = commodel.fit([tmp_path / "a.csv", tmp_path / "b.csv"], "hockney")
+    assert fitted.parameter_set.values == whole.values
+    (tmp_path / "b.csv").write_text(head.replace("seconds", "time") + "\nbcast,binomial,4,8,1e-5\n")
+    said = refused(f"fit --points {tmp_path}/a.csv --points {tmp_path}/b.csv --family hockney --out {tmp_path}/c")
+    assert "b.csv:1: found no column 'seconds'" in said
+
+
+def test_columns_have_names_in_any_case(table, tmp_path):
+    text = table.read_text()
+    (tmp_path / "capitals.csv").write_text(text.replace("operation,algorithm,ranks", "Operation,ALGORITHM, Ranks"))
+    results = [run(f"fit --points {path} --family hockney").stdout for path in (table, tmp_path / "capitals.csv")]
+    assert results[0] == results[1]
+    (tmp_path / "capitals.csv").write_text(text.replace("operation,algorithm", "RANKS,algorithm"))
+    assert "capitals.csv:1: found no column 'operation' among RANKS, " in refused(
+        f"fit --points {tmp_path}/capitals.csv --family hockney"
+    )
+
+
 def test_a_table_that_is_none(tmp_path):
-    result, _ = fit(write_rows(tmp_path, [], head="operation,ranks"))
-    assert "found no column 'seconds'" in result.stderr
+    path = write_rows(tmp_path, [], head="operation,ranks")
+    said = refused(f"fit --points {path} --family hockney")
+    assert said == (
+        f"commodel: {path}:1: found no column 'seconds' among operation, ranks; "
+        "convert a table with other column names: commodel import csv FILE --column NAME=COLUMN -o TABLE\n"
+    )
     result, _ = fit(write_rows(tmp_path, []))
     assert "found no rows" in result.stderr
     result, _ = fit(tmp_path / "nowhere.csv")
@@ -243,10 +288,12 @@ def test_a_table_that_is_none(tmp_path):
         (["--points", "t.csv", "--in", "o.csv"], "found --in together with --points"),
         (["--in", "o.csv", "--platform", "local"], "--plan is missing"),
         ([], "--in is missing; give --in, --plan and --platform, or --points alone"),
+        (["--in", "o.csv", "--plan", "p.json", "--platform", "local"], "--out is missing"),
     ],
 )
 def test_probes_or_points_never_both(arguments, words):
-    result = CliRunner().invoke(main, ["fit", "--family", "hockney", "--out", "set.yaml", *arguments])
+    out = [] if "--out" in words else ["--out", "set.yaml"]
+    result = CliRunner().invoke(main, ["fit", "--family", "hockney", *out, *arguments])
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert words in result.stderr

@@ -144,8 +144,8 @@ def test_outliers_do_not_change_values_and_are_listed():
     for key, value in truth.values.items():
         assert parameters.values[key].low <= value.value <= parameters.values[key].high
         assert parameters.values[key].value == pytest.approx(value.value, rel=0.05 if key == "gamma" else 0.02), key
-    lines = {point: [number] for number, point in enumerate(chosen)}
-    outliers = describe_fit(parameters, Measured(chosen, list(times), 0, lines=lines), "t.csv")
+    places = {point: [f"t.csv:{number}"] for number, point in enumerate(chosen)}
+    outliers = describe_fit(parameters, Measured(chosen, list(times), 0, places=places), "t.csv")
     assert sorted(int(line.split(":")[1]) for line in outliers) == sorted(outliers_at)
 
 

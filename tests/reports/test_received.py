@@ -24,6 +24,7 @@ from commodel.reports.elements import Report, Section
 from commodel.reports.received_workbooks import open_received, read_changed_sets, read_sheet_rows
 from commodel.reports.xlsx.calculator.families import FORMULAS
 from commodel.reports.xlsx.calculator.sheet import CALCULATOR_SHEET, SAMPLES_TITLE
+from tests.cli.running import read_rows, refused
 from tests.reports.calculations import parameter_set
 
 
@@ -189,6 +190,15 @@ def test_a_factor_and_a_replaced_value_are_used_and_listed(book_path):
     assert after.values["o_s"].value == before.values["o_s"].value
     assert "L=" in describe_changes(after)
     assert "G=8e-08 s/B in place of" in describe_changes(after)
+
+
+def test_advise_reads_the_values_of_a_workbook_as_predict_does(tmp_path):
+    path = written(tmp_path / "reports.xlsx", sets(families=("hockney",)))
+    workload = f"--params {path} --operation bcast --ranks 8 --bytes 1KiB"
+    predicted = {row["algorithm"]: row["seconds"] for row in read_rows(f"predict {workload} --algorithm binomial")}
+    advised = {row["alternative"]: row["seconds"] for row in read_rows(f"advise {workload}")}
+    assert advised["binomial"] == pytest.approx(predicted["binomial"], rel=1e-9)
+    assert "no platform 'none'" in refused(f"advise {workload.replace('.xlsx', '.xlsx#none')}")
 
 
 def test_a_table_is_read_back_cell_by_cell(book_path):

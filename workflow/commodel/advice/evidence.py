@@ -1,6 +1,6 @@
 """The evidence for advice: parameter sets of one platform, and the points that were measured there.
 
-`read_evidence` reads `Evidence` from files, `find_platform_evidence` finds that of a platform. `count_doublings`
+`combine_sets` makes `Evidence` of parameter sets, `find_platform_evidence` finds that of a platform. `count_doublings`
 returns how far a workload lies outside of the measured points. `find_library_default` returns the time of the MPI
 default. The functions `describe_…` return notes on all of these.
 """
@@ -20,7 +20,7 @@ from commodel.compare.recommended import Recommender
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, add_default_columns, read_table, select_fields
-from commodel.models.parameter_sets import describe_changes, list_sets, read_set, replace_by_hand
+from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
 from commodel.patterns.operations import find_base_name
 from commodel.patterns.point_digests import add_digests
@@ -280,11 +280,6 @@ def describe_library_default(default: LibraryDefault | None, seconds: float, wit
 
 def _format_range(low: object, high: object) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
-
-
-def read_evidence(files: Sequence[Path], resources: PlatformResources | None = None) -> Evidence:
-    """Return the evidence of parameter sets in files, or in folders of files."""
-    return combine_sets([read_set(path) for argument in files for path in list_sets(argument)], resources)
 
 
 def combine_sets(sets: Sequence[ParameterSet], resources: PlatformResources | None = None) -> Evidence:

@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from commodel.advice.evidence import find_only_platform, find_platform_evidence, read_evidence
+from commodel.advice.evidence import combine_sets, find_only_platform, find_platform_evidence
+from commodel.api.predictions import read_sets
 from commodel.compare import recalibration as calibrating
 from commodel.compare.comparison_intervals import read_residuals
 from commodel.compare.recalibration import CalibrationPoint, CalibrationTime, RecalibratedSet
@@ -116,7 +117,7 @@ def read_source(
     if params:
         if experiment:
             raise UserError("give --params or --experiment")
-        sets = read_evidence(params).sets
+        sets = combine_sets([entry for file in params for entry in read_sets(file)]).sets
         return RecalibrationSource(sets, next((entry.platform for entry in sets if entry.platform), ""))
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")

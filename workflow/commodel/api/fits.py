@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import altair
 
 FIT_DIGEST_KEY = "fitted_to"
+MAX_NAMED_TABLES = 3  # in the name of a fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +85,15 @@ class Fit:
 
 
 def fit(
-    table: str | Path | pd.DataFrame, model: str, *, hold_out: str | None = None, setting: str | None = None
+    table: str | Path | Sequence[str | Path] | pd.DataFrame,
+    model: str,
+    *,
+    hold_out: str | None = None,
+    setting: str | None = None,
 ) -> Fit:
     """Fit a model to measured collectives: columns operation, algorithm or topology, ranks, bytes, seconds.
 
+    `table` is a file, several files or a DataFrame.
     `hold_out` is an expression such as `"ranks > 32"`: points for which it is true are predicted, not fitted.
     `setting` names the setting to fit if the table has several.
 
@@ -102,14 +108,25 @@ def fit(
     return Fit(parameters, predict_held_out(parameters, parts.held_out))
 
 
-def _read_measured(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:
+def _read_measured(table: str | Path | Sequence[str | Path] | pd.DataFrame) -> tuple[Measured, str]:
     """Return the checked points of a table, and the name of the table."""
     if not isinstance(table, pd.DataFrame):
-        return read_points(Path(table)), Path(table).name
+        paths = [Path(table)] if isinstance(table, str | Path) else [Path(path) for path in table]
+        if not paths:
+            raise UserError("found no table of measured collectives")
+        return read_points(*paths), join_names(paths)
     with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8") as file:
         table.to_csv(file, index=False)
         file.flush()
         return read_points(Path(file.name)), "a DataFrame"
+
+
+def join_names(paths: Sequence[Path]) -> str:
+    """Return the names of files as one text, such as `a.csv, b.csv`; of many, the first ones."""
+    names = [path.name for path in paths[:MAX_NAMED_TABLES]]
+    if len(paths) > len(names):
+        names.append(f"and {len(paths) - len(names)} more")
+    return ", ".join(names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +139,12 @@ class FitEvaluation:
     choices: pd.DataFrame
 
 
-def digest_fit_inputs(table: Path, family: str, *options: str | None) -> str:
-    """Return a digest of the table and of everything else that a fit depends on: options, the model's code, and the
+def digest_fit_inputs(tables: Sequence[Path], family: str, *options: str | None) -> str:
+    """Return a digest of the tables and of everything else that a fit depends on: options, the model's code, and the
     messages of algorithms."""
-    hashed = hashlib.sha256(read_bytes(table, MAX_FILE_BYTES, "a smaller table"))
+    hashed = hashlib.sha256()
+    for table in tables:
+        hashed.update(read_bytes(table, MAX_FILE_BYTES, "a smaller table"))
     for option in options:
         hashed.update(f"\0{option or ''}".encode())
     source_files = {Path(path) for path in sources.list_source_files("fits.settings", f"models.families.{family}")}
@@ -147,15 +166,15 @@ def _read_earlier_fit(path: Path, digest: str) -> ParameterSet | None:
 
 
 def fit_collectives(
-    table: Path,
+    tables: Sequence[Path],
     families: Sequence[str],
     hold_out: str | None,
     setting: str | None,
     out: Path | None,
     print_note: Callable[[str], None],
 ) -> FitEvaluation:
-    """Fit each model and write its set into the file, or into a folder if there are several. `hold_out` is an
-    expression that selects the held-out points. `print_note` prints a line of progress."""
+    """Fit each model to all tables together and write its set into the file, or into a folder if there are several
+    models. `hold_out` is an expression that selects the held-out points. `print_note` prints a line of progress."""
     names = (
         list_fitted_by_collectives()
         if "all" in families
@@ -164,7 +183,7 @@ def fit_collectives(
     several = len(names) > 1
     if several and out and out.is_file():
         raise UserError(f"found a file, wanted a folder for the sets of {len(names)} families", file=out)
-    measured = read_points(table)
+    measured, table_names = read_points(*tables), join_names(tables)
     if measured.unpredicted:
         print_note(f"left out {measured.unpredicted} rows of algorithm 'library': no prediction")
     if measured.streams:
@@ -175,14 +194,14 @@ def fit_collectives(
     fit = partial(fit_without_held_out, parts) if parts else partial(fit_in_settings, measured)
     sets, rows = [], []
     for number, name in enumerate(names, 1):
-        digest = digest_fit_inputs(table, name, hold_out, reference)
+        digest = digest_fit_inputs(tables, name, hold_out, reference)
         path = out / f"{name}.yaml" if several and out else out
         with report_within(f"{name}, family {number} of {len(names)}" if several else name):
             try:
                 if several and out and (fitted := _read_earlier_fit(path, digest)):
-                    print_note(f"{name}: the set fitted to this table before is kept; remove it to fit again")
+                    print_note(f"{name}: the set fitted to {table_names} before is kept; remove it to fit again")
                 else:
-                    fitted = fit(name, table.name, setting)
+                    fitted = fit(name, table_names, setting)
             except UserError as error:
                 if not several:
                     raise
@@ -190,7 +209,7 @@ def fit_collectives(
                 continue
             if out and FIT_DIGEST_KEY not in fitted.provenance:
                 write_parameters(path, replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest}))
-            notes = describe_fit(fitted, select_setting(fitted_points, reference), table.name)
+            notes = describe_fit(fitted, select_setting(fitted_points, reference), table_names)
             for note in (*describe_factors(fitted), *notes):
                 print_note(f"{name}: {note}")
             sets.append(fitted)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from commodel.advice import Workload
 from commodel.advice.alternatives import list_algorithms
-from commodel.advice.evidence import Evidence, find_platform_evidence, read_evidence
+from commodel.advice.evidence import Evidence, combine_sets, find_platform_evidence
 from commodel.advice.rule_validation import (
     MIN_GAIN_TO_VALIDATE,
     SCREENING_PAIRS,
@@ -31,6 +31,7 @@ from commodel.advice.rule_validation import (
     select_for_validation,
 )
 from commodel.advice.tuning import Search, choose_algorithms, list_arms, list_rule_choices, search_choices
+from commodel.api.predictions import read_sets
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.safe_paths import SafePath
@@ -235,7 +236,7 @@ def tune_library(
 def _find_evidence(resources: PlatformResources, params, experiment: str | None, progress: Callable) -> Evidence | None:
     """Return the evidence for predictions; None if there is none, so that the search measures more points."""
     if params:
-        return read_evidence(params, resources)
+        return combine_sets([entry for file in params for entry in read_sets(file)], resources)
     try:
         evidence, folder = find_platform_evidence(resources, Path("results"), experiment)
     except UserError as error:

@@ -16,7 +16,6 @@ from commodel.advice.evidence import (
     combine_sets,
     find_only_platform,
     find_platform_evidence,
-    read_evidence,
     replace_values,
 )
 from commodel.api.campaigns import Run
@@ -75,7 +74,7 @@ def decide(
 def find_evidence(files: Sequence[Path], platform: str | None, experiment: str | None) -> tuple[Evidence, Path | None]:
     """Return the evidence in files, else that of a platform or an experiment, and its folder of results."""
     if files:
-        return read_evidence(files, load_resources(platform) if platform else None), None
+        return gather_evidence(files, platform), None
     results = Path("results")
     if not (platform or experiment):
         runs = sorted(results.glob("*/comparison.csv"), key=lambda path: path.stat().st_mtime)

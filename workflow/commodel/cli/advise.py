@@ -194,14 +194,13 @@ def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) 
     """Print the window of a gather that loses no packet and keeps its receiver busy, and the result without a
     window."""
     from commodel.advice.gather_windows import gather_bounds
+    from commodel.api.predictions import read_sets
     from commodel.api.recommendations import list_workloads
-    from commodel.models.parameter_sets import read_set
 
-    if len(params) > 1:
-        raise UserError(f"--window: found {len(params)} sets of --params, wanted one of family cluster")
-    parameters = read_set(params[0])
-    if parameters.family != "cluster":
-        raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params[0])
+    sets = [parameters for file in params for parameters in read_sets(file, "cluster")]
+    if len(sets) > 1:
+        raise UserError(f"--window: found {len(sets)} sets of --params, wanted one of family cluster")
+    (parameters,) = sets
     rows = [
         {"ranks": gather.ranks, "bytes": gather.bytes, **gather_bounds(parameters, gather.ranks, gather.bytes)}
         for gather in list_workloads(["gather"], ranks=ranks, sizes=sizes)

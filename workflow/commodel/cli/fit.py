@@ -16,6 +16,8 @@ from commodel.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from commodel.parameters import ParameterSet
+
 
 @click.command(
     cls=Verb,
@@ -39,7 +41,11 @@ if TYPE_CHECKING:
 @make_option_group(
     "Fit to collectives",
     click.option(
-        "--points", "table", type=PATH, help="CSV of operation, algorithm or topology, ranks, bytes, seconds."
+        "--points",
+        "tables",
+        type=PATH,
+        multiple=True,
+        help="CSV of operation, algorithm or topology, ranks, bytes, seconds; repeated.",
     ),
     click.option(
         "--hold-out", "where", metavar="EXPRESSION", help="Hold out points for which this is true, to measure errors."
@@ -52,10 +58,10 @@ if TYPE_CHECKING:
 )
 @make_option_group(
     "Output",
-    out_option("Parameter set (YAML) to write; a folder for several."),
+    out_option("Parameter set (YAML) to write; a folder for several.  [default with --points: print the values]"),
     style_option,
 )
-def fit(observations, plan_file, families, platform, table, data_sheet, where, setting, out, style) -> None:
+def fit(observations, plan_file, families, platform, tables, data_sheet, where, setting, out, style) -> None:
     from commodel.files.parameter_sets import write_parameters
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import OBSERVATIONS, read_table
@@ -63,31 +69,25 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     from commodel.plan.planning import load_plan
 
     probed = {"--in": observations, "--plan": plan_file, "--platform": platform}
-    if out is None and not where:
-        raise UserError("--out is missing; without it give --hold-out")
     if data_sheet:
-        other_options = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
+        other_options = {**probed, "--points": tables or None, "--hold-out": where, "--setting": setting}
+        other_options["--platform"] = None
         if conflicting := _find_given_option(other_options):
             raise UserError(f"--data-sheet takes only --family, --platform and --out: found {conflicting}")
         _write_data_sheet(families, platform, out)
         return
-    if table:
+    if tables:
         if conflicting := _find_given_option(probed):
             raise UserError(f"found {conflicting} together with --points, wanted one of them")
-        from commodel.api.fits import fit_collectives
-
-        with show_waiting(f"fitting to {table.name}", plain_lines=True):
-            evaluation = fit_collectives(
-                table, families, where, setting, out, lambda text: click.echo(f"commodel: {text}", err=True)
-            )
-        if len(evaluation.rows):
-            show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)
+        _fit_tables(tables, families, where, setting, out, style)
         return
     only_with_points = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}
     if conflicting := _find_given_option(only_with_points):
         raise UserError(f"{conflicting} needs --points")
     if missing := [option for option, value in probed.items() if value is None]:
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
+    if out is None:
+        raise UserError("--out is missing")
     results = plan_file.parent
     plan, samples = (SafePath.of_argument(path, results) for path in (plan_file, observations))
     with show_waiting(f"fitting {families[0]}"):
@@ -96,6 +96,44 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     if not parameters.values:
         reason = next(iter(parameters.missing.values()))
         click.echo(f"commodel: family {families[0]} cannot be fitted on platform '{platform}': {reason}", err=True)
+
+
+def _fit_tables(
+    tables: tuple[Path, ...],
+    families: tuple[str, ...],
+    where: str | None,
+    setting: str | None,
+    out: Path | None,
+    style: str,
+) -> None:
+    """Fit models to tables of measured collectives. Print their errors at held-out points, or their values if these are
+    not written to a file."""
+    from commodel.api.fits import fit_collectives, join_names
+
+    with show_waiting(f"fitting to {join_names(tables)}", plain_lines=True):
+        evaluation = fit_collectives(
+            tables, families, where, setting, out, lambda text: click.echo(f"commodel: {text}", err=True)
+        )
+    if len(evaluation.rows):
+        show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)
+    elif out is None:
+        rows = [row for parameters in evaluation.sets for row in _list_values(parameters)]
+        print_rows(rows, style)
+
+
+def _list_values(parameters: ParameterSet) -> list[dict[str, object]]:
+    """Return a row for each fitted value, with its 95 % interval."""
+    return [
+        {
+            "model": parameters.family,
+            "parameter": name,
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "unit": estimate.unit,
+        }
+        for name, estimate in parameters.values.items()
+    ]
 
 
 def _find_given_option(values: dict[str, object]) -> str:

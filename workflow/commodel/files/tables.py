@@ -470,17 +470,19 @@ def stream_rows(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows of a CSV table from another source, as texts by column, each with its line number.
 
-    Each wanted column must occur exactly once; with `unique_columns`, no column may occur twice. `advice` is
-    the end of the error about a missing column.
+    Column names are read in any case, and are in lower case here. Each wanted column must occur exactly once; with
+    `unique_columns`, no column may occur twice. `advice` is the end of the error about a missing column.
     """
     try:
         lines = (line + "\n" for _, line in read_lines(path, MAX_FILE_BYTES, "a smaller table"))
         reader = csv.DictReader(lines, delimiter=separator, restval="", skipinitialspace=True)
-        reader.fieldnames = names = [name.strip() for name in reader.fieldnames or ()]
+        found_names = [name.strip() for name in reader.fieldnames or ()]
+        reader.fieldnames = names = [name.lower() for name in found_names]
         for name in wanted:
             if name not in names:
                 hint = f"; wanted {SEPARATORS[separator]} between the cells" if len(names) == 1 else advice
-                raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}{hint}", file=path, line=1)
+                found_text = ", ".join(found_names) or "none"
+                raise UserError(f"found no column '{name}' among {found_text}{hint}", file=path, line=1)
         for name in names if unique_columns else wanted:
             if names.count(name) > 1:
                 raise UserError(f"found the column '{name}' twice", file=path, line=1)

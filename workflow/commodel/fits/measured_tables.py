@@ -7,7 +7,7 @@ median is its time. Rows of the algorithm `library` have no prediction. They are
 baseline of choices. Rows of several waves are only counted, since their times are not those of one pattern.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,7 @@ def _check_spec(spec: str) -> str:
     return spec
 
 
+IMPORT_ADVICE = "; convert a table with other column names: commodel import csv FILE --column NAME=COLUMN -o TABLE"
 COLUMNS: dict[str, Callable] = {
     "operation": _check_spec,
     "algorithm": str,
@@ -46,18 +47,19 @@ class Measured:
     seconds: list[float]
     unpredicted: int  # rows of the library default
     streams: int = 0  # rows of several waves
-    lines: dict[Point, list[int]] = field(default_factory=dict)  # line numbers of each point in the table
+    places: dict[Point, list[str]] = field(default_factory=dict)  # of each point in the tables, as `times.csv:3`
     settings: list[str] = field(default_factory=list)  # of each point, blank if it has none; empty list: no row has one
     library: dict[tuple[str, str], float] = field(default_factory=dict)  # of the library default, by workload, setting
 
 
-def read_points(path: Path) -> Measured:
+def read_points(*paths: Path) -> Measured:
+    """Return the points of one or several tables. Rows of one point in several tables are samples of it."""
     samples: dict[tuple[Point, str], list[float]] = {}
-    lines: dict[Point, list[int]] = {}
+    places: dict[Point, list[str]] = {}
     library: dict[tuple[str, str], list[float]] = {}
     unpredicted = streams = 0
     mistakes = Mistakes()
-    for line, row in read_rows(path, ("operation", "seconds")):
+    for path, line, row in _read_tables(paths):
         if row.get("algorithm") == LIBRARY:
             unpredicted += 1
             with suppress(UserError):  # mistakes in a row that is not fitted are ignored
@@ -71,16 +73,23 @@ def read_points(path: Path) -> Measured:
                 continue
             point, setting, seconds = _read_row(row)
             samples.setdefault((point, setting), []).append(seconds)
-            lines.setdefault(point, []).append(line)
+            places.setdefault(point, []).append(f"{path.name}:{line}")
     mistakes.raise_any()
     if not samples:
         unused = [f"{unpredicted} rows of algorithm '{LIBRARY}', whose schedule is unknown"] if unpredicted else []
         unused += [f"{streams} rows of several waves, which are not fitted"] if streams else []
-        raise UserError(f"found only {' and '.join(unused)}", file=path)
+        raise UserError(f"found only {' and '.join(unused)}", file=paths[0])
     points, settings = (list(column) for column in zip(*samples, strict=True))
     seconds = [median(times) for times in samples.values()]
     library_seconds = {workload: median(times) for workload, times in library.items()}
-    return Measured(points, seconds, unpredicted, streams, lines, settings, library_seconds)
+    return Measured(points, seconds, unpredicted, streams, places, settings, library_seconds)
+
+
+def _read_tables(paths: Iterable[Path]) -> Iterator[tuple[Path, int, dict[str, str]]]:
+    """Yield the rows of all tables, each with its file and line."""
+    for path in paths:
+        for line, row in read_rows(path, ("operation", "seconds"), advice=IMPORT_ADVICE):
+            yield path, line, row
 
 
 def _has_several_waves(row: dict[str, str]) -> bool:

@@ -424,10 +424,10 @@ def _describe_unexplained_rows(predictions: Array, measured: Measured, table: st
     unexplained = order[distances[order] > max_distance]
     for number in unexplained[:MAX_NAMED_ROWS]:
         point, factor = measured.points[number], math.exp(factors[number])
-        lines = ",".join(map(str, measured.lines.get(point, ())))
+        places = ", ".join(measured.places.get(point, ()))
         workload = f"{point.operation} {point.algorithm or point.topology}, {point.ranks} ranks"
         size = format_bytes(point.bytes)
-        yield f"{table}:{lines}: {workload}, {size}: took {factor:.3g} times its prediction, not explained"
+        yield f"{places}: {workload}, {size}: took {factor:.3g} times its prediction, not explained"
     if len(unexplained) > MAX_NAMED_ROWS:
         yield f"{table}: {len(unexplained) - MAX_NAMED_ROWS} more rows are not explained"
 

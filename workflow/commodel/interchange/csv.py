@@ -2,8 +2,8 @@
 columns.
 
 The names are operation, algorithm, layout, ranks, bytes, seconds and statistic; a column of the same name needs no
-option. Cells may have their own units; times in a column of another name than `seconds` need a unit. The operation
-`pingpong` is a full round trip, and is halved.
+option. Names are in any case. Cells may have their own units; times in a column of another name than `seconds` need a
+unit. The operation `pingpong` is a full round trip, and is halved.
 """
 
 from pathlib import Path
@@ -71,7 +71,7 @@ def _parse_column_options(settings: tuple[str, ...]) -> dict[str, tuple[str, str
         if unit and unit not in UNITS.get(name, ()):
             hint = suggest_name(unit, UNITS[name]) if name in UNITS else f"{name} has no unit"
             raise UserError(f"found the unit '{unit}' of {name}; {hint}", key="--column")
-        columns[name] = (column.strip(), unit)
+        columns[name] = (column.strip().lower(), unit)
     return columns
 
 
