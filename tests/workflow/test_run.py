@@ -4,6 +4,7 @@ Verbs read from a results folder what it records. If state.json is damaged, driv
 that earlier attempts are lost."""
 
 import json
+import re
 
 import openpyxl
 import pandas as pd
@@ -14,7 +15,7 @@ from commodel.files.results_folder import Results
 from commodel.plan.planning import load_plan
 from commodel.results.attempts import DAMAGED_OUTCOME
 from tests.results.damages import DAMAGES
-from tests.workflow.conftest import raw_paths
+from tests.workflow.conftest import SMALL, raw_paths
 
 
 def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
@@ -84,6 +85,32 @@ def test_a_dry_run_and_the_slurm_profile_need_no_cluster(project):
     run = project.commodel("run", "small", "--dry-run", "--profile", "slurm")
     assert "measure" in run.stdout + run.stderr
     assert not project.raw_files()
+
+
+def list_files(folder):
+    """Return the modification time and the content of all files below a folder."""
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_dry_run_shows_the_work_of_an_edited_experiment_and_writes_nothing(finished):
+    finished.experiment("small", SMALL.replace("bytes: [8, 1KiB]", "bytes: [8, 1KiB, 2KiB]"))
+    before = list_files(finished.folder / "results"), list_files(finished.folder / "reports")
+    shown = finished.snakemake("--dry-run").stdout
+    assert re.search(r"^measure +2$", shown, re.MULTILINE), shown  # with 8 and with 16 ranks
+    finished.snakemake("--dag")
+    assert (list_files(finished.folder / "results"), list_files(finished.folder / "reports")) == before
+
+
+def test_a_dry_run_needs_no_plan(project):
+    shown = project.snakemake("--dry-run").stdout
+    assert re.search(r"^measure +\d", shown, re.MULTILINE), shown
+    assert not (project.folder / "results").exists()
+
+
+def test_unknown_settings_of_the_workflow_are_refused(project):
+    refused = project.snakemake("experimnt=small", code=1)
+    assert "found the unknown setting 'experimnt' of the workflow; did you mean 'experiment'?" in refused.stderr
+    assert not (project.folder / "results").exists()
 
 
 def test_a_platform_edited_after_planning_is_noticed(project):

@@ -8,7 +8,7 @@ rule collect:
     input:
         [str(CAMPAIGN.done_file(batch)) for batch in (CAMPAIGN.finished if FINISH else PLAN.batches)],
         left=[str(path) for batch in CAMPAIGN.unfinished if FINISH and (path := RESULTS.state(batch.name)).exists()],
-        plan=str(RESULTS.plan),
+        plan=CAMPAIGN.find_planned_file(RESULTS.plan),
         code=list_source_files("results.collection", "results.latency_distributions"),
     output:
         observations=str(RESULTS.table("observations")),

@@ -4,7 +4,7 @@
 import sys
 from shlex import quote
 
-from commodel.results.campaign import begin_campaign
+from commodel.results.campaign import begin_campaign, check_workflow_settings
 from commodel.errors import UserError
 from commodel.sources import PACKAGE, list_source_files
 from snakemake.exceptions import WorkflowError
@@ -13,10 +13,14 @@ COMMODEL = "COMMODEL_JOB={log:q} " + quote(sys.executable) + " -m commodel"
 QUIET = "--quiet" if config.get("quiet") else ""
 FINISH = bool(config.get("finish"))
 
+# No executor: the workflow is only looked at, as by --dag or --lint.
+DRY = workflow.executor_plugin is None or workflow.dryrun
+
 try:
+    check_workflow_settings(config)
     SURVEY = config.get("survey", True) not in (False, "false", "False")
     CAMPAIGN = begin_campaign(
-        str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process, SURVEY
+        str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process, SURVEY, DRY
     )
 except UserError as error:
     raise WorkflowError(error.message)

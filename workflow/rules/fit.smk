@@ -1,7 +1,7 @@
 rule fit:
     input:
         observations=str(RESULTS.table("observations")),
-        plan=str(RESULTS.plan),
+        plan=CAMPAIGN.find_planned_file(RESULTS.plan),
         code=lambda wildcards: list_source_files("fits.probe_fits", f"models.families.{wildcards.family}"),
     output:
         str(RESULTS.fitted("{platform}", "{family}")),

@@ -35,9 +35,9 @@ rule learn:
 # in its network's file: if they were surveyed again, it starts again, and measures what is missing on these hosts.
 rule measure:
     input:
-        plan=ancient(str(RESULTS.plan)),
+        plan=ancient(CAMPAIGN.find_planned_file(RESULTS.plan, any_version=True)),
         programs=lambda wildcards: find_programs_file(PLAN, wildcards.batch),
-        cases=str(RESULTS.cases("{batch}")),
+        cases=lambda wildcards: CAMPAIGN.find_planned_file(RESULTS.cases(wildcards.batch)),
         network=lambda wildcards: [
             file if find_launcher(PLAN, wildcards.batch).in_job else ancient(file)
             for file in list_networks_needed(PLAN, wildcards.batch)

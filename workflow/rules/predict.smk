@@ -1,7 +1,7 @@
 rule predict:
     input:
         sets=[str(RESULTS.fitted(platform, "{family}")) for platform in PLAN.platforms],
-        plan=str(RESULTS.plan),
+        plan=CAMPAIGN.find_planned_file(RESULTS.plan),
         code=lambda wildcards: list_source_files("predictions.predictions", f"models.families.{wildcards.family}"),
         patterns=[
             path
@@ -27,7 +27,7 @@ rule compare:
         str(RESULTS.table("unmeasured")),
         [str(RESULTS.predictions(family)) for family in PLAN.families],
         sets=[str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
-        plan=str(RESULTS.plan),
+        plan=CAMPAIGN.find_planned_file(RESULTS.plan),
         code=list_source_files("compare.comparison"),
     output:
         report(

@@ -6,7 +6,8 @@ an unknown source. It raises an error that names the key if an entry has another
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from itertools import islice
@@ -20,7 +21,7 @@ from commodel.errors import UserError, locate_mistakes, make_printable, suggest_
 from commodel.files.atomic import MAX_FILE_BYTES, write_text
 from commodel.files.cache import archive_input, find_input, record_input, use_archived_inputs
 from commodel.files.results_folder import PLAN, Results
-from commodel.files.safe_paths import NODES_SUFFIX, AnyPath, check_inside, parse_file_path
+from commodel.files.safe_paths import NODES_SUFFIX, AnyPath, SafePath, check_inside, parse_file_path
 from commodel.files.safe_reading import read_text
 from commodel.files.typed_records import read_json_record
 from commodel.hierarchy import FLAT, Hierarchy
@@ -470,6 +471,32 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
     """
     results = Results.of(root / "results" / plan.experiment)
     results.check()
+    files = _list_plan_files(plan, name, root)
+    for path, text in _select_changed(files).items():
+        write_text(path, text)
+    copies = {path: file for path, file in plan.files.items() if file.copy}
+    with use_received_files(find_config_file("experiment", name, root)):
+        for path, file in copies.items():
+            archive_input(path, file, results, get_root(file))
+    for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
+        path.unlink()  # input of a platform, or a file, that is no longer in the experiment
+
+
+def write_plan_preview(plan: Plan, name: str, root: Path, folder: Path) -> dict[str, str]:
+    """Write the files that `write_plan` would write or change into another folder, and return their paths there by
+    their absolute paths in the results."""
+    previews = {}
+    changed = _select_changed(_list_plan_files(plan, name, root))
+    for number, (path, text) in enumerate(changed.items()):
+        preview = folder / f"{number}-{path.name}"
+        write_text(preview, text)
+        previews[os.path.abspath(str(path))] = str(preview)
+    return previews
+
+
+def _list_plan_files(plan: Plan, name: str, root: Path) -> dict[SafePath, str]:
+    """Return the texts of a plan's files in results/<experiment>/: plan.json, the ids of batches, and inputs."""
+    results = Results.of(root / "results" / plan.experiment)
     files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
     experiment = find_config_file("experiment", name, root)
     inputs = {results.input("experiments", experiment.name): experiment}
@@ -481,15 +508,16 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
         stored: read_text(path, MAX_FILE_BYTES, "a smaller file", strict=False) for stored, path in inputs.items()
     }
     files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
-    for path, text in files.items():
-        if not path.exists() or read_text(path, MAX_FILE_BYTES, "a file written by commodel", strict=False) != text:
-            write_text(path, text)
-    copies = {path: file for path, file in plan.files.items() if file.copy}
-    with use_received_files(experiment):
-        for path, file in copies.items():
-            archive_input(path, file, results, get_root(file))
-    for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
-        path.unlink()  # input of a platform, or a file, that is no longer in the experiment
+    return files
+
+
+def _select_changed(files: Mapping[SafePath, str]) -> dict[SafePath, str]:
+    """Return those files that do not exist, or have another text."""
+    return {
+        path: text
+        for path, text in files.items()
+        if not path.exists() or read_text(path, MAX_FILE_BYTES, "a file written by commodel", strict=False) != text
+    }
 
 
 def find_constraint(plan: Plan, batch: str) -> str:

@@ -7,23 +7,27 @@ stderr warns of this.
 The process with the lock makes the plan. Jobs of the workflow, and processes that only read, load the existing plan.
 """
 
+import atexit
 import errno
 import fcntl
 import getpass
 import os
 import platform
+import shutil
 import sys
+import tempfile
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
-from commodel.errors import UserError, make_printable
+from commodel.errors import UserError, make_printable, suggest_name
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.plan.config import find_config_file
 from commodel.plan.duration import Durations
-from commodel.plan.planning import load_plan, make_plan, write_plan
+from commodel.plan.planning import load_plan, make_plan, write_plan, write_plan_preview
 from commodel.plan.surveys import find_network_file, is_survey
 from commodel.records import Batch, Plan
 from commodel.results.raw_samples import list_finished, read_marker, remove_marker
@@ -129,10 +133,18 @@ class Campaign:
     folder: AnyPath  # results/<experiment>, relative to the project's folder
     lock: TextIO | None = None  # the folder is locked until this file is closed
     refusal: str = ""  # why this process may not run the campaign
+    previews: Mapping[str, str] = field(default_factory=dict)  # see `find_planned_file`
 
     @property
     def results(self) -> Results:
         return Results.of(self.folder)
+
+    def find_planned_file(self, path: AnyPath, any_version: bool = False) -> str:
+        """Return the path of a file of the plan. In a dry run, it is a preview if a run would write or change the
+        file; with `any_version`, only if the file does not exist."""
+        if any_version and path.exists():
+            return str(path)
+        return self.previews.get(os.path.abspath(str(path)), str(path))
 
     def done_file(self, batch: Batch) -> SafePath:
         return self.results.done(batch.name)
@@ -174,14 +186,33 @@ def find_results(experiment: str) -> SafePath:
     return SafePath(Path("results") / find_config_file("experiment", experiment).stem)
 
 
-def begin_campaign(experiment: str, only: str | None, leading: bool, survey: bool = True) -> Campaign:
+WORKFLOW_SETTINGS = ("experiment", "only", "finish", "quiet", "survey")
+
+
+def check_workflow_settings(names: Iterable[str]) -> None:
+    """Refuse unknown keys of config/config.yaml or --config."""
+    for name in names:
+        if name not in WORKFLOW_SETTINGS:
+            raise UserError(
+                f"found the unknown setting '{make_printable(name, 60)}' of the workflow; "
+                f"{suggest_name(name, WORKFLOW_SETTINGS)}"
+            )
+
+
+def begin_campaign(
+    experiment: str, only: str | None, leading: bool, survey: bool = True, dry: bool = False
+) -> Campaign:
     """Return the campaign of an experiment, as the workflow uses it.
 
     The `leading` process is Snakemake's main process. It locks the folder, or takes over the lock of `commodel run`,
     and makes the plan. If another process has the lock, the campaign has the plan of that process, and a refusal. A job
-    of the workflow never plans: its node may see changed files late, and an edited experiment concerns the next run.
+    of the workflow never plans: its node may see changed files late, and an edited experiment concerns the next run. A
+    `dry` run, which starts no job, plans without a lock and writes nothing into the project.
     """
     folder = find_results(experiment)
+    if dry:
+        plan = make_plan(experiment, Path.cwd(), only, survey)
+        return Campaign(plan, folder, previews=_write_previews(plan, experiment))
     if not leading:
         return Campaign(load_plan(Results(folder).plan), folder)
     try:
@@ -192,6 +223,14 @@ def begin_campaign(experiment: str, only: str | None, leading: bool, survey: boo
     forget_surveys(campaign)
     write_plan(campaign.plan, experiment, Path.cwd())
     return campaign
+
+
+def _write_previews(plan: Plan, experiment: str) -> dict[str, str]:
+    """Write the plan's new and changed files into a folder that is removed when this process ends, and return their
+    paths there."""
+    folder = tempfile.mkdtemp(prefix="commodel-plan-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return write_plan_preview(plan, experiment, Path.cwd(), Path(folder))
 
 
 def forget_surveys(campaign: Campaign) -> None:
