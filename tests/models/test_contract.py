@@ -24,6 +24,7 @@ from commodel.patterns.schedule import NonblockingSteps, Schedule, Work
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
 from tests.models.synthetic import costs, fitted_set, observed, truth
+from tests.models.truths.loggops import LOGGOPS
 from tests.patterns.catalogue import catalogue, point
 
 UNITS = ("s", "s/B", "1", "B", "B/s")
@@ -263,6 +264,33 @@ def test_probes_may_begin_with_an_empty_message(name):
     machine = replace(truth(name), sizes=(0, 1, 64, 1024, 4096))
     fitted = find_family(name).fit(observed(machine, name, noise=0.02))
     assert all(np.isfinite(draws).all() for draws in fitted.values.values())
+
+
+@pytest.mark.parametrize("smallest", [0, 1000])
+def test_overheads_of_large_messages_may_be_0(name, smallest, monkeypatch):
+    """In a simulated network, processors may spend no time with messages above a size, which a network card sends."""
+    monkeypatch.setattr(samples, "DEFAULT_DRAWS", FEW_DRAWS)
+    everything = observed(truth(name), name, noise=0.02, samples=6)
+    trips = {probe: everything.probes[probe] for probe in everything.probes if probe in ("prtt", "pairprtt")}
+    probes = {
+        probe: [remove_overhead(case, cases) if case.settings["bytes"] >= smallest else case for case in cases]
+        for probe, cases in trips.items()
+    }
+    fitted = find_family(name).fit(Observed({**everything.probes, **probes}, everything.seed, everything.types))
+    assert all(np.isfinite(draws).all() for draws in fitted.values.values())
+    if name == "loggops":
+        known = LOGGOPS["o"] if smallest else 0.0
+        assert fitted.values["o"][0] == pytest.approx(known, rel=0.1)
+
+
+def remove_overhead(case, cases):
+    """Return a case as measured without overheads: a late receive takes no time, and neither does a delayed burst."""
+    if case.settings["late"]:
+        return replace(case, seconds=np.zeros_like(case.seconds))
+    if not case.settings["delay"]:
+        return case
+    single = {**case.settings, "n": 1, "delay": 0}
+    return next(replace(case, seconds=other.seconds) for other in cases if other.settings == single)
 
 
 @pytest.mark.parametrize(

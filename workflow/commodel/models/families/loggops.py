@@ -21,7 +21,7 @@ import numpy as np
 from commodel.models.evaluation import simulator
 from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
-from commodel.models.fitting.regression import CHANGE_NOTE, fit_line, fit_mean, make_curve
+from commodel.models.fitting.regression import CHANGE_NOTE, fit_line, fit_mean, make_curve, weigh_inversely
 from commodel.models.fitting.round_trips import NEVER, collect_round_trips, find_last_before_jump, fit_network
 from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
@@ -43,8 +43,8 @@ def fit(observed: Observed) -> Fitted:
     S = find_last_before_jump(size, trips.one_way, half_rendezvous)
     eager = size <= min(S, find_last_before_jump(size, trips.overheads, half_rendezvous))
     highest = np.maximum.accumulate(trips.overheads[0])
-    eager &= np.minimum.accumulate(trips.overheads[0] > MAX_PROTOCOL_DROP * highest)
-    o, O = fit_line(body[eager], trips.overheads[:, eager] / 2, 1 / trips.overheads[0, eager] ** 2)
+    eager &= np.minimum.accumulate(trips.overheads[0] >= MAX_PROTOCOL_DROP * highest)
+    o, O = fit_line(body[eager], trips.overheads[:, eager] / 2, weigh_inversely(trips.overheads[0, eager]))
     busy = o[:, None] + O[:, None] * body
     rendezvous = np.where(size > S, 2 * (fit_mean(travel[:, trips.short & eager]) + o)[:, None], 0)
     travel = np.where(eager, travel, trips.one_way - 2 * busy - rendezvous)

@@ -22,6 +22,7 @@ from commodel.units import format_seconds
 
 CHANCE_PROBABILITY = 0.1  # probability of a misfit by noise alone, above which the misfit counts as noise
 COLLINEAR_SHARE = 1e-10  # share of the largest singular value, below which features count as equal
+SMALLEST_SHARE = 1e-9  # of the largest time: shorter times are weighted as if they were as long
 MIN_AICC_GAIN = 1e-6  # reduction of AICc from which a later form or cut is chosen, so that rounding does not decide
 CHANGE_NOTE = "found in the data; the change lies between this size and the next one probed"
 MISFIT_SEED = 20_261  # constant, so that a fit is reproducible
@@ -62,6 +63,16 @@ def make_nondecreasing(y: Array) -> Array:
         lowest_mean = np.minimum.accumulate(mean[:, ::-1], axis=-1)[:, ::-1]
         result[:, first:] = np.maximum(result[:, first:], lowest_mean)
     return result
+
+
+def weigh_inversely(times: Array) -> Array:
+    """Return weights for which misfits relative to the times are minimized, at most those of a billionth of the largest
+    time.
+
+    A time may be 0: an exact simulation has no overhead of messages that a network card sends by itself.
+    """
+    least = SMALLEST_SHARE * np.max(times)
+    return 1 / np.maximum(times, least) ** 2 if least > 0 else np.ones(len(times))
 
 
 def fit_least_squares(features: Sequence[Array], y: Array, weights: Array) -> Array:

@@ -26,6 +26,7 @@ from commodel.models.fitting.regression import (
     fit_mean,
     fit_piecewise,
     make_sample_values,
+    weigh_inversely,
 )
 from commodel.models.keys import Pair, make_key, make_sample_key, parse_key
 from commodel.units import format_bytes
@@ -153,7 +154,7 @@ def find_last_before_jump(size: Array, time: Array, min_jump: float) -> float:
 
     A change of slope is no jump, since it is small at one of the two sizes.
     """
-    weights = 1 / time[0] ** 2
+    weights = weigh_inversely(time[0])
     pieces = find_segments(size, time[:1], weights)
     lines = [(size[piece], *fit_line(size[piece], time[:1, piece], weights[piece])) for piece in pieces]
     for (below, a, b), (above, a_next, b_next) in pairwise(lines):
