@@ -328,7 +328,7 @@ def test_an_overlay_campaign_runs_from_experiment_to_report(project, overlay_pro
     tan = rows[(rows["family"] == "tan") & (rows["bytes"] == 1024)]
     assert len(tan) == 6
     assert tan["predicted"].notna().all()
-    assert set(rows.loc[rows["family"] == "loggp", "validity"]) == {"not fitted: no measurements of probe 'prtt'"}
+    assert set(rows.loc[rows["family"] == "loggp", "validity"]) == {"no fit: no measurements of probe 'prtt'"}
     assert rows.loc[rows["family"] == "logp", "predicted"].gt(0).all()
     assert set(once["processors"]) == {os.cpu_count()}
     assert set(once["processes"]) == {5, 7}

@@ -1,8 +1,13 @@
-"""Errors that a user can cause (`UserError`): one line for each mistake, and exit code 2."""
+"""Errors that a user can cause (`UserError`): one line for each mistake, and exit code 2. Errors of the program that
+stop one model only (`describe_error`)."""
 
 import difflib
+import os
+import textwrap
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import click
@@ -60,6 +65,32 @@ class Mistakes:
             first, *further = self.errors
             first.further_errors, first.uncounted = tuple(further), self.count - len(self.errors)
             raise first
+
+
+JOB_VARIABLE = "COMMODEL_JOB"  # environment of a Snakemake job: its log file
+PROGRAM_ERROR = "error of the program"  # begin of the description
+
+
+def describe_error(error: Exception) -> str:
+    """Return why a model has no fit or no prediction, in one line. For an error that no user can cause, the traceback
+    is printed once, and the line names the log of this job."""
+    if isinstance(error, UserError):
+        return error.message
+    log = os.environ.get(JOB_VARIABLE)
+    where = f"; log: {log}" if log else ""
+    _print_indented("".join(traceback.format_exception(error)))
+    return make_printable(f"{PROGRAM_ERROR}: {type(error).__name__}: {error}{where}")
+
+
+def is_program_error(reason: str) -> bool:
+    """Return whether a reason of `describe_error` is an error of the program."""
+    return reason.startswith(PROGRAM_ERROR)
+
+
+@lru_cache(maxsize=256)
+def _print_indented(text: str) -> None:
+    """Print a traceback once. `commodel run` shows lines that begin like one, and this error does not end the run."""
+    click.echo(textwrap.indent(text.rstrip(), "  "), err=True)
 
 
 def make_printable(text: object, limit: int = 400) -> str:

@@ -22,6 +22,7 @@ from commodel.api.snakemake_runs import (
     run_in_terminal,
     run_with_display,
 )
+from commodel.compare.comparison import list_model_failures
 from commodel.errors import UserError, suggest_name
 from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
@@ -269,12 +270,26 @@ def run_campaign(
         if retry:
             retried = f"cases given up before, to be measured again: {forget_failures(campaign)}"
             display.show_progress(retried, last=True)
+            _forget_failed_models(campaign.results)
         reopen_batches(campaign)
         remaining = campaign.list_remaining_work()
         summary = summarize_plan(campaign.plan, remaining, verbose=verbose)
         for line in summary if remaining else summary[:1]:
             display.show_progress(line, last=True)
         return Path(str(folder)), _run_workflow(campaign, command, settings, display)
+
+
+def _forget_failed_models(results: Results) -> None:
+    """Remove the sets and predictions of models that failed by an error of the program, so that they are made again."""
+    table = results.table("comparison")
+    if not table.exists():
+        return
+    failures = [failure for failure in list_model_failures(read_table(table, COMPARISON)) if failure.is_program_error]
+    for failure in failures:
+        results.fitted(failure.platform, failure.family).unlink(missing_ok=True)
+        results.predictions(failure.family).unlink(missing_ok=True)
+    if failures:
+        table.unlink()
 
 
 def _make_workflow_settings(experiment: str, only: str | None, survey: bool) -> dict[str, object]:

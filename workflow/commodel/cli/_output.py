@@ -23,6 +23,7 @@ from typing import IO, TextIO, TypeVar
 
 import click
 
+from commodel.errors import JOB_VARIABLE
 from commodel.files.safe_paths import SafePath
 from commodel.progress import listen_with
 
@@ -221,12 +222,11 @@ LOG_LINE_INTERVAL = 30.0  # seconds between two progress lines if lines cannot b
 PROGRESS_DELAY = 2.0  # seconds before progress is shown
 PLAIN_PROGRESS_DELAY = 5.0  # seconds before progress is shown if lines cannot be rewritten
 REFRESH_INTERVAL = 0.2  # seconds
-JOB_VARIABLE = "COMMODEL_JOB"  # environment of a Snakemake job: its log file; jobs show no progress
 Item = TypeVar("Item")
 
 
 def can_rewrite_line() -> bool:
-    """Return whether a line that is rewritten would be visible."""
+    """Return whether a line that is rewritten would be visible. Jobs show no progress."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get(JOB_VARIABLE)
 
 

@@ -95,7 +95,7 @@ def fit(observations, plan_file, families, platform, tables, data_sheet, where, 
     write_parameters(SafePath.of_argument(out, results), parameters)
     if not parameters.values:
         reason = next(iter(parameters.missing.values()))
-        click.echo(f"commodel: family {families[0]} cannot be fitted on platform '{platform}': {reason}", err=True)
+        click.echo(f"commodel: no fit of {families[0]} on platform '{platform}': {reason}", err=True)
 
 
 def _fit_tables(

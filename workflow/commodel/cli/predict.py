@@ -306,8 +306,7 @@ def _predict_plan(
     from commodel.files.tables import write_table
     from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
     from commodel.plan.planning import load_plan
-    from commodel.predictions.predictions import predict as predict_points
-    from commodel.predictions.predictions import tabulate
+    from commodel.predictions.predictions import predict_all, tabulate
 
     sets: list[ParameterSet] = choose_sets(
         [SafePath.of_argument(path, plan_file.parent) for path in params], family, settings
@@ -320,7 +319,7 @@ def _predict_plan(
         for parameters in sets:
             points = [point for point in plan.points if point.platform == parameters.platform]
             with show_waiting(f"predicting by {parameters.family}", plain_lines=True):
-                rows = tabulate(predict_points(parameters, points, strict=False))
+                rows = tabulate(predict_all(parameters, points))
             tables.append(rows.assign(**{BY_HAND_KEY: describe_changes(parameters)}) if settings else rows)
     write_table(SafePath.of_argument(out, plan_file.parent), pd.concat(tables) if tables else tabulate([]))
 

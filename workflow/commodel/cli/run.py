@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @make_option_group(
     "Experiment",
     click.option("--only", metavar="PLATFORM", help="Run only the part on this platform."),
-    click.option("--retry", is_flag=True, help="Measure failed cases again: crash, timeout, budget, late."),
+    click.option("--retry", is_flag=True, help="Try again what failed: cases (crash, timeout, budget, late), models."),
     click.option("--no-survey", is_flag=True, help="Do not learn levels that the platform file does not name."),
     click.option("-n", "--dry-run", is_flag=True, help="Show the jobs that would run."),
 )
@@ -68,18 +68,19 @@ def run(
     except RunStoppedError as stopped:
         raise SystemExit(128 + stopped.number) from None
     click.echo()
-    print_outcome(Results.of(folder))
+    failed = print_outcome(Results.of(folder))
     click.echo()
     for name in (f"{folder.name}.xlsx", "index.html"):
         click.echo(Path("reports") / folder.name / name)
-    raise SystemExit(code)
+    raise SystemExit(code or int(failed))
 
 
-def print_outcome(results: Results) -> None:
+def print_outcome(results: Results) -> bool:
     """Print the errors of the recommended prediction on each platform, the scores of the best models, and anomalies of
-    the measurements."""
+    the measurements. Return whether a model failed by an error of the program."""
     import pandas as pd  # slow to load: after the campaign
 
+    from commodel.compare.comparison import list_model_failures
     from commodel.compare.recommended import evaluate_recommended
     from commodel.files.tables import COMPARISON, read_table
     from commodel.reports import list_anomalies  # slow to load: after the campaign
@@ -100,6 +101,7 @@ def print_outcome(results: Results) -> None:
     answer = " ".join(answers) or "No point has both a prediction and a measurement."
     anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
     print_answer(answer, _format_best_rows(rows), anomalies)
+    return any(failure.is_program_error for failure in list_model_failures(comparison))
 
 
 MAX_USEFUL_ERROR = 2.0  # highest mean μ of a prediction to use

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison_intervals import add_intervals
+from commodel.errors import is_program_error
 from commodel.files.tables import COMPARISON, add_default_columns, list_columns
 from commodel.patterns.build import find_fan_ins
 from commodel.patterns.layouts import place_ranks
@@ -265,6 +266,40 @@ def is_oversubscribed(frame: pd.DataFrame) -> pd.Series:
     """Return which rows were measured with more processes than processors. These processes shared processors in time;
     models assume that they run concurrently."""
     return frame["processes"] > frame["processors"]
+
+
+@dataclass(frozen=True)
+class ModelFailure:
+    """A model without a fit on a platform, or whose predictions fail by an error of the program."""
+
+    platform: str
+    family: str
+    validity: Validity
+    points: int
+
+    @property
+    def is_program_error(self) -> bool:
+        return is_program_error(self.validity.reason)
+
+    @property
+    def sentence(self) -> str:
+        """What is missing, and why, without the platform."""
+        if self.validity.is_of(ValidityKind.NO_FIT):
+            return f"No fit of {self.family}: {self.validity.reason}."
+        failed = "1 prediction fails" if self.points == 1 else f"{self.points} predictions fail"
+        return f"{failed} with {self.family}: {self.validity.reason}."
+
+
+def list_model_failures(comparison: pd.DataFrame) -> list[ModelFailure]:
+    """Return the models without a fit, and those whose predictions fail by an error of the program, which come
+    first."""
+    unpredicted = comparison[comparison["predicted"].isna() & comparison["family"].ne("")]
+    failures = []
+    for (platform, family, text), rows in unpredicted.groupby(["platform", "family", "validity"]):
+        failure = ModelFailure(platform, family, Validity.parse(text), len(rows))
+        if failure.validity.is_of(ValidityKind.NO_FIT) or failure.is_program_error:
+            failures.append(failure)
+    return sorted(failures, key=lambda failure: not failure.is_program_error)
 
 
 def is_library_default(frame: pd.DataFrame) -> pd.Series:

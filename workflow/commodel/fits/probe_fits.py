@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from commodel.errors import UserError, make_printable, suggest_name
+from commodel.errors import UserError, describe_error, make_printable, suggest_name
 from commodel.fits.validity_checks import (
     MIXTURE_PROBE,
     check_contention,
@@ -236,8 +236,8 @@ def _read_setting(value: object) -> object:
 
 
 def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
-    """Fit a model to the probes of a platform. If the data do not suffice, return a set without values, with the
-    reasons."""
+    """Fit a model to the probes of a platform. If the fit fails for any reason, return a set without values, with the
+    reason, so that the other models are reported."""
     entry = find_family(name)
     if platform not in plan.platforms:
         raise UserError(f"no platform '{platform}' in the plan; {suggest_name(platform, plan.platforms)}")
@@ -245,8 +245,9 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     evidence = collect_observed(observations, platform, plan.seed, planned)
     try:
         parameters = fit_set(entry, evidence)
-    except UserError as error:
-        missing = {parameter.name: error.message for parameter in entry.parameters}
+        _require_finite(parameters)
+    except Exception as error:
+        missing = dict.fromkeys(entry.by_name, describe_error(error))
         parameters = ParameterSet(name, platform, "", {}, missing=missing)
     return replace(
         parameters,
@@ -255,6 +256,14 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
         simulated=planned.simulated,
         provenance={"experiment_digest": plan.digest, "platform_digest": planned.digest, "seed": plan.seed},
     )
+
+
+def _require_finite(parameters: ParameterSet) -> None:
+    """Refuse values that are no numbers, which no reader of the set's file would accept."""
+    for name, estimate in parameters.values.items():
+        numbers = (estimate.value, estimate.low, estimate.high, *parameters.draws.get(name, ()))
+        if not np.isfinite(numbers).all():
+            raise ArithmeticError(f"{name} is {estimate.value:.4g}, from {estimate.low:.4g} to {estimate.high:.4g}")
 
 
 def fit_set(entry: Family, evidence: Observed) -> ParameterSet:

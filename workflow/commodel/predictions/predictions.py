@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from commodel.errors import UserError
+from commodel.errors import UserError, describe_error
 from commodel.models import Array
 from commodel.models.evaluation.replay import attribute_to_messages
 from commodel.models.families import Family
@@ -195,10 +195,10 @@ def make_predictor(
     parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: CostFunction | None = None
 ) -> Callable[[Schedule | ScheduleSum, float], PredictedTimes]:
     """Return a function that predicts a stack of schedules with these parameters. For several waves it predicts the
-    time between two. `draws` limits the draws for the interval. If a prediction is impossible, it raises UserError, or
-    returns NaN if not `strict`. `cost` replaces `Model.cost`."""
+    time between two. `draws` limits the draws for the interval. If a prediction is impossible, it raises an error, or
+    returns NaN with the reason if not `strict`. `cost` replaces `Model.cost`."""
     if not parameters.values and not strict:
-        reason = Validity(ValidityKind.NOT_FITTED, next(iter(parameters.missing.values()), "no values"))
+        reason = Validity(ValidityKind.NO_FIT, next(iter(parameters.missing.values()), "no values"))
         return lambda pattern, waves: PredictedTimes.none(pattern.sizes, reason)
     model = Model.of_set(parameters, draws)
 
@@ -215,10 +215,10 @@ def make_predictor(
                 if isinstance(pattern, ScheduleSum)
                 else predict_schedule(pattern, waves)
             )
-        except UserError as error:
+        except Exception as error:
             if strict:
                 raise
-            return PredictedTimes.none(pattern.sizes, Validity(ValidityKind.NO_PREDICTION, error.message))
+            return PredictedTimes.none(pattern.sizes, Validity(ValidityKind.NO_PREDICTION, describe_error(error)))
         seconds, low, high = _find_interval(prediction.seconds)
         times = np.stack([seconds, low / prediction.widening, high * prediction.widening])
         if parameters.draws and draws == 0:
@@ -396,6 +396,20 @@ def predict(
         for number, *fields_of_point in zip(numbers, *fields, strict=True):
             predictions[number] = Prediction(parameters.family, points[number], *fields_of_point)
     return [predictions[number] for number in sorted(predictions)]
+
+
+def predict_all(parameters: ParameterSet, points: Sequence[Point]) -> list[Prediction]:
+    """Return the predictions of a campaign. If no point can be predicted for any reason, all have that reason, so that
+    the other models are reported."""
+    try:
+        return predict(parameters, points, strict=False)
+    except Exception as error:
+        validity = Validity(ValidityKind.NO_PREDICTION, describe_error(error))
+        predictable = [point for point in points if point.predictable]
+        return [
+            Prediction(parameters.family, point, nan, nan, nan, validity, single_message_ratio=nan)
+            for point in predictable
+        ]
 
 
 def _describe_progress(point: Point, sizes: int, finished: int, total: int) -> str:

@@ -127,7 +127,7 @@ class ValidityKind(Enum):
     OVERLAP = "overlap not modelled"  # ports wait for latency during which a real port is free
     DATA_SHEETS = DATA_SHEET_SOURCE
     NO_PREDICTION = "no prediction"
-    NOT_FITTED = "not fitted"
+    NO_FIT = "no fit"
     LIBRARY_DEFAULT = "library default"  # the MPI library's own selection is measured only
     MEASURED_ONLY = "measured only"  # no schedule describes the pattern
     OF_MODEL = ""  # a limit that the model itself reports: the reason is the whole text

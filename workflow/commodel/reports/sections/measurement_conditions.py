@@ -17,6 +17,7 @@ from commodel.compare.comparison import (
     has_schedule,
     is_library_default,
     is_oversubscribed,
+    list_model_failures,
     round_to_two_digits,
     select_measured_points,
 )
@@ -75,9 +76,12 @@ MIN_BUSY_SHARE = 0.25  # share of processors that other processes occupied befor
 def list_anomalies(
     comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Collection[str] = ()
 ) -> list[Remark]:
-    """Return the anomalies of measurement. `paired` are the platforms with measured pairs of nodes."""
+    """Return the models that failed by an error of the program, then the anomalies of measurement. `paired` are the
+    platforms with measured pairs of nodes."""
     comparison = add_default_columns(comparison, COMPARISON)
+    failures = [failure for failure in list_model_failures(comparison) if failure.is_program_error]
     return [
+        *(Remark(failure.platform, failure.sentence) for failure in failures),
         *_find_unnamed_levels(comparison, paired),
         *describe_oversubscription(comparison, provenance),
         *describe_conditions(comparison, provenance),
@@ -295,6 +299,15 @@ def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
     ]
 
 
+def _describe_missing_fits(comparison: pd.DataFrame) -> list[str]:
+    """Return a sentence for each reason for which models have no fit; anomalies have errors of the program."""
+    families: dict[str, list[str]] = {}
+    for failure in list_model_failures(comparison):
+        if not failure.is_program_error:
+            families.setdefault(failure.validity.reason, []).append(failure.family)
+    return [f"No fit of {join_words(names)}: {reason}." for reason, names in families.items()]
+
+
 def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     """Return sentences on what a platform's comparison lacks: measurements, passes, precision, samples, predictions."""
     points, lines = comparison.drop_duplicates("point"), []
@@ -316,6 +329,7 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     missing = predicted[predicted["predicted"].isna()]
     if len(missing):
         lines.append(f"{len(missing)} of {total_text} are missing ({format_tally(missing['family'])}).")
+    lines += _describe_missing_fits(comparison)
     flagged = predicted[predicted["predicted"].notna() & ~predicted["validity"].isin([ValidityKind.VALID.value, ""])]
     if len(flagged):
         kinds = flagged["family"] + " " + flagged["validity"].map(lambda text: Validity.parse(text).label)
