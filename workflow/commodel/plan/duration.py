@@ -130,6 +130,25 @@ class Durations:
         fixed = SIMULATED_PAIR_SECONDS if self.simulated else 0.0
         return (fixed + seconds * (samples + 1)) * (UNCERTAINTY_FACTOR if upper_bound else 1.0)
 
+    def estimate_parts(self, member: Point | Case) -> np.ndarray:
+        """Return the estimate of one point or case in two parts: the seconds that a simulator spends on messages in
+        flight together, as the second, and all others. Both have different errors (`fit_part_factors`)."""
+        total = self.estimate_members([member]) - BATCH_START_SECONDS
+        seconds_of_flows = 0.0
+        if self.simulated and isinstance(member, Point):
+            seconds_of_flows = self._simulate_samples(self._estimate_sample(member), member.ranks)[1]
+        elif self.simulated and not find_probe(member.probe).samples:
+            seconds_of_flows = self._simulate_samples(self._estimate_probe_sample(member), member.ranks)[1]
+        return np.array([total - seconds_of_flows, seconds_of_flows])
+
+    def _simulate_samples(self, cost: np.ndarray, ranks: int) -> tuple[float, float]:
+        """Return the wall seconds to simulate all samples of a case, without and for messages in flight together."""
+        _, messages, flows, bytes = cost.tolist()
+        samples = 1 + self.measure.min_samples + self.measure.warmup
+        sample = SECONDS_PER_SIMULATED_MESSAGE * (messages + ranks) + SECONDS_PER_SIMULATED_BYTE * bytes
+        once = SIMULATED_CASE_SECONDS + SECONDS_PER_SIMULATED_RANK * ranks + SECONDS_PER_CHECKED_BYTE * bytes
+        return sample * samples + once, SECONDS_PER_SIMULATED_FLOW * flows * samples
+
     def _estimate_probe_sample(self, case: Case) -> np.ndarray:
         """Return what one sample of a probe takes, as `_estimate_sample` does.
 
@@ -150,12 +169,10 @@ class Durations:
 
         On a quiet machine, three times the minimum number of samples is assumed; on a noisy one, the maximum.
         """
-        settings, (seconds, messages, flows, bytes) = self.measure, cost.tolist()
         if self.simulated:
-            sample = SECONDS_PER_SIMULATED_MESSAGE * (messages + ranks) + SECONDS_PER_SIMULATED_FLOW * flows
-            estimate = (sample + SECONDS_PER_SIMULATED_BYTE * bytes) * (1 + settings.min_samples + settings.warmup)
-            estimate += SIMULATED_CASE_SECONDS + SECONDS_PER_SIMULATED_RANK * ranks + SECONDS_PER_CHECKED_BYTE * bytes
+            estimate = sum(self._simulate_samples(cost, ranks))
             return UNCERTAINTY_FACTOR * estimate if upper_bound else estimate
+        settings, seconds = self.measure, float(cost[0])
         samples = min(3 * settings.min_samples, settings.max_samples)
         fixed = seconds * settings.warmup + 1e-3
         estimate = min(seconds * samples, settings.seconds) + fixed
@@ -229,6 +246,19 @@ class Durations:
                     pattern = replace(pattern, overlapped_seconds=None)
                 cost += np.multiply(count, [self.model.cost(pattern)[0], *_count_messages(pattern)])
         return costs
+
+
+def fit_part_factors(parts: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return the two factors by which the parts of estimates, a row for each case, best explain the measured seconds.
+
+    Relative errors are minimized. One more observation of each factor is the common factor of all cases, so that cases
+    which have one part only do not leave the other factor undetermined.
+    """
+    from scipy.optimize import nnls  # takes longer to load than most verbs to run
+
+    common = seconds.sum() / parts.sum()
+    factors, _ = nnls(np.vstack([parts / seconds[:, None], np.eye(2) / common]), np.ones(len(seconds) + 2))
+    return factors
 
 
 def _build_probe_schedule(case: Case) -> Schedule | None:

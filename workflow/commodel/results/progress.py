@@ -5,7 +5,8 @@ The status is computed from the results folder alone: which cases are measured, 
 the attempts at each batch. It can therefore be read on any node that sees the folder.
 
 A forecast is a range of seconds. It is the plan's estimate for the remaining cases times the duration ratio of the
-measured ones: measured seconds per estimated second. Without a ratio there is no forecast.
+measured ones: measured seconds per estimated second. Without a ratio there is no forecast. On simulated platforms, the
+two parts of estimates have factors of their own, which are fitted to the seconds of single cases.
 
 `compare_with_earlier_durations` compares the estimates of a plan with earlier measurements on the same platform.
 Estimates include neither packet loss nor other load.
@@ -14,23 +15,29 @@ Estimates include neither packet loss nor other load.
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from commodel.errors import UserError
 from commodel.files.results_folder import PLAN, SAMPLES_NAME, Results, pass_folder_name
 from commodel.files.safe_paths import SafePath
-from commodel.plan.duration import BATCH_START_SECONDS, Durations, estimate_analysis
+from commodel.plan.duration import BATCH_START_SECONDS, Durations, estimate_analysis, fit_part_factors
 from commodel.plan.planning import load_plan
 from commodel.records import Batch, Plan
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE_OUTCOME, Attempt, read_attempts, sum_durations
 from commodel.results.campaign import Campaign
+from commodel.results.raw_samples import make_marker_path
 from commodel.units import format_duration
 
 SecondsRange = tuple[float, float]
+MIN_CASE_SECONDS = 1e-3  # resolution of the seconds of a case, which are differences of times of files
+MIN_REPORTED_SLOWDOWN = 2.0  # ratio of the fitted to the planned seconds of simulations, from which it is reported
 DURATION_UNCERTAINTY_FACTOR = 2.0  # between a waiting batch and the only measured batch on its platform
 
 
@@ -41,6 +48,7 @@ class Work:
 
     cases: float = 0
     estimate: float = 0.0
+    fitted: float = 0.0  # estimated seconds with factors fitted to measured cases; 0 without a fit
 
 
 class Estimates:
@@ -49,30 +57,46 @@ class Estimates:
     def __init__(self, plan: Plan):
         self.plan = plan
         self.durations: dict[str, Durations] = {}  # by platform
-        self.case_seconds: dict[str, dict[str, float]] = {}  # by batch, then by case
+        self.case_parts: dict[str, dict[str, np.ndarray]] = {}  # by batch, then by case: see `estimate_parts`
+        self.measured: dict[str, dict[str, tuple[np.ndarray, float]]] = {}  # by platform and case: parts and seconds
+        self.factors: dict[str, np.ndarray] = {}  # of the parts, by platform
 
     def sum_work(self, batch: Batch, cases: Iterable[str], passes: int) -> Work:
         """Return the work of one pass over each of the cases, if a case has `passes` passes."""
-        if batch.name not in self.case_seconds:
-            self.case_seconds[batch.name] = self._estimate_cases(batch)
-        seconds = [self.case_seconds[batch.name][case] for case in cases]
-        return Work(len(seconds) / passes, sum(seconds) / passes)
+        parts_of_case = self._get_parts(batch)
+        parts = np.array([parts_of_case[case] for case in cases]).reshape(-1, 2)
+        factors = self.factors.get(batch.platform, np.zeros(2))
+        return Work(len(parts) / passes, float(parts.sum()) / passes, float((parts @ factors).sum()) / passes)
 
-    def _estimate_cases(self, batch: Batch) -> dict[str, float]:
-        if batch.platform not in self.durations:
-            self.durations[batch.platform] = Durations.of_platform(self.plan, batch.platform)
-        estimate = self.durations[batch.platform].estimate_members
-        return {member.id: estimate([member]) - BATCH_START_SECONDS for member in (*batch.cases, *batch.points)}
+    def learn(self, batch: Batch, seconds: Mapping[str, float]) -> None:
+        """Fit the factors of a simulated platform to the measured seconds of cases, and of those learned before."""
+        parts_of_case, measured = self._get_parts(batch), self.measured.setdefault(batch.platform, {})
+        measured |= {case: (parts_of_case[case], max(value, MIN_CASE_SECONDS)) for case, value in seconds.items()}
+        if measured:
+            parts, values = zip(*measured.values(), strict=True)
+            self.factors[batch.platform] = fit_part_factors(np.array(parts), np.array(values))
+
+    def _get_parts(self, batch: Batch) -> dict[str, np.ndarray]:
+        if batch.name not in self.case_parts:
+            if batch.platform not in self.durations:
+                self.durations[batch.platform] = Durations.of_platform(self.plan, batch.platform)
+            estimate = self.durations[batch.platform].estimate_parts
+            self.case_parts[batch.name] = {member.id: estimate(member) for member in (*batch.cases, *batch.points)}
+        return self.case_parts[batch.name]
 
 
 def forecast_running_batch(elapsed: float, finished: Work, remaining: Work) -> SecondsRange | None:
-    """Return the forecast of a running batch: by the number of remaining cases, and by their estimates.
+    """Return the forecast of a running batch by the estimates of cases, and by the fitted estimates. Without these, the
+    second forecast is by the number of remaining cases.
 
     The n measured cases are a sample of all, so the relative uncertainty of their mean is taken to be 1/√n.
     """
     if not finished.cases:
         return None
-    forecasts = [elapsed * remaining.cases / finished.cases]
+    if finished.fitted:
+        forecasts = [elapsed * remaining.fitted / finished.fitted]
+    else:
+        forecasts = [elapsed * remaining.cases / finished.cases]
     forecasts += [elapsed * remaining.estimate / finished.estimate] if finished.estimate else []
     uncertainty = 1 / math.sqrt(max(finished.cases, 1))
     return min(forecasts) * (1 - uncertainty), max(forecasts) * (1 + uncertainty)
@@ -85,12 +109,13 @@ def compute_duration_ratio(elapsed: float, finished: Work) -> float | None:
 
 def forecast_waiting_batch(remaining: Work, ratios: list[float]) -> SecondsRange | None:
     """Return the forecast of a batch that has not begun, from the duration ratios of the other batches on its
-    platform."""
+    platform, and from fitted estimates if there are any."""
     if not ratios:
         return None
     factor = DURATION_UNCERTAINTY_FACTOR if len(ratios) == 1 else 1.0
-    low, high = min(ratios) / factor, max(ratios) * factor
-    return BATCH_START_SECONDS + low * remaining.estimate, BATCH_START_SECONDS + high * remaining.estimate
+    forecasts = [ratio * remaining.estimate for ratio in ratios]
+    forecasts += [remaining.fitted] if remaining.fitted else []
+    return BATCH_START_SECONDS + min(forecasts) / factor, BATCH_START_SECONDS + max(forecasts) * factor
 
 
 def forecast_parallel(forecasts: list[SecondsRange | None], parallel: int) -> SecondsRange | None:
@@ -131,6 +156,7 @@ class BatchProgress:
     silence: float  # seconds since its last heartbeat
     done_work: Work
     remaining_work: Work
+    total_work: Work  # of all cases of the batch
     current_pass: str  # such as "pass 2 of 3"; empty if there is one pass
     first_samples_at: float = 0.0  # of the current attempt; the start-up before it does not count for `duration_ratio`
     forecast: SecondsRange | None = None  # seconds until it is finished; None: unknown
@@ -184,9 +210,19 @@ class Status:
 
     @property
     def fraction_done(self) -> float:
-        """The fraction of the measurements that is done; a case with one pass of three counts as a third."""
-        remaining = sum(batch.remaining_work.cases for batch in self.batches)
-        return 1 - remaining / sum(batch.total for batch in self.batches)
+        """The fraction of the measuring time that is over, by the estimates of all cases; below 1 while cases
+        remain. A case with one pass of three counts as a third."""
+        remaining, total = (
+            sum(work.fitted or work.estimate for work in works)
+            for works in zip(*((batch.remaining_work, batch.total_work) for batch in self.batches), strict=True)
+        )
+        return 1 - remaining / total
+
+    @property
+    def simulation_slowdown(self) -> float:
+        """How many times the planned time the simulated batches take, by the fitted estimates; NaN without these."""
+        works = [batch.total_work for batch in self.batches if batch.total_work.fitted]
+        return sum(work.fitted for work in works) / sum(work.estimate for work in works) if works else math.nan
 
     def count(self, state: str) -> int:
         return sum(batch.state == state for batch in self.batches)
@@ -252,17 +288,15 @@ class StatusReader:
         if state in (RUNNING, SILENT, STOPPED):  # samples get their final names after the last pass
             count = self.campaign.plan.passes(batch.platform)
             passes = [_list_sample_times(folder / pass_folder_name(number)) for number in range(count)]
-        sampled = sorted(
-            (times[case], case)
-            for times in passes
-            for case in unfinished
-            if case in times and times[case] >= last.started
-        )
+        simulated = self.campaign.plan.platforms[batch.platform].simulated
+        ends = _list_ends(batch, folder, passes, given_up, last.started) if passes else []
+        if simulated:
+            self.estimates.learn(batch, {case: time - before for (before, _), (time, case) in pairwise(ends)})
         remaining = [case for times in passes for case in unfinished if case not in times] if passes else unfinished
-        finished = [case for _, case in sampled[1:]] if passes else joined
+        finished = [case for _, case in ends[1:]] if passes else joined
         return BatchProgress(
             batch=batch,
-            simulated=self.campaign.plan.platforms[batch.platform].simulated,
+            simulated=simulated,
             measured=len(joined) + sum(all(case in times for times in passes) for case in unfinished if passes),
             unmeasured=Counter(given_up.values()),
             state=state,
@@ -270,8 +304,9 @@ class StatusReader:
             silence=silence,
             done_work=self.estimates.sum_work(batch, finished, len(passes) or 1),
             remaining_work=self.estimates.sum_work(batch, remaining, len(passes) or 1),
+            total_work=self.estimates.sum_work(batch, batch.ids, 1),
             current_pass=f"pass {stored.current_pass} of {len(passes)}" if len(passes) > 1 else "",
-            first_samples_at=sampled[0][0] if sampled else now,
+            first_samples_at=ends[0][0] if ends else now,
         )
 
     def _list_cases(self, batch: Batch, folder: SafePath) -> tuple[frozenset[str], dict[str, str]]:
@@ -286,6 +321,18 @@ class StatusReader:
             statuses = {case: marker[0] for case, marker in markers.items() if marker}
             self.listed[batch.name] = mtime_ns, frozenset(measured.intersection(batch.ids)), statuses
         return self.listed[batch.name][1:]
+
+
+def _list_ends(
+    batch: Batch, folder: SafePath, passes: Sequence[Mapping[str, float]], given_up: Iterable[str], started: float
+) -> list[tuple[float, str]]:
+    """Return the times since `started` at which cases ended, in order, each with the case: samples were written in a
+    pass, or the case was given up."""
+    ids = set(batch.ids)
+    ends = [(time, case) for times in passes for case, time in times.items() if case in ids and time >= started]
+    marked = folder.modification_times()
+    times_of_markers = ((marked.get(make_marker_path(folder, case).name, 0.0), case) for case in given_up)
+    return sorted([*ends, *((time, case) for time, case in times_of_markers if time >= started)])
 
 
 def _list_sample_times(folder: SafePath) -> dict[str, float]:
@@ -375,11 +422,21 @@ def format_status(status: Status, stage: str = "") -> str:
     parts += [f"{status.remaining} left"] if status.remaining else []
     running = status.count(RUNNING)
     if status.remaining and running:
-        parts += [f"expected end {format_end(status.forecast, status.now)}", f"{status.fraction_done:.0%} done"]
+        parts += [
+            f"expected end {format_end(status.forecast, status.now)}",
+            f"{_format_fraction(status.fraction_done)} done",
+        ]
         parts.append(f"{running} batch{'' if running == 1 else 'es'} running")
+        if status.simulation_slowdown >= MIN_REPORTED_SLOWDOWN:
+            parts.append(f"{status.simulation_slowdown:.0f} times as long as planned")
     elif stage:
         parts.append(stage)
     return f"{status.experiment}: {', '.join(parts)}"
+
+
+def _format_fraction(fraction: float) -> str:
+    """Return a fraction in percent, rounded down: 100 % only if nothing remains."""
+    return f"{math.floor(100 * fraction)}%"
 
 
 def tabulate_platforms(status: Status) -> list[Row]:
