@@ -272,9 +272,44 @@ def test_points_to_measure_are_named_where_much_regret_is_at_stake():
     advice = advise(WORKLOAD, Evidence(sets, RESOURCES, noisy), ["block:4"], specs, streams=False)
     assert advice.rows["regret"].iloc[0] > 0.1
     assert len(advice.informative_points) == 2
-    assert {point.alternative for point in advice.informative_points} <= set(specs)
-    assert all(0 < point.seconds < 1 for point in advice.informative_points)
+    assert {entry.alternative for entry in advice.informative_points} <= set(specs)
+    assert [entry.point.alternative for entry in advice.informative_points] == [
+        entry.alternative for entry in advice.informative_points
+    ]
     exact = advise(
         WORKLOAD, Evidence(sets, RESOURCES, measured({}, {"hockney": 1.0})), ["block:4"], WAYS, streams=False
     )
     assert exact.informative_points == ()
+
+
+def test_alternatives_without_a_row_of_their_own_are_named():
+    """With 6 ranks, recursive doubling of an allgather sends the same messages as Bruck's algorithm."""
+    sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
+    rows = {
+        ranks: advise(
+            Workload("allgather", 64, ranks=ranks), Evidence(sets, RESOURCES), ["block"], streams=False
+        ).rows.set_index("alternative")["same_messages"]
+        for ranks in (6, 8)
+    }
+    assert "recursive-doubling" not in rows[6]
+    assert rows[6]["bruck"] == "recursive-doubling"
+    assert "recursive-doubling" in rows[8]
+    assert rows[8]["bruck"] == ""
+
+
+def test_alternatives_that_need_more_nodes_are_named():
+    """The platform has 16 cores; some trees with 12 leaves have more nodes."""
+    sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
+    advice = advise(Workload("bcast", 64, leaves=12), Evidence(sets, RESOURCES), streams=False)
+    (note,) = (note for note in advice.notes if note.startswith("left out: "))
+    assert "alternatives that need more nodes or cores than the platform has: balanced:" in note
+
+
+def test_a_note_states_that_0_bytes_move_no_data():
+    sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
+    notes = [
+        advise(Workload(operation, 0, ranks=8), Evidence(sets, RESOURCES), ["block"], streams=False).notes
+        for operation in ("allgather", "barrier")
+    ]
+    stated = [[note for note in of_operation if note.startswith("0 bytes: no data move")] for of_operation in notes]
+    assert [len(of_operation) for of_operation in stated] == [1, 0]

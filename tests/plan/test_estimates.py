@@ -1,21 +1,24 @@
 """Estimates: the time of a measurement, the range of probes, and the work of predicting points."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from commodel.api.recommendations import estimate_measuring
 from commodel.models.probes import MAX_VECTOR_BYTES, Site, find_probe
 from commodel.models.probes.plans import MMAP_BYTES, NEW_BUFFER
 from commodel.patterns.build import Shape, build_schedule, make_builder
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.plan import message_lengths
 from commodel.plan.config import load_experiment
-from commodel.plan.duration import SIMULATED_START_SECONDS, Durations
+from commodel.plan.duration import BATCH_START_SECONDS, SIMULATED_START_SECONDS, START_SECONDS, Durations
+from commodel.plan.planning import load_resources
 from commodel.plan.prediction_list import SCHEDULE_COST, STEP_COST, estimate_cost, list_shapes, select_part
 from commodel.records import Case
 from tests.patterns.catalogue import catalogue, point
-from tests.plan.planning import SIMULATED
+from tests.plan.planning import PLATFORM, SIMULATED
 from tests.planning import MEASURE
 
 
@@ -215,3 +218,17 @@ def test_a_pattern_from_a_file_has_the_size_that_the_file_states(tmp_path, monke
     (tmp_path / "e.yaml").write_text('platform: p\nfamilies: all\nmatrix: [{axes: {operation: "file:two.csv"}}]\n')
     (only,) = list_shapes(load_experiment("e.yaml"), PlatformResources.unlimited())
     assert (only.point.ranks, only.sizes) == (2, (640,))
+
+
+@pytest.mark.parametrize("platform", [PLATFORM, SIMULATED])
+def test_advice_names_the_same_time_to_measure_a_point_as_the_plan(planned, tmp_path, platform):
+    """The plan also has the start of the batch and of its program, in each pass."""
+    plan = planned(
+        "  - axes: {operation: alltoall, algorithm: linear, ranks: 64, bytes: 64KiB}", "library: false", platform
+    )
+    (batch,) = (batch for batch in plan.batches if batch.points)
+    resources = load_resources(str(tmp_path / "params/platforms/big.yaml"))
+    start = SIMULATED_START_SECONDS if platform == SIMULATED else START_SECONDS * plan.measure.passes
+    seconds = estimate_measuring(batch.points[0], resources)
+    assert seconds == pytest.approx(batch.seconds - BATCH_START_SECONDS - start)
+    assert math.isnan(estimate_measuring(batch.points[0], PlatformResources.unlimited()))

@@ -31,7 +31,7 @@ from commodel.advice.evidence import (
     select_placement,
 )
 from commodel.advice.gather_windows import gather_bounds
-from commodel.advice.sequential_sampling import choose_informative_points, estimate_seconds
+from commodel.advice.sequential_sampling import choose_informative_points
 from commodel.compare.combined_prediction import (
     CombinedPrediction,
     ModelWeight,
@@ -48,6 +48,7 @@ from commodel.compare.recommended import Places, Recommender
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet, describe_origins
 from commodel.patterns.build import build_schedule, list_parts
+from commodel.patterns.operations import has_size
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.barrier_bounds import describe_barrier_bound
@@ -65,7 +66,7 @@ from commodel.units import format_bytes, format_extent
 
 MIN_REPORTED_REGRET = 0.10  # expected regret, above which points to measure are named
 MAX_INFORMATIVE_POINTS = 2
-SAMPLING_SECONDS, MIN_SAMPLES = 0.1, 5  # how long a point is sampled, as `commodel tune` does
+MAX_NAMED_ALTERNATIVES = 6  # alternatives that a note names
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,11 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class InformativePoint:
-    """An alternative whose measurement would lower the expected regret, and the seconds that it takes."""
+    """An alternative whose measurement would lower the expected regret."""
 
     alternative: str  # an algorithm or a topology
     layout: str
-    seconds: float
+    point: Point
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,9 @@ def advise(
     ranks = workload.ranks or workload.leaves + 1
     points, names, omitted = _list_points(workload, evidence, sets, layouts, only)
     patterns, measured_times = [_build_single_schedule(point) for point in points], evidence.find_measured(points)
-    numbers = list(dict.fromkeys(evidence.choose_among_equal(points, patterns, measured_times)))
+    chosen = evidence.choose_among_equal(points, patterns, measured_times)
+    equal_alternatives = _list_equal_alternatives(points, chosen)
+    numbers = list(dict.fromkeys(chosen))
     points, patterns = [points[number] for number in numbers], [patterns[number] for number in numbers]
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
@@ -137,9 +140,7 @@ def advise(
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
     weights, notes = {}, describe_origins(evidence.sets, evidence.resources.name)  # first: never left out
     notes += evidence.resources.describe_extension(ranks)
-    notes += (
-        [f"left out: {omitted} alternatives that need more nodes or cores than the platform has"] if omitted else []
-    )
+    notes += [*_describe_omitted(omitted), *_describe_empty_messages(workload)]
     zero_weight_reasons = [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
     recommenders = {
         placement: evidence.find_recommender(list(sets), placement, models) for placement in dict.fromkeys(placements)
@@ -172,6 +173,7 @@ def advise(
     rows = pd.DataFrame(
         {
             **{name: [getattr(point, name) for point in points] for name in ("alternative", "layout", "ranks")},
+            "same_messages": [equal_alternatives.get(point, "") for point in points],
             "layout_name": [names[point] for point in points],
             "measured": [measured_times.get(point, np.nan) for point in points],
             "seconds": combined.seconds,
@@ -209,7 +211,9 @@ def advise(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviations[0], default.deviation))
     )
     can_measure = max(point.nodes for point in points) <= evidence.resources.nodes
-    informative_points = _find_informative_points(combined, rows, order) if can_measure and not keeps_default else ()
+    informative_points = ()
+    if can_measure and not keeps_default:
+        informative_points = _find_informative_points(combined, rows, order, points)
     return Advice(
         workload,
         rows,
@@ -223,8 +227,41 @@ def advise(
     )
 
 
+def _describe_omitted(names: Sequence[str]) -> list[str]:
+    """Return a note on the alternatives that do not fit on the platform."""
+    if not names:
+        return []
+    count = f"{len(names)} alternative{'s' if len(names) > 1 else ''}"
+    return [f"left out: {count} that need more nodes or cores than the platform has: {_list_names(names)}"]
+
+
+def _list_equal_alternatives(points: Sequence[Point], chosen: Sequence[int]) -> dict[Point, str]:
+    """Return the names of other algorithms or trees that send the same messages as a point, which stands for them.
+    `chosen` has the number of that point for each."""
+    names: dict[Point, dict[str, None]] = {}
+    for point, number in zip(points, chosen, strict=True):
+        own_name, name = (entry.alternative.partition(":")[0] for entry in (points[number], point))
+        if name != own_name:
+            names.setdefault(points[number], {})[name] = None
+    return {point: ", ".join(others) for point, others in names.items()}
+
+
+def _list_names(names: Sequence[str]) -> str:
+    more_text = f" and {len(names) - MAX_NAMED_ALTERNATIVES} more" if len(names) > MAX_NAMED_ALTERNATIVES else ""
+    return f"{', '.join(names[:MAX_NAMED_ALTERNATIVES])}{more_text}"
+
+
+def _describe_empty_messages(workload: Workload) -> list[str]:
+    if workload.bytes or not has_size(workload.operation):
+        return []
+    return ["0 bytes: no data move, so the times are the overhead of messages or of the library"]
+
+
 def _find_informative_points(
-    combined: CombinedPrediction, rows: pd.DataFrame, order: np.ndarray
+    combined: CombinedPrediction,
+    rows: pd.DataFrame,
+    order: np.ndarray,
+    points: Sequence[Point],
 ) -> tuple[InformativePoint, ...]:
     """Return the two points whose measurement would lower the expected regret most, if it is large and alternatives are
     statistically tied."""
@@ -232,10 +269,9 @@ def _find_informative_points(
         return ()
     numbers = choose_informative_points(np.log(combined.seconds), combined.covariance, MAX_INFORMATIVE_POINTS)
     row_of_number = {int(number): row for row, number in zip(rows.itertuples(), order, strict=True)}
-    seconds = estimate_seconds(combined.seconds[numbers], SAMPLING_SECONDS, MIN_SAMPLES)
     return tuple(
-        InformativePoint(row_of_number[number].alternative, row_of_number[number].layout_name, float(time))
-        for number, time in zip(numbers, seconds, strict=True)
+        InformativePoint(row_of_number[number].alternative, row_of_number[number].layout_name, points[number])
+        for number in numbers
     )
 
 
@@ -316,8 +352,8 @@ def _list_points(
     sets: dict[str, ParameterSet],
     layouts: Sequence[str],
     only: Sequence[str],
-) -> tuple[list[Point], dict[Point, str], int]:
-    """Return the distinct alternatives that fit on the platform, the name of each one's layout, and the number of those
+) -> tuple[list[Point], dict[Point, str], list[str]]:
+    """Return the distinct alternatives that fit on the platform, the name of each one's layout, and the names of those
     that do not fit. Those that were measured for this workload are alternatives under their own names, too."""
     resources = evidence.resources.extended(workload.ranks or workload.leaves + 1)
     measured = evidence.list_alternatives(workload.operation, workload.ranks, workload.leaves, workload.bytes)
@@ -330,7 +366,7 @@ def _list_points(
         )
         specs = only or [*list_algorithms(workload.operation, workload.ranks, workload.bytes, windows), *measured]
         choices = [{"algorithm": spec, "ranks": workload.ranks} for spec in specs]
-    points, names, missing = {}, {}, []
+    points, names, omitted, obstacles = {}, {}, [], []
     for choice in choices:
         for layout in layouts or list_layouts(resources, workload.ranks):
             combination = {"operation": workload.operation, "bytes": workload.bytes, "layout": layout, **choice}
@@ -339,7 +375,8 @@ def _list_points(
             except UserError as error:
                 if layouts or only or error.key not in ("ranks", "topology", "layout") or not resources.name:
                     raise
-                missing.append(error.message)
+                omitted.append(f"{choice.get('algorithm') or choice['topology']}, {layout}")
+                obstacles.append(error.message)
                 continue
             if point:  # with one rank a node all layouts are equal if all nodes are
                 distinct = point.nodes < point.ranks or resources.levels
@@ -347,8 +384,8 @@ def _list_points(
                 has_lists = "@" in point.layout.removeprefix(layout)  # of nodes, which the platform has completed
                 names.setdefault(point, layout if layout == NEAR_LAYOUT or has_lists else point.layout)
     if not points:
-        raise UserError(f"{workload.text}: no alternative fits: {missing[0]}")
-    return list(points.values()), names, len(missing)
+        raise UserError(f"{workload.text}: no alternative fits: {obstacles[0]}")
+    return list(points.values()), names, omitted
 
 
 def _build_single_schedule(point: Point) -> Schedule:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from commodel import records
 from commodel.advice import Advice, Workload
 from commodel.advice import advise as rank_alternatives
 from commodel.advice.decision_tables import decide as decide_workloads
@@ -23,8 +25,12 @@ from commodel.api.predictions import Amounts, Source, join_amounts, read_sets
 from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import expand_axis
 from commodel.files.results_folder import Results
-from commodel.patterns.operations import canonicalize_operation, find_required_ranks, has_size
+from commodel.patterns.operations import OVERLAY, canonicalize_operation, find_required_ranks, has_size
+from commodel.patterns.points import PlatformResources
+from commodel.plan.duration import Durations
+from commodel.plan.experiments import Measure
 from commodel.plan.planning import load_resources
+from commodel.records import Point
 from commodel.units import parse_bytes, parse_count
 
 MAX_WORKLOADS = 100_000  # of one operation
@@ -90,6 +96,14 @@ def describe_evidence_folder(evidence: Evidence, folder: Path) -> str:
     other_platforms = [name for name in Results.of(folder).platforms() if name != evidence.resources.name]
     hint = f"; --platform {' or '.join(other_platforms)} has results, too" if other_platforms else ""
     return f"evidence: {folder}, platform {evidence.resources.name}{hint}"
+
+
+def estimate_measuring(point: Point, resources: PlatformResources) -> float:
+    """Return the seconds to measure a point with the default settings, as a plan does; NaN without a platform."""
+    if not resources.launcher:
+        return math.nan
+    settings = records.Measure(**Measure().model_dump())
+    return Durations(resources.launcher, settings, resources.substrate == OVERLAY).estimate_point(point)
 
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:

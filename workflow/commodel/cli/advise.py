@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from commodel.cli._options import (
 from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
-from commodel.units import format_bytes, format_seconds
+from commodel.units import format_bytes, format_duration, format_seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,7 +186,7 @@ def _advise_alternatives(
         print_rows(advice.rows.to_dict("records"), style)
         return
     records = advice.rows[(advice.rows.index < top) | advice.rows["front"]].to_dict("records")
-    answer, *notes = _describe_advice(advice, verbose)
+    answer, *notes = _describe_advice(advice, evidence, verbose)
     body = format_table([_make_alternative_row(row, records) for row in records], TIME_COLUMNS)
     print_answer(answer, body, notes, verbose)
 
@@ -239,6 +240,7 @@ def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
     excess = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
     excess = "best" if row is rows[0] else excess
     has_measured = any(entry["measured"] == entry["measured"] for entry in rows)
+    has_equal = any(entry["same_messages"] for entry in rows)
     has_streams = any(entry["period"] == entry["period"] for entry in rows)
     has_front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
     return (
@@ -255,6 +257,7 @@ def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
             "slower by [%]": excess,
             "regret [%]": float(f"{100 * row['regret']:.2g}"),
         }
+        | ({"same messages": row["same_messages"]} if has_equal else {})
         | ({"between waves": row["period"]} if has_streams else {})
         | ({"front": "*" if row["front"] else ""} if has_front else {})
     )
@@ -265,7 +268,7 @@ def _shorten_layout(layout: str) -> str:
     return layout if len(layout) <= MAX_LAYOUT_LENGTH else f"{layout[: MAX_LAYOUT_LENGTH - 1]}…"
 
 
-def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
+def _describe_advice(advice: Advice, evidence: Evidence, verbose: bool) -> list[str]:
     """Return the answer, then notes: ties, the best alternative for streams, intervals, weights, and those of the
     advice."""
     from commodel.advice.decision_tables import describe_weights, list_tied
@@ -278,7 +281,7 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     alternative, default = f"{best['alternative']}, {best['layout_name']}", advice.default
     named, lines = f"{format_seconds(default.seconds)}, {default.source}" if default else "", []
     if advice.informative_points:
-        lines.append(_name_informative_points(advice))
+        lines.append(_name_informative_points(advice, evidence))
     if advice.keeps_default:
         gain = "slower" if best["seconds"] > default.seconds else "not faster by more than its uncertainty"
         answer = f"{advice.workload.text}: keep the MPI default ({named}). The best alternative, {alternative},"
@@ -317,12 +320,15 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     return [*lines, *notes, f"Weights of models: {named}{small_weights}."]
 
 
-def _name_informative_points(advice: Advice) -> str:
+def _name_informative_points(advice: Advice, evidence: Evidence) -> str:
     """Return which points to measure first, and why."""
-    points = [
-        f"{point.alternative}, {_shorten_layout(point.layout)} (in about {format_seconds(point.seconds)})"
-        for point in advice.informative_points
-    ]
+    from commodel.api.recommendations import estimate_measuring
+
+    points = []
+    for entry in advice.informative_points:
+        seconds = estimate_measuring(entry.point, evidence.resources)
+        duration = "" if math.isnan(seconds) else f" (in about {format_duration(seconds)})"
+        points.append(f"{entry.alternative}, {_shorten_layout(entry.layout)}{duration}")
     regret = 100 * advice.rows["regret"].iloc[0]
     return (
         f"Measure first: {' and '.join(points)}. Alternatives are statistically tied, and the expected regret of the "

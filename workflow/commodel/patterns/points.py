@@ -38,6 +38,7 @@ class PlatformResources:
     substrate: str = ""  # transport of messages; empty: for predictions only
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # group of each node, innermost level first
+    launcher: str = ""  # how programs are started there; empty: for predictions only
 
     def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "PlatformResources":
         """Return the resources for a block of the matrix: all its points have the ranks per node of the largest one.

@@ -103,6 +103,10 @@ class Durations:
         )
         return BATCH_START_SECONDS + sum(self.overlay_seconds + seconds for seconds in samples)
 
+    def estimate_point(self, point: Point) -> float:
+        """Return the seconds to measure one point, without starts of programs."""
+        return self.estimate_members([point]) - BATCH_START_SECONDS
+
     def estimate_batch(self, members: Sequence[Point | Case], upper_bound: bool = False) -> float:
         """Return the same with the starts of programs. One start serves all members with the same program, ranks and
         nodes."""

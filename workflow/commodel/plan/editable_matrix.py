@@ -23,7 +23,7 @@ from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import list_operations
 from commodel.patterns.points import make_point
 from commodel.plan.config import load_experiment, load_named_platform
-from commodel.plan.duration import BATCH_START_SECONDS, Durations
+from commodel.plan.duration import Durations
 from commodel.plan.experiments import AXES, Experiment
 from commodel.plan.matrix import count_combinations, list_with_excluded, parse_combination
 from commodel.plan.planning import load_resources, make_resources
@@ -168,7 +168,7 @@ def _estimate_costs(
         seconds, seconds_of_larger = (
             durations.estimate_sample(replace(point, bytes=point.bytes + added)) for added in (0, SIZE_STEP)
         )
-        all_seconds = durations.estimate_members((point,)) - BATCH_START_SECONDS
+        all_seconds = durations.estimate_point(point)
         per_byte = (seconds_of_larger - seconds) / SIZE_STEP
         return RowCost(nodes.get(point, point.nodes), point.bytes, point.waves, seconds, per_byte, all_seconds)
 

@@ -200,6 +200,7 @@ def make_resources(platform: Platform) -> PlatformResources:
         substrate=OVERLAY if platform.overlay else MPI,
         fewer_cores=tuple(platform.fewer_cores.items()),
         levels=tuple((level, tuple(column)) for level, column in platform.hierarchy.group_lists.items()),
+        launcher=platform.launcher,
     )
 
 
