@@ -1,5 +1,6 @@
 """commodel run before Snakemake starts: calls that are refused, and the lock of the results folder."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -22,6 +23,30 @@ PLATFORMS = {
     "local": "launcher: local\nnodes: 1\ncores: 2\n",
     "lab": "launcher: slurm\nnodes: 2\ncores: 1\nslurm: {mpi: pmi2}\n",
 }
+
+
+PROFILE = ["--profile", "slurm"]
+PROGRAMS = {
+    "srun": "echo 'MPI plugin types are...'; echo none; echo pmi2",
+    "sbatch": "echo asked >> submitted; exit 1",
+}
+
+
+@pytest.fixture
+def slurm(project, monkeypatch):
+    """Return a function that puts programs of Slurm on PATH. Until then, no other program of Slurm is found."""
+    find = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name, **options: None if name in PROGRAMS else find(name, **options))
+
+    def put(**programs):
+        for name, script in programs.items():
+            Path("bin").mkdir(exist_ok=True)
+            Path("bin", name).write_text(f"#!/bin/sh\n{script}\n")
+            Path("bin", name).chmod(0o755)
+        monkeypatch.setattr(shutil, "which", find)
+        monkeypatch.setenv("PATH", f"{Path('bin').absolute()}:{os.environ['PATH']}")
+
+    return put
 
 
 @pytest.fixture
@@ -55,6 +80,44 @@ def test_a_platform_under_slurm_is_refused_without_a_profile_that_submits_jobs(p
     assert not Path("results/on-lab/plan.json").exists()
 
 
+def test_without_sbatch_nothing_is_tried(slurm, monkeypatch):
+    monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
+    result = CliRunner().invoke(main, ["run", "on-lab", *PROFILE])
+    message = "no sbatch on PATH, by which profile 'slurm' submits jobs; wanted: a login node of the cluster"
+    assert (result.exit_code, result.stderr, result.stdout) == (2, f"commodel: {message}\n", "")
+    assert not Path("results/on-lab/plan.json").exists()
+
+
+def test_an_mpi_plug_in_that_slurm_lacks_is_refused_before_jobs_are_submitted(slurm, monkeypatch):
+    monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
+    slurm(**PROGRAMS)
+    path = Path("params/platforms/lab.yaml")
+    path.write_text(path.read_text().replace("pmi2", "pmix"))
+    result = CliRunner().invoke(main, ["run", "on-lab", *PROFILE])
+    message = "lab.yaml:4: slurm.mpi: srun has no MPI plug-in 'pmix'; srun --mpi=list offers: none, pmi2"
+    assert (result.exit_code, result.stderr.rpartition("/")[2]) == (2, f"{message}\n")
+    assert not Path("submitted").exists()
+
+
+REFUSED = "echo 'sbatch: error: Batch job submission failed: Invalid account or account/partition combination "
+REFUSED += "specified' >&2; echo asked >> submitted; exit 1"
+
+
+def test_a_refused_account_ends_the_run_at_the_first_job(slurm):
+    """The survey is the first job. It has not failed: no job is submitted again, neither for it nor without it."""
+    slurm(**PROGRAMS | {"sbatch": REFUSED}, squeue="", sinfo="echo '*normal'", sacct="", scontrol="")
+    result = CliRunner().invoke(main, ["run", "on-lab", *PROFILE])
+    lines = [line for line in result.stderr.splitlines() if line.startswith("commodel: ")]
+    refusal, ending = lines
+    message = "Batch job submission failed: Invalid account or account/partition combination specified"
+    hint = "see profiles/README.md for a site's settings"
+    assert refusal == f"commodel: sbatch refuses the job: {message}; no further job is submitted; {hint}"
+    assert ending == "commodel: the run failed; its output is in results/on-lab/run.log"
+    assert result.exit_code == 1
+    assert Path("submitted").read_text() == "asked\n"
+    assert not Path("results/on-lab/unsurveyed.log").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "profile", "environment"),
     [
@@ -64,9 +127,10 @@ def test_a_platform_under_slurm_is_refused_without_a_profile_that_submits_jobs(p
         ("on-local", [], {}),
     ],
 )
-def test_the_results_folder_is_locked_while_snakemake_starts(project, monkeypatch, name, profile, environment):
+def test_the_results_folder_is_locked_while_snakemake_starts(slurm, monkeypatch, name, profile, environment):
     """A second run would truncate the log of the first."""
     logs = []
+    slurm(**PROGRAMS)
 
     def run_with_display(campaign, command, log, quiet):
         with pytest.raises(UserError, match="it is at work already"), open_lock(campaign.folder, "it"):

@@ -3,6 +3,7 @@ tests/lab."""
 
 import asyncio
 import os
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +22,7 @@ from commodel.platforms.slurm import (
     end_steps,
     expand_names,
     find_node_names,
+    find_refusal,
     list_wanted_features,
     make_constraint,
     order_by_type,
@@ -302,6 +304,7 @@ def cluster(monkeypatch):
         SlurmExecutor, "report_job_success", lambda self, job: fake_slurm.succeeded.append(job.external_jobid)
     )
     monkeypatch.setattr("snakemake_executor_plugin_slurm_patient.try_slurm", answer)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     return fake_slurm
 
 
@@ -364,6 +367,86 @@ def test_the_executor_polls_soon_after_the_output_of_a_job_appears(cluster, look
     assert looks[0] == pytest.approx(100.5)
     assert looks[1:3] == pytest.approx([102.5, 104.5])
     assert looks[-1] - looks[-2] == 180  # it has not ended, though its output is there
+
+
+FAILED = "SLURM sbatch failed. The error message was '{}'.\n    sbatch call:\n        sbatch --qos=invalid account\n"
+SUBMISSION = "sbatch: error: Batch job submission failed: "
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f"sbatch: error: invalid partition specified: nosuch\n{SUBMISSION}Invalid partition name specified",
+            "invalid partition specified: nosuch; Batch job submission failed: Invalid partition name specified",
+        ),
+        (
+            f"{SUBMISSION}User's group not permitted to use this partition",
+            "Batch job submission failed: User's group not permitted to use this partition",
+        ),
+        (f"{SUBMISSION}Invalid qos specification", "Batch job submission failed: Invalid qos specification"),
+        (f"{SUBMISSION}Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)", ""),
+        (f"{SUBMISSION}Requested node configuration is not available", ""),
+        (f"{SUBMISSION}Socket timed out on send/recv operation", ""),
+    ],
+)
+def test_refusals_that_every_job_would_meet_are_known_from_others(text, message):
+    """Others concern one job, or end with time: limits of submitted jobs, nodes, the controller."""
+    assert find_refusal(FAILED.format(text)) == message
+
+
+@pytest.fixture
+def submit(cluster, look, monkeypatch):
+    """Return a function that submits a job, and the lists of jobs that reached sbatch and of reported errors."""
+    executor, submitted, errors = look.executor, [], []
+    monkeypatch.setattr(SlurmExecutor, "_report_job_error_threadsafe", lambda self, job, msg: errors.append(msg))
+
+    def run_job(self, job):
+        submitted.append(job)
+        self._report_job_error_threadsafe(SubmittedJobInfo(job), FAILED.format(f"{SUBMISSION}{executor.answer}"))
+
+    monkeypatch.setattr(SlurmExecutor, "run_job", run_job)
+
+    def hand_in(answer: str = "", **resources) -> None:
+        executor.answer = answer
+        executor.run_job(with_resources("7", **resources).job)
+
+    return SimpleNamespace(job=hand_in, submitted=submitted, errors=errors)
+
+
+def test_after_a_refusal_of_what_all_jobs_request_none_is_submitted(cluster, submit):
+    submit.job("Requested node configuration is not available")
+    assert cluster.said == []
+    for _ in range(3):
+        submit.job("Invalid qos specification")
+    refusal = "sbatch refuses the job: Batch job submission failed: Invalid qos specification"
+    hint = "no further job is submitted; see profiles/README.md for a site's settings"
+    assert cluster.said == [f"commodel: {refusal}; {hint}"]
+    assert len(submit.submitted) == 2
+    assert submit.errors[1:] == [refusal] * 3
+
+
+def test_an_account_that_accounting_does_not_have_is_a_refusal(cluster, submit, monkeypatch):
+    """The base executor looks for it with sacctmgr before it calls sbatch, and would print a traceback."""
+
+    def get_account_arg(self, job):
+        raise WorkflowError("The given account mine appears to be invalid. Available accounts:\nours, theirs")
+        yield ""
+
+    monkeypatch.setattr(SlurmExecutor, "get_account_arg", get_account_arg)
+    submit.job(slurm_account="mine")
+    (line,) = cluster.said
+    assert "The given account mine appears to be invalid. Available accounts: ours, theirs; no further job" in line
+    assert submit.submitted == []
+
+
+def test_without_sbatch_the_executor_neither_waits_nor_submits(cluster, submit, monkeypatch):
+    cluster.complaint = AWAY
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    for _ in range(2):
+        submit.job()
+    assert cluster.said == ["commodel: no sbatch on PATH; no further job is submitted"]
+    assert submit.submitted == []
 
 
 def with_resources(number, **resources):

@@ -6,6 +6,8 @@ from shlex import quote
 
 from commodel.results.campaign import begin_campaign, check_workflow_settings
 from commodel.errors import UserError
+from commodel.plan.planning import require_mpi_types
+from commodel.platforms.slurm import NOTHING_SUBMITTED
 from commodel.sources import PACKAGE, list_source_files
 from snakemake.exceptions import WorkflowError
 
@@ -36,6 +38,10 @@ E = PLAN.experiment
 onstart:
     if CAMPAIGN.refusal:
         raise WorkflowError(CAMPAIGN.refusal)
+    try:
+        require_mpi_types(PLAN, CAMPAIGN.unfinished)
+    except UserError as error:
+        raise WorkflowError(f"{error.message}; {NOTHING_SUBMITTED}")
 
 
 wildcard_constraints:

@@ -1,4 +1,5 @@
 """Snakemake's Slurm executor, patient: while Slurm's controller is away it waits, forgets no job, and heeds Ctrl-C.
+After a refusal that every other job would meet, it submits none.
 
 Snakemake finds it by the name of this package, and a profile asks for it: `executor: slurm-patient`. Its options are
 those of the executor that it extends, with `slurm-patient-` before them.
@@ -7,10 +8,12 @@ those of the executor that it extends, with `slurm-patient-` before them.
 import asyncio
 import os
 import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from shlex import quote
+from threading import Lock
 
 from snakemake.logging import show_logs
 from snakemake_executor_plugin_slurm import Executor as SlurmExecutor
@@ -19,7 +22,15 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
-from commodel.platforms.slurm import CONTROLLER_UNREACHABLE, OUTAGE_SECONDS, RETRY_INTERVAL, try_slurm
+from commodel.platforms.slurm import (
+    CONTROLLER_UNREACHABLE,
+    NO_SBATCH,
+    NOTHING_SUBMITTED,
+    OUTAGE_SECONDS,
+    RETRY_INTERVAL,
+    find_refusal,
+    try_slurm,
+)
 
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 
@@ -38,16 +49,50 @@ class Executor(SlurmExecutor):
         self.unlisted: Counter[str] = Counter()
         self.waiting: set[str] = set()  # jobs of which it was reported that they wait for nodes or are held
         self.written: dict[str, float] = {}  # when the output of a job appeared
+        self.refusal = ""  # why no further job is submitted
+        self.submitting = Lock()  # so that none is while Slurm refuses another
         super().__init__(workflow, logger)
 
     def run_job(self, job: JobExecutorInterface) -> None:
-        """Handed in when the controller answers; what else is wrong with Slurm is sbatch's to tell."""
-        end = time.monotonic() + OUTAGE_SECONDS
-        while self._listed() is None and CONTROLLER_UNREACHABLE.search(self.complaint) and time.monotonic() < end:
-            time.sleep(RETRY_INTERVAL)
-        if nodes := job.resources.get("nodelist"):  # the extended executor has no resource for it
-            job.resources.slurm_extra = f"{job.resources.get('slurm_extra', '')} --nodelist={quote(nodes)}".strip()
-        super().run_job(job)
+        """Submit a job once the controller answers, unless Slurm has refused what all jobs request."""
+        with self.submitting:
+            if not shutil.which("sbatch"):
+                self._refuse(NO_SBATCH)
+            end = time.monotonic() + OUTAGE_SECONDS
+            while not self.refusal and self._is_away() and time.monotonic() < end:
+                time.sleep(RETRY_INTERVAL)
+            self._check_account(job)
+            if self.refusal:
+                self._report_job_error_threadsafe(SubmittedJobInfo(job), self.refusal)
+                return
+            if nodes := job.resources.get("nodelist"):  # the extended executor has no resource for it
+                job.resources.slurm_extra = f"{job.resources.get('slurm_extra', '')} --nodelist={quote(nodes)}".strip()
+            super().run_job(job)
+
+    def _is_away(self) -> bool:
+        return self._listed() is None and bool(CONTROLLER_UNREACHABLE.search(self.complaint))
+
+    def _check_account(self, job: JobExecutorInterface) -> None:
+        """Refuse an account that Slurm's accounting does not have. The extended executor would print a traceback."""
+        if self.refusal or not job.resources.get("slurm_account"):
+            return
+        try:
+            next(self.get_account_arg(job))
+        except (WorkflowError, OSError) as error:
+            self._refuse(find_refusal(str(error)))
+
+    def _report_job_error_threadsafe(self, job_info: SubmittedJobInfo, msg: str) -> None:
+        if not self.refusal and (message := find_refusal(msg)):
+            self._refuse(message)
+        super()._report_job_error_threadsafe(job_info, self.refusal or msg)
+
+    def _refuse(self, message: str) -> None:
+        """Submit no further job, and print why, if there is a message."""
+        if self.refusal or not message:
+            return
+        self.refusal = message if message == NO_SBATCH else f"sbatch refuses the job: {message}"
+        hint = "" if message == NO_SBATCH else "; see profiles/README.md for a site's settings"
+        self.logger.error(f"commodel: {self.refusal}; {NOTHING_SUBMITTED}{hint}")
 
     def report_job_submission(self, job_info: SubmittedJobInfo, register_job: bool = True) -> None:
         self.handed_in[job_info.external_jobid] = job_info

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -17,6 +18,7 @@ import pandas as pd
 
 from commodel.api.snakemake_runs import (
     Display,
+    RunFailedError,
     find_project_profile,
     make_snakemake_command,
     run_in_terminal,
@@ -38,9 +40,11 @@ from commodel.plan.planning import (
     load_plan,
     make_plan,
     make_resources,
+    require_mpi_types,
     write_plan,
 )
 from commodel.plan.surveys import is_survey
+from commodel.platforms.slurm import NO_SBATCH
 from commodel.records import Batch, Plan
 from commodel.results.campaign import (
     OTHER_RUN,
@@ -198,14 +202,6 @@ def load(folder: str | Path) -> Run:
     return Run(Path(folder).absolute())
 
 
-class RunFailedError(UserError):
-    """The workflow ended without a report."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__("the run ended without a report; the reason is in its log")
-        self.exit_code = code
-
-
 class CallbackDisplay:
     """Passes progress and messages to a function of the user."""
 
@@ -349,20 +345,22 @@ def _run_workflow(campaign: Campaign, command: Callable[..., list[str]], setting
 
 
 def require_jobs(campaign: Campaign, profile: str | None) -> None:
-    """Refuse a platform that is measured inside Slurm jobs, if no profile submits jobs and this process is in no
-    job."""
+    """Refuse platforms that are measured inside Slurm jobs, if this process is in no job and none can be submitted."""
+    if os.environ.get("SLURM_JOB_ID") or not campaign.unfinished:
+        return
     name = profile or os.environ.get("SNAKEMAKE_PROFILE") or "local"
     project_profile = find_project_profile(name)
     # The content of a site's profile is unknown; it is assumed to submit jobs.
     content = (project_profile / "config.yaml").read_text(encoding="utf-8") if project_profile else "\nexecutor:"
-    if "\nexecutor:" in content or os.environ.get("SLURM_JOB_ID"):
-        return
+    if "\nexecutor: slurm" in content and not shutil.which("sbatch"):
+        raise UserError(f"{NO_SBATCH}, by which profile '{name}' submits jobs; wanted: a login node of the cluster")
     for batch in campaign.unfinished:
-        if find_launcher(campaign.plan, batch.name).in_job:
+        if find_launcher(campaign.plan, batch.name).in_job and "\nexecutor:" not in content:
             raise UserError(
                 f"platform '{batch.platform}' is measured inside Slurm jobs, which no profile submits; "
                 f"wanted: commodel run {campaign.plan.experiment} --profile slurm"
             )
+    require_mpi_types(campaign.plan, campaign.unfinished)
 
 
 def require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:

@@ -23,7 +23,7 @@ from platformdirs import AppDirs
 
 from commodel.errors import UserError, suggest_name
 from commodel.files.safe_paths import AnyPath
-from commodel.platforms.slurm import STOP_FILE, cancel_jobs
+from commodel.platforms.slurm import NOTHING_SUBMITTED, STOP_FILE, cancel_jobs
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import LOCK_VARIABLE, Campaign
 from commodel.results.progress import StatusReader, format_status
@@ -45,6 +45,14 @@ class RunStoppedError(Exception):
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name}")
         self.number = number
+
+
+class RunFailedError(UserError):
+    """The workflow ended without a report."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__("the run ended without a report; the reason is in its log")
+        self.exit_code = code
 
 
 def make_snakemake_command(
@@ -109,11 +117,13 @@ MAX_SHOWN_LINES = 12  # last lines, which are shown if a run fails without a rec
 
 
 class JobErrors:
-    """Reads the output of Snakemake line by line, and shows each error once. `stage` is the job started last."""
+    """Reads the output of Snakemake line by line, and shows each error once. `stage` is the job started last. If Slurm
+    refused what all jobs request, `refused` is true."""
 
     def __init__(self, show: Callable[[str], None]):
         self.show = show
         self.stage = ""
+        self.refused = False
         self.shown: set[str] = set()
         self.last: deque[str] = deque(maxlen=MAX_SHOWN_LINES)
         self.log, self.fences = "", 0
@@ -121,6 +131,7 @@ class JobErrors:
 
     def read_line(self, text: str) -> None:
         self.last.append(text)
+        self.refused = self.refused or NOTHING_SUBMITTED in text
         if text.startswith(OWN_PREFIX):
             self._show_once(text)
         elif self.expected and (text[:1].strip() if self.expected == TRACEBACK else text.strip()):
@@ -277,7 +288,8 @@ REMAINING_JOBS_TEXT = "commodel: jobs may still be in Slurm's queue ({}); once i
 
 
 def run_with_display(campaign: Campaign, command: list[str], name: str, display: Display) -> int:
-    """Run the workflow of a campaign and return Snakemake's exit code; its output is kept in NAME.log."""
+    """Run the workflow of a campaign and return Snakemake's exit code; its output is kept in NAME.log. The run ends if
+    Slurm refused what all jobs request."""
     reader, errors = StatusReader(campaign), JobErrors(display.show_message)
     log = campaign.results.log(name)
 
@@ -314,6 +326,8 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
         for text in [] if errors.shown else errors.last:
             display.show_message(text)
         display.show_message(f"commodel: the run failed; its output is in {log}")
+        if errors.refused:
+            raise RunFailedError(code)  # every other try would be refused too
     else:
         display.show_progress(format_status(reader.read("", time.time())), last=True)
     return code

@@ -44,7 +44,7 @@ from commodel.plan.surveys import PROBE as SURVEY
 from commodel.platforms.build import COMPILERS, get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, Launcher, get_toolchain
 from commodel.platforms.platform import Platform
-from commodel.platforms.slurm import make_constraint
+from commodel.platforms.slurm import check_mpi_type, make_constraint
 from commodel.platforms.tools import compute_native_digest, find_build_root, find_tool
 from commodel.predictions.papers import find_paper
 from commodel.records import ArchivedFile, Batch, Case, Measure, Plan, PlannedPlatform, Point, compute_digest
@@ -538,6 +538,13 @@ def find_nodelist(plan: Plan, name: str) -> str:
 
 def find_launcher(plan: Plan, batch: str) -> Launcher:
     return LAUNCHERS[plan.platforms[plan.batch(batch).platform].launcher]
+
+
+def require_mpi_types(plan: Plan, batches: Iterable[Batch]) -> None:
+    """Refuse platforms whose MPI plug-in Slurm lacks, before jobs are submitted for these batches."""
+    names = {batch.platform: None for batch in batches if find_launcher(plan, batch.name).in_job}
+    for name in names:
+        check_mpi_type(load_named_platform(name))
 
 
 def find_programs_file(plan: Plan, batch: str) -> str:

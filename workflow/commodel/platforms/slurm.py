@@ -9,6 +9,7 @@ hardly more than SLURM_JOB_ID of its variables.
 
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -40,6 +41,16 @@ CONTROLLER_UNREACHABLE = re.compile(
     r"contact slurm controller|timed out|connect|zero bytes|standby|(send|receive) failure|temporarily unavailable",
     re.IGNORECASE,
 )
+# What sbatch, or the Slurm executor before it, refuses for every job of a campaign: settings that all jobs have.
+REFUSED_SETTING = re.compile(
+    r"invalid (account|partition|qos|user)|no partition specified|partition not available|group not permitted"
+    r"|(permission|access) denied|reservation is invalid|account .* appears to be invalid|'sacctmgr' reported"
+    r"|no such file.*sacctmgr",
+    re.IGNORECASE,
+)
+NOTHING_SUBMITTED = "no further job is submitted"  # in the message of such a refusal
+NO_SBATCH = "no sbatch on PATH"
+SBATCH_MESSAGE = re.compile(r"The error message was '(.*?)'\.?\s*(?:\n    sbatch call:|$)", re.DOTALL)
 COMMAND_TIMEOUT = 30.0  # seconds for one command; Slurm's own commands give up sooner
 OUTAGE_SECONDS = (
     900.0  # seconds for which a query is repeated; a controller that is updated or moved does not answer for minutes
@@ -65,6 +76,17 @@ def run_slurm(program: str | Path, *arguments: str) -> str:
             announced = True
         check_stop()
         time.sleep(RETRY_INTERVAL)
+
+
+def find_refusal(text: str) -> str:
+    """Return the message of sbatch in an error of the Slurm executor, in one line, if Slurm would refuse all other jobs
+    too; else an empty text."""
+    match = SBATCH_MESSAGE.search(text)
+    said = match[1] if match else text
+    lines = [line.strip().removeprefix("sbatch: ").removeprefix("error: ") for line in said.splitlines()]
+    message = make_printable("; ".join(filter(None, lines)).replace(":; ", ": "))
+    is_transient = CONTROLLER_UNREACHABLE.search(message)
+    return message if REFUSED_SETTING.search(message) and not is_transient else ""
 
 
 def was_refused(log: str) -> bool:
@@ -161,11 +183,8 @@ OUTAGE_POLLS = 120  # queries, one a second, after an outage of the controller, 
 def find_node_names(platform: Platform, srun: str, nodes: int, hosts: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the names of the batch's nodes, in the order of the plan, after a check that srun can start MPI there.
     Those of `hosts` that are in the allocation come first, in their order."""
-    wanted = platform.slurm.mpi
-    offered = [wanted] if platform.overlay else parse_mpi_types(run_slurm(srun, "--mpi=list"))
-    if wanted not in offered:
-        message = f"srun has no MPI plug-in '{wanted}'; srun --mpi=list offers: {', '.join(offered) or 'none'}"
-        raise platform.error(("slurm", "mpi"), message)
+    if not platform.overlay:
+        require_mpi_type(platform, run_slurm(srun, "--mpi=list"))
     job = os.environ.get("SLURM_JOB_ID", "")
     if not job:
         raise UserError(f"platform '{platform.name}' is measured inside a Slurm job: commodel run E --profile slurm")
@@ -178,6 +197,23 @@ def find_node_names(platform: Platform, srun: str, nodes: int, hosts: tuple[str,
         return (*(host for host in hosts if host in names), *(name for name in names if name not in hosts))[:nodes]
     features = parse_features(run_slurm(folder / "scontrol", "--oneliner", "show", "node", host_list))
     return order_by_type(names, features, list_wanted_features(platform, nodes))
+
+
+def check_mpi_type(platform: Platform) -> None:
+    """Refuse a platform whose MPI plug-in the srun of this machine lacks. The login node may be without one."""
+    if platform.overlay or not platform.slurm or not shutil.which("srun"):
+        return
+    listing, failure = try_slurm("srun", "--mpi=list")
+    if not failure:
+        require_mpi_type(platform, listing)
+
+
+def require_mpi_type(platform: Platform, listing: str) -> None:
+    """Refuse a platform whose MPI plug-in is not in the output of `srun --mpi=list`."""
+    wanted, offered = platform.slurm.mpi, parse_mpi_types(listing)
+    if wanted not in offered:
+        message = f"srun has no MPI plug-in '{wanted}'; srun --mpi=list offers: {', '.join(offered) or 'none'}"
+        raise platform.error(("slurm", "mpi"), message)
 
 
 def find_node_levels(srun: str, names: tuple[str, ...]) -> Hierarchy:
