@@ -123,7 +123,8 @@ wait_idle() {
   fail "the nodes did not come up; see $dir/*.log"
 }
 
-# The daemons by their pid files; then what jobs have left behind, which knows this Slurm and its own job.
+# The daemons by their pid files; then what jobs have left behind, which has this Slurm's commands on PATH and its own
+# job. The driver of a job has no SLURM_CONF.
 stop() {
   on head scancel --user=root 2>/dev/null || true
   for file in "$dir"/slurmctld.pid "$dir"/slurmd-*.pid "$dir"/munged.pid; do
@@ -132,7 +133,7 @@ stop() {
   done
   local own
   for own in /proc/[0-9]*; do
-    if tr '\0' '\n' 2>/dev/null <"$own/environ" | grep -qx "SLURM_CONF=$SLURM_CONF" &&
+    if tr '\0' '\n' 2>/dev/null <"$own/environ" | grep -qF "$dir/" &&
       { [[ "$(tr '\0' ' ' <"$own/cmdline")" == slurmstepd* ]] ||
         tr '\0' '\n' <"$own/environ" | grep -q '^SLURM_JOB_ID='; }; then
       kill -9 "${own#/proc/}" 2>/dev/null || true

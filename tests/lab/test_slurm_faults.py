@@ -75,10 +75,10 @@ def test_cancelled_job(project, batch):
 
 @pytest.mark.own_slurm(losses=True)
 def test_lost_step(project, batch):
-    """The slurmstepd of the ranks' step is killed on each node. The step cannot end, but the job ends, and the next job
-    completes the batch."""
+    """The slurmstepd of the ranks' step is killed on each node. The step cannot end, but its ranks and the job end, and
+    the next job completes the batch."""
     check_interrupted_batch(project, batch, lambda job: kill(project.slurm.processes(f"slurmstepd: [{job}.0]")))
-    kill(project.ranks())
+    until(lambda: not project.ranks())
 
 
 @pytest.mark.own_slurm(losses=True)

@@ -414,7 +414,7 @@ def submit(cluster, look, monkeypatch):
     return SimpleNamespace(job=hand_in, submitted=submitted, errors=errors)
 
 
-def test_after_a_refusal_of_what_all_jobs_request_none_is_submitted(cluster, submit):
+def test_after_a_refusal_of_a_common_setting_no_job_is_submitted(cluster, submit):
     submit.job("Requested node configuration is not available")
     assert cluster.said == []
     for _ in range(3):
@@ -423,7 +423,7 @@ def test_after_a_refusal_of_what_all_jobs_request_none_is_submitted(cluster, sub
     hint = "no further job is submitted; see profiles/README.md for a site's settings"
     assert cluster.said == [f"commodel: {refusal}; {hint}"]
     assert len(submit.submitted) == 2
-    assert submit.errors[1:] == [refusal] * 3
+    assert submit.errors[1:] == [f"{refusal}. "] * 3
 
 
 def test_an_account_that_accounting_does_not_have_is_a_refusal(cluster, submit, monkeypatch):

@@ -82,9 +82,8 @@ class Executor(SlurmExecutor):
             self._refuse(find_refusal(str(error)))
 
     def _report_job_error_threadsafe(self, job_info: SubmittedJobInfo, msg: str) -> None:
-        if not self.refusal and (message := find_refusal(msg)):
-            self._refuse(message)
-        super()._report_job_error_threadsafe(job_info, self.refusal or msg)
+        self._refuse(find_refusal(msg))
+        super()._report_job_error_threadsafe(job_info, f"{self.refusal}. " if self.refusal else msg)
 
     def _refuse(self, message: str) -> None:
         """Submit no further job, and print why, if there is a message."""

@@ -82,8 +82,8 @@ def find_refusal(text: str) -> str:
     """Return the message of sbatch in an error of the Slurm executor, in one line, if Slurm would refuse all other jobs
     too; else an empty text."""
     match = SBATCH_MESSAGE.search(text)
-    said = match[1] if match else text
-    lines = [line.strip().removeprefix("sbatch: ").removeprefix("error: ") for line in said.splitlines()]
+    error_text = match[1] if match else text
+    lines = [line.strip().removeprefix("sbatch: ").removeprefix("error: ") for line in error_text.splitlines()]
     message = make_printable("; ".join(filter(None, lines)).replace(":; ", ": "))
     is_transient = CONTROLLER_UNREACHABLE.search(message)
     return message if REFUSED_SETTING.search(message) and not is_transient else ""
