@@ -22,7 +22,7 @@ settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("same examples")
 
 TEST_RUN = "COMMODEL_TEST_RUN"  # environment variable of all that a run of the tests starts
-LEFT_SECONDS = 10.0  # seconds after the tests in which processes may end
+LEFT_SECONDS = 20.0  # seconds after the tests in which processes may end
 LONGEST = ("tests/workflow/", *(f"tests/lab/test_slurm_{name}" for name in ("survey", "docs", "campaign")))
 
 # Tables have 100 columns without a terminal, whatever the terminal or the runner of the tests says of its own width.
