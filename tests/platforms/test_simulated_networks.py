@@ -136,6 +136,7 @@ FATAL = [
     ("smpi/os", "0:x:0"),
     ("smpi/os", "0:"),
     ("smpi/bw-factor", "0:90%"),
+    ("smpi/bw-factor", "0:1;2147483648:0.5"),
     ("smpi/wtime", "1us"),
     ("smpi/async-small-thresh", "64KiB"),
     ("smpi/host-speed", "1GHz"),
@@ -145,7 +146,14 @@ FATAL = [
     ("maxmin/concurrency-limit", "x"),
     ("contexts/stack-size", "8MiB"),
 ]
-MISREAD = [("smpi/os", "1KiB:6e-6:0"), ("smpi/os", "1e3:6e-6:0"), ("smpi/os", "-1:6e-6:0"), ("smpi/wtime", "-1")]
+MISREAD = [
+    ("smpi/os", "0:6e-6"),
+    ("smpi/bw-factor", "0:0.5:0.7"),
+    ("smpi/os", "1KiB:6e-6:0"),
+    ("smpi/os", "1e3:6e-6:0"),
+    ("smpi/os", "-1:6e-6:0"),
+    ("smpi/wtime", "-1"),
+]
 
 
 @pytest.mark.parametrize(("name", "value"), TAKEN)
@@ -169,6 +177,36 @@ int main(int argc, char **argv) {
   return MPI_Finalize();
 }
 """
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "passed"),
+    [
+        ("smpi/bw-factor", "0.9", "0:0.9"),
+        ("smpi/lat-factor", "2", "0:2"),
+        ("smpi/lat-factor", "65536:1.2;0:1", "65536:1.2;0:1"),
+        ("smpi/os", "0.001", "0:0.001:0"),
+        ("smpi/or", "0:6us;1500:4e-5:2e-9;65536:0", "0:6us:0;1500:4e-5:2e-9;65536:0:0"),
+        ("network/bandwidth-factor", "0.97", "0.97"),
+    ],
+)
+def test_a_single_number_is_passed_in_the_form_that_every_simgrid_reads(tmp_path, name, value, passed):
+    (tmp_path / "net.xml").write_text(HEAD + CLUSTER)
+    text = f"launcher: simgrid\nnodes: 4\ncores: 1\nsimgrid: {{file: net.xml, config: {{{name}: VALUE}}}}\n"
+    for number, written in enumerate((value, passed)):
+        (tmp_path / f"net{number}.yaml").write_text(text.replace("VALUE", written))
+    platforms = [load_platform(tmp_path / f"net{number}.yaml") for number in (0, 1)]
+    assert [platform.simgrid.config for platform in platforms] == [{name: passed}] * 2
+    assert platforms[0].digest == platforms[1].digest
+
+
+@pytest.mark.parametrize("value", ["0,9", "6us", "0:1:2;x", "-1"])
+def test_an_error_shows_the_value_of_the_file(tmp_path, value):
+    (tmp_path / "net.xml").write_text(HEAD + CLUSTER)
+    text = f"launcher: simgrid\nnodes: 4\ncores: 1\nsimgrid: {{file: net.xml, config: {{smpi/os: '{value}'}}}}\n"
+    (tmp_path / "net.yaml").write_text(text)
+    with pytest.raises(UserError, match=f"smpi/os: found '{value}'"):
+        load_platform(tmp_path / "net.yaml")
 
 
 LOAD = """<zone id="z" routing="Full"><host id="node-0" speed="1Gf"/><host id="node-1" speed="1Gf"/>

@@ -20,7 +20,7 @@ from commodel.files import fields, quantities
 from commodel.files.fields import RANKS, WORD, FileMapping, make_field_type, make_refusal
 from commodel.hierarchy import MAX_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
-from commodel.platforms.simulated_networks import check_name, check_value
+from commodel.platforms.simulated_networks import check_name, check_value, complete_value
 from commodel.records import compute_digest
 from commodel.units import show_value
 
@@ -48,14 +48,15 @@ class SimGrid(FileMapping):
 
     @field_validator("config")
     @classmethod
-    def _checked(cls, config: dict[str, str]) -> dict[str, str]:
-        for name, value in config.items():
+    def _check_and_complete(cls, config: dict[str, str]) -> dict[str, str]:
+        completed = {name: complete_value(name, value) for name, value in config.items()}
+        for name, value in completed.items():
             try:
                 check_name(name)
                 check_value(name, value)
             except UserError as error:
                 raise make_refusal(error.message, name) from None
-        return config
+        return completed
 
 
 class Slurm(FileMapping):

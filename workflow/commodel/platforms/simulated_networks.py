@@ -28,17 +28,21 @@ class ValueSyntax(NamedTuple):
     description: str
 
 
-def _make_piecewise_pattern(value: str) -> str:
+# Sizes, for which SimGrid reads an int. The pattern excludes some that it could read, near 2 GiB.
+SIZE = r"1?[0-9]{1,9}"
+
+
+def _make_piecewise_pattern(values: str) -> str:
     """Return a pattern for lists of sizes, each with the values from this size on."""
-    size_and_values = rf"[0-9]{{1,18}}(:({value}))+"
-    return rf"{size_and_values}(;{size_and_values})*;?"
+    return rf"{SIZE}:{values}(;{SIZE}:{values})*;?"
 
 
 PIECEWISE_SECONDS = ValueSyntax(
-    _make_piecewise_pattern(TIME), "SIZE:SECONDS:SECONDS_A_BYTE, more sizes after ';', such as 0:6e-6:0;1500:4e-5:2e-9"
+    _make_piecewise_pattern(f"{TIME}:{TIME}"),
+    "SIZE:SECONDS:SECONDS_A_BYTE, more sizes after ';', such as 0:6e-6:0;1500:4e-5:2e-9",
 )
 PIECEWISE_FACTORS = ValueSyntax(
-    _make_piecewise_pattern(NUMBER), "SIZE:FACTOR, more sizes after ';', such as 0:1;65536:1.2"
+    _make_piecewise_pattern(f"({NUMBER})"), "SIZE:FACTOR, more sizes after ';', such as 0:1;65536:1.2"
 )
 FACTOR = ValueSyntax(rf"{NUMBER}|{PIECEWISE_FACTORS.pattern}", f"a number, or {PIECEWISE_FACTORS.description}")
 AMOUNT = ValueSyntax(NUMBER, "a number without a unit: seconds, bytes, or bytes a second")
@@ -86,6 +90,21 @@ def check_value(name: str, value: str) -> None:
     syntax = SYNTAX_BY_SETTING.get(name)
     if syntax and not re.fullmatch(syntax.pattern, value):
         raise UserError(f"found {show_value(value)}, wanted {syntax.description}")
+
+
+def complete_value(name: str, value: str) -> str:
+    """Return a value of a platform file as all versions of SimGrid read it; a wrong value unchanged.
+
+    A single number is for all sizes, and a single time of a size has no time per byte. Later versions of SimGrid accept
+    both, but SimGrid 3.32 fails on such a number, and reads beyond the end of such times.
+    """
+    syntax = SYNTAX_BY_SETTING.get(name)
+    if syntax not in (PIECEWISE_FACTORS, PIECEWISE_SECONDS):
+        return value
+    completed = f"0:{value}" if re.fullmatch(NUMBER, value) else value
+    if syntax is PIECEWISE_SECONDS:
+        completed = re.sub(rf"(?<![^;])({SIZE}:{TIME})(?![^;])", r"\1:0", completed)
+    return completed if re.fullmatch(syntax.pattern, completed) else value
 
 
 def _suggest_setting(name: str) -> str:
