@@ -8,11 +8,22 @@ import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from pathlib import Path
+from pathlib import PurePath
+from typing import IO, Protocol
 
 import click
 
 MAX_SHOWN_MISTAKES = 10  # mistakes of one file
+
+
+class PathInFolder(Protocol):
+    """A path that is no os.PathLike, such as SafePath; its text names the file."""
+
+    @property
+    def parts(self) -> tuple[str, ...]: ...
+
+
+FileName = str | PurePath | PathInFolder  # as errors print it
 
 
 class UserError(click.ClickException):
@@ -22,12 +33,12 @@ class UserError(click.ClickException):
     further_errors: tuple["UserError", ...] = ()  # further mistakes of the same file
     uncounted = 0  # number of further mistakes, which are not stored
 
-    def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None, key: str = ""):
+    def __init__(self, message: str, *, file: FileName | None = None, line: int | None = None, key: str = "") -> None:
         self.file, self.key, self.found = file, key, message
         location = ":".join(str(part) for part in (file, line) if part is not None)
         super().__init__(": ".join(make_printable(part) for part in (location, key, message) if part))
 
-    def show(self, file=None) -> None:
+    def show(self, file: IO[str] | None = None) -> None:
         for line in self.lines():
             click.echo(f"commodel: {line}", file=file, err=True)
 
@@ -40,7 +51,7 @@ class UserError(click.ClickException):
 
 
 @contextmanager
-def locate_mistakes(file: str | Path | None = None, key: str = "") -> Iterator[None]:
+def locate_mistakes(file: FileName | None = None, key: str = "") -> Iterator[None]:
     """Add the file, or the key, to an error of the block."""
     try:
         yield

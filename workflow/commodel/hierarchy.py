@@ -79,7 +79,7 @@ class Hierarchy:
     def members(self, level: int) -> list[int]:
         """Return the size of each group of a level: its nodes, or above the first level its groups of the level
         below."""
-        columns = [np.arange(self.nodes), *self.columns] if self.groups else []
+        columns = [np.arange(self.columns.shape[1]), *self.columns] if self.groups else []
         inner, outer = columns[level - 1], columns[level]
         first = np.unique(inner, return_index=True)[1]
         return np.unique(outer[first], return_counts=True)[1].tolist()
@@ -99,8 +99,10 @@ class Hierarchy:
         one, two = np.asarray(one), np.asarray(two)
         distance = (one != two).astype(np.int64)
         if self.groups:
-            if (largest_node := max((int(ends.max()) for ends in (one, two) if ends.size), default=-1)) >= self.nodes:
-                raise UserError(f"the levels have {self.nodes} nodes, found node {largest_node}")
+            nodes = self.columns.shape[1]
+            largest_node = max((int(ends.max()) for ends in (one, two) if ends.size), default=-1)
+            if largest_node >= nodes:
+                raise UserError(f"the levels have {nodes} nodes, found node {largest_node}")
             for column in self.columns:
                 distance += column[one] != column[two]
         return distance

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Interval, Predicate
 
@@ -176,11 +176,11 @@ class Batch:
 
     @property
     def ids(self) -> list[str]:
-        return [member.id for member in (*self.cases, *self.points)]
+        return [*(case.id for case in self.cases), *(point.id for point in self.points)]
 
     @property
     def ranks(self) -> int:
-        return max(member.ranks for member in (*self.cases, *self.points))
+        return max([*(case.ranks for case in self.cases), *(point.ranks for point in self.points)])
 
     @property
     def tasks(self) -> int:
@@ -243,11 +243,14 @@ class PlannedPlatform:
         return PlatformKind.NAMESPACES if self.namespaces else PlatformKind.REAL
 
 
+ArchivedKind = Literal["matrix", "pattern", "tree", "layout", "partition", "published", "speeds"]
+
+
 @dataclass(frozen=True, slots=True)
 class ArchivedFile:
     """A file that a plan depends on, besides its experiment and platforms, and its copy in the results."""
 
-    kind: Literal["matrix", "pattern", "tree", "layout", "partition", "published", "speeds"]
+    kind: ArchivedKind
     digest: Sha256
     bytes: Count
     copy: Name | Literal[""]  # empty: it is too large to be kept
@@ -290,5 +293,5 @@ class Plan:
             raise UserError(f"no batch '{name}' in the plan; {suggest_name(name, batches)}")
         return batches[name]
 
-    def as_json(self) -> dict:
+    def as_json(self) -> dict[str, Any]:
         return json.loads(json.dumps(asdict(self)))

@@ -8,15 +8,16 @@ import ast
 import importlib
 import pkgutil
 from functools import lru_cache
+from typing import Any
 
 from commodel.errors import UserError, suggest_name
 from commodel.sources import PACKAGE
 
 
 @lru_cache
-def discover(folder: str, constant: str) -> dict[str, object]:
+def discover(folder: str, constant: str) -> dict[str, Any]:
     """Return the entries of `commodel.<folder>` by name, in alphabetical order; raise an error if two have one name."""
-    entries: dict[str, object] = {}
+    entries: dict[str, Any] = {}
     for stem in _list_modules(folder):
         for entry in _import_entries(folder, constant, stem):
             if entry.name in entries:
@@ -30,13 +31,21 @@ def list_names(folder: str, constant: str) -> list[tuple[str, ...]]:
 
     They are read from the source text, because importing the modules takes longer.
     """
-    names = []
+    names: list[tuple[str, ...]] = []
     for path in sorted((PACKAGE / folder.replace(".", "/")).glob("[a-z]*.py")):
         for statement in ast.parse(path.read_bytes()).body:
-            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets) == constant:
+            if isinstance(statement, ast.Assign) and [ast.unparse(target) for target in statement.targets] == [
+                constant
+            ]:
                 table = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
-                texts = [[word.value for word in entry.args if isinstance(word, ast.Constant)] for entry in table]
-                names += [tuple(words[:2]) for words in texts if words]
+                for entry in table:
+                    constants = (
+                        [word for word in entry.args if isinstance(word, ast.Constant)]
+                        if isinstance(entry, ast.Call)
+                        else []
+                    )
+                    words = [str(word.value) for word in constants]
+                    names += [tuple(words[:2])] if words else []
     return names
 
 
@@ -46,7 +55,7 @@ def _list_modules(folder: str) -> tuple[str, ...]:
     return tuple(module.name for module in pkgutil.iter_modules(package.__path__))
 
 
-def _import_entries(folder: str, constant: str, stem: str) -> tuple:
+def _import_entries(folder: str, constant: str, stem: str) -> tuple[Any, ...]:
     """Return the entries of the module `stem`. A single entry has the name of its module, with '-' for '_'."""
     module = importlib.import_module(f"commodel.{folder}.{stem}")
     entry = getattr(module, constant, None)
@@ -59,7 +68,7 @@ def _import_entries(folder: str, constant: str, stem: str) -> tuple:
     return (entry,)
 
 
-def lookup(folder: str, constant: str, name: str):
+def lookup(folder: str, constant: str, name: str) -> Any:
     """Return the entry called `name`; an error lists similar names. Only the file of that name is imported, if it
     exists."""
     stem = name.replace("-", "_")

@@ -1,8 +1,9 @@
 """Statistics of a few raw samples: the median and its confidence interval (`compute_median_interval`), its noise, and
 bootstrap resamples (`resample_statistic`)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import log
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,8 @@ def resample_statistic(
 
     A resample draws passes first, then samples of these passes, since differences between passes are noise too.
     """
-    reduce = {"median": np.median, "mean": np.mean, "min": np.min}[statistic]
+    functions: dict[str, Callable[..., Any]] = {"median": np.median, "mean": np.mean, "min": np.min}
+    reduce = functions[statistic]
     groups = [np.flatnonzero(passes == number) for number in np.unique(passes)]
     if len(groups) == 1:
         resample = samples[rng.integers(0, len(samples), (draws, len(samples)))]

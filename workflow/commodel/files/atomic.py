@@ -5,7 +5,7 @@ import json
 from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, Any
 
 from commodel.errors import UserError, make_printable
 from commodel.files.safe_paths import AnyPath, SafePath
@@ -36,7 +36,7 @@ def write_json(path: AnyPath, data: object) -> None:
     write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
-def read_json(path: AnyPath) -> dict[str, object]:
+def read_json(path: AnyPath) -> dict[str, Any]:
     """Return the object in a JSON file; all JSON files of this project have an object."""
     try:
         data = json.loads(read_text(path, MAX_FILE_BYTES, "a smaller file"))

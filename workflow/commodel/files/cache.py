@@ -19,7 +19,7 @@ from commodel.files.atomic import write_atomically
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.safe_reading import CHUNK_BYTES, GZIP_MAGIC, MIB, open_file, open_unpacked
-from commodel.records import ArchivedFile
+from commodel.records import ArchivedFile, ArchivedKind
 
 MAX_COPY_BYTES = 256 * MIB  # of a larger file only the digest is stored
 MAX_PLAIN_COPY_BYTES = MIB  # a larger copy is compressed by gzip
@@ -32,7 +32,9 @@ class ArchivedInputs:
 
     results: Results
     files: Mapping[str, ArchivedFile]
-    unchanged: set[tuple] = field(default_factory=set)  # name, mtime and size of files whose digest was checked
+    unchanged: set[tuple[str, int, int]] = field(
+        default_factory=set
+    )  # name, mtime and size of files whose digest was checked
 
 
 _ARCHIVE: ContextVar[ArchivedInputs | None] = ContextVar("archived_inputs", default=None)
@@ -76,7 +78,7 @@ def find_input(name: str, root: Path = Path()) -> AnyPath:
     return path
 
 
-def record_input(kind: str, name: str, root: Path = Path(), source: str = "") -> ArchivedFile:
+def record_input(kind: ArchivedKind, name: str, root: Path = Path(), source: str = "") -> ArchivedFile:
     """Return the record of a file for a plan: its kind, digest, size, and the name of its copy."""
     path, archive = find_input(name, root), _ARCHIVE.get()
     if archive and name in archive.files:

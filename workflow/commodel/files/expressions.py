@@ -11,13 +11,14 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
+from typing import Any
 
 from commodel.errors import UserError, make_printable, suggest_name
 
 MAX_LENGTH = 500
 MAX_DEPTH = 50
 
-Value = bool | int | float | str | None | tuple
+Value = bool | int | float | str | None | tuple[Any, ...]
 
 
 def is_power_of_two(number: float) -> bool:
@@ -25,8 +26,8 @@ def is_power_of_two(number: float) -> bool:
     return integer == number and integer > 0 and integer & (integer - 1) == 0
 
 
-def _accept_only_numbers(function: Callable) -> Callable:
-    def checked(*operands):
+def _accept_only_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(*operands: object) -> Any:
         for operand in operands:
             if not isinstance(operand, int | float):
                 found = "nothing" if operand is None else f"'{make_printable(operand, 60)}'"
@@ -36,14 +37,14 @@ def _accept_only_numbers(function: Callable) -> Callable:
     return checked
 
 
-FUNCTIONS = {  # with the fewest and the most arguments
+FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {  # with the fewest and the most arguments
     "is_power_of_two": (is_power_of_two, 1, 1),
     "log2": (math.log2, 1, 1),
     "min": (min, 2, 100),
     "max": (max, 2, 100),
     "abs": (abs, 1, 1),
 }
-ARITHMETIC = {
+ARITHMETIC: dict[type[ast.operator | ast.unaryop], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -54,7 +55,8 @@ ARITHMETIC = {
     ast.UAdd: operator.pos,
 }
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
-CALLABLE = {"__builtins__": {}} | {name: _accept_only_numbers(function) for name, (function, _, _) in FUNCTIONS.items()}
+CALLABLE: dict[str, Any] = {"__builtins__": {}}
+CALLABLE |= {name: _accept_only_numbers(function) for name, (function, _, _) in FUNCTIONS.items()}
 CALLABLE |= {sign.__name__: _accept_only_numbers(function) for sign, function in ARITHMETIC.items()}
 
 
@@ -116,7 +118,7 @@ def _check_node(node: ast.expr, names: frozenset[str], text: str, depth: int) ->
         case ast.BoolOp(op=sign, values=parts):
             return ast.BoolOp(sign, inner(*parts))
         case ast.UnaryOp(op=ast.Not() as sign, operand=operand):
-            return ast.UnaryOp(sign, *inner(operand))
+            return ast.UnaryOp(sign, inner(operand)[0])
         case ast.UnaryOp(op=sign, operand=operand) if type(sign) in ARITHMETIC:
             return call(type(sign).__name__, operand)
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in ARITHMETIC:
@@ -124,10 +126,12 @@ def _check_node(node: ast.expr, names: frozenset[str], text: str, depth: int) ->
                 raise refuse("text cannot be calculated with")
             return call(type(sign).__name__, left, right)
         case ast.Compare(left=left, ops=signs, comparators=rights) if all(type(sign) in COMPARISONS for sign in signs):
-            for sign, right in zip(signs, rights, strict=True):
-                if isinstance(sign, ast.In | ast.NotIn) and not isinstance(right, ast.List | ast.Tuple | ast.Name):
+            for comparison, right in zip(signs, rights, strict=True):
+                if isinstance(comparison, ast.In | ast.NotIn) and not isinstance(
+                    right, ast.List | ast.Tuple | ast.Name
+                ):
                     raise refuse("wanted a list such as [2, 4] after 'in'")
-            return ast.Compare(*inner(left), signs, inner(*rights))
+            return ast.Compare(inner(left)[0], signs, inner(*rights))
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return ast.Tuple(inner(*parts), ast.Load())
         case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]):

@@ -6,9 +6,11 @@ Every text that may become part of a command line is checked here. A text that i
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
+from annotated_types import GroupedMetadata
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -111,12 +113,24 @@ def convert_user_errors(parse: Parse) -> Parse:
     return parse_for_pydantic
 
 
-def make_field_type(parse: Parse, of: type = str, **schema: Any) -> Any:
-    """Return a field type from a function that converts a value of the file or raises a UserError."""
-    return Annotated[of, PlainValidator(convert_user_errors(parse)), WithJsonSchema(schema)]
+@dataclass(frozen=True)
+class FieldRule(GroupedMetadata):
+    """How a field of type `Annotated[type, FieldRule]` is read: pydantic's validator of its value, and its schema."""
+
+    validator: PlainValidator | BeforeValidator | WrapValidator
+    schema: WithJsonSchema
+
+    def __iter__(self) -> Iterator[object]:
+        yield self.validator
+        yield self.schema
 
 
-def make_text_type(pattern: str, wanted: str, limit: int = 64) -> Any:
+def convert(parse: Parse, **schema: Any) -> FieldRule:
+    """Return the rule of a field from a function that converts a value of the file or raises a UserError."""
+    return FieldRule(PlainValidator(convert_user_errors(parse)), WithJsonSchema(schema))
+
+
+def match_text(pattern: str, wanted: str, limit: int = 64) -> FieldRule:
     allowed = re.compile(pattern)
 
     def parse(value: Any) -> str:
@@ -128,18 +142,17 @@ def make_text_type(pattern: str, wanted: str, limit: int = 64) -> Any:
             raise UserError(f"found {len(value)} characters, wanted at most {limit}")
         return value
 
-    return make_field_type(parse, type="string", pattern=f"^(?:{pattern})$", maxLength=limit)
+    return convert(parse, type="string", pattern=f"^(?:{pattern})$", maxLength=limit)
 
 
-def make_count_type(low: int, high: int) -> Any:
-    return make_field_type(
+def limit_count(low: int, high: int) -> FieldRule:
+    return convert(
         lambda value: units.parse_count(value, low, high),
-        of=int,
         anyOf=[{"type": "integer", "minimum": low, "maximum": high}, {"type": "string", "examples": ["1e3"]}],
     )
 
 
-def make_choice_type(*names: str) -> Any:
+def choose_from(*names: str) -> FieldRule:
     def parse(value: Any) -> str:
         if not isinstance(value, str) or value not in names:
             raise UserError(
@@ -147,11 +160,11 @@ def make_choice_type(*names: str) -> Any:
             )
         return value
 
-    return make_field_type(parse, enum=list(names))
+    return convert(parse, enum=list(names))
 
 
-def make_quantity_type(parse: Parse, example: str, unit_optional: bool = True) -> Any:
-    """Return the field type of a number above 0 with a unit.
+def convert_quantity(parse: Parse, example: str, unit_optional: bool = True) -> FieldRule:
+    """Return the rule of a number above 0 with a unit.
 
     Zero is refused: no measurement takes no time or has no error.
     """
@@ -161,13 +174,11 @@ def make_quantity_type(parse: Parse, example: str, unit_optional: bool = True) -
             raise UserError(f"found {show_value(value)}, wanted more than 0")
         return number
 
-    return make_field_type(
-        parse_positive, of=float, type=["number", "string"] if unit_optional else "string", examples=[example]
-    )
+    return convert(parse_positive, type=["number", "string"] if unit_optional else "string", examples=[example])
 
 
-def make_names_type(all_word: str) -> Any:
-    """Return the field type of a list of names, or of the word that means all names."""
+def read_names(all_word: str) -> FieldRule:
+    """Return the rule of a list of names, or of the word that means all names."""
 
     def parse(value: Any, handler: Callable[[Any], Any]) -> Any:
         if value == all_word:
@@ -178,16 +189,16 @@ def make_names_type(all_word: str) -> Any:
 
     name_list = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}
     schema = {"anyOf": [{"const": all_word}, TypeAdapter(NAME).json_schema(), name_list]}
-    return Annotated[tuple[NAME, ...], WrapValidator(parse), WithJsonSchema(schema)]
+    return FieldRule(WrapValidator(parse), WithJsonSchema(schema))
 
 
-def make_axis_type(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
-    """Return the field type of an axis: one value, a list, or, with `parse` for its ends, a range.
+def read_axis(item: Any, parse: Parse | None = None, auto: str = "") -> FieldRule:
+    """Return the rule of an axis: one value, a list, or, with `parse` for its ends, a range.
 
     `auto` is a word in place of the values, which are then chosen later.
     """
 
-    def expand(value: Any) -> list:
+    def expand(value: Any) -> Sequence[Any]:
         if auto and value == auto:
             return []
         if auto and isinstance(value, str) and find_similar_name(value, [auto]):
@@ -208,7 +219,7 @@ def make_axis_type(item: Any, parse: Parse | None = None, auto: str = "") -> Any
             _make_range_schema(entry, "factor", "each entry is this times the last"),
             _make_range_schema(entry, "step", "added each time"),
         ]
-    return Annotated[tuple[item, ...], BeforeValidator(convert_user_errors(expand)), WithJsonSchema({"anyOf": forms})]
+    return FieldRule(BeforeValidator(convert_user_errors(expand)), WithJsonSchema({"anyOf": forms}))
 
 
 def _make_range_schema(end: dict, growth: str, meaning: str) -> dict:
@@ -243,33 +254,43 @@ def _parse_flag(value: Any) -> bool:
     return value
 
 
-FLAG = make_field_type(_parse_flag, of=bool, type="boolean")
-TITLE = make_field_type(_parse_title, type="string", maxLength=200)
+FLAG = Annotated[bool, convert(_parse_flag, type="boolean")]
+TITLE = Annotated[str, convert(_parse_title, type="string", maxLength=200)]
 NAME_PATTERN = r"[a-z0-9][a-z0-9-]{0,40}"
-NAME = make_text_type(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)
-NODE_TYPE = make_text_type(
-    r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('same': two ranks of one node)", 21
-)
-WORD = make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")
-HOST = make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)
-FILE = make_text_type(
-    r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200
-)
-TABLE = make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the project, of A-Z, a-z, 0-9 and _ . / -", 200)
-SPEC = make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
-SETTING_KEY = make_text_type(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
+NAME = Annotated[str, match_text(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)]
+NODE_TYPE = Annotated[
+    str,
+    match_text(r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('same': two ranks of one node)", 21),
+]
+WORD = Annotated[str, match_text(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")]
+HOST = Annotated[str, match_text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)]
+FILE = Annotated[
+    str,
+    match_text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200),
+]
+TABLE = Annotated[
+    str, match_text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the project, of A-Z, a-z, 0-9 and _ . / -", 200)
+]
+SPEC = Annotated[
+    str, match_text(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
+]
+SETTING_KEY = Annotated[str, match_text(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")]
 PARAMETER = Annotated[
-    make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.,^@+/-]*", "A-Z, a-z, 0-9 and _ . , ^ @ + / - only", 200),
+    str,
+    match_text(r"[A-Za-z0-9_][A-Za-z0-9_.,^@+/-]*", "A-Z, a-z, 0-9 and _ . , ^ @ + / - only", 200),
     BeforeValidator(_format_setting),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 SETTING = Annotated[
-    make_text_type(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 20_000),
+    str,
+    match_text(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 20_000),
     BeforeValidator(_format_setting),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
-SETTING_NAME = make_field_type(parse_setting, type=["string", "integer", "number"], maxLength=MAX_SETTING_LENGTH)
-SIZE = make_field_type(
-    units.parse_bytes, of=int, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"]
-)
-RANKS = make_count_type(1, units.MAX_COUNT)
+SETTING_NAME = Annotated[
+    str, convert(parse_setting, type=["string", "integer", "number"], maxLength=MAX_SETTING_LENGTH)
+]
+SIZE = Annotated[
+    int, convert(units.parse_bytes, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"])
+]
+RANKS = Annotated[int, limit_count(1, units.MAX_COUNT)]

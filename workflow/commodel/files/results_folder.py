@@ -143,4 +143,5 @@ def pass_folder_name(number: int) -> str:
 
 def list_folder(folder: AnyPath) -> list[SafePath]:
     """Return the content of a folder in order; empty if there is no folder."""
-    return sorted(folder.iterdir()) if folder.exists() else []
+    safe_folder = SafePath.at(folder)
+    return sorted(safe_folder.iterdir()) if safe_folder.exists() else []

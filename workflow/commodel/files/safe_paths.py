@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import IO
+from typing import IO, Any
 
 from commodel.errors import UserError
 from commodel.units import show_value
@@ -42,14 +42,14 @@ class SafePath:
     root: Path
     parts: tuple[str, ...] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for part in self.parts:
             if part in ("", ".", "..") or "/" in part or "\0" in part:
                 raise UserError(f"found the name '{part}', wanted one of a file in it", file=self.root)
 
     @classmethod
     def at(cls, path: "Path | SafePath") -> "SafePath":
-        return path if isinstance(path, cls) else cls(path)
+        return cls(path) if isinstance(path, Path) else path
 
     @classmethod
     def of_argument(cls, path: Path, root: Path) -> "SafePath":
@@ -128,7 +128,7 @@ class SafePath:
                 elif not entry.is_file(follow_symlinks=False):
                     raise entry_path._refusal(entry.stat(follow_symlinks=False).st_mode)
 
-    def open(self, mode: str = "r", **settings) -> IO:
+    def open(self, mode: str = "r", **settings: Any) -> IO[Any]:
         """Open an ordinary file: `r` reads it, `w` replaces it by a new file, `a+` opens or creates it."""
         with self._open_folder(self.parts[:-1]) as folder:
             with suppress(FileNotFoundError):
@@ -217,7 +217,7 @@ class SafePath:
             os.close(folder)
 
     @contextmanager
-    def _scan_folder(self) -> Iterator[Iterator[os.DirEntry]]:
+    def _scan_folder(self) -> Iterator[Iterator[os.DirEntry[str]]]:
         with self._open_folder(self.parts) as folder:
             number = os.open(".", LIST_FLAGS, dir_fd=folder)
             try:

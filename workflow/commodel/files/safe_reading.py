@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, TypeVar, cast
 
 from commodel.errors import UserError
 from commodel.files.safe_paths import MAX_FOLDER_DEPTH, AnyPath, SafePath
@@ -36,7 +36,7 @@ def open_file(path: str | AnyPath) -> io.BufferedReader:
     """Open an ordinary file. A pipe could block for ever, and a device may have no end."""
     try:
         if isinstance(path, SafePath):
-            return path.open("rb")
+            return cast(io.BufferedReader, path.open("rb"))
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:  # ValueError: a path with a zero byte in it
         raise UserError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
@@ -92,7 +92,7 @@ def open_unpacked(path: str | AnyPath) -> Iterator[IO[bytes]]:
     """Open an ordinary file, decompressed if it is a file of gzip. The caller has to bound the bytes that it reads."""
     with open_file(path) as stream:
         try:
-            yield gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == GZIP_MAGIC else stream
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=stream)) if stream.peek(2)[:2] == GZIP_MAGIC else stream
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise UserError(f"cannot be unpacked: {error}", file=path) from None
 

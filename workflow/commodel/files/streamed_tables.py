@@ -10,7 +10,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,7 +29,7 @@ def make_arrow_schema(schema: Schema) -> pa.Schema:
     return pa.schema([(field.name, TYPES[field.type]) for field in schema])
 
 
-def make_piece(columns: Mapping[str, object], types: pa.Schema) -> pa.Table:
+def make_piece(columns: Mapping[str, Any], types: pa.Schema) -> pa.Table:
     """Return columns as a table; a single value fills a whole column, and NaN and None become nulls."""
     rows = max(len(values) for values in columns.values() if not _is_single_value(values))
     return pa.table(

@@ -5,6 +5,7 @@ import json
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from commodel.errors import Mistakes, UserError
 from commodel.files.atomic import MAX_FILE_BYTES
@@ -54,14 +55,14 @@ def parse_record(form: TypeAdapter[Record], data: object, document: Document, wi
 def make_user_error(errors: ValidationError, document: Document, within: KeyPath = ()) -> UserError:
     """Return all mistakes as one error with a line for each, in the order of the file, missing keys last."""
 
-    def place(error: dict) -> KeyPath:
+    def place(error: ErrorDetails) -> KeyPath:
         """Return the part of a pydantic path that the document has: the path also names members of unions."""
         path = (*within, *error["loc"], *error.get("ctx", {}).get("path", ()))
         while not document.has(path):
             path = path[:-1]
         return path
 
-    by_place: dict[KeyPath, list[dict]] = {}
+    by_place: dict[KeyPath, list[ErrorDetails]] = {}
     for error in errors.errors(include_url=False):
         by_place.setdefault(place(error), []).append(error)
     mistakes = Mistakes()
@@ -75,12 +76,12 @@ def make_user_error(errors: ValidationError, document: Document, within: KeyPath
     raise AssertionError("pydantic found no mistake")
 
 
-def _make_message(mistakes: list[dict]) -> str:
+def _make_message(mistakes: list[ErrorDetails]) -> str:
     """Return the message for all mistakes at one place; a value that matches none of several types has one for each."""
     first = mistakes[0]
     match first["type"]:
         case "refused":
-            return first["ctx"]["message"]
+            return str(first["ctx"]["message"])
         case "missing" if isinstance(first["loc"][-1], int):
             return f"found {first['loc'][-1]} values, wanted more"
         case "missing":

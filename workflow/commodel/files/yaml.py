@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -21,6 +22,7 @@ MAX_NODES = 200_000
 MAX_DEPTH = 50
 ZIP = b"PK\x03\x04"
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Content = yaml.ScalarEvent | yaml.MappingStartEvent | yaml.SequenceStartEvent
 
 # YAML 1.1 reads `no` as false, 6:30 as 390, 010 as 8 and a date as a date. Here all of these are texts.
 _INT = re.compile(r"[+-]?(0|[1-9][0-9]*)")
@@ -46,7 +48,7 @@ class Document:
         return self.lines.get(path, 1) if self.lines else None
 
     def has(self, path: KeyPath) -> bool:
-        value = self.data
+        value: Any = self.data
         for part in path:
             inside = part in value if isinstance(value, dict) else isinstance(value, list) and part in range(len(value))
             if not inside:
@@ -88,7 +90,9 @@ def parse_yaml(text: str, file: str | Path | SafePath) -> Document:
         if mark and _is_indented_by_tab(text, mark.line):
             message = "found a tab, which YAML does not take for indentation; wanted blanks"
             raise UserError(message, file=file, line=mark.line + 1) from None
-        raise UserError(f"not YAML: {error.problem or error.context}", file=file, line=mark and mark.line + 1) from None
+        raise UserError(
+            f"not YAML: {error.problem or error.context}", file=file, line=mark.line + 1 if mark else None
+        ) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
         raise UserError(f"not YAML: {error.reason}", file=file, line=line) from None
@@ -99,10 +103,15 @@ def _is_indented_by_tab(text: str, number: int) -> bool:
     return "\t" in line[: len(line) - len(line.lstrip())]
 
 
+def _find_line(event: yaml.Event) -> int:
+    """Return the number of the line on which an event starts; the parser knows it for every event of a text."""
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
 class _Reader:
     """A single pass over the events of a document, with its lines, anchors and the count of its nodes."""
 
-    def __init__(self, file: Path | SafePath, events: Iterator[yaml.Event]):
+    def __init__(self, file: Path | SafePath, events: Iterator[yaml.Event]) -> None:
         self.file = file
         self.events = events
         self.lines: dict[KeyPath, int] = {}
@@ -124,15 +133,15 @@ class _Reader:
         return node.value
 
     def refuse(self, event: yaml.Event, message: str) -> UserError:
-        return UserError(message, file=self.file, line=event.start_mark.line + 1)
+        return UserError(message, file=self.file, line=_find_line(event))
 
     def node(self, event: yaml.Event, path: KeyPath) -> _Node:
-        self.lines.setdefault(path, event.start_mark.line + 1)
+        self.lines.setdefault(path, _find_line(event))
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:  # also an anchor that contains itself
                 raise self.refuse(event, f"found the alias '*{event.anchor}' without its anchor")
             node = self.anchors[event.anchor]
-        else:
+        elif isinstance(event, Content):
             if event.tag not in (None, "!") or (event.tag == "!" and not isinstance(event, yaml.ScalarEvent)):
                 raise self.refuse(
                     event, f"found the tag '{make_printable(event.tag, 60)}', wanted plain YAML without tags"
@@ -145,6 +154,8 @@ class _Reader:
                 node = _Node(self.scalar(event), 1, 0)
             if event.anchor:
                 self.anchors[event.anchor] = node
+        else:
+            raise self.refuse(event, "found no value")
         # The nodes of a collection are already counted; an alias adds all nodes of its anchor.
         self.count += node.size if isinstance(event, yaml.AliasEvent) else 1
         if self.count > MAX_NODES:
@@ -155,14 +166,14 @@ class _Reader:
 
     def mapping(self, event: yaml.Event, path: KeyPath) -> _Node:
         self.descend(event, path)
-        value: dict[str, object] = {}
+        value: dict[str, Any] = {}
         size = height = 0
         while not isinstance(key_event := next(self.events), yaml.MappingEndEvent):
             key = self.key(key_event)
             if key in value:
                 first = self.lines[(*path, key)]
                 raise self.refuse(key_event, f"found the key '{make_printable(key, 60)}' twice, first on line {first}")
-            self.lines[(*path, key)] = key_event.start_mark.line + 1
+            self.lines[(*path, key)] = _find_line(key_event)
             child = self.node(next(self.events), (*path, key))
             value[key], size, height = child.value, size + child.size, max(height, child.height)
         return _Node(value, size + 1, height + 1)
@@ -204,6 +215,6 @@ class _Reader:
         return text
 
 
-def format_yaml(document: dict[str, object]) -> str:
+def format_yaml(document: Mapping[str, Any]) -> str:
     """Return data as YAML text: keys in the given order, short lists on one line."""
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)

@@ -25,7 +25,7 @@ from commodel.plan.experiments import PARAMETER_PREFIX, Block, Experiment, locat
 from commodel.plan.matrix import add_table
 from commodel.plan.surveys import read_learned
 from commodel.platforms.container import Image, compute_image_digest
-from commodel.platforms.platform import Platform
+from commodel.platforms.platform import Container, Platform
 from commodel.platforms.simulated_networks import check_hosts, read_network
 from commodel.sources import ROOT
 from commodel.units import show_value
@@ -75,18 +75,20 @@ def load_platform(file: str | Path, use_learned_levels: bool = True) -> Platform
         with locate_errors(platform, "simgrid", "file"):
             simulated_network = read_network(network)
         platform.set_network(simulated_network.content)
-        if mistake := check_hosts(simulated_network, platform.simgrid.file, platform.simgrid.prefix, platform.nodes):
+        if mistake := check_hosts(
+            simulated_network, platform.simgrid_section.file, platform.simgrid_section.prefix, platform.nodes
+        ):
             key, message = mistake
             raise platform.error(("nodes",) if key == "nodes" else ("simgrid", key), message)
     if platform.container:
-        platform.set_image(_load_image(platform))
-    if use_learned_levels and (network := read_learned(Path(file).stem, platform)):
-        platform.set_surveyed_levels(Hierarchy.of(network.levels), network.hosts if platform.slurm else ())
+        platform.set_image(_load_image(platform, platform.container))
+    if use_learned_levels and (learned := read_learned(Path(file).stem, platform)):
+        platform.set_surveyed_levels(Hierarchy.of(learned.levels), learned.hosts if platform.slurm else ())
     return platform
 
 
-def _load_image(platform: Platform) -> Image:
-    entry, project = platform.container, Path.cwd()
+def _load_image(platform: Platform, entry: Container) -> Image:
+    project = Path.cwd()
     file = project / entry.image
     trusted_folders = () if entry.image.startswith("/") else (project,)
     _check_trusted(platform, ("container", "image"), entry.image, trusted_folders)

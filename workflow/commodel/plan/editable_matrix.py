@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -90,7 +91,7 @@ def _list_names(root: Path) -> dict[str, list[str]]:
     }
 
 
-def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str, list[str]]):
+def _write_matrix(book, rows: Sequence[Mapping[str, Any]], names: Mapping[str, list[str]]):
     sheet, last = book.add_worksheet(MATRIX_SHEET), HEADER_ROWS + len(rows) + SPARE_ROWS
     bold, head = book.add_format({"bold": True}), book.add_format({"bold": True, "bottom": 1})
     grey = book.add_format({"font_color": "#9A9A9A", "font_strikeout": True})
@@ -142,7 +143,7 @@ class RowCost:
 
 
 def _estimate_costs(
-    plan: Plan, rows: Sequence[Mapping[str, object]], default_platform: str, root: Path
+    plan: Plan, rows: Sequence[Mapping[str, Any]], default_platform: str, root: Path
 ) -> list[RowCost | None]:
     """Return the cost of each row; None if it is simulated, impossible, or equal to an earlier row."""
     nodes = {replace(point, pattern=""): batch.nodes for batch in plan.batches for point in batch.points}
@@ -154,7 +155,7 @@ def _estimate_costs(
         durations = Durations(platform.launcher, plan.measure, platform.overlay)
         return None if platform.simulated else (make_resources(platform), durations)
 
-    def estimate_cost(row: Mapping[str, object]) -> RowCost | None:
+    def estimate_cost(row: Mapping[str, Any]) -> RowCost | None:
         if (loaded := load_real_platform(row[PLATFORM_COLUMN] or default_platform)) is None:
             return None
         resources, durations = loaded
@@ -175,9 +176,7 @@ def _estimate_costs(
     return [estimate_cost(row) for row in rows]
 
 
-def _write_costs(
-    book, sheet, rows: Sequence[Mapping[str, object]], costs: Sequence[RowCost | None], plan: Plan
-) -> None:
+def _write_costs(book, sheet, rows: Sequence[Mapping[str, Any]], costs: Sequence[RowCost | None], plan: Plan) -> None:
     bold, head = book.add_format({"bold": True}), book.add_format({"bold": True, "bottom": 1})
     hours = book.add_format({"num_format": "0.000000", "bg_color": "#F3F6F8"})
     total = book.add_format({"num_format": "0.000000", "bold": True})
@@ -252,7 +251,7 @@ def convert_to_text(sheets: Mapping[str, Sequence[tuple]], file: Path, root: Pat
     return _write_yaml(keys) + "\n" + _write_yaml({"matrix": join_to_blocks(rows)})
 
 
-def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform: str) -> Iterator[dict[str, object]]:
+def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform: str) -> Iterator[dict[str, Any]]:
     """Yield the combinations of rows to keep, after checking that each can be a point."""
     if len(cells) < HEADER_ROWS or tuple(cells[HEADER_ROWS - 1][: len(COLUMNS)]) != COLUMNS:
         raise UserError(f"wanted the columns {', '.join(COLUMNS)}", file=file, key=f"{MATRIX_SHEET}!A{HEADER_ROWS}")
@@ -273,7 +272,7 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform:
         yield row
 
 
-def _read_row(row: dict[str, object]) -> dict[str, object]:
+def _read_row(row: dict[str, Any]) -> dict[str, Any]:
     """Return the names and numbers of a row. An error has the column as its key."""
     if (keep_text := row.pop(KEEP_COLUMN, "yes")) not in YES_OR_NO:
         raise UserError(f"found {make_printable(keep_text, 40)!r}, wanted yes or no", key=KEEP_COLUMN)
@@ -285,7 +284,7 @@ def _read_row(row: dict[str, object]) -> dict[str, object]:
     return {PLATFORM_COLUMN: str(row.pop(PLATFORM_COLUMN, "")), **row}
 
 
-def join_to_blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+def join_to_blocks(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return combinations as a few blocks of axes. For one axis after the other, blocks that differ only in it are
     joined."""
     parts = list(dict.fromkeys(tuple((name, (row[name],)) for name in COLUMNS if name in row) for row in rows))
@@ -302,7 +301,7 @@ def join_to_blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, objec
     return [_make_block(dict(block)) for block in parts]
 
 
-def _make_block(values: dict[str, tuple]) -> dict[str, object]:
+def _make_block(values: dict[str, tuple]) -> dict[str, Any]:
     (platform,) = values.pop(PLATFORM_COLUMN)
     axes = {name: axis[0] if len(axis) == 1 else list(axis) for name, axis in values.items()}
     return ({PLATFORM_COLUMN: platform} if platform else {}) | {"axes": axes}

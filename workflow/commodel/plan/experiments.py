@@ -5,9 +5,9 @@ The planner checks whether an algorithm, a topology, a model or a probe of a giv
 `Experiment.error`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, WrapValidator, model_validator
 
@@ -23,11 +23,11 @@ from commodel.files.fields import (
     TABLE,
     WORD,
     FileMapping,
-    make_axis_type,
-    make_count_type,
-    make_field_type,
-    make_quantity_type,
+    convert,
+    convert_quantity,
+    limit_count,
     make_refusal,
+    read_axis,
 )
 from commodel.files.quantities import MAX_ENTRIES
 from commodel.units import show_value
@@ -43,33 +43,44 @@ def locate_errors(part: FileMapping, *path: str | int) -> Iterator[None]:
 
 
 AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes", "waves")
-WAVES = make_count_type(1, units.MAX_WAVES)
+WAVES = Annotated[int, limit_count(1, units.MAX_WAVES)]
+ABSENT: Any = None  # the value of a field that a combination may lack
+if TYPE_CHECKING:
+    Names = tuple[NAME, ...] | str  # or the word for all
+else:
+    Names = tuple[NAME, ...]
 PARAMETER_PREFIX = "parameters."  # prefix of an axis that is a parameter of the operation, such as parameters.grid
 
 
 class Measure(FileMapping):
-    sync: fields.make_choice_type("barrier", "window") = Field(
+    sync: Annotated[str, fields.choose_from("barrier", "window")] = Field(
         "window", description="how ranks are synchronised before each sample"
     )
-    precision: make_quantity_type(units.parse_fraction, "2%") = Field(
+    precision: Annotated[float, convert_quantity(units.parse_fraction, "2%")] = Field(
         0.02, description="target half-width of the 95 % interval of the median, relative to the median"
     )
-    min_samples: make_count_type(1, 1_000_000) = Field(10, description="minimum number of samples of a point")
-    max_samples: make_count_type(1, 1_000_000) = Field(500, description="maximum number of samples of a point")
-    seconds: make_quantity_type(units.parse_number_of_seconds, "2 s") = Field(
+    min_samples: Annotated[int, limit_count(1, 1_000_000)] = Field(
+        10, description="minimum number of samples of a point"
+    )
+    max_samples: Annotated[int, limit_count(1, 1_000_000)] = Field(
+        500, description="maximum number of samples of a point"
+    )
+    seconds: Annotated[float, convert_quantity(units.parse_number_of_seconds, "2 s")] = Field(
         2.0, description="time budget of one point"
     )
-    passes: make_count_type(1, 100) = Field(
+    passes: Annotated[int, limit_count(1, 100)] = Field(
         3,
         description="rounds over all cases of a batch; they share the budgets, and their disagreement widens intervals",
     )
-    warmup: make_count_type(0, 1_000_000) = Field(2, description="runs before the first sample, which are discarded")
-    timeout: make_quantity_type(units.parse_seconds, "1 min", unit_optional=False) = Field(
+    warmup: Annotated[int, limit_count(0, 1_000_000)] = Field(
+        2, description="runs before the first sample, which are discarded"
+    )
+    timeout: Annotated[float, convert_quantity(units.parse_seconds, "1 min", unit_optional=False)] = Field(
         60.0, description="time beyond its budget after which a point is given up; simulated: ten times as much"
     )
 
     @model_validator(mode="after")
-    def _check_samples(self):
+    def _check_samples(self) -> Self:
         if self.min_samples > self.max_samples:
             raise make_refusal(
                 f"found {self.min_samples}, wanted at most max_samples, {self.max_samples}", "min_samples"
@@ -78,7 +89,7 @@ class Measure(FileMapping):
 
 
 class Batching(FileMapping):
-    budget: make_quantity_type(units.parse_seconds, "8 h", unit_optional=False) = Field(
+    budget: Annotated[float, convert_quantity(units.parse_seconds, "8 h", unit_optional=False)] = Field(
         8 * 3600.0, description="maximum time of one batch, which is one Slurm job; points left then are not measured"
     )
     smaller: fields.FLAG = Field(
@@ -86,7 +97,7 @@ class Batching(FileMapping):
     )
 
     @model_validator(mode="after")
-    def _check_budget(self):
+    def _check_budget(self) -> Self:
         if self.budget < 60:
             raise make_refusal(f"found {self.budget:g} s, wanted at least 1 min", "budget")
         return self
@@ -94,31 +105,42 @@ class Batching(FileMapping):
 
 # The values of each axis. Types such as SPEC and RANKS are defined in `files.fields`.
 class Axes(FileMapping):
-    operation: make_axis_type(SPEC) = Field((), description="collective operation or kernel, such as bcast")
-    algorithm: make_axis_type(SPEC) = Field(
+    operation: Annotated[tuple[SPEC, ...], read_axis(SPEC)] = Field(
+        (), description="collective operation or kernel, such as bcast"
+    )
+    algorithm: Annotated[tuple[SPEC, ...], read_axis(SPEC)] = Field(
         (), description="algorithm of the operation; an operation needs this or topology, not both"
     )
-    topology: make_axis_type(SPEC) = Field(
+    topology: Annotated[tuple[SPEC, ...], read_axis(SPEC)] = Field(
         (), description="tree over which the operation runs, such as kary:2^4 or file:PATH"
     )
-    layout: make_axis_type(SPEC) = Field((), description="placement of ranks on nodes, such as block or cyclic")
-    ranks: make_axis_type(RANKS, units.parse_count) = Field(
+    layout: Annotated[tuple[SPEC, ...], read_axis(SPEC)] = Field(
+        (), description="placement of ranks on nodes, such as block or cyclic"
+    )
+    ranks: Annotated[tuple[RANKS, ...], read_axis(RANKS, units.parse_count)] = Field(
         (), description="number of MPI ranks; default: nodes x ranks_per_node"
     )
-    nodes: make_axis_type(RANKS, units.parse_count) = Field((), description="number of nodes for the ranks")
-    ranks_per_node: make_axis_type(RANKS, units.parse_count) = Field((), description="number of MPI ranks of each node")
-    bytes: make_axis_type(SIZE, units.parse_bytes) = Field((), description="message size, such as 4096 or 64KiB")
-    waves: make_axis_type(WAVES, units.parse_waves) = Field(
+    nodes: Annotated[tuple[RANKS, ...], read_axis(RANKS, units.parse_count)] = Field(
+        (), description="number of nodes for the ranks"
+    )
+    ranks_per_node: Annotated[tuple[RANKS, ...], read_axis(RANKS, units.parse_count)] = Field(
+        (), description="number of MPI ranks of each node"
+    )
+    bytes: Annotated[tuple[SIZE, ...], read_axis(SIZE, units.parse_bytes)] = Field(
+        (), description="message size, such as 4096 or 64KiB"
+    )
+    waves: Annotated[tuple[WAVES, ...], read_axis(WAVES, units.parse_waves)] = Field(
         (), description="number of repetitions without synchronisation in between"
     )
-    parameters: dict[WORD, make_axis_type(PARAMETER)] = Field(
+    parameters: dict[WORD, Annotated[tuple[PARAMETER, ...], read_axis(PARAMETER)]] = Field(
         {}, description="parameters of the operation by name: {grid: [4x2, 8x1]}"
     )
 
 
-def _keep_order_of_file(value: Any, handler) -> dict[str, tuple]:
+def _keep_order_of_file(value: Any, handler: Callable[[Any], Axes]) -> dict[str, tuple[Any, ...]]:
     """Return the axes that the file has, in its order: the first axis varies slowest. Each parameter is an axis."""
-    axes, table = handler(value), {}
+    axes = handler(value)
+    table: dict[str, tuple[Any, ...]] = {}
     for name in value:
         values = getattr(axes, name)
         is_parameters = name == "parameters"
@@ -126,7 +148,10 @@ def _keep_order_of_file(value: Any, handler) -> dict[str, tuple]:
     return table
 
 
-AxisTable = Annotated[Axes, WrapValidator(_keep_order_of_file)]
+if TYPE_CHECKING:
+    AxisTable = dict[str, tuple[Any, ...]]
+else:
+    AxisTable = Annotated[Axes, WrapValidator(_keep_order_of_file)]
 
 
 # One value of each axis.
@@ -135,15 +160,15 @@ class Combination(FileMapping):
     algorithm: SPEC = Field("", description="algorithm of the operation; an operation needs this or topology, not both")
     topology: SPEC = Field("", description="tree over which the operation runs, such as kary:2^4 or file:PATH")
     layout: SPEC = Field("", description="placement of ranks on nodes, such as block or cyclic")
-    ranks: RANKS = Field(None, description="number of MPI ranks; default: nodes x ranks_per_node")
-    nodes: RANKS = Field(None, description="number of nodes for the ranks")
-    ranks_per_node: RANKS = Field(None, description="number of MPI ranks of each node")
-    bytes: SIZE = Field(None, description="message size, such as 4096 or 64KiB")
+    ranks: RANKS = Field(ABSENT, description="number of MPI ranks; default: nodes x ranks_per_node")
+    nodes: RANKS = Field(ABSENT, description="number of nodes for the ranks")
+    ranks_per_node: RANKS = Field(ABSENT, description="number of MPI ranks of each node")
+    bytes: SIZE = Field(ABSENT, description="message size, such as 4096 or 64KiB")
     waves: WAVES = Field(1, description="number of repetitions without synchronisation in between")
     parameters: dict[WORD, PARAMETER] = Field({}, description="parameters of the operation by name: {grid: 4x2}")
 
     @model_validator(mode="after")
-    def _check_schedule(self):
+    def _check_schedule(self) -> Self:
         if self.algorithm and self.topology:
             raise make_refusal("found beside an algorithm, wanted one of the two", "topology")
         return self
@@ -158,7 +183,7 @@ def _parse_condition(value: Any) -> str:
 
 
 class Exclusion(FileMapping):
-    where: make_field_type(_parse_condition, type="string", maxLength=expressions.MAX_LENGTH) = Field(
+    where: Annotated[str, convert(_parse_condition, type="string", maxLength=expressions.MAX_LENGTH)] = Field(
         description="expression over the axis names; combinations for which it is true are omitted"
     )
 
@@ -179,7 +204,7 @@ class Block(FileMapping):
     _table_lines: tuple[int, ...] = PrivateAttr(())
 
     @model_validator(mode="after")
-    def _check_axes(self):
+    def _check_axes(self) -> Self:
         place_of_axis = dict.fromkeys(self.axes, "the axes")
         for zip_name, table in self.zips.items():
             for name in table:
@@ -210,7 +235,7 @@ class Block(FileMapping):
         match path:
             case ("include", int(index), *column) if index >= first_row:
                 return UserError(
-                    message, file=self.table, line=self._table_lines[index - first_row], key=".".join(column)
+                    message, file=self.table, line=self._table_lines[index - first_row], key=".".join(map(str, column))
                 )
         return super().error(path, message)
 
@@ -218,15 +243,15 @@ class Block(FileMapping):
 class Experiment(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
     platform: NAME = Field(description="name of a file in params/platforms, without .yaml")
-    families: fields.make_names_type("all") = Field("all", description="model families to fit and compare")
-    probes: fields.make_names_type("auto") = Field(
+    families: Annotated[Names, fields.read_names("all")] = Field("all", description="model families to fit and compare")
+    probes: Annotated[Names, fields.read_names("auto")] = Field(
         "auto",
         description="micro-benchmarks; auto, also in a list: those of the families and those that check networks",
     )
-    seed: make_count_type(0, 2**63 - 1) = Field(1, description="seed of every shuffle and every bootstrap")
-    measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
-    batch: Batching = Field(default_factory=Batching, description="how points are grouped into batches")
-    probe_bytes: make_axis_type(SIZE, units.parse_bytes, auto="auto") = Field(
+    seed: Annotated[int, limit_count(0, 2**63 - 1)] = Field(1, description="seed of every shuffle and every bootstrap")
+    measure: Measure = Field(default_factory=lambda: Measure(), description="how precisely to measure")
+    batch: Batching = Field(default_factory=lambda: Batching(), description="how points are grouped into batches")
+    probe_bytes: Annotated[tuple[SIZE, ...], read_axis(SIZE, units.parse_bytes, auto="auto")] = Field(
         (),
         max_length=1000,
         description="message sizes of the probes; auto: from 1 B to the longest message, 64 KiB to 16 MiB",

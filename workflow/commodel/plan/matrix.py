@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from itertools import chain, product
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -153,7 +154,7 @@ def add_table(block: Block) -> Block:
     return block.with_rows(combinations)
 
 
-def parse_combination(row: Mapping[str, object]) -> Combination:
+def parse_combination(row: Mapping[str, Any]) -> Combination:
     """Return the combination in the non-empty cells of a row. An error names the column."""
     axes = {name: value for name, value in row.items() if not name.startswith(PARAMETER_PREFIX)}
     parameters = {name.removeprefix(PARAMETER_PREFIX): value for name, value in row.items() if name not in axes}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import xlsxwriter
 
@@ -16,7 +17,7 @@ from commodel.records import Batch, Plan
 from commodel.units import format_bytes, format_duration
 
 
-def make_batch_rows(plan: Plan, remaining: Sequence[Batch] | None = None) -> list[dict[str, object]]:
+def make_batch_rows(plan: Plan, remaining: Sequence[Batch] | None = None) -> list[dict[str, Any]]:
     """Return a row for each batch. If only a part of the work remains, a column has the number of new points and cases
     of each batch, and the durations are those of the new ones."""
     remaining_batches = {batch.name: batch for batch in (plan.batches if remaining is None else remaining)}
@@ -41,7 +42,7 @@ def make_batch_rows(plan: Plan, remaining: Sequence[Batch] | None = None) -> lis
     return rows
 
 
-def make_point_rows(plan: Plan) -> list[dict[str, object]]:
+def make_point_rows(plan: Plan) -> list[dict[str, Any]]:
     names = ["platform", "operation", "algorithm", "topology", "layout", "ranks", "leaves", "bytes"]
     names += ["waves"] if any(point.waves > 1 for point in plan.points) else []
     return [

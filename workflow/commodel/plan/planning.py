@@ -47,7 +47,17 @@ from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import check_mpi_type, make_constraint
 from commodel.platforms.tools import compute_native_digest, find_build_root, find_tool
 from commodel.predictions.papers import find_paper
-from commodel.records import ArchivedFile, Batch, Case, Measure, Plan, PlannedPlatform, Point, compute_digest
+from commodel.records import (
+    ArchivedFile,
+    ArchivedKind,
+    Batch,
+    Case,
+    Measure,
+    Plan,
+    PlannedPlatform,
+    Point,
+    compute_digest,
+)
 from commodel.sources import ROOT
 
 PROBE_SHARE = 0.25  # of the time of a platform's batches: limit of survey and probes
@@ -96,10 +106,12 @@ def make_batches(
         seconds, upper_seconds = (
             max(durations.estimate_batch(group, limit) for group in (members, likely)) for limit in (False, True)
         )
-        kind = "points" if isinstance(members[0], Point) else "cases"
-        nodes = max(count_case_nodes(member) if kind == "cases" else member.nodes for member in members)
-        common = {"nodes": nodes, kind: tuple(members), "seconds": seconds, "most": upper_seconds, "budget": budget}
-        return Batch(f"{name}{label}-{state_digest}", name, **common)
+        nodes = max(member.nodes if isinstance(member, Point) else count_case_nodes(member) for member in members)
+        batch_points = tuple(member for member in members if isinstance(member, Point))
+        batch_cases = tuple(member for member in members if isinstance(member, Case))
+        return Batch(
+            f"{name}{label}-{state_digest}", name, nodes, batch_points, batch_cases, seconds, upper_seconds, budget
+        )
 
     point_batches, survey_batches = [], []
     for size, members in _group_by_nodes(points, platform, experiment.batch.smaller):
@@ -231,7 +243,8 @@ def _list_contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
         if platform.container and platform.container.keys() != CONTAINER_KEYS:
             yield f"platforms.{name}.container", f"wanted the keys {', '.join(sorted(CONTAINER_KEYS))}"
     for batch in plan.batches:
-        key, members = f"batches.{batch.name}", (*batch.cases, *batch.points)
+        key = f"batches.{batch.name}"
+        members: list[Case | Point] = [*batch.cases, *batch.points]
         if batch.platform not in plan.platforms:
             yield key, f"found no platform '{batch.platform}'"
         if not members:
@@ -243,10 +256,10 @@ def _list_contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
             )
 
 
-def list_named_files(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
+def list_named_files(points: Iterable[Point]) -> Iterator[tuple[ArchivedKind, str]]:
     """Yield kind and path of each file that the points name, without duplicates."""
     points = list(points)
-    kinds = {"pattern": "operation", "tree": "topology", "layout": "layout"}
+    kinds: dict[ArchivedKind, str] = {"pattern": "operation", "tree": "topology", "layout": "layout"}
     for kind, spec in dict.fromkeys((kind, getattr(point, kinds[kind])) for point in points for kind in kinds):
         if path := parse_file_path(spec):
             yield kind, NODES_SUFFIX.sub("", path) if kind == "layout" else path
@@ -335,7 +348,7 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         name: [probe for overlay in overlays for probe in find_family(name).probes_on(overlay)] for name in families
     }
     networks = [platform for platform in platforms.values() if not platform.overlay]
-    extra_probes = MAP_PROBES if any(platform.levels for platform in networks) else ()
+    extra_probes: tuple[str, ...] = MAP_PROBES if any(platform.levels for platform in networks) else ()
     if any(not platform.levels and platform.nodes >= MIN_NODES for platform in networks):
         extra_probes += UNIFORMITY_PROBES
     if any(platform.nodes > 1 for platform in networks):

@@ -30,7 +30,6 @@ def list_shapes(experiment: Experiment, resources: PlatformResources | Mapping[s
     check_size(experiment)
     sizes: dict[Point, dict[int, None]] = {}
     for block in experiment.matrix:
-        block_resources = resources
         if isinstance(resources, Mapping):
             if (name := experiment.block_platform(block)) not in resources:
                 continue
@@ -38,6 +37,8 @@ def list_shapes(experiment: Experiment, resources: PlatformResources | Mapping[s
             block_resources = block_resources.extended(block_resources.spread)
         elif resources.name:
             block_resources = resources.for_block(combination for combination, _ in list_combinations(block))
+        else:
+            block_resources = resources
         named_points: dict[tuple, Point] = {}
         for combination, path in list_combinations(block):
             bytes = combination.pop("bytes", None)
@@ -67,7 +68,7 @@ def select_part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Sh
     weights = np.array([estimate_cost(shape) for shape in shapes])
     middle = (np.cumsum(weights) - weights / 2) / weights.sum()
     chosen = np.flatnonzero(np.minimum((middle * parts).astype(int), parts - 1) == number - 1)
-    return [shapes[index] for index in chosen]
+    return [shapes[index] for index in chosen.tolist()]
 
 
 def estimate_cost(shape: Shape) -> float:

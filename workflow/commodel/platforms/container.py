@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from commodel.errors import UserError, make_printable
 from commodel.files.safe_reading import open_file
@@ -81,11 +82,12 @@ def make_prefix(image: Image, runtime: str, folder: Path, work: Path, share_name
     return (runtime, "--silent", "exec", *options, "--pwd", str(work), str(image.file))
 
 
-def describe_image(image: Image) -> dict[str, object]:
+def describe_image(image: Image) -> dict[str, Any]:
     """Return the record of an image: file name, digest, MPI, version, commit and runtime."""
     program = find_runtime()
     labels = _read_labels(image, program)
-    return image.as_json() | {
+    return {
+        **image.as_json(),
         "mpi": image.mpi,
         "version": labels.get(VERSION_LABEL, "unknown"),
         "commit": labels.get(COMMIT_LABEL, "unknown"),

@@ -122,7 +122,7 @@ def _start_here(job: Job) -> list[str]:
 
 def _start_on_hosts(job: Job) -> list[str]:
     file, agent_program = str(job.hostfile), _resolve_agent(job.agent)
-    if job.platform.hosts.mpi == "openmpi":
+    if job.platform.hosts_section.mpi == "openmpi":
         # The mapper `seq` places one rank for each line; other mappers reorder ranks. With it, Open MPI 4 reads only
         # the default hostfile, and Open MPI 5 only the other one.
         placement = ["--hostfile", file, "--mca", "orte_default_hostfile", file, "--map-by", "seq"]
@@ -161,10 +161,11 @@ def _list_checked_hosts(platform: Platform, starter: str, *_: object) -> tuple[s
     """Return the names of the platform file, checked for the syntax of mpirun."""
     if not platform.overlay:
         wanted = next(
-            (word for word, kind in MPI_NAMES.items() if kind == find_kind_of_starter(starter)), platform.hosts.mpi
+            (word for word, kind in MPI_NAMES.items() if kind == find_kind_of_starter(starter)),
+            platform.hosts_section.mpi,
         )
-        if platform.hosts.mpi != wanted:
-            message = f"found '{platform.hosts.mpi}', wanted '{wanted}', the MPI of {starter}"
+        if platform.hosts_section.mpi != wanted:
+            message = f"found '{platform.hosts_section.mpi}', wanted '{wanted}', the MPI of {starter}"
             raise platform.error(("hosts", "mpi"), message)
     return platform.node_names
 
@@ -173,12 +174,12 @@ def _start_in_allocation(job: Job) -> list[str]:
     """Return srun with explicit counts: inside a Snakemake job nearly all SLURM_* variables are missing."""
     counts = ["-N", str(len(set(job.nodes))), "-n", str(job.ranks)]
     # If a rank dies, Slurm ends the whole step. Otherwise the other ranks would wait.
-    options = [f"--mpi={job.platform.slurm.mpi}", *counts, "--distribution=arbitrary", "--kill-on-bad-exit=1"]
+    options = [f"--mpi={job.platform.slurm_section.mpi}", *counts, "--distribution=arbitrary", "--kill-on-bad-exit=1"]
     return ["env", f"SLURM_HOSTFILE={job.hostfile}", job.starter, *options, *job.command]
 
 
 def _start_simulation(job: Job) -> list[str]:
-    settings = {"smpi/simulate-computation": "no"} | job.platform.simgrid.config
+    settings = {"smpi/simulate-computation": "no"} | job.platform.simgrid_section.config
     options = [f"--cfg={name}:{value}" for name, value in sorted(settings.items())]
     files = ["-platform", str(job.network), "-hostfile", str(job.hostfile)]
     # Ranks load copies of the program from TMPDIR. The system's temporary folder may be mounted with noexec.
@@ -244,8 +245,10 @@ def make_front_end_argv(launcher: Launcher, job: Job) -> list[str]:
 
     The front-end starts the other processes itself, by fork, or by a command that contains {host} and reaches a host.
     """
-    reach_command = launcher.reach(job, "{host}")
+    reach = launcher.reach
+    assert reach is not None, "a platform without overlay networks"
+    reach_command = reach(job, "{host}")
     launch = ["--launch", " ".join(reach_command)] if reach_command else []
     command = [*job.command, *launch]
     host = job.names[job.nodes[0]] if job.names else ""
-    return [*launcher.reach(job, host), *(map(shlex.quote, command) if launcher.remote_shell else command)]
+    return [*reach(job, host), *(map(shlex.quote, command) if launcher.remote_shell else command)]

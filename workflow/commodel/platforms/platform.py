@@ -9,7 +9,7 @@ messages that leave it; a message takes one of them.
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -17,18 +17,21 @@ from pydantic_core import PydanticCustomError
 from commodel import units
 from commodel.errors import UserError
 from commodel.files import fields, quantities
-from commodel.files.fields import RANKS, WORD, FileMapping, make_field_type, make_refusal
+from commodel.files.fields import RANKS, WORD, FileMapping, convert, make_refusal
 from commodel.hierarchy import MAX_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value, complete_value
 from commodel.records import compute_digest
 from commodel.units import show_value
 
-FEATURE = fields.make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
-IMAGE = fields.make_text_type(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
-FOLDER = fields.make_text_type(
-    r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500
-)
+FEATURE = Annotated[str, fields.match_text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")]
+IMAGE = Annotated[
+    str, fields.match_text(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
+]
+FOLDER = Annotated[
+    str,
+    fields.match_text(r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500),
+]
 
 
 class SimGrid(FileMapping):
@@ -68,7 +71,7 @@ class Slurm(FileMapping):
 
 class Hosts(FileMapping):
     names: tuple[fields.HOST, ...] = Field(description="host names, one for each node", min_length=1)
-    mpi: fields.make_choice_type("openmpi", "mpich") = Field(
+    mpi: Annotated[str, fields.choose_from("openmpi", "mpich")] = Field(
         "openmpi", description="MPI that provides mpirun; mpich stands for every MPI that uses hydra"
     )
     namespaces: bool = Field(False, description="the hosts are network namespaces of one machine")
@@ -78,7 +81,7 @@ class Container(FileMapping):
     image: IMAGE = Field(
         description="path in the project's folder, or an absolute path in a folder of $COMMODEL_TRUSTED"
     )
-    model: fields.make_choice_type("hybrid", "bind") = Field(
+    model: Annotated[str, fields.choose_from("hybrid", "bind")] = Field(
         "hybrid", description="hybrid: use the MPI in the image; bind: use the MPI of the host"
     )
     mpi: FOLDER | None = Field(None, description="folder of the host's MPI for model: bind; mounted read-only")
@@ -98,9 +101,9 @@ class Container(FileMapping):
         return self
 
 
-BANDWIDTH = fields.make_quantity_type(units.parse_bandwidth, "100 Gbit/s", unit_optional=False)
-LATENCY = fields.make_quantity_type(units.parse_seconds, "0.7us", unit_optional=False)
-COUNT = fields.make_count_type(1, units.MAX_COUNT)
+BANDWIDTH = Annotated[float, fields.convert_quantity(units.parse_bandwidth, "100 Gbit/s", unit_optional=False)]
+LATENCY = Annotated[float, fields.convert_quantity(units.parse_seconds, "0.7us", unit_optional=False)]
+COUNT = Annotated[int, fields.limit_count(1, units.MAX_COUNT)]
 MAX_OVERSUBSCRIPTION = 1000  # largest bandwidth below a switch divided by that above it; the smallest is the inverse
 
 
@@ -112,7 +115,7 @@ def _read_oversubscription(value: object) -> float:
     return number
 
 
-FACTOR = fields.make_quantity_type(_read_oversubscription, "2")
+FACTOR = Annotated[float, fields.convert_quantity(_read_oversubscription, "2")]
 UPLINK_KEYS = ("uplinks", "oversubscription", "ports")  # keys of a link, of which one states its uplinks
 
 
@@ -214,31 +217,31 @@ def _read_cores(value: Any) -> int:
 
 SECTIONS = ("simgrid", "slurm", "hosts")
 SUBSTRATES = ("mpi", "overlay", "mrnet")
-LEVEL = make_field_type(
-    _read_level,
-    of=object,
-    anyOf=[
-        {"type": "integer", "minimum": 1},
-        {"type": "array", "items": {"anyOf": [MEMBERS, {"type": "array", "items": MEMBERS}]}, "minItems": 1},
-    ],
-)
+LEVEL = Annotated[
+    object,
+    convert(
+        _read_level,
+        anyOf=[
+            {"type": "integer", "minimum": 1},
+            {"type": "array", "items": {"anyOf": [MEMBERS, {"type": "array", "items": MEMBERS}]}, "minItems": 1},
+        ],
+    ),
+]
 
 
 class Platform(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
-    launcher: fields.make_choice_type("local", *SECTIONS) = Field(description="how programs are started")
-    substrate: fields.make_choice_type(*SUBSTRATES) = Field(
+    launcher: Annotated[str, fields.choose_from("local", *SECTIONS)] = Field(description="how programs are started")
+    substrate: Annotated[str, fields.choose_from(*SUBSTRATES)] = Field(
         "mpi", description="transport of messages: MPI, an overlay network over TCP, or MRNet"
     )
     setting: fields.SETTING_NAME = Field(
         "", description="name of the setting of its allocations, such as rails=2 transport=ucx"
     )
     nodes: RANKS = Field(description="maximum number of nodes of one allocation")
-    cores: make_field_type(
-        _read_cores,
-        of=int,
-        anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],
-    ) = Field(description="maximum number of ranks of a node; auto, on a local platform: its processors")
+    cores: Annotated[int, convert(_read_cores, anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}])] = Field(
+        description="maximum number of ranks of a node; auto, on a local platform: its processors"
+    )
     types: dict[fields.NODE_TYPE, RANKS] = Field(
         default_factory=dict,
         max_length=64,
@@ -332,8 +335,27 @@ class Platform(FileMapping):
             try:
                 self.data_sheet.compute_message_costs(self.hierarchy)
             except PydanticCustomError as error:
-                raise make_refusal(error.context["message"], "data_sheet", *error.context["path"]) from None
+                context = error.context or {}
+                raise make_refusal(context["message"], "data_sheet", *context["path"]) from None
         return self
+
+    @property
+    def simgrid_section(self) -> SimGrid:
+        """The section of a simulated platform."""
+        assert self.simgrid is not None
+        return self.simgrid
+
+    @property
+    def slurm_section(self) -> Slurm:
+        """The section of a platform whose launcher is Slurm."""
+        assert self.slurm is not None
+        return self.slurm
+
+    @property
+    def hosts_section(self) -> Hosts:
+        """The section of a platform whose launcher is that of hosts."""
+        assert self.hosts is not None
+        return self.hosts
 
     @property
     def simulated(self) -> bool:

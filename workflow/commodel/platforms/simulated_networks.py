@@ -128,7 +128,7 @@ FILE_ATTRIBUTES = re.compile(r"(?i)(.*_)?file|content|path")
 RADICAL = re.compile(r"[0-9]{1,8}(-[0-9]{1,8})?(,[0-9]{1,8}(-[0-9]{1,8})?)*")
 
 
-def write_network_with_traces(network: Path, folder: AnyPath) -> Path | None:
+def write_network_with_traces(network: Path, folder: AnyPath) -> AnyPath | None:
     """Write a copy of a network whose traces are files that its links name. Return its path; None without traces.
 
     SimGrid 3.32 refuses `trace_connect` for links. Without `network/optim:Full`, it reports deadlocks when a trace
@@ -216,7 +216,8 @@ class _Reader:
     """The parser's handlers, which check elements and collect hosts."""
 
     def __init__(self, path: Path, parser: expat.XMLParserType) -> None:
-        self.path, self.parser, self.open_elements, self.hosts = path, parser, [], 0
+        self.path, self.parser, self.hosts = path, parser, 0
+        self.open_elements: list[str] = []
         self.names: set[str] = set()
         self.clusters: list[tuple[str, range, str]] = []
         self.first_host, self.trace = "", ""

@@ -170,7 +170,7 @@ def _expand_range(digits: str) -> list[str]:
     for part in digits.split(","):
         ends = RANGE.fullmatch(part)
         first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
-        if not first <= last < first + MAX_NODES - len(numbers):
+        if ends is None or not first <= last < first + MAX_NODES - len(numbers):
             raise UserError(f"found [{show_value(digits)}], wanted ranges such as [01-16,20]")
         numbers += [f"{number:0{len(ends[1])}}" for number in range(first, last + 1)]
     return numbers
@@ -259,7 +259,7 @@ def list_wanted_features(platform: Platform, nodes: int) -> list[tuple[str, int]
     nodes."""
     wanted = []
     for name, count in platform.types.items():
-        wanted.append((platform.slurm.features[name], min(count, nodes)))
+        wanted.append((platform.slurm_section.features[name], min(count, nodes)))
         nodes -= min(count, nodes)
     return [(feature, count) for feature, count in wanted if count]
 
