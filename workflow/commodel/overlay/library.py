@@ -19,6 +19,7 @@ from ctypes import (
 )
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from commodel.errors import UserError
 
@@ -161,7 +162,7 @@ def _load_library() -> ctypes.CDLL:
     return loaded
 
 
-def call_library(name: str, *arguments: object) -> object:
+def call_library(name: str, *arguments: object) -> Any:
     return getattr(_load_library(), f"overlay_{name}")(*arguments)
 
 
@@ -184,6 +185,6 @@ def call_for_pointer(name: str, *arguments: object) -> int:
     return pointer
 
 
-def make_argument_array(command: list[str] | tuple[str, ...] | None) -> ctypes.Array | None:
+def make_argument_array(command: list[str] | tuple[str, ...] | None) -> ctypes.Array[c_char_p] | None:
     """Return a command as an array of C strings that ends with NULL."""
     return None if command is None else (c_char_p * (len(command) + 1))(*map(os.fsencode, command), None)

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -64,8 +65,11 @@ class _ClosableObject(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> bool | None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
         self.close()
+        return None
 
     @property
     def open_pointer(self) -> int:
@@ -101,7 +105,7 @@ class Stream(_ClosableObject):
         """Return the next packet; raise OverlayTimeoutError if none arrives within `seconds`."""
         packet = ctypes.c_void_p()
         _receive_in_time(seconds, lambda wait: call_library("recv", self.open_pointer, wait, ctypes.byref(packet)))
-        return Packet(packet.value)
+        return Packet(_read_pointer(packet))
 
     def set_argument(self, argument: str) -> None:
         """Set the argument after the colon in the names of this stream's filters, from now on and in all processes."""
@@ -134,7 +138,7 @@ class _NetworkMember(_ClosableObject):
             seconds,
             lambda wait: call_library("recv_any", self.open_pointer, wait, ctypes.byref(packet), ctypes.byref(stream)),
         )
-        return Packet(packet.value), Stream(stream.value, self, False)
+        return Packet(_read_pointer(packet)), Stream(_read_pointer(stream), self, False)
 
     def share(self) -> None:
         """Allow several threads to use this network, each with its own streams. One of them closes it in the end."""
@@ -242,7 +246,7 @@ class Network(_NetworkMember):
         rows = ctypes.POINTER(Metrics)()
         if (count := call_library("metrics", self.open_pointer, seconds, ctypes.byref(rows))) < 0:
             raise make_last_error()
-        names = [name for name, _ in Metrics._fields_]
+        names = [field[0] for field in Metrics._fields_]
         table = pd.DataFrame([[getattr(rows[i], name) for name in names] for i in range(count)], columns=names)
         return self.topology()[["node", "name", "depth"]].merge(table, on="node")
 
@@ -337,7 +341,12 @@ class BackEnd(_NetworkMember):
             "attach", None if connection_file is None else str(connection_file).encode(), number
         )
 
-    def __exit__(self, kind: object, error: BaseException | None = None, *_: object) -> bool:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> bool:
         """Suppress the error if the network was closed while this back-end was sending or receiving."""
         ended = (
             isinstance(error, OverlayError)
@@ -376,7 +385,13 @@ def _convert_event(event: Event) -> NetworkEvent:
     return NetworkEvent(EVENT_KINDS[event.kind], backends, event.node, event.parent, event.stream, event.code, why)
 
 
-def _receive_in_time(seconds: float | None, receive) -> None:
+def _read_pointer(pointer: ctypes.c_void_p) -> int:
+    """Return a pointer that the library has set."""
+    assert pointer.value is not None
+    return pointer.value
+
+
+def _receive_in_time(seconds: float | None, receive: Callable[[float], int]) -> None:
     end = None if seconds is None else time.monotonic() + seconds
     while True:
         remaining = MAX_WAIT_SECONDS if end is None else min(MAX_WAIT_SECONDS, max(end - time.monotonic(), 0))

@@ -4,6 +4,7 @@ exists as long as any of its views."""
 import ctypes
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Packet:
         return call_library("leaves", self.pointer)
 
     @property
-    def values(self) -> tuple:
+    def values(self) -> tuple[Any, ...]:
         """The values: numbers, texts and arrays. Arrays are read-only: other streams may send the same packet."""
         values = (Value * MAX_VALUES)()
         if (count := call_library("values", self.pointer, values, MAX_VALUES)) < 0:
@@ -87,22 +88,23 @@ class Packet:
         if not value.count:
             return np.empty(0, dtype)
         size = value.count * dtype.itemsize
-        part = type("Part", (_Bytes,), {"_type_": ctypes.c_ubyte, "_length_": size}).from_address(value.array)
+        array_type: Any = type("Part", (_Bytes,), {"_type_": ctypes.c_ubyte, "_length_": size})
+        part = array_type.from_address(value.array)
         part.packet = self
         view = np.frombuffer(part, dtype)
         view.flags.writeable = False
         return view
 
 
-def _fill_value(packed: Value, is_array: bool, name: str, value: object, keep_alive: list[object]) -> None:
+def _fill_value(packed: Value, is_array: bool, name: str, value: Any, keep_alive: list[object]) -> None:
     """Fill a C value; objects that must exist until the packet is built are appended to `keep_alive`."""
     if name == "s":
         texts = [_encode_text(text) for text in (value if is_array else [value])]
         keep_alive.append(texts)
         if is_array:
-            array = (ctypes.c_char_p * len(texts))(*texts)
-            keep_alive.append(array)
-            packed.array, packed.count = ctypes.cast(array, ctypes.c_void_p), len(texts)
+            text_array = (ctypes.c_char_p * len(texts))(*texts)
+            keep_alive.append(text_array)
+            packed.array, packed.count = ctypes.cast(text_array, ctypes.c_void_p), len(texts)
         else:
             packed.s = texts[0]
         return

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -171,7 +171,7 @@ def find_fan_ins(points: Iterable[Point]) -> dict[str, int]:
     segments, the sizes between are not built.
     """
     points = list(points)
-    fan_in_by_id = {}
+    fan_in_by_id: dict[str, int] = {}
     for numbers, shape in group_by_shape([remove_layout(point) for point in points]):
         build, low, high = make_builder(shape.point), min(shape.sizes), max(shape.sizes)
         if len(summands := list_parts(shape.point)) > 1:
@@ -209,9 +209,10 @@ def stack_sizes(
     """
     if len(summands := list_parts(shape.point)) > 1:
         rows = make_builder(summands[0][0])(shape.sizes[0]).messages
-        for first in range(0, len(shape.sizes), sizes_per_stack := max(max_messages // max(rows, 1), 1)):
-            sizes = shape.sizes[first : first + sizes_per_stack]
-            yield list(range(first, first + len(sizes))), ScheduleSum(replace(shape, sizes=sizes))
+        sizes_per_stack = max(max_messages // max(rows, 1), 1)
+        for start in range(0, len(shape.sizes), sizes_per_stack):
+            sizes = shape.sizes[start : start + sizes_per_stack]
+            yield list(range(start, start + len(sizes))), ScheduleSum(replace(shape, sizes=sizes))
         return
     build = make_builder(shape.point, many_sizes)
     incomplete: list[tuple[Schedule, list[int], list[Schedule]]] = []
@@ -255,7 +256,7 @@ class PlacedLayout:
     obstacle: str  # why it does not fit the platform; empty if it does
 
     @property
-    def point_fields(self) -> dict[str, object]:
+    def point_fields(self) -> dict[str, Any]:
         """The fields of a point that follow from the layout."""
         return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.levels_crossed}
 

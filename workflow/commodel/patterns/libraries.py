@@ -7,6 +7,7 @@ exceptions. Recordings of Open MPI 4.1.4 and MPICH 4.0.2 confirm this: `tests/in
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from commodel.errors import UserError, locate_mistakes
 from commodel.patterns.operations import (
@@ -150,12 +151,14 @@ class Routine:
 def find_routines(algorithm: str) -> tuple[Routine, ...]:
     """Return the functions that send the messages of an algorithm, Open MPI's first."""
     open_mpi = [
-        Routine(OPEN_MPI, f"ompi_coll_base_{function}", number, *(differs or [""]), function not in REORDERING)
+        Routine(
+            OPEN_MPI, f"ompi_coll_base_{function}", number, differs[0] if differs else "", function not in REORDERING
+        )
         for name, function, number, *differs in OPEN_MPI_FUNCTIONS
         if name == algorithm
     ]
     mpich = [
-        Routine(MPICH, f"MPIR_{function}", 0, *(differs or [""]), function not in REORDERING)
+        Routine(MPICH, f"MPIR_{function}", 0, differs[0] if differs else "", function not in REORDERING)
         for name, function, *differs in MPICH_FUNCTIONS
         if name == algorithm
     ]
@@ -169,7 +172,7 @@ DEFAULT_WAVES = {  # of aliases that only an overlay network has
 }
 
 
-def apply_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[str, object]:
+def apply_substrate(substrate: str, combination: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a combination with its number of waves; refuse combinations that the substrate does not support.
 
     A combination has one value for each key of the matrix, such as operation and algorithm.

@@ -120,9 +120,14 @@ def join_stages(ranks: int, *stages: Stage, root: int | None = None) -> Schedule
     if not any(isinstance(stage, Rounds) for stage in stages):
         return expand()
     parts: list[Schedule | Rounds] = []
-    for repeated, group in groupby(stages, lambda stage: isinstance(stage, Rounds)):
-        members = list(group)
-        parts += members if repeated else [_join_phases(ranks, members, None)]
+    for _, group in groupby(stages, lambda stage: isinstance(stage, Rounds)):
+        phases: list[Phase | tuple[Phase, ...]] = []
+        for stage in group:
+            if isinstance(stage, Rounds):
+                parts.append(stage)
+            else:
+                phases.append(stage)
+        parts += [_join_phases(ranks, phases, None)] if phases else []
     return CompactSchedule(ranks, parts, root, expand)
 
 
@@ -214,9 +219,9 @@ def make_knomial_tree(ranks: int, radix: int = 2) -> Edges:
     while distance < ranks:
         level[::distance] = rounds
         rounds, distance = rounds + 1, distance * radix
-    target, distance = np.arange(1, ranks), radix ** level[1:]
-    source = target - target % (radix * distance)
-    return Edges(rounds - 1 - level[1:], source, target, np.minimum(distance, ranks - target))
+    target, subtree = np.arange(1, ranks), radix ** level[1:]
+    source = target - target % (radix * subtree)
+    return Edges(rounds - 1 - level[1:], source, target, np.minimum(subtree, ranks - target))
 
 
 def make_near_first_tree(ranks: int) -> Edges:
@@ -305,7 +310,7 @@ def make_ring_rounds(
     size, larger = np.divmod(np.diff(ends), parts)  # the first `larger` parts have a byte more
     first = ends[:-1] + part * size + np.minimum(part, larger)
 
-    def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+    def block(number: np.ndarray | int, source: np.ndarray) -> np.ndarray:
         return (source - number + offset) % ranks
 
     return Rounds(
@@ -327,7 +332,7 @@ def make_pairwise_rounds(
     t = r + s + 1."""
     ranks = len(sizes)
 
-    def to(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+    def to(number: np.ndarray | int, source: np.ndarray) -> np.ndarray:
         return (source + number + 1) % ranks
 
     return Rounds(
@@ -360,7 +365,7 @@ def make_hypercube_rounds(ranks: int, bytes: int) -> Rounds:
 
 
 def _make_equal_size_rounds(ranks: int, count: int, to: RoundFunction, bytes: int) -> Rounds:
-    def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+    def block(number: np.ndarray | int, source: np.ndarray) -> np.ndarray:
         return 0 * (source + number)
 
     return Rounds(ranks, count, to, block, np.array([bytes]), block, periodic=False)

@@ -41,9 +41,9 @@ SMALL_TREE = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3,
 
 def add_digests(points: Iterable[Point]) -> list[Point]:
     """Return the points with the digests of their patterns, which do not include messages of the MPI library."""
-    digest_placement, digest_few_ranks, digest_own_ranks, digest_own_size = map(
-        cache, (_compute_placement_digest, _digest_few_ranks, _digest_own_ranks, _digest_own_size)
-    )
+    digest_placement = cache(_compute_placement_digest)
+    digest_few_ranks, digest_own_ranks = cache(_digest_few_ranks), cache(_digest_own_ranks)
+    digest_own_size = cache(_digest_own_size)
 
     def pattern(point: Point) -> str:
         digests = [digest_placement(point.layout, point.ranks)]
@@ -68,7 +68,7 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
 def _compute_placement_digest(layout: str, ranks: int) -> str:
     parts = [place_ranks(layout, ranks)]
     if assigns_cores(layout):
-        parts += [list_cores(layout, ranks), list_devices(layout, ranks) == CORE]
+        parts += [list_cores(layout, ranks), np.asarray(list_devices(layout, ranks) == CORE)]
     return _digest(map(encode_integers, parts))
 
 
@@ -118,7 +118,8 @@ def _choose_sizes(operation: str, algorithm: str) -> tuple[int, ...]:
     segment = DEFAULT_SEGMENT
     if ":" in algorithm:
         entry, text = find_algorithm(operation, algorithm)
-        if entry.argument.is_size or entry.name in COUNTS_AS_SIZES:
+        is_size = entry.argument is not None and entry.argument.is_size
+        if is_size or entry.name in COUNTS_AS_SIZES:
             (segment,) = entry.parse_argument(text)
     return 1, segment - 1, segment, segment + 1, SEGMENTS * segment + 1
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from commodel.errors import UserError, locate_mistakes
 from commodel.patterns.algorithms import canonicalize_algorithm, find_algorithms, find_tree_algorithm
@@ -40,7 +41,7 @@ class PlatformResources:
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # group of each node, innermost level first
     launcher: str = ""  # how programs are started there; empty: for predictions only
 
-    def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "PlatformResources":
+    def for_block(self, combinations: Iterable[Mapping[str, Any]]) -> "PlatformResources":
         """Return the resources for a block of the matrix: all its points have the ranks per node of the largest one.
 
         The points therefore remain alternatives of one workload.
@@ -67,7 +68,7 @@ class PlatformResources:
         return cls("", 1 << 30, 1 << 30, largest_message=1 << 62)
 
 
-def find_ranks(combination: Mapping[str, object]) -> int:
+def find_ranks(combination: Mapping[str, Any]) -> int:
     """Return the ranks of a combination; 0 if a mistake in it leaves them unknown."""
     name, topology = combination["operation"], combination.get("topology")
     try:
@@ -78,7 +79,7 @@ def find_ranks(combination: Mapping[str, object]) -> int:
         return 0
 
 
-def make_point(resources: PlatformResources, combination: Mapping[str, object]) -> Point:
+def make_point(resources: PlatformResources, combination: Mapping[str, Any]) -> Point:
     """Return the checked and completed point of a combination of the matrix.
 
     The key of a UserError names the axis.
@@ -119,14 +120,14 @@ def make_point(resources: PlatformResources, combination: Mapping[str, object]) 
     sources |= {"ranks": combination.get("ranks"), "layout": True}
     rank_source = next(name for name, value in sources.items() if value)
     placed = _complete_layout(resources, combination, ranks, rank_source)
-    fields = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.point_fields}
+    fields: dict[str, Any] = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.point_fields}
     measured_only = has_no_schedule(name)
     return Point(
         resources.name, name, algorithm, topology, placed.layout, ranks, size, **fields, measured_only=measured_only
     )
 
 
-def _make_file_point(resources: PlatformResources, combination: Mapping[str, object]) -> Point:
+def _make_file_point(resources: PlatformResources, combination: Mapping[str, Any]) -> Point:
     """Return the point of a pattern from a file. Its size is that of the largest message."""
     name = f"{FILE}{combination['operation'].removeprefix(FILE).strip()}"
     for key in ("algorithm", "topology", "bytes"):
@@ -138,17 +139,17 @@ def _make_file_point(resources: PlatformResources, combination: Mapping[str, obj
     if combination.get("ranks") not in (None, pattern.ranks):
         raise UserError(f"found {combination['ranks']}, but '{name}' has {pattern.ranks} ranks", key="ranks")
     placed = _complete_layout(resources, combination, pattern.ranks, "operation")
-    fields = {"waves": combination.get("waves", 1), **placed.point_fields}
+    fields: dict[str, Any] = {"waves": combination.get("waves", 1), **placed.point_fields}
     return Point(resources.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **fields)
 
 
-def _count_layout_ranks(combination: Mapping[str, object]) -> int | None:
+def _count_layout_ranks(combination: Mapping[str, Any]) -> int | None:
     with locate_mistakes(key="layout"):
         return count_layout_ranks(combination.get("layout") or "block")
 
 
 def _complete_layout(
-    resources: PlatformResources, combination: Mapping[str, object], ranks: int, key: str
+    resources: PlatformResources, combination: Mapping[str, Any], ranks: int, key: str
 ) -> PlacedLayout:
     """Return the layout of a combination. The error about one that does not fit names the layout, or the ranks per
     node, if the ranks fit in the default layout. Otherwise it names the `key` that gives the ranks."""

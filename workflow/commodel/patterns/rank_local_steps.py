@@ -63,7 +63,8 @@ def find_cycle(before: np.ndarray, after: np.ndarray, unresolved: np.ndarray) ->
     inside = unresolved[before] & unresolved[after]
     waits_for = np.full(len(unresolved), -1)
     waits_for[after[inside]] = before[inside]
-    node, position = int(np.flatnonzero(unresolved)[0]), {}
+    node = int(np.flatnonzero(unresolved)[0])
+    position: dict[int, int] = {}
     while node not in position:
         position[node] = len(position)
         node = int(waits_for[node])
@@ -95,11 +96,26 @@ def make_rank_local_schedule(
     contents: Callable[[], Runs] | None = None,
 ) -> Schedule:
     """Return the Schedule of messages and work whose steps each rank counts for itself. Scalars are broadcast."""
-    columns = (src, dst, bytes, src_step, src_wait, dst_step, dst_wait)
-    columns = [column.ravel() for column in np.broadcast_arrays(*(np.asarray(column) for column in columns))]
-    src, dst, bytes, src_step, src_wait, dst_step, dst_wait = columns
+    arrays = [np.asarray(column) for column in (src, dst, bytes, src_step, src_wait, dst_step, dst_wait)]
+    columns = [column.ravel() for column in np.broadcast_arrays(*arrays)]
+    return _number_steps(ranks, *columns, work=Work.empty() if work is None else work, root=root, contents=contents)
+
+
+def _number_steps(
+    ranks: int,
+    src: np.ndarray,
+    dst: np.ndarray,
+    bytes: np.ndarray,
+    src_step: np.ndarray,
+    src_wait: np.ndarray,
+    dst_step: np.ndarray,
+    dst_wait: np.ndarray,
+    *,
+    work: Work,
+    root: int | None,
+    contents: Callable[[], Runs] | None,
+) -> Schedule:
     check_rows(len(src))
-    work = Work.empty() if work is None else work
     _refuse_early_waits(src, src_step, src_wait, "sends")
     _refuse_early_waits(dst, dst_step, dst_wait, "receives")
     nonblocking = NonblockingSteps(src_wait, dst_step, dst_wait)
@@ -128,6 +144,7 @@ def reorder_requests(schedule: Schedule, rendezvous: np.ndarray) -> tuple[Schedu
     """Return a schedule that satisfies the last rule for these rendezvous messages, and the original rows of its
     messages and work."""
     work = schedule.work
+    assert schedule.nonblocking is not None
     rank_steps = _RankSteps.of(schedule.src, schedule.dst, schedule.step, schedule.nonblocking, work)
     numbered = rank_steps.assign_steps(rendezvous)
     rows, work_rows = np.argsort(numbered.step, kind="stable"), np.argsort(numbered.work, kind="stable")
@@ -178,10 +195,10 @@ class _RankSteps:
         """Return the least common steps that satisfy the rules; the last rule holds for rendezvous messages."""
         steps = np.arange(len(self.rank))
         later = 1 + np.flatnonzero(self.rank[1:] == self.rank[:-1])  # steps with a previous step of the same rank
-        before = [2 * steps, 2 * later - 1, 2 * self.send_post, 2 * self.receive_post[rendezvous]]
-        after = [2 * steps + 1, 2 * later, 2 * self.receive_wait + 1, 2 * self.send_wait[rendezvous] + 1]
-        distance = np.repeat([0, 1, 0, 0], [len(column) for column in before])
-        before, after = np.concatenate(before), np.concatenate(after)
+        befores = [2 * steps, 2 * later - 1, 2 * self.send_post, 2 * self.receive_post[rendezvous]]
+        afters = [2 * steps + 1, 2 * later, 2 * self.receive_wait + 1, 2 * self.send_wait[rendezvous] + 1]
+        distance = np.repeat([0, 1, 0, 0], [len(column) for column in befores])
+        before, after = np.concatenate(befores), np.concatenate(afters)
         level, unresolved = find_longest_paths(before, after, distance, np.zeros(2 * len(self.rank)))
         if unresolved.any():
             raise UserError(self._describe_deadlock(find_cycle(before, after, unresolved)))

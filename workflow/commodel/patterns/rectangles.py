@@ -100,7 +100,8 @@ def make_even_grid(side: int, grid: tuple[int, int]) -> Rectangles:
     width, height = widths[column], heights[row]
     working = (width > 0) & (height > 0)
     table = rights[column] - width, bottoms[row] - height, width, height
-    return Rectangles(*(np.where(working, values, 0) for values in table), side)
+    x, y, width, height = (np.where(working, values, 0) for values in table)
+    return Rectangles(x, y, width, height, side)
 
 
 def find_tiling_error(tiling: Rectangles) -> tuple[str, int] | None:
@@ -218,11 +219,11 @@ def read_rectangles(name: str | AnyPath) -> Rectangles:
 @cache_reads(files=64)
 def _read(path: AnyPath) -> Rectangles:
     rows = order_by_rank(path, _read_rows(path))
-    *table, speed = (np.array(column) for column in zip(*(row for _, row in rows), strict=True))
-    side = int(max((table[0] + table[2]).max(), (table[1] + table[3]).max()))
+    x, y, width, height, speed = (np.array(column) for column in zip(*(row for _, row in rows), strict=True))
+    side = int(max((x + width).max(), (y + height).max()))
     if side > MAX_SIDE:
         raise UserError(f"found a square of {side}×{side}, wanted a side of at most {MAX_SIDE}", file=path)
-    tiling = Rectangles(*table, side, None if np.isnan(speed).any() else speed)
+    tiling = Rectangles(x, y, width, height, side, None if np.isnan(speed).any() else speed)
     if mistake := find_tiling_error(tiling):
         raise UserError(mistake[0], file=path, line=rows[mistake[1]][0])
     return tiling

@@ -50,7 +50,7 @@ class Rounds:
         """The number of costs that a prediction needs for one draw (see `Schedule.width`)."""
         return self.ranks if self.equal_sizes else self.messages
 
-    def receivers_and_bytes(self, number: ArrayLike, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def receivers_and_bytes(self, number: np.ndarray | int, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the receivers and bytes of these senders in these rounds."""
         return self.receiver(number, source), self.sizes[self.block(number, source)]
 
@@ -67,6 +67,9 @@ class CompactSchedule(Schedule):
 
     Its columns (`step`, `src`, …) are those of `whole`, which is computed by `expand` when a column is first read.
     """
+
+    parts: tuple[Schedule | Rounds, ...]
+    expand: Callable[[], Schedule]
 
     def __init__(
         self, ranks: int, parts: Sequence[Schedule | Rounds], root: int | None, expand: Callable[[], Schedule]

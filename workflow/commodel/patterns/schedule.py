@@ -9,6 +9,7 @@ step. It is computed once for all sizes and parameters.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
+
+Rows = slice | np.ndarray
 
 
 class Step:
@@ -27,9 +30,9 @@ class Step:
     to `posted_sends`, `dst` to `awaited_receives`.
     """
 
-    def __init__(self, schedule: Schedule, work: slice, posted: slice, *other_rows: np.ndarray) -> None:
+    def __init__(self, schedule: Schedule, work: slice, posted: Rows, *other_rows: Rows) -> None:
         self.work, self.posted_sends = work, posted
-        self.matched, self.awaited_receives, self.awaited_sends = other_rows or (posted,) * 3
+        self.matched, self.awaited_receives, self.awaited_sends = other_rows or (posted, posted, posted)
         self.src, self.dst = schedule.src[posted], schedule.dst[self.awaited_receives]
         self.sends, self.receives = Groups(self.src), Groups(self.dst)
         self.senders = Groups(schedule.src[self.awaited_receives]) if other_rows else self.sends
@@ -41,7 +44,8 @@ class Groups:
     __slots__ = ("first", "last", "longest", "order", "ranks")
 
     def __init__(self, rank: np.ndarray) -> None:
-        self.order, self.ranks = None, rank
+        self.order: np.ndarray | None = None
+        self.ranks = rank
         if (rank[1:] > rank[:-1]).all() or _are_distinct(rank):
             return
         self.order = argsort_stably(rank)
@@ -225,20 +229,18 @@ class Schedule:
         overlapped_seconds: np.ndarray | None = None,
     ) -> Schedule:
         """Return a schedule from columns in any order; scalars are broadcast. One rank per node until placed."""
-        step, src, dst, bytes = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
-        step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
-        check_rows(len(step))
-        if np.any(step[1:] < step[:-1]):
-            order = argsort_stably(step)
-            step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
+        columns = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
+        columns = tuple(column.ravel() for column in columns)
+        check_rows(len(columns[0]))
+        if np.any(columns[0][1:] < columns[0][:-1]):
+            order = argsort_stably(columns[0])
+            columns = tuple(column[order] for column in columns)
             contents = _reorder_contents(contents, order) if contents else None
             nonblocking = nonblocking and nonblocking.select_rows(order)
         work = Work.empty() if work is None else work.sort_by_step()
-        for column in (src, dst, work.rank):
+        for column in (*columns[1:3], work.rank):
             check_ranks(column, ranks)
-        return cls(
-            ranks, step, src, dst, bytes, work, np.arange(ranks), root, contents, nonblocking, overlapped_seconds
-        )
+        return cls(ranks, *columns, work, np.arange(ranks), root, contents, nonblocking, overlapped_seconds)
 
     def place(self, node: np.ndarray) -> Schedule:
         return replace(self, node=np.asarray(node))
@@ -340,7 +342,7 @@ class Schedule:
         pairs += [(getattr(self.work, name), getattr(other.work, name)) for name in ("step", "rank", "kind")]
         return all(column is other_column or np.array_equal(column, other_column) for column, other_column in pairs)
 
-    def encode(self) -> bytes:
+    def encode(self) -> builtins.bytes:
         """Return messages, local work and the root as bytes that are equal on every machine.
 
         Neither placement nor contents of messages are included.

@@ -28,7 +28,8 @@ def make_table(schedule: Schedule) -> pd.DataFrame:
     """Return the messages and then the local work of each step, in the order of the steps."""
     import pandas as pd
 
-    work, wait, *peer_steps = schedule.work, *(schedule.nonblocking.columns if schedule.nonblocking else ("", "", ""))
+    work = schedule.work
+    wait, *peer_steps = schedule.nonblocking.columns if schedule.nonblocking else ("", "", "")
     messages = (schedule.step, wait, "send", schedule.src, schedule.dst, *peer_steps, schedule.bytes, 0.0)
     kinds = np.array(KINDS)[work.kind]
     works = (work.step, "", kinds, work.rank, work.rank, "", "", work.bytes.astype(np.int64), work.seconds)

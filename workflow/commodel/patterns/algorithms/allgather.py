@@ -49,11 +49,11 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
     rank = np.arange(ranks)
     first = make_phase(0, rank, rank ^ 1, bytes, lambda: rank * bytes)
 
-    def find_receiver(round_number: np.ndarray, source: np.ndarray) -> np.ndarray:
+    def find_receiver(round_number: np.ndarray | int, source: np.ndarray) -> np.ndarray:
         # Even ranks first send to the lower neighbour, odd ones to the upper.
         return (source + np.where((source + round_number) % 2, 1, -1)) % ranks
 
-    def find_last_pair(round_number: np.ndarray, source: np.ndarray) -> np.ndarray:
+    def find_last_pair(round_number: np.ndarray | int, source: np.ndarray) -> np.ndarray:
         """Return the pair of ranks whose blocks arrived last, at growing distances on alternating sides."""
         side = np.where(source % 2, 1, -1)
         pair = source // 2 + np.where(round_number % 2, side * ((round_number + 1) // 2), -side * (round_number // 2))

@@ -90,7 +90,7 @@ class Processes:
         if numbers and len(host_nodes) != len(hosts):
             raise UserError(f"found {len(hosts)} hosts, but '@{numbers}' numbers {len(host_nodes)}", file=self.path)
         if not numbers:
-            host_nodes = [host if NUMBER.fullmatch(host) else node for node, host in enumerate(hosts)]
+            host_nodes = [host if NUMBER.fullmatch(host) else str(node) for node, host in enumerate(hosts)]
         nodes = dict(zip(hosts, map(int, host_nodes), strict=True))
         return np.array([nodes[process.host] for _, process in self.rows])
 

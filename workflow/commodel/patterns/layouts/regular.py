@@ -31,8 +31,9 @@ def _place_random(ranks: int, per_node: int, seed: int) -> np.ndarray:
 
 
 def _read_runs(text: str) -> Runs:
-    matches = [RUN.fullmatch(part.strip()) for part in text.split(",")]
-    if not all(matches):
+    parts = text.split(",")
+    matches = [match for part in parts if (match := RUN.fullmatch(part.strip()))]
+    if len(matches) < len(parts):
         raise UserError(f"found {show_value(text)}, wanted node numbers such as 0x4,2,1x3")
     runs = [(int(match[1]), int(match[2] or 1)) for match in matches]
     if _count_ranks(runs) > MAX_COUNT:

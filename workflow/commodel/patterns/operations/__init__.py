@@ -125,7 +125,8 @@ def find_operation(text: str) -> Operation:
 def parse_parameters(text: str) -> dict[str, Any]:
     """Return the values of the parameters in a text, in the operation's order."""
     entry, (_, *parts) = find_operation(text), text.split(":")
-    by_name, values = {parameter.name: parameter for parameter in entry.parameters}, {}
+    by_name = {parameter.name: parameter for parameter in entry.parameters}
+    values: dict[str, Any] = {}
     for part in parts:
         name, equals, value = (word.strip() for word in part.partition("="))
         if not by_name:
@@ -175,8 +176,11 @@ def find_required_ranks(text: str) -> int | None:
     if text.startswith(FILE):
         return None
     values = parse_parameters(text)
-    entries = [entry for entry in find_operation(text).parameters if entry.ranks and entry.name in values]
-    return next((ranks for entry in entries if (ranks := entry.ranks(values[entry.name]))), None)
+    for entry in find_operation(text).parameters:
+        ranks = entry.ranks(values[entry.name]) if entry.ranks and entry.name in values else None
+        if ranks:
+            return ranks
+    return None
 
 
 def list_operation_files(text: str) -> list[str]:
@@ -191,15 +195,18 @@ def list_operation_files(text: str) -> list[str]:
 @lru_cache(maxsize=64)
 def list_summands(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
     """Return the summands of an operation and how often each occurs; the operation itself if it is no sum."""
-    if text.startswith(FILE) or find_operation(text).summands is None:
+    summands = None if text.startswith(FILE) else find_operation(text).summands
+    if summands is None:
         return ((text, 1),)
-    counted = find_operation(text).summands(ranks, **fill_parameters(text, ranks))
+    counted = summands(ranks, **fill_parameters(text, ranks))
     return tuple((_format_operation(text, parse_parameters(text) | values), count) for values, count in counted)
 
 
 def make_tiles(text: str, ranks: int) -> Rectangles:
     """Return the rectangle of a kernel's matrix that each rank computes."""
-    return find_operation(text).tiles(ranks, **fill_parameters(text, ranks))
+    tiles = find_operation(text).tiles
+    assert tiles is not None, f"{text} is no kernel"
+    return tiles(ranks, **fill_parameters(text, ranks))
 
 
 def list_result_extents(text: str, ranks: int, bytes: int) -> list[Extents]:

@@ -94,7 +94,8 @@ def list_faces(grid: tuple[int, ...], periodic: bool) -> Faces:
     ranks = int(np.prod(grid))
     check_rows(2 * len(grid) * ranks)
     rank = np.arange(ranks)
-    own, columns = np.array(np.unravel_index(rank, grid)), []
+    own = np.array(np.unravel_index(rank, grid))
+    columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for face in range(2 * len(grid)):
         dimension, length = face // 2, grid[face // 2]
         position = own.copy()
@@ -104,7 +105,8 @@ def list_faces(grid: tuple[int, ...], periodic: bool) -> Faces:
         neighbour = np.ravel_multi_index(tuple(position), grid)
         sends = exists & (neighbour != rank)
         columns.append((rank[sends], neighbour[sends], np.full(int(sends.sum()), face)))
-    return Faces(*(np.concatenate(column) for column in zip(*columns, strict=True)), 2 * len(grid))
+    src, dst, faces = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return Faces(src, dst, faces, 2 * len(grid))
 
 
 def _list_sent_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:

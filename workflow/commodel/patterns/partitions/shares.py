@@ -13,7 +13,7 @@ of a rectangle that is 15 blocks high is 7 % of its work.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -43,7 +43,7 @@ MAX_BISECTIONS = 100
 class Curve(Protocol):
     """The speed of a process over the size of its share."""
 
-    def seconds(self, size: float) -> float: ...
+    def seconds(self, size: float) -> float | np.ndarray: ...
 
     def largest_share(self, seconds: float) -> float:
         """Return the largest share that takes at most `seconds`; it grows with the time, without bound."""
@@ -114,8 +114,8 @@ class Balance:
 def partition_dynamic(
     processes: int,
     total: int,
-    measure: Callable[[np.ndarray], Sequence[float]],
-    curve: Callable[[Rows], Curve],
+    measure: Callable[[np.ndarray], Sequence[float] | np.ndarray],
+    curve: Callable[[Any], Curve],
     tolerance: float = 0.05,
     rounds: int = 20,
 ) -> Balance:
@@ -128,7 +128,7 @@ def partition_dynamic(
     shares = round_shares(np.full(processes, total / processes), total)
     speeds: list[dict[float, float]] = [{} for _ in range(processes)]
     tried: set[bytes] = set()
-    best = None
+    best: tuple[np.ndarray, np.ndarray] | None = None
     while shares.tobytes() not in tried and len(tried) < rounds:
         tried.add(shares.tobytes())
         seconds = np.asarray(measure(shares), dtype=float)
@@ -140,8 +140,10 @@ def partition_dynamic(
             best = shares, seconds
             break
         shares = partition_geometric([curve(tuple(sorted(rows.items()))) for rows in speeds], total)
+    assert best is not None, "no round"
+    shares, seconds = best
     rows = tuple(tuple(sorted(rows.items())) for rows in speeds)
-    return Balance(*best, rows, len(tried), find_spread(*best) <= tolerance)
+    return Balance(shares, seconds, rows, len(tried), find_spread(shares, seconds) <= tolerance)
 
 
 def find_spread(shares: np.ndarray, seconds: np.ndarray) -> float:

@@ -265,7 +265,10 @@ def _read_rank_block(block: bytes) -> _RankBlock | None:
         return None
     count = len(lines.length)
     opens, closes = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
-    tasks, dependencies, prefixes, other_units = [], [], {}, 0
+    tasks: list[np.ndarray] = []
+    dependencies: list[np.ndarray] = []
+    prefixes: dict[str, int] = {}
+    other_units = 0
     for text, line_numbers in forms:
         if RANK_OPENING.fullmatch(text):
             opens[line_numbers] = True
@@ -283,11 +286,11 @@ def _read_rank_block(block: bytes) -> _RankBlock | None:
             other_units += int(((columns[3] > 0) | (columns[4] > 0)).sum())
             tasks.append(np.stack([line_numbers, np.full(len(line_numbers), kind), *columns[:3], label], axis=1))
         elif match := DEPENDENCY_LINE.fullmatch(text):
-            label_codes = [lines.labels(line_numbers, match, group, prefixes) for group in (3, 1)]
-            if any(codes is None for codes in label_codes):
+            before, after = (lines.labels(line_numbers, match, group, prefixes) for group in (3, 1))
+            if before is None or after is None:
                 return None
             dependencies.append(
-                np.stack([line_numbers, *label_codes, np.full(len(line_numbers), match[2] == "i")], axis=1)
+                np.stack([line_numbers, before, after, np.full(len(line_numbers), match[2] == "i")], axis=1)
             )
         elif text:
             return None
@@ -295,7 +298,12 @@ def _read_rank_block(block: bytes) -> _RankBlock | None:
 
 
 def _join_lines(
-    lines: "_Lines", opens: np.ndarray, closes: np.ndarray, tasks: list, dependencies: list, other_units: int
+    lines: "_Lines",
+    opens: np.ndarray,
+    closes: np.ndarray,
+    tasks: list[np.ndarray],
+    dependencies: list[np.ndarray],
+    other_units: int,
 ) -> _RankBlock | None:
     """Put the lines of all forms into the order of the text, and resolve the labels of tasks."""
     start, stop = np.flatnonzero(opens), np.flatnonzero(closes)
@@ -321,8 +329,8 @@ def _join_lines(
     if len(required) and (slot.max() == len(codes) or (codes[slot] != required).any()):
         return None
     rows = np.column_stack([opened[block], task[:, 1:5], task[:, 0]])
-    dependencies = np.column_stack([labelled[order[slot]], need[:, 3]])
-    return _RankBlock(opened, rows, dependencies, other_units, len(lines.length))
+    resolved = np.column_stack([labelled[order[slot]], need[:, 3]])
+    return _RankBlock(opened, rows, resolved, other_units, len(lines.length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +346,7 @@ class _Lines:
 
     def group_by_form(self) -> list[tuple[str, np.ndarray]] | None:
         """Return each form without the blanks around it, and its line numbers; None if there are too many forms."""
-        forms = []
+        forms: list[tuple[str, np.ndarray]] = []
         for length in np.unique(self.length):
             remaining = np.flatnonzero(self.length == length)
             rows = self.text[self.begin[remaining][:, None] + np.arange(length)]

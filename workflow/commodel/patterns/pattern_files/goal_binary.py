@@ -46,10 +46,10 @@ def is_goal(beginning: bytes) -> bool:
 
 def read_tasks(path: AnyPath) -> Tasks:
     content = read_unpacked(path, MAX_FILE, "GOAL")
-    rows, followers = _read_blocks(path, content)
-    counts = np.array([len(block) for block in rows])
-    rank, follower_counts = np.repeat(np.arange(len(rows)), counts), np.array([len(block) for block in followers])
-    rows, followers = np.concatenate(rows), np.concatenate(followers).astype(np.int64)
+    row_blocks, follower_blocks = _read_blocks(path, content)
+    counts, follower_counts = (np.array([len(block) for block in blocks]) for blocks in (row_blocks, follower_blocks))
+    rank = np.repeat(np.arange(len(row_blocks)), counts)
+    rows, followers = np.concatenate(row_blocks), np.concatenate(follower_blocks).astype(np.int64)
     size = np.minimum(rows["size"], MAX_READ_SIZE).astype(np.int64)
     kind, peer, tag = (rows[name].astype(np.int64) for name in ("kind", "peer", "tag"))
     dependencies = _read_dependencies(path, rows, followers, rank, counts, follower_counts)
@@ -126,13 +126,13 @@ def _read_dependencies(
         wrong |= (count > 0) & (first + count > follower_counts[rank])
     if wrong.any():
         raise UserError(f"rank {rank[wrong.argmax()]} names other followers than it has", file=path)
-    before, after = [], []
+    befores, afters = [], []
     for count, first in (parts[:2], parts[2:]):
         start = np.repeat(first_follower[rank] + first - np.cumsum(count) + count, count)
-        before.append(np.repeat(np.arange(len(rank)), count))
-        after.append(followers[start + np.arange(len(start))])
-    on_start = np.repeat([False, True], [len(tasks) for tasks in before])
-    before, after = np.concatenate(before), np.concatenate(after)
+        befores.append(np.repeat(np.arange(len(rank)), count))
+        afters.append(followers[start + np.arange(len(start))])
+    on_start = np.repeat([False, True], [len(tasks) for tasks in befores])
+    before, after = np.concatenate(befores), np.concatenate(afters)
     rank_before = rank[before]
     if (wrong := after >= counts[rank_before]).any():
         row = int(wrong.argmax())

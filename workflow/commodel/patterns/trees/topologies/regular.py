@@ -85,7 +85,7 @@ def _read_groups(text: str) -> list[list[int]]:
 def _groups(groups: list[list[int]]) -> Tree:
     """Return a tree of two levels: groups:6,6,5 has three inner nodes with 6, 6 and 5 leaves; 12x7 means 12, seven
     times."""
-    sizes = []
+    sizes: list[int] = []
     for size, *times in groups:
         (repeats,) = times or (1,)
         check_size(size * repeats + len(sizes))
