@@ -88,17 +88,17 @@ def make_given_set(name: str, texts: Sequence[str]) -> ParameterSet:
     """
     entry = find_family(name)
     settings, values_given = _split_settings(entry, [text.removeprefix(f"{name}:") for text in texts])
-    texts: dict[str, str] = {}
+    values_by_name: dict[str, str] = {}
     for name_text, value in values_given:
         parameter = entry.by_name.get(parse_key(name_text).parameter)
         if parameter is None:
             raise UserError(f"family {name} has no parameter '{name_text}'; {suggest_name(name_text, entry.by_name)}")
         full_name = entry.full_name(name_text)
-        if full_name in texts:
+        if full_name in values_by_name:
             raise UserError(f"found {full_name} twice")
-        texts[full_name] = value
-    forms = infer_forms(entry, texts)
-    values = {full: _parse_estimate(entry, full, value, forms) for full, value in texts.items()}
+        values_by_name[full_name] = value
+    forms = infer_forms(entry, values_by_name)
+    values = {full: _parse_estimate(entry, full, value, forms) for full, value in values_by_name.items()}
     parameters = ParameterSet(name, "", "given on the command line", values, forms=forms, settings=settings)
     complete_values(entry, Values.of(parameters))
     return parameters

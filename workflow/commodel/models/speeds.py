@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -52,7 +53,7 @@ class Speeds:
     platform: str = ""
     simulated: bool = False
     source: str = ""
-    provenance: Mapping[str, object] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, kernel: str) -> KernelSpeeds:
         """Return the speeds of a kernel."""
@@ -100,7 +101,8 @@ class Speed:
             raise UserError(f"found interpolation {show_value(form)}, wanted {' or '.join(SPEED_FORMS)}")
         all_rows = np.array([row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows], dtype=float)
         growing = all_rows[find_longest_growing(all_rows[:, 0] / all_rows[:, 1])]
-        return cls(*growing.T, form=form, dropped=len(all_rows) - len(growing))
+        size, speed, low, high = growing.T
+        return cls(size, speed, low, high, form=form, dropped=len(all_rows) - len(growing))
 
     def at(self, x: np.ndarray | float) -> np.ndarray:
         """Return the units per second with a share of x units.

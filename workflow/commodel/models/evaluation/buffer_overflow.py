@@ -20,6 +20,7 @@ leave in a second; G_al = ⌈g_s/g_r⌉, the fewest senders that keep the receiv
 
 from dataclasses import dataclass, replace
 from math import ceil, floor, inf
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,8 @@ def find_overflow_candidates(dst: np.ndarray, busy: Array, packets: Array, servi
     total, seconds_each = _sum_by_rank(ranks, packets), _average_service(ranks, packets, service)
     worst_loss = total * (1 - 1 / np.maximum(arrival_rate * seconds_each, 1e-300)) - buffer
     worst_loss[..., np.bincount(ranks) == 1] = 0
-    return np.flatnonzero((worst_loss > NEGLIGIBLE_LOSS).any(axis=tuple(range(worst_loss.ndim - 1)))[ranks])
+    loses = np.asarray((worst_loss > NEGLIGIBLE_LOSS).any(axis=tuple(range(worst_loss.ndim - 1))))
+    return np.flatnonzero(loses[ranks])
 
 
 def find_overflow(
@@ -176,7 +178,8 @@ def find_departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows:
         ),
     )
     names = ("send", "receive", "wire", "gap_out", "gap_in")
-    observer_costs = replace(costs, **{name: insert_free_messages(getattr(costs, name)) for name in names})
+    observer_seconds: dict[str, Any] = {name: insert_free_messages(getattr(costs, name)) for name in names}
+    observer_costs = replace(costs, **observer_seconds)
     return finish_times(with_observer, observer_costs, work_seconds)[..., schedule.ranks :]
 
 

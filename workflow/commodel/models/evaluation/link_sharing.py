@@ -9,7 +9,7 @@ Repeated rounds are predicted by the first of these methods that is possible:
 5. round by round, although messages of different rounds share links: this is inaccurate
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -127,11 +127,11 @@ def _predict_by_rounds(schedule: CompactSchedule, values: Values, links: SharedL
     """Return the finish times by a replay round by round. `contention_free`: no two messages of a round share a
     link. Messages above E, which leave when their receiver is ready, count as rendezvous, though their sender does not
     wait."""
-    S = np.minimum(*(values.numbers.get(name, np.inf) for name in ("S", "E")))
+    S = np.minimum(values.numbers.get("S", np.inf), values.numbers.get("E", np.inf))
     levels = links.levels
 
     def is_rendezvous(part: Schedule) -> np.ndarray:
-        return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
+        return np.asarray((part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1))))
 
     def find_shared_links(part: Schedule) -> Sharing:
         return links.find_shared_links(part, find_transfer_seconds(part, values, levels), is_rendezvous(part))
@@ -209,17 +209,20 @@ class _TimeOrderReplay:
         """`part`: the schedule is a piece of a longer one."""
         self.values, self.classes = values, Classes.of(schedule, levels)
         self.passed_links = SharedLinks(levels, values).find_passed_links(
-            schedule, self.classes, representatives and representatives.rotation, part
+            schedule, self.classes, representatives.rotation if representatives else None, part
         )
-        self.pair, self.is_whole = representatives and representatives.pair, not (representatives or part)
+        self.pair = representatives.pair if representatives else None
+        self.is_whole = not (representatives or part)
         self.programs: dict[bytes, Program] = {}
 
     def predict(self, schedule: Schedule) -> Array:
         """Return the finish times at one size, of all draws. With very many messages, one draw at a time is in
         memory."""
         draws, draws_per_part = self.values.draw_shape[0], max(MAX_COSTS_AT_ONCE // max(len(schedule.src), 1), 1)
-        parts = (self.values.select_draws(first, first + draws_per_part) for first in range(0, draws, draws_per_part))
-        parts = parts if draws_per_part < draws else [self.values]
+        parts: Iterable[Values] = [self.values]
+        if draws_per_part < draws:
+            firsts = range(0, draws, draws_per_part)
+            parts = (self.values.select_draws(first, first + draws_per_part) for first in firsts)
         return np.stack([replay_in_time(*prepared) for part in parts for prepared in self.prepare(schedule, part)])
 
     def prepare(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
@@ -235,13 +238,8 @@ class _TimeOrderReplay:
         weights = find_weights(schedule, values, self.classes)
         offsets = find_offsets(self.passed_links, np.broadcast_to(wire, send.shape), values)
         byte_time = self.classes.column("G", schedule.bytes, values)
-        columns = (
-            send,
-            receive,
-            wire,
-            byte_time * count_link_bytes(schedule.bytes, values, self.classes.distance > 0),
-            self.passed_links.find_link_seconds(schedule.bytes, values),
-        )
+        unshared = byte_time * count_link_bytes(schedule.bytes, values, self.classes.distance > 0)
+        link_seconds = self.passed_links.find_link_seconds(schedule.bytes, values)
         work = np.broadcast_to(compute_work_seconds(schedule, values), (*values.draw_shape, len(schedule.work.step)))
         for draw in range(values.draw_shape[0]):
             sender_waits = schedule.bytes > S[draw]
@@ -260,7 +258,12 @@ class _TimeOrderReplay:
             yield (
                 self.programs[key],
                 Traffic(
-                    *(column[draw] for column in (*columns, work)),
+                    send[draw],
+                    receive[draw],
+                    wire[draw],
+                    unshared[draw],
+                    link_seconds[draw],
+                    work[draw],
                     float(opposite_share[draw]),
                     weights[draw],
                     None if offsets is None else offsets[draw],
@@ -270,15 +273,16 @@ class _TimeOrderReplay:
 
 def copy_seconds_between_nodes(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:
     """Return the extra time of sender and receiver for each message between nodes, over that of a short message."""
-    return tuple(np.where(between, seconds, 0.0) for seconds in copy_seconds(bytes, values))
+    of_sender, of_receiver = copy_seconds(bytes, values)
+    return np.where(between, of_sender, 0.0), np.where(between, of_receiver, 0.0)
 
 
 def copy_seconds(bytes: np.ndarray, values: Values) -> tuple[Array | float, Array | float]:
     """Return the extra time of sender and receiver by size: 0 for messages sent by rendezvous."""
     if "O_s" not in values.functions:
         return 0.0, 0.0
-    is_eager = bytes <= np.minimum(*(values.numbers.get(name, np.inf) for name in "SE"))
-    return tuple(np.where(is_eager, values.at(name, bytes), 0.0) for name in ("O_s", "O_r"))
+    is_eager = bytes <= np.minimum(values.numbers.get("S", np.inf), values.numbers.get("E", np.inf))
+    return np.where(is_eager, values.at("O_s", bytes), 0.0), np.where(is_eager, values.at("O_r", bytes), 0.0)
 
 
 def compute_work_seconds(schedule: Schedule, values: Values) -> Array:

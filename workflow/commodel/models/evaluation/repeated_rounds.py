@@ -414,7 +414,8 @@ def condense_rounds(
 def _condense_compact(
     schedule: CompactSchedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> tuple[Schedule, np.ndarray]:
-    parts, counts = [], []
+    parts: list[Schedule] = []
+    counts: list[int] = []
     for part in schedule.parts:
         if isinstance(part, Rounds):
             classes = place_rounds(schedule, types, levels)[part].count_kinds()

@@ -33,6 +33,7 @@ from contextvars import ContextVar
 from ctypes import CFUNCTYPE, Structure, c_int
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -156,11 +157,15 @@ def _finish_with_requests(schedule: Schedule, rendezvous: Array, costs: Costs, w
     except UserError as error:
         raise UserError(f"{error.message}: messages of this size use rendezvous") from None
 
-    def reorder(column: Array | float | None, order: Array) -> Array | float | None:
-        return column if np.ndim(column) == 0 or np.shape(column)[-1] == 1 else column[..., order]
+    def reorder(column: Array, order: Array) -> Array:
+        return column if column.ndim == 0 or column.shape[-1] == 1 else column[..., order]
 
-    costs = Costs(*(reorder(getattr(costs, entry.name), rows) for entry in fields(Costs)))
-    return replay_steps(schedule, costs, reorder(work_seconds, works), make_initial_clocks(schedule.ranks))[..., 0, :]
+    def reorder_cost(cost: Array | float | None) -> Array | float | None:
+        return reorder(cost, rows) if isinstance(cost, np.ndarray) else cost
+
+    ordered_costs: dict[str, Any] = {entry.name: reorder_cost(getattr(costs, entry.name)) for entry in fields(Costs)}
+    clocks = make_initial_clocks(schedule.ranks)
+    return replay_steps(schedule, Costs(**ordered_costs), reorder(work_seconds, works), clocks)[..., 0, :]
 
 
 def make_initial_clocks(ranks: int) -> State:
@@ -251,23 +256,26 @@ def replay_steps(
     if "messages" not in schedule.cache:
         schedule.cache["messages"] = _Messages(schedule, kinds)
     messages, has_requests = schedule.cache["messages"], costs.request is not None
-    columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
-    columns += [costs.request, costs.grant] if has_requests else [0.0, 0.0]
-    columns = [np.asarray(column, dtype=float) for column in (*columns, work_seconds)]
+    seconds = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
+    for column in (costs.request, costs.grant):
+        seconds.append(column if has_requests and column is not None else 0.0)
+    columns = [np.asarray(column, dtype=float) for column in (*seconds, work_seconds)]
     leading_shape = np.broadcast_shapes(*{column.shape[:-1] for column in columns}, state.shape[:-2])
     state = np.broadcast_to(state, (*leading_shape, *state.shape[-2:])).copy()
     shared = costs.shared and costs.shared(schedule)
     # When each message leaves its sender, is posted by its receiver, and leaves the shared links.
     times = np.empty((*leading_shape, 3, messages.rows) if shared else (2, messages.rows))
     departures, delivered = times[..., 0, :], times[..., -1, :]
-    steps, failures = iter(schedule.steps if shared else ()), []
+    steps = iter(schedule.steps if shared else ())
+    failures: list[Exception] = []
 
     def share() -> int:
+        assert shared is not None
         try:
             rows = shared.find_beginning(next(steps))
             begin = departures[..., rows]
             end = delivered[..., rows] = shared.find_ends(rows, begin)
-            if has_requests:  # a rendezvous sender waits until its message is delivered
+            if costs.request is not None:  # a rendezvous sender waits until its message is delivered
                 requests = np.broadcast_to(costs.request, departures.shape)[..., rows]
                 departures[..., rows] = np.where(np.isnan(requests), begin, end)
         except Exception as error:  # an exception must not pass through C
@@ -276,7 +284,7 @@ def replay_steps(
         return 0
 
     native = _Replay.from_buffer_copy(messages.native)
-    native.sizes, native.draws = (*[1] * (2 - len(leading_shape)), *leading_shape)
+    native.sizes, native.draws = (1, 1, *leading_shape)[-2:]
     native.requests = has_requests
     left_column, ready_column, *delivered_column = _make_columns(times)
     native.columns = (
@@ -325,9 +333,11 @@ def compute_costs_by_class(schedule: Schedule, values: Values, costs: CostsOf) -
     if len(by_class) == 1:
         return by_class[0]
     rows = [np.flatnonzero(class_of == number) for number in occurring]
-    return Costs(
-        *(_merge_rows([getattr(class_costs, entry.name) for class_costs in by_class], rows) for entry in fields(Costs))
-    )
+    merged: dict[str, Any] = {
+        entry.name: _merge_rows([getattr(class_costs, entry.name) for class_costs in by_class], rows)
+        for entry in fields(Costs)
+    }
+    return Costs(**merged)
 
 
 def _merge_rows(columns: Sequence[Array | float | None], rows: Sequence[np.ndarray]) -> Array | float | None:
@@ -335,11 +345,11 @@ def _merge_rows(columns: Sequence[Array | float | None], rows: Sequence[np.ndarr
     request."""
     if all(column is None for column in columns):
         return None
-    columns = [np.array([np.nan]) if column is None else np.asarray(column) for column in columns]
+    arrays = [np.array([np.nan]) if column is None else np.asarray(column) for column in columns]
     count = sum(map(len, rows))
-    leading_shape = np.broadcast_shapes(*(column.shape[:-1] for column in columns))
+    leading_shape = np.broadcast_shapes(*(column.shape[:-1] for column in arrays))
     merged = np.empty((*leading_shape, count))
-    for column, indices in zip(columns, rows, strict=True):
+    for column, indices in zip(arrays, rows, strict=True):
         merged[..., indices] = np.broadcast_to(column, (*leading_shape, count))[..., indices]
     return merged
 
@@ -359,17 +369,20 @@ def replay_round_by_round(
         if not isinstance(part, Rounds):
             state = replay_steps(part, costs(part), work_seconds(part), state)
             continue
-        equal_rounds, increase, number = 0, None, 0
+        equal_rounds, number = 0, 0
+        increase: Array | None = None
         while number < part.count:
             one_round = part.round(number, schedule.node)
             after = replay_steps(one_round, costs(one_round), work_seconds(one_round), state)
             previous_increase, increase = increase, after[..., :1, :] - state[..., :1, :]
-            comparable = previous_increase is not None and part.periodic and part.equal_sizes and part.shift == 1
-            equal_rounds = (
-                equal_rounds + 1
-                if comparable and np.allclose(previous_increase, increase, rtol=EQUAL_ROUNDS_TOLERANCE, atol=0)
-                else 0
+            is_equal = (
+                previous_increase is not None
+                and part.periodic
+                and part.equal_sizes
+                and part.shift == 1
+                and np.allclose(previous_increase, increase, rtol=EQUAL_ROUNDS_TOLERANCE, atol=0)
             )
+            equal_rounds = equal_rounds + 1 if is_equal else 0
             state, number = after, number + 1
             if equal_rounds >= EQUAL_ROUNDS_NEEDED:
                 state = state + (part.count - number) * increase

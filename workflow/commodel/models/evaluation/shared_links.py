@@ -97,6 +97,7 @@ class LinkGrouping:
         def find_opposite(link: np.ndarray) -> np.ndarray:
             if not joins_groups:
                 return (link + total) % (2 * total)
+            assert self.second is not None
             pair, offset = np.divmod(link, rotations)
             first, second = np.divmod(pair, self.second.count)
             period = np.gcd(orbits.lengths[first], orbits.lengths[second])
@@ -228,9 +229,8 @@ def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequen
     if values.settings.get("sharing") != SHARING_BY_LATENCY:
         return [None] * values.draw_shape[0]
     latency = np.maximum(find_latency(schedule, values, classes, np.zeros(len(schedule.src))), MIN_LATENCY)
-    return np.broadcast_to(
-        latency.min(axis=-1, initial=np.inf, keepdims=True) / latency, (*values.draw_shape, latency.shape[-1])
-    )
+    weights = latency.min(axis=-1, initial=np.inf, keepdims=True) / latency
+    return list(np.broadcast_to(weights, (*values.draw_shape, latency.shape[-1])))
 
 
 def find_offsets(passed: "PassedLinks", latency: Array, values: Values) -> Array | None:
@@ -365,13 +365,13 @@ class SharedLinks:
                         np.stack([numbered.link for numbered in passed]),
                         [numbered.represented for numbered in passed],
                     )
-                    into = [float(grouping.first.end == TARGET) for grouping in groupings]
-                    factors = []
+                    before = [float(grouping.first.end == TARGET) for grouping in groupings]
+                    factors: list[Array] = []
                     if kind in ("out", "in") and (of_groups := self.factors.get(level)) is not None:
                         factors = [of_groups[grouping.first.of_messages(ends)] for grouping in groupings]
                         scales = [factor * count for factor, count in zip(factors, scales, strict=True)]
                     count, opposite = passed[0].count, passed[0].opposite
-                    yield LinkSet(name, rows, link, count, parallel_each, scales, space, opposite, factors, into)
+                    yield LinkSet(name, rows, link, count, parallel_each, scales, space, opposite, factors, before)
         if self.torus and (name := make_key("c_hop", NODE)) in self.values.functions:
             between = np.flatnonzero((distance > 0) & (np.maximum(src, dst) < self.torus.nodes))
             hops, passed_hops = self.torus.count_hops(src[between], dst[between]), np.zeros(len(between))

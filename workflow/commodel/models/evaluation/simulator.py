@@ -55,7 +55,10 @@ class Operations:
 
     @classmethod
     def of(cls, schedule: Schedule, busy: np.ndarray) -> "Operations":
-        kinds, rows, first, edges = [], [], [0], []
+        kinds: list[int] = []
+        rows: list[int] = []
+        first: list[int] = [0]
+        edges: list[tuple[int, int, bool]] = []
         for items in make_dependencies(schedule, busy):
             base = len(kinds)
             for item in items:

@@ -27,12 +27,14 @@ p_c is an extension of the paper: the time of a processor for each further messa
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.evaluation.values import Pairs, Values, find_value, find_value_name, select_pair_values
+from commodel.models.fitting.numerics import add_at, index_last_axis
 from commodel.models.keys import Pair
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
 
@@ -92,8 +94,9 @@ def make_terms(
     """
     step = np.broadcast_to(step, position.shape)
     order = np.lexsort((bytes, step, target, channel, position))
-    columns = (column[order] for column in (position, channel, target, step, bytes, pair))
-    position, channel, target, step, size, pair = columns
+    position, channel, target, step, size, pair = (
+        column[order] for column in (position, channel, target, step, bytes, pair)
+    )
     new_stage = _find_changes(position)
     new_group = new_stage | _find_changes(channel) | _find_changes(target)
     new_step = new_group | _find_changes(step)
@@ -108,16 +111,18 @@ def make_terms(
     message = np.where(new_step, np.repeat(size[first + lengths - 1], lengths), -1)
     if separate_rest:
         transferred, message = np.zeros_like(size), remaining
-    columns = (
+    groups = np.flatnonzero(new_group)
+    return Terms(
         concurrent[has_term],
         channel[has_term],
         remaining[has_term],
         transferred[has_term],
         message[has_term],
         pair_set[has_term],
+        pair_sets,
+        starts[groups],
+        np.flatnonzero(new_stage[groups]),
     )
-    groups = np.flatnonzero(new_group)
-    return Terms(*columns, pair_sets, starts[groups], np.flatnonzero(new_stage[groups]))
 
 
 def join_across_stages(
@@ -158,7 +163,7 @@ def _collect_active_pairs(
 
     `first` and `lengths` are the first row and the number of rows of each step.
     """
-    single_pairs = [(number,) for number in range(pair.max() + 1)]
+    single_pairs: list[tuple[int, ...]] = [(number,) for number in range(pair.max() + 1)]
     indices = {members: number for number, members in enumerate(single_pairs)}
     mixed = np.maximum.reduceat(pair, first) != np.minimum.reduceat(pair, first)
     sets = pair.copy()
@@ -259,15 +264,15 @@ def sum_sender_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, va
         position, _, first, joined = join_by_channel(step.src, channel, np.zeros(len(channel)))
         target = schedule.node[schedule.dst[step.posted_sends]][first] if by_node else np.zeros(len(first), dtype=int)
         sums = np.zeros((*seconds.shape[:-1], len(first)))  # of each sender and channel
-        np.add.at(sums, (..., joined), seconds)
+        add_at(sums, joined, seconds)
         groups, group_of = np.unique(np.stack([position, channel[first], target]), axis=1, return_inverse=True)
         largest = np.zeros((*seconds.shape[:-1], groups.shape[1]))
-        np.maximum.at(largest, (..., group_of.ravel()), sums)
+        np.maximum.at(largest, index_last_axis(group_of.ravel()), sums)
         steps.append(largest)
     return steps
 
 
-def list_stages(schedule: Schedule, settings: Mapping[str, object]) -> list[list[int]]:
+def list_stages(schedule: Schedule, settings: Mapping[str, Any]) -> list[list[int]]:
     """Return the indices of sending steps of each stage.
 
     Each step is a stage. With `shared: port` and messages in flight across steps, a stage ends when all its messages
@@ -334,8 +339,8 @@ class ProcessorLoads:
             find_value(select_pair_values(values, pair), f"p_{channel}", pair.type_or_pair)
             for channel, pair in zip(channels, pairs, strict=True)
         ]
-        further = np.concatenate([np.broadcast_to(column, (*values.draw_shape, 1)) for column in further], axis=-1)
-        return (first + further @ self.further.T).max(axis=-1)
+        columns = [np.broadcast_to(column, (*values.draw_shape, 1)) for column in further]
+        return (first + np.concatenate(columns, axis=-1) @ self.further.T).max(axis=-1)
 
 
 SETTINGS = {
@@ -350,7 +355,7 @@ SETTINGS = {
 MAX_CACHED = 4_000_000  # cached values of functions: 32 MB
 
 
-def get_setting(settings: Mapping[str, object], name: str) -> object:
+def get_setting(settings: Mapping[str, Any], name: str) -> object:
     """Return the chosen value of a setting, or its default."""
     return settings.get(name, SETTINGS[name][0])
 
@@ -383,7 +388,7 @@ def sum_sent_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, valu
     """Return the overheads of all messages that each rank sends, in seconds."""
     seconds = np.zeros((*values.draw_shape, schedule.ranks))
     if len(schedule.src):
-        np.add.at(seconds, (..., schedule.src), _compute_message_overheads(schedule, bytes, pairs, values))
+        add_at(seconds, schedule.src, _compute_message_overheads(schedule, bytes, pairs, values))
     return seconds
 
 
@@ -449,9 +454,7 @@ def list_message_rows(schedule: Schedule, stage: list[int]) -> np.ndarray:
     return np.arange(schedule.steps[stage[0]].posted_sends.start, schedule.steps[stage[-1]].posted_sends.stop)
 
 
-def make_stage_terms(
-    schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, object], pairs: Pairs
-) -> list[Terms]:
+def make_stage_terms(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, Any], pairs: Pairs) -> list[Terms]:
     shared, joins, separate_rest = (get_setting(settings, name) for name in ("shared", "join", "rest"))
     if shared == "port" and joins != "no":
         raise UserError(f"found join: {joins} with shared: port; wanted join: no, or shared: channel or node")

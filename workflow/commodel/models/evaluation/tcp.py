@@ -85,7 +85,7 @@ def _simulate(ranks: int, columns: tuple[bytes, ...], port: Port, repeats: int, 
     # How far apart ranks start, and packets are late.
     noise = rounds * (port.latency + port.gap_in), port.gap_out / 10
     pointers = [ctypes.cast(ctypes.c_char_p(column), ctypes.c_void_p) for column in columns]
-    pointers += [array.ctypes.data for array in (finish, timeouts, drops)]
+    pointers += [ctypes.c_void_p(array.ctypes.data) for array in (finish, timeouts, drops)]
     native = _Native(ranks, len(columns[0]) // 8, repeats, WARMUP_REPEATS, seed, *numbers, *noise, *pointers)
     check_finished(load_library().commodel_tcp(ctypes.byref(native)), finish, "each waits for a message of another")
     return Repeats(finish, timeouts, drops)

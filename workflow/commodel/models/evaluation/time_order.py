@@ -25,6 +25,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import CFUNCTYPE, POINTER, Structure, c_double, c_int, c_int64, c_void_p
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -125,7 +126,9 @@ class Program:
         operations += [(schedule.dst, schedule.dst_wait, all_rows), (schedule.src, schedule.src_wait, waited_rows)]
         keys = [rank[rows] * span + step[rows] for rank, step, rows in operations] + [work.rank * span + work.step]
         steps, numbers = number_distinct(keys, schedule.ranks * span)
-        runs = [GroupedRows.of(rows, group, len(steps)) for (*_, rows), group in zip(operations, numbers, strict=False)]
+        send_posts, receive_posts, receive_waits, send_waits = (
+            GroupedRows.of(rows, group, len(steps)) for (*_, rows), group in zip(operations, numbers, strict=False)
+        )
         message, link = uses[0], np.asarray(uses[1], dtype=np.int64)
         use_order = find_sort_order(message)
         links_passed = GroupedRows.of(link, message, len(all_rows)) if bundles is None else bundles.links_passed
@@ -140,7 +143,10 @@ class Program:
             schedule,
             bounds,
             numbers[-1],
-            *runs,
+            send_posts,
+            receive_posts,
+            receive_waits,
+            send_waits,
             rendezvous,
             links_passed,
             use_order,
@@ -303,7 +309,7 @@ def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max
     loaded: dict[int, _Columns] = {}
     failures: list[Exception] = []
 
-    def feed(number: int, oldest: int, program: object, costs: object) -> int:
+    def feed(number: int, oldest: int, program: "ctypes._Pointer[Any]", costs: "ctypes._Pointer[Any]") -> int:
         for earlier in [other for other in loaded if other < oldest]:
             del loaded[earlier]
         try:
@@ -331,7 +337,7 @@ class _Columns:
             name: getattr(program, name)
             for name in ("send_posts", "receive_posts", "receive_waits", "send_waits", "links_passed")
         }
-        seconds = {"wire": costs.wire, "unshared": costs.unshared}
+        seconds: dict[str, np.ndarray] = {"wire": costs.wire, "unshared": costs.unshared}
         seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
         seconds |= {"receive": np.broadcast_to(costs.receive, schedule.src.shape)}
         seconds["work"] = np.bincount(program.work_steps, costs.work, minlength=len(program.send_posts.first) - 1)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -129,12 +130,12 @@ class Samples:
         try:
             self.columns = [  # (draws, positions) each
                 np.concatenate([values[make_sample_key(name, at, level)] for at in positions], axis=-1)
-                for level in self.levels or [None]
+                for level in self.levels or (None,)
             ]
         except KeyError as missing:
             raise UserError(f"found no sample {missing.args[0]}, wanted one at every size") from None
 
-    def at(self, x: Array, level: ArrayLike | None = None) -> Array:
+    def at(self, x: Array, level: Array | float | None = None) -> Array:
         """Return the function at `x`, for a surface at a level of concurrency."""
         if not self.levels:
             return self._interpolate(self.columns[0], x) * (1 if level is None else level)
@@ -191,7 +192,7 @@ class Values:
 
     numbers: Mapping[str, Array]
     forms: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, object] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     # Results that a model computes from these values and needs for every schedule.
     cache: dict = field(default_factory=dict, init=False)
     _samples: dict[str, Samples] = field(default_factory=dict, init=False)
@@ -220,7 +221,7 @@ class Values:
         """The names of all functions, with their node types."""
         return frozenset(parse_key(name).function for name in self.numbers)
 
-    def at(self, function: str, x: ArrayLike, level: ArrayLike | None = None) -> Array:
+    def at(self, function: str, x: ArrayLike, level: Array | float | None = None) -> Array:
         """Return a function's value at `x`.
 
         `level` is the number of concurrent transfers. A function that does not depend on it is multiplied by it.

@@ -171,7 +171,8 @@ def complete_values(entry: Family, values: Values) -> Values:
 
 def _check_classes(entry: Family, values: Values) -> None:
     """Check that values by distance class have levels with these classes, and that the model allows them."""
-    classes, class_names = values.settings.get("classes", ()), ()
+    classes = values.settings.get("classes", ())
+    class_names: tuple[str, ...] = ()
     if not classes:
         return
     if not entry.by_class or (entry.by_type and values.settings.get("types")):

@@ -44,7 +44,9 @@ def fit(observed: Observed) -> Fitted:
     if form == "constant":
         values = {"g": g, "l.a": np.maximum(fit_mean(waiting, weights), 0)}
     else:
-        a, b = fit_line(SHAPES[form](ranks), waiting, weights)
+        shape = SHAPES[form]
+        assert shape is not None
+        a, b = fit_line(shape(ranks), waiting, weights)
         values = {"g": g, "l.a": a, "l.b": b}
     l_at = evaluate(form, "l", {name: draws[0] for name, draws in values.items()}, counts)
     fitted = g[0] * h + l_at[np.searchsorted(counts, ranks)]

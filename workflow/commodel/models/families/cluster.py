@@ -42,6 +42,7 @@ from commodel.models.fitting.packets import (
 )
 from commodel.models.fitting.regression import fit_piecewise, make_curve, make_line_curve
 from commodel.models.fitting.round_trips import collect_round_trips
+from commodel.models.keys import make_key
 from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import KINDS
@@ -64,7 +65,9 @@ def fit(observed: Observed) -> Fitted:
     """Fit all parameters: overheads and gaps to trains of packets, L to concurrent pairs of ranks."""
     trips = collect_round_trips(observed)
     short = trips.size <= PACKET_BYTES
-    values, forms, curves = {}, {}, []
+    values: dict[str, Array] = {}
+    forms: dict[str, str] = {}
+    curves = []
     missing = {"T_s": "not observable: the paper does not define it"}
 
     def line(name: str, size: Array, seconds: Array, title: str, scale: Array | None = None) -> None:
@@ -75,7 +78,11 @@ def fit(observed: Observed) -> Fitted:
         forms[name], pieces = fit_piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, max_pieces=2)
         values.update(pieces)
         if forms[name] == "linear":
-            curves.append(make_line_curve(title, size, seconds, *pieces.values(), "a + b·m"))
+            curves.append(
+                make_line_curve(
+                    title, size, seconds, pieces[make_key(name, "a")], pieces[make_key(name, "b")], "a + b·m"
+                )
+            )
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", *fit_gap(observed, "deal", "n", "gap between sends"))
@@ -116,7 +123,7 @@ def fit(observed: Observed) -> Fitted:
     notes |= {name: note for name, note in (("B_L", buffer_note), ("g_r", loss_note)) if note}
     notes |= {"g_s": "measured with one receiver, which may limit it"} if observed.cases("deal")["n"].max() == 1 else {}
     sizes = (trips.size[0], trips.size[-1])
-    settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
+    settings: dict[str, int | str] = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
     settings |= {} if reason else {"recovery": "tcp"}
     return Fitted(values, sizes, forms, notes, unidentified, tuple(curves), settings, missing)
 
@@ -180,7 +187,8 @@ def _predict_over_tcp(schedule: Schedule, values: Values, finish: Array, lossles
         network = Network.of(_select_size(schedule, size), values)
         if network.packets > MAX_PACKETS:
             continue
-        runs, simulated = max(MIN_RUNS, MAX_PACKETS // network.packets), []
+        runs = max(MIN_RUNS, MAX_PACKETS // network.packets)
+        simulated: list[int] = []
         for draw, chance in enumerate(chances):
             if chance == MEDIAN_CHANCE and not (simulated and chances[simulated[0]] == MEDIAN_CHANCE):
                 repeats = network.repeat(draw)
@@ -310,12 +318,13 @@ def _find_overflow(schedule: Schedule, values: Values, costs: Costs, work: Array
     last_packet, full_packets = _count_packets(schedule, values)
     packets = full_packets + 1
     service = (full_packets * values.at("g_r", values["packet"]) + values.at("g_r", last_packet)) / packets
-    rows = find_overflow_candidates(schedule.dst, costs.gap_out, packets, service, values["B_L"])
+    gap_out = np.asarray(costs.gap_out)
+    rows = find_overflow_candidates(schedule.dst, gap_out, packets, service, values["B_L"])
     if not len(rows):
         return None
     departures = find_departures(schedule, costs, work, rows)
-    columns = (column[..., rows] for column in (costs.gap_out, packets, service))
-    return rows, find_overflow(schedule.dst[rows], departures, *columns, values["B_L"])
+    gaps, packets, service = (column[..., rows] for column in (gap_out, packets, service))
+    return rows, find_overflow(schedule.dst[rows], departures, gaps, packets, service, values["B_L"])
 
 
 def compute_latency(values: Values, size: Array, ranks: Array | int, g_s: Array) -> Array:

@@ -22,7 +22,10 @@ Overheads = Mapping[str, tuple[Array, Array]]  # o_s and o_r, by type of node
 
 
 def fit(observed: Observed) -> Fitted:
-    values, notes, unidentified, curves = {}, {}, {}, []
+    values: dict[str, Array] = {}
+    notes: dict[str, str] = {}
+    unidentified: dict[str, str] = {}
+    curves = []
     trips = collect_pair_trips(observed)
     overhead = choose_overheads(trips)
     for kind, (o_s, o_r) in overhead.items():
@@ -44,7 +47,7 @@ def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     They come from pairs of two nodes of the type if there are any, otherwise from pairs within a node, otherwise from
     those of two types, of which the first is measured.
     """
-    overhead = {}
+    overhead: dict[str, Array] = {}
     for pair in sorted(trips, key=lambda pair: (len(set(pair.types)), pair.within)):
         for node_type in pair.types:
             overhead.setdefault(node_type, trips[pair].short_overheads)

@@ -32,7 +32,8 @@ def fit(observed: Observed) -> Fitted:
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"], pingpong.seconds / 2
     form, line = fit_piecewise("T", size, half, 1 / half[0] ** 2)
-    values, notes = {}, {}
+    values: dict[str, Array] = {}
+    notes: dict[str, str] = {}
     edges = [parse_key(name).part[1:] for name in line if parse_key(name).part.startswith("x")]
     for number in ("", *edges):
         values |= {f"alpha.a{number}": line[f"T.a{number}"], f"beta.a{number}": line[f"T.b{number}"]}

@@ -22,7 +22,8 @@ from commodel.models.probes import BETWEEN
 
 def fit(observed: Observed) -> Fitted:
     triplets = observed.cases("triplet")
-    values, curves = {}, []
+    values: dict[str, Array] = {}
+    curves = []
     by_type: dict[str, tuple[Array, Array]] = {}  # C and t by type of node
     for pair in dict.fromkeys(triplets["pair"]):
         by_count = (triplets.where(pair=pair, n=n) for n in (1, 2))

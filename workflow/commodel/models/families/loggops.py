@@ -41,7 +41,7 @@ def fit(observed: Observed) -> Fitted:
     travel = trips.one_way - trips.overheads
     half_rendezvous = fit_mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o
     S = find_last_before_jump(size, trips.one_way, half_rendezvous)
-    eager = size <= min(S, find_last_before_jump(size, trips.overheads, half_rendezvous))
+    eager: np.ndarray = size <= min(S, find_last_before_jump(size, trips.overheads, half_rendezvous))
     highest = np.maximum.accumulate(trips.overheads[0])
     eager &= np.minimum.accumulate(trips.overheads[0] >= MAX_PROTOCOL_DROP * highest)
     o, O = fit_line(body[eager], trips.overheads[:, eager] / 2, weigh_inversely(trips.overheads[0, eager]))

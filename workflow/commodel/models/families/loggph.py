@@ -8,6 +8,7 @@ If nodes differ, the values of a channel are means over all measured pairs of ty
 
 import numpy as np
 
+from commodel.models import Array
 from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.evaluation.values import select_by_channel
 from commodel.models.families import GAMMA, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
@@ -19,7 +20,10 @@ from commodel.models.probes import BETWEEN
 
 
 def fit(observed: Observed) -> Fitted:
-    values, notes, unidentified, curves = {}, {}, {}, []
+    values: dict[str, Array] = {}
+    notes: dict[str, str] = {}
+    unidentified: dict[str, str] = {}
+    curves = []
     trips = collect_pair_trips(observed)
     for channel, within in (("within", True), ("between", False)):
         fits = []

@@ -34,6 +34,7 @@ from commodel.models.evaluation.repeated_rounds import Batch, PlacedRounds, Stat
 from commodel.models.evaluation.replay import count_most_messages
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.functions_of_count import CountFunction, fit_pipeline
+from commodel.models.fitting.numerics import add_at
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
 from commodel.patterns.repeated import Rounds
@@ -57,7 +58,10 @@ def fit(observed: Observed) -> Fitted:
     if "irecv" in _list_posting_modes(observed, "post"):
         fits.append(_fit_posting(observed, "o_r", "irecv"))
 
-    values, notes, unidentified, curves = {"gamma": fit_local_work(observed)}, {}, {}, []
+    values = {"gamma": fit_local_work(observed)}
+    notes: dict[str, str] = {}
+    unidentified: dict[str, str] = {}
+    curves = []
     for function, n, times in fits:
         values |= function.values
         notes |= function.notes
@@ -191,7 +195,7 @@ def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
             groups = step.receives
             finish[..., groups.ranks] = np.maximum(finish[..., groups.ranks], groups.latest(arrival))
         if step.work.stop > step.work.start:
-            np.add.at(finish, (..., schedule.work.rank[step.work]), work[..., step.work])
+            add_at(finish, schedule.work.rank[step.work], work[..., step.work])
     return finish
 
 

@@ -49,11 +49,11 @@ def fit(observed: Observed) -> Fitted:
             copy_sizes, copy_seconds, title = round_trips["bytes"].astype(float), round_trips.seconds / 4, WITHIN_TITLE
             notes["o_mem"] = "copies take no time on this platform: a quarter of a round trip within a node"
     a, b = fit_line(copy_sizes, copy_seconds, 1 / np.maximum(copy_seconds[0], 1e-15) ** 2)
-    curves = (make_line_curve(title, copy_sizes, copy_seconds, a, b, "o_mem(m)"),)
+    curves = [make_line_curve(title, copy_sizes, copy_seconds, a, b, "o_mem(m)")]
     c = d = np.zeros_like(a)
     if not within:
         c, d = fit_line(size, np.maximum(half - 2 * (a[:, None] + b[:, None] * size), 0), 1 / half[0] ** 2)
-        curves += (make_line_curve("half a round trip", size, half, c + 2 * a, d + 2 * b, "2·o_mem(m) + o_net(m)"),)
+        curves.append(make_line_curve("half a round trip", size, half, c + 2 * a, d + 2 * b, "2·o_mem(m) + o_net(m)"))
     values = {"o_net.a": c, "o_net.b": d, "l_net": np.zeros_like(c), "gamma": fit_local_work(observed)}
     forms = {"o_net": "linear"}
     if missing:

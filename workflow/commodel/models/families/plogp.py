@@ -27,7 +27,10 @@ from commodel.units import format_seconds
 
 def fit(observed: Observed) -> Fitted:
     trips = collect_round_trips(observed)
-    values, notes, unidentified, limited_samples = {}, {}, {}, {}
+    values: dict[str, Array] = {}
+    notes: dict[str, str] = {}
+    unidentified: dict[str, str] = {}
+    limited_samples: dict[str, str] = {}
     measured = {"o_s": trips.o_s, "o_r": trips.o_r, "g": trips.spacing}
     for name, draws in measured.items():
         # A rank that receives a message every g is busy for at most g each; the rest is waiting.

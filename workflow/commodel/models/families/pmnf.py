@@ -110,8 +110,8 @@ def _choose_terms(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequen
     means = np.array([np.mean(errors) for _, errors, _ in best_sets])
     best = best_sets[means.argmin()][1]
     limit = means.min() + max(np.std(best) / np.sqrt(len(best)), ROUNDING_ERROR)
-    terms, errors, equal = best_sets[int(np.flatnonzero(means <= limit)[0])]
-    return terms, float(np.sqrt(np.mean(errors))), equal
+    terms, chosen_errors, equals = best_sets[int(np.flatnonzero(means <= limit)[0])]
+    return terms, float(np.sqrt(np.mean(chosen_errors))), equals
 
 
 def _leave_one_out(columns: Array) -> Array:

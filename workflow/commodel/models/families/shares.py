@@ -144,7 +144,9 @@ def fit(observed: Observed) -> Fitted:
     if torus and observed.probes.get("capacity"):
         partial = fit_torus(observed, partial, torus, predict)
     if is_slower(observed, "in", partial.estimate(), predict):
-        partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copy_seconds(size, partial.draws)[1]))
+        partial.add(
+            fit_inbound_cost(observed, trips_by_class, lambda size: np.asarray(copy_seconds(size, partial.draws)[1]))
+        )
     # On a torus, messages in opposite directions have the same cables only if there is one of each.
     if (opposite_share := fit_opposite_share(observed, single=TORUS in partial.settings)) is not None:
         distinguished = {True: partial.estimate(back=opposite_share[0]), False: partial.estimate()}
@@ -180,11 +182,11 @@ def _count_links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Ar
     speed."""
     links = {}
     for level, next_class in pairwise(trips_by_class):
+        keys = {name: parse_key(name) for name in shared}
         samples = {
-            size: draws[0]
-            for name, draws in shared.items()
-            if parse_key(name).function == make_key("c_out", level)
-            for size, _ in [parse_key(name).sample]
+            key.sample[0]: shared[name][0]
+            for name, key in keys.items()
+            if key.function == make_key("c_out", level) and key.sample
         }
         if samples and level != NODE:
             size = max(samples)

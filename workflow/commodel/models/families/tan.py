@@ -151,8 +151,8 @@ def fit_by_paper_recipe(observed: Observed, packet: int) -> Fitted:
     letters = FORMS[form].coefficients
     growth = {make_key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
     values = {"C_paper": chain.C, "o_paper.a": a, **growth}
-    estimates = {name: draws[0] for name, draws in growth.items()}
-    grown = evaluate(form, "o_paper", {"o_paper.a": 0.0, **estimates}, leaves)
+    estimates = {name: np.asarray(draws[0]) for name, draws in growth.items()}
+    grown = evaluate(form, "o_paper", {"o_paper.a": np.zeros(()), **estimates}, leaves)
     title = f"{format_form(form)} through the origin, x = N"
     n_to_1 = make_curve(PAPER_FAN, leaves, contention[0], grown, title, len(letters), LEAVES_AXES)
     unidentified = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unidentified.items()}

@@ -37,6 +37,7 @@ ring.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -65,7 +66,9 @@ from commodel.models.keys import Pair, make_key, parse_key
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 
-_PREPARED: WeakKeyDictionary[Schedule, dict] = WeakKeyDictionary()  # cached expressions; removed with their schedules
+_PREPARED: WeakKeyDictionary[Schedule, dict[Any, Any]] = (
+    WeakKeyDictionary()
+)  # cached expressions; removed with their schedules
 CHANNEL_NAMES = {MEMORY: "within nodes", NETWORK: "between nodes"}
 
 
@@ -75,7 +78,11 @@ def fit(observed: Observed) -> Fitted:
     More concurrent transfers never take less time (the model's own condition).
     """
     rings = observed.cases("ring")
-    values, forms, notes, unidentified, curves = {}, {}, {}, {}, []
+    values: dict[str, Array] = {}
+    forms: dict[str, str] = {}
+    notes: dict[str, str] = {}
+    unidentified: dict[str, str] = {}
+    curves = []
     for name in dict.fromkeys(rings["pair"]):
         pair = Pair.parse(name)
         channel, share = (MEMORY, 2) if pair.within else (NETWORK, 1)
@@ -88,7 +95,7 @@ def fit(observed: Observed) -> Fitted:
         values |= parts
         notes |= note
         forms |= {overhead: form, transfers: "table"}
-        transfer = 0.0
+        transfer: Array = np.zeros(())
         for level, cases in times.items():
             transfer = np.maximum(np.maximum(cases.seconds - o, 0) / share, transfer)
             samples = make_sample_values(transfers, sizes, transfer, level)
@@ -137,8 +144,9 @@ def _overlap_work(
     """
     without_computation = replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds))
     computed = schedule.overlapped_seconds
-    overheads = [sum_sent_overheads(schedule, size, pairs, values) for size in sizes]
-    overheads = np.minimum(np.stack(overheads) if schedule.bytes.ndim > 1 else overheads[0], transmission[..., None])
+    assert computed is not None
+    by_size = [sum_sent_overheads(schedule, size, pairs, values) for size in sizes]
+    overheads = np.minimum(np.stack(by_size) if schedule.bytes.ndim > 1 else by_size[0], transmission[..., None])
     finish = np.maximum(transmission[..., None], computed + overheads)
     idle = ~np.isin(np.arange(schedule.ranks), [schedule.src, schedule.dst])
     finish[..., idle] = computed[idle]

@@ -60,7 +60,9 @@ def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "sat
     """Fit the function `name` to y (draws, cases) at x. If there are too few different x for `form`, a simpler form is
     used."""
     distinct = len(np.unique(x))
-    requested, notes, unidentified = form, {}, {}
+    requested = form
+    notes: dict[str, str] = {}
+    unidentified: dict[str, str] = {}
     while form != "constant" and distinct < MIN_COUNTS[form]:
         form = "pipeline" if form == "saturating" else "constant"
     if form != requested:
@@ -112,7 +114,10 @@ class _Search:
         """Return θ of every row: the best of the grid, then the nearest minimum."""
         start = self.find_start(y)
         theta, _ = minimize_rows(
-            lambda rows, theta: self.compute_residuals(y[rows], theta), start, self.bounds, MAX_ITERATIONS
+            lambda rows, theta: self.compute_residuals(y[rows], theta),
+            start,
+            (self.bounds[0], self.bounds[1]),
+            MAX_ITERATIONS,
         )
         if self.has_rise:
             steep = theta[:, 1]
@@ -123,7 +128,7 @@ class _Search:
 
     def find_start(self, y: Array) -> Array:
         """Return the best point of a grid of θ for every row."""
-        grid = np.linspace(*self.bounds[:, 0], GRID_STARTS)[:, None]
+        grid = np.linspace(self.bounds[0, 0], self.bounds[1, 0], GRID_STARTS)[:, None]
         if self.has_rise:
             max_asinh = np.arcsinh(2 * MAX_STEEPNESS)
             steep = np.sinh(np.linspace(-max_asinh, max_asinh, GRID_STARTS)) / 2
@@ -292,7 +297,9 @@ class _ShapeFit:
             shape = np.stack([shape[:, 0], c], axis=-1)
         predicted = self.make_columns(self.c) @ coefficients[0]
         count = len(self.height)
-        return Trees(self.form, *coefficients[:, :2].T, shape, shape_at_two, predicted[:count], predicted[count:])
+        return Trees(
+            self.form, coefficients[:, 0], coefficients[:, 1], shape, shape_at_two, predicted[:count], predicted[count:]
+        )
 
     def _evaluate_at_two(self, c: Array) -> list[Array]:
         if self.form == "exponential":

@@ -118,7 +118,9 @@ def fit_link_factors(
             added[make_sample_key(make_key("c_out", NODE), size)] = trips[name].byte_seconds(size) / size
     each_group = observed.cases("capacity").where(how="each") if observed.probes.get("capacity") else None
     names = list(trips)
-    for level, column in observed.levels.items() if each_group is not None else ():
+    for level, column in observed.levels.items():
+        if each_group is None:
+            break
         cases = each_group.where(level=level)
         outer_classes = names[names.index(level) + 1 :] if level in names else []
         if not len(cases) or not outer_classes:
@@ -234,7 +236,7 @@ def _has_capacity(level: str, values: Mapping[str, Array]) -> bool:
     return any(parse_key(name).function == make_key("c_out", level) for name in values)
 
 
-def _list_capacity_cases(observed: Observed, **where: object) -> Iterator[tuple[CaseSamples, Sequence[int]]]:
+def _list_capacity_cases(observed: Observed, **where: object) -> Iterator[tuple[CaseSamples, np.ndarray]]:
     """Yield the cases of probe `capacity` whose settings equal `where`, and their nodes."""
     for case in observed.probes.get("capacity", ()):
         if all(case.settings[name] == value for name, value in where.items()):
@@ -503,7 +505,7 @@ def distinguish_behaviours(
             errors = {
                 behaviour: abs(predicted - measured + compute_seconds) for behaviour, predicted in seconds.items()
             }
-            nearest.append((size, min(errors, key=errors.get)))
+            nearest.append((size, min(errors, key=lambda behaviour: errors[behaviour])))
     return sorted(nearest)
 
 
@@ -626,7 +628,7 @@ def fit_shared_latency(
 
 
 def _search_capacity(
-    squared_errors: Callable[[Sequence[float], slice], Array], throughput: Array, rounding: float, draws: int
+    squared_errors: Callable[[Sequence[float] | Array, slice], Array], throughput: Array, rounding: float, draws: int
 ) -> Array:
     """Return the capacity with the smallest misfit: of row 0 exactly, of the draws on a fine grid around it."""
     from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run

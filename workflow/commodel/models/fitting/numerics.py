@@ -9,6 +9,7 @@ together; converged rows are dropped.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ EXP_TERMS, LOG_TERMS = 16, 11  # of the series: the next term is below half of t
 MAX_EXP_ARGUMENT = 700.0  # largest argument; its exponential is finite
 
 
-def exp(x: Array) -> Array:
+def exp(x: Array | float) -> Array:
     """Return e^x = 2^n·e^r with |r| ≤ ln 2/2, e^r by its Taylor series."""
     x = np.clip(x, -MAX_EXP_ARGUMENT, MAX_EXP_ARGUMENT)
     n = np.rint(x / (LN2_HIGH + LN2_LOW))
@@ -27,12 +28,12 @@ def exp(x: Array) -> Array:
     return np.ldexp(1 + r * _sum_series(r), n.astype(int))
 
 
-def expm1(x: Array) -> Array:
+def expm1(x: Array | float) -> Array:
     """Return e^x − 1, without cancellation near 0."""
     return np.where(np.abs(x) < 0.5, x * _sum_series(x), exp(x) - 1)
 
 
-def _sum_series(r: Array) -> Array:
+def _sum_series(r: Array | float) -> Array:
     """Return (e^r − 1)/r for a small r."""
     total = np.ones_like(r)
     for k in range(EXP_TERMS, 1, -1):
@@ -40,7 +41,7 @@ def _sum_series(r: Array) -> Array:
     return total
 
 
-def log(y: Array) -> Array:
+def log(y: Array | float) -> Array:
     """Return ln y = n·ln 2 + ln m with √½ ≤ m < √2, ln m = 2·artanh s with s = (m−1)/(m+1)."""
     m, n = np.frexp(np.asarray(y, dtype=float))
     small = m < np.sqrt(0.5)
@@ -50,6 +51,16 @@ def log(y: Array) -> Array:
     for k in range(LOG_TERMS, -1, -1):
         total = 1 / (2 * k + 1) + total * square
     return n * LN2_HIGH + (2 * s * total + n * LN2_LOW)
+
+
+def index_last_axis(indices: np.ndarray) -> tuple[Any, ...]:
+    """Return the index of these entries of the last axis, for the method `at` of ufuncs."""
+    return (..., indices)
+
+
+def add_at(totals: Array, indices: np.ndarray, summands: Array) -> None:
+    """Add summands to entries of the last axis, of which several may be the same one."""
+    np.add.at(totals, index_last_axis(indices), summands)
 
 
 def draw_normals(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

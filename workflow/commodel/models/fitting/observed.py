@@ -5,6 +5,7 @@ Row 0 of every array is the estimate, the other rows are bootstrap draws.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ STATISTICS_OF_COUNTS = {MEAN_COUNT: ("counts", "mean"), MEDIAN_COUNT: ("counts",
 class CaseSamples:
     """All valid raw samples of one case of a probe."""
 
-    settings: Mapping[str, object]
+    settings: Mapping[str, Any]
     seconds: Array
     passes: np.ndarray  # number of the pass of each sample
     counts: np.ndarray | None = None  # of a probe that counts: messages that arrived, or bytes of a buffer
@@ -43,7 +44,7 @@ class Cases:
     def __len__(self) -> int:
         return self.seconds.shape[1]
 
-    def pick(self, chosen: np.ndarray) -> "Cases":
+    def pick(self, chosen: np.ndarray | list[int]) -> "Cases":
         columns = {name: column[chosen] for name, column in self.columns.items()}
         return Cases(columns, self.seconds[:, chosen])
 
@@ -78,7 +79,7 @@ class Observed:
     levels: Mapping[str, Sequence[int]] = field(default_factory=dict)  # group of each node by level
 
     @property
-    def placement(self) -> dict[str, object]:
+    def placement(self) -> dict[str, Any]:
         """The types and levels of all nodes: settings of parameter sets with values for each type or distance class."""
         levels = {name: list(column) for name, column in self.levels.items()}
         return ({"types": dict(self.types)} if self.types else {}) | ({"levels": levels} if levels else {})
@@ -128,7 +129,7 @@ class Fitted:
     notes: Mapping[str, str] = field(default_factory=dict)
     unidentified: Mapping[str, str] = field(default_factory=dict)  # values that the data do not determine, and why
     curves: tuple[Curve, ...] = ()
-    settings: Mapping[str, object] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
     errors: Mapping[str, Errors] = field(default_factory=dict)  # at held-out points
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # that replace those of the draws
@@ -140,7 +141,7 @@ class PartialFit:
 
     values: dict[str, Array]
     forms: dict[str, str]
-    settings: dict[str, object]
+    settings: dict[str, Any]
 
     def add(self, values: Mapping[str, Array], forms: Mapping[str, str] | None = None) -> None:
         """Add values of functions, in place of any earlier ones. If no forms are given, a function with values at

@@ -126,16 +126,16 @@ def describe_overflow(observed: Observed, buffer: Array) -> str:
 def fit_timeout(observed: Observed, rows: int) -> Array | None:
     """Return the retransmission timeout in seconds: the excess of late streams to one rank over the median. None unless
     several streams were late by the same time."""
-    late_times = []
+    excesses: list[float] = []
     for case in observed.probes.get("stream", ()):
         median = np.median(case.seconds)
         excess = case.seconds - median
-        late_times += excess[excess > max(MIN_LATE_RATIO * median, MIN_LATE_SECONDS)].tolist()
-    late_times = np.sort(late_times)
+        excesses += excess[excess > max(MIN_LATE_RATIO * median, MIN_LATE_SECONDS)].tolist()
+    late_times = np.sort(excesses)
     equal_waits = [
         late_times[(late_times >= first) & (late_times <= MAX_EQUAL_WAITS_RATIO * first)] for first in late_times
     ]
-    waits = max(equal_waits, key=len, default=late_times)
+    waits: np.ndarray = max(equal_waits, key=len, default=late_times)
     if len(waits) < MIN_EQUAL_WAITS:
         return None
     passes, rng = np.ones(len(waits), dtype=int), np.random.default_rng(observed.seed)

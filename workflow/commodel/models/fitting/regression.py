@@ -6,7 +6,7 @@ Row 0 of every y is the estimate, the other rows are bootstrap draws. Draws diff
 case are resampled (noise), and a misfit larger than noise is added with random factors (wild bootstrap,
 `add_misfit_draws`). Noise-free data that do not follow the form therefore still have an interval."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -28,7 +28,7 @@ CHANGE_NOTE = "found in the data; the change lies between this size and the next
 MISFIT_SEED = 20_261  # constant, so that a fit is reproducible
 
 
-def make_sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
+def make_sample_values(name: str, sizes: Iterable[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
     """Return a function given by samples, or a surface at one level of concurrency, made non-decreasing. `draws` is (1
     + draws, sizes)."""
     level = make_nondecreasing(draws)
@@ -167,7 +167,7 @@ def _fit_exponential(x: Array, y: Array, weights: Array) -> Array:
         return max(np.sum(weights * grown * times) / np.sum(weights * grown**2), 0.0)
 
     def loss(log_c: float, times: Array) -> float:
-        c = exp(log_c)
+        c = float(exp(log_c))
         return np.sum(weights * (times - best_b(c, times) * expm1(c * x)) ** 2)
 
     def best(times: Array) -> tuple[float, float]:
@@ -245,8 +245,8 @@ def make_curve(
             keep = np.arange(len(x)) != number
             errors.append((refit(keep)[number] - measured[number]) / scale[number])
         left_out = float(np.sqrt(np.mean(np.square(errors))))
-    points = (tuple(float(value) for value in column) for column in (x, measured, fitted))
-    return Curve(title, *labels, *points, form, compute_r_squared(measured, fitted), float(aic), left_out)
+    xs, ys, fitted_ys = (tuple(float(value) for value in column) for column in (x, measured, fitted))
+    return Curve(title, *labels, xs, ys, fitted_ys, form, compute_r_squared(measured, fitted), float(aic), left_out)
 
 
 def make_line_curve(
@@ -289,7 +289,7 @@ EQUAL_DEVIATIONS = 3  # standard deviations of noise within which times count as
 TIE_TOLERANCE = 1e-7  # relative reduction of the misfit from which a later cut is better
 
 
-def find_segments(x: Array, y: Array, weights: Array, max_pieces: int = 3) -> list[Array]:
+def find_segments(x: Array, y: Array, weights: Array, max_pieces: int = 3) -> list[np.ndarray]:
     """Return the cases of each piece of a piecewise line, with change points of the smallest AICc.
 
     A piece has at least three sizes. Change points count as parameters, with a higher penalty if there are many
@@ -300,7 +300,8 @@ def find_segments(x: Array, y: Array, weights: Array, max_pieces: int = 3) -> li
     line_misfits[line_misfits < NEGLIGIBLE_MISFIT * squares.sum()] = 0.0
     # With many possible cuts, one fits well by chance.
     penalty = 2 * np.log(max(len(places) / FEW_SIZES, 1))
-    best, chosen = np.inf, [np.argsort(x, kind="stable")]
+    best = np.inf
+    chosen: list[np.ndarray] = [np.argsort(x, kind="stable")]
     for cuts, misfit in _find_best_cuts(line_misfits, max_pieces):
         score = compute_aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + penalty * len(cuts)
         if score < best - MIN_AICC_GAIN:
@@ -342,7 +343,7 @@ def _find_best_cuts(line_misfits: Array, max_pieces: int) -> list[tuple[list[int
     count = len(line_misfits)
     best_misfit = line_misfits[:, count]  # misfit from each place on, in the current number of pieces
     piece_ends: list[np.ndarray] = []  # end of the piece that begins at each place
-    best = [([], float(best_misfit[0]))]
+    best: list[tuple[list[int], float]] = [([], float(best_misfit[0]))]
     for _ in range(1, max_pieces):
         candidates = line_misfits[:, :count] + best_misfit
         best_misfit = candidates.min(axis=1)

@@ -253,7 +253,8 @@ class HalfTrip:
         return L + 0.0 * bytes, G * bytes
 
     def at(self, bytes: Array) -> Array:
-        return sum(self.split_time(bytes))
+        L, byte_seconds = self.split_time(bytes)
+        return L + byte_seconds
 
     def byte_seconds(self, size: int) -> Array:
         """Return m·G of a message, in every draw."""
@@ -290,7 +291,7 @@ def fit_growing_overheads(trips: RoundTrips, largest_eager: float) -> dict[str, 
         name: np.maximum(overheads[:, eager] - short[:, None], 0)
         for name, overheads, short in zip(("O_s", "O_r"), (trips.o_s, trips.o_r), trips.short_overheads, strict=True)
     }
-    if not (sum(growth.values())[0] > MIN_GROWTH * trips.one_way[0, eager]).any():
+    if not (growth["O_s"][0] + growth["O_r"][0] > MIN_GROWTH * trips.one_way[0, eager]).any():
         return {}
     sizes = trips.size[eager].astype(int)
     return {text: draws for name in growth for text, draws in make_sample_values(name, sizes, growth[name]).items()}

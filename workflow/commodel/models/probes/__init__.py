@@ -116,12 +116,9 @@ def place_on_node_pairs(site: Site, per_node: int = 1) -> list[CasePlacement]:
     """Return `per_node` ranks on each of two nodes, in turn, once for each pair of node types. For two types these are
     the last node of one and the first node of the other."""
     members = {name: nodes for name, nodes in site.members().items() if per_node <= site.count_cores(name)}
-    pairs = [(name, name, nodes[:2]) for name, nodes in members.items() if len(nodes) > 1]
+    pairs = [(name, name, (nodes[0], nodes[1])) for name, nodes in members.items() if len(nodes) > 1]
     pairs += [(one, two, (members[one][-1], members[two][0])) for one, two in combinations(members, 2)]
-    return [
-        CasePlacement(2 * per_node, f"cyclic:{per_node}", tuple(nodes), str(Pair(one, two)))
-        for one, two, nodes in pairs
-    ]
+    return [CasePlacement(2 * per_node, f"cyclic:{per_node}", nodes, str(Pair(one, two))) for one, two, nodes in pairs]
 
 
 def find_nodes_in_other_classes(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:

@@ -273,16 +273,16 @@ def make_pattern(case: Settings) -> Schedule:
         src, dst = [*(1 + flows % (ranks - 2)), 0], [*(0 * flows), ranks - 1]
         return Schedule.of(ranks, 0, src, dst, case["bytes"], root=ranks - 1)
     if case["how"] in ("inside", "all"):
-        src, dst = flows, (flows + case["step"]) % ranks
+        senders, receivers = flows, (flows + case["step"]) % ranks
     elif case["how"] == "in":
-        src, dst = 1 + flows, 0 * flows
+        senders, receivers = 1 + flows, 0 * flows
     elif case["level"] == NODE and case["how"] != "pair":
-        src, dst = 0 * flows, 1 + flows
+        senders, receivers = 0 * flows, 1 + flows
     else:
-        src, dst = flows, len(flows) + flows
+        senders, receivers = flows, len(flows) + flows
     if case["ways"] == 2:
-        src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
-    return Schedule.of(ranks, 0, src, dst, case["bytes"])
+        senders, receivers = np.concatenate([senders, receivers]), np.concatenate([receivers, senders])
+    return Schedule.of(ranks, 0, senders, receivers, case["bytes"])
 
 
 COLUMNS = ("level", "how", "procs", "flows", "step", "ways", "bytes")

@@ -94,9 +94,9 @@ def plan_uniformity(site: Site, sizes: list[int]) -> ProbePlan:
     pairs = []
     if len(nodes) >= MIN_NODES:
         pairs = [(step, nodes[one], nodes[two]) for step, one, two in list_pairs_by_step(len(nodes))]
-    pairs += (
-        [(TYPE_PAIRS_STEP, *placement.nodes) for placement in place_on_node_pairs(site)] if len(site.types) > 1 else []
-    )
+    for placement in place_on_node_pairs(site) if len(site.types) > 1 else ():
+        one, two = placement.nodes
+        pairs.append((TYPE_PAIRS_STEP, one, two))
     for step, one, two in pairs:
         common = {"one": one, "two": two, "nodes": site.nodes, "step": step}
         for size, trips in dict.fromkeys(((SMALL_BYTES, SMALL_TRIPS), (max(sizes), 1))):
@@ -138,7 +138,8 @@ def sample_pairs(nodes: int, per_node: int, max_pairs: int) -> list[tuple[int, i
     distances = (
         np.unique(np.geomspace(1, nodes // 2, distance_count).round().astype(int)) if distance_count > 1 else [1]
     )
-    return sorted({tuple(sorted((node, (node + int(step)) % nodes))) for step in distances for node in range(nodes)})
+    ends = ((node, (node + int(step)) % nodes) for step in distances for node in range(nodes))
+    return sorted({(min(one, two), max(one, two)) for one, two in ends})
 
 
 def build_round_trips(case: Settings) -> Schedule:
