@@ -6,6 +6,7 @@ Only models with values by distance class are possible. The set and each predict
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from commodel.errors import UserError
 from commodel.hierarchy import NODE, Hierarchy
@@ -34,7 +35,7 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
     if name not in families:
         raise UserError(f"data sheets do not contain the parameters of family {name}; wanted {', '.join(families)}")
     entry, levels = find_family(name), times.levels
-    settings: dict[str, object] = (
+    settings: dict[str, Any] = (
         {"levels": levels.group_lists, "probed_classes": list(times.single_message)} if levels.groups else {}
     )
     if name == "shares":

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from commodel.errors import Mistakes, UserError
 from commodel.files.quantities import parse_setting
@@ -79,10 +80,10 @@ def read_points(*paths: Path) -> Measured:
         unused = [f"{unpredicted} rows of algorithm '{LIBRARY}', whose schedule is unknown"] if unpredicted else []
         unused += [f"{streams} rows of several waves, which are not fitted"] if streams else []
         raise UserError(f"found only {' and '.join(unused)}", file=paths[0])
-    points, settings = (list(column) for column in zip(*samples, strict=True))
-    seconds = [median(times) for times in samples.values()]
+    points, settings = [point for point, _ in samples], [setting for _, setting in samples]
+    medians = [median(times) for times in samples.values()]
     library_seconds = {workload: median(times) for workload, times in library.items()}
-    return Measured(points, seconds, unpredicted, streams, places, settings, library_seconds)
+    return Measured(points, medians, unpredicted, streams, places, settings, library_seconds)
 
 
 def _read_tables(paths: Iterable[Path]) -> Iterator[tuple[Path, int, dict[str, str]]]:
@@ -105,7 +106,7 @@ def _read_row(row: dict[str, str]) -> tuple[Point, str, float]:
     return point, setting, seconds
 
 
-def _make_combination(row: dict[str, str]) -> dict[str, object]:
+def _make_combination(row: dict[str, str]) -> dict[str, Any]:
     if not row["operation"]:
         raise UserError("found nothing, wanted the name of an operation", key="operation")
     return {name: parse_cell(row, name, parse) for name, parse in COLUMNS.items() if row.get(name)}

@@ -232,7 +232,7 @@ def _list_candidate_edges(largest: Array, edges: tuple[float, ...]) -> Iterator[
 def _add_edge(task: SearchTask, best: Array, edge: float) -> tuple[SearchTask, Array]:
     """Return the task with the piece at the edge split into two pieces of equal values."""
     logs, piece = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
-    pieces = {}
+    pieces: dict[str, float] = {}
     for function in task.family.by_size:
         values_of_pieces = [logs.pop(make_key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
         values_of_pieces.insert(piece, values_of_pieces[piece])

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,9 +75,15 @@ def _select_class(evidence: Observed, labels: Labels, name: str) -> Observed:
     return Observed(probes, evidence.seed, evidence.types, levels=evidence.levels)
 
 
+def _find_first_distance(levels: Hierarchy) -> int:
+    """Return the distance class of the first two nodes, or that of a single node to itself."""
+    return int(levels.distance(0, min(1, levels.columns.shape[1] - 1)))
+
+
 def _label_cases(levels: Hierarchy, name: str, evidence: Observed) -> list[str | None]:
     """Return the distance class of each case. Rank 0 sends to all others, or to those on another node."""
-    classes, first, labels = find_probe(name).classes, int(levels.distance(0, min(1, levels.nodes - 1))), []
+    classes, first = find_probe(name).classes, _find_first_distance(levels)
+    labels: list[str | None] = []
     by_type = bool(evidence.types) and name not in ROUND_TRIPS  # these are run once for each type, or pair of types
     for case in evidence.probes[name]:
         if not classes or by_type:
@@ -124,7 +131,7 @@ def _group_by_function(entry: Family, parameters: ParameterSet) -> dict[str, lis
     return entries
 
 
-def _find_value(parameters: ParameterSet, text: str) -> tuple:
+def _find_value(parameters: ParameterSet, text: str) -> tuple[float, Sequence[float] | None]:
     return parameters.values[text].value, parameters.draws.get(text)
 
 
@@ -132,7 +139,7 @@ def compare_distance_classes(evidence: Observed) -> dict[str, list[float]]:
     """Return, for each distance class, the smallest and the largest ratio of its round trips to those of the first two
     nodes, over all sizes."""
     levels = Hierarchy.of(evidence.levels)
-    first = levels.names[int(levels.distance(0, min(1, levels.nodes - 1)))]
+    first = levels.names[_find_first_distance(levels)]
     for probe_name in ROUND_TRIPS:
         times: dict[str, dict[object, list[float]]] = {}
         cases = evidence.probes.get(probe_name, ())
@@ -141,7 +148,7 @@ def compare_distance_classes(evidence: Observed) -> dict[str, list[float]]:
                 name = str(case.settings.get("apart", label or first))
                 times.setdefault(name, {}).setdefault(case.settings["bytes"], []).append(float(np.median(case.seconds)))
         if len(times) > 1 and first in times:
-            first_times = {size: np.mean(samples) for size, samples in times[first].items()}
+            first_times = {size: float(np.mean(samples)) for size, samples in times[first].items()}
             return {
                 name: _find_ratio_range(class_times, first_times)
                 for name, class_times in times.items()
@@ -178,7 +185,8 @@ def _collect_round_trips(
     model: Model, probe: str, cases: Sequence[CaseSamples], evidence: Observed
 ) -> dict[str, dict[int, list[Array]]]:
     """Return ln(measured) and ln(predicted) of the round trips of each case, by distance class and size."""
-    times, levels = defaultdict(lambda: defaultdict(list)), Hierarchy.of(evidence.levels)
+    times: dict[str, dict[int, list[Array]]] = defaultdict(lambda: defaultdict(list))
+    levels = Hierarchy.of(evidence.levels)
     for case in cases:
         pattern = make_case_schedule(probe, case.settings, evidence.types)
         if pattern is None or not len(case.seconds):
@@ -199,7 +207,8 @@ def _average_by_size(by_size: Mapping[int, list[Array]]) -> dict[str, list[float
     sizes = sorted(by_size)
     measured, predicted = np.exp([np.mean(by_size[size], axis=0) for size in sizes]).T
     rounded = {"measured": measured, "predicted": predicted}
-    return {"bytes": sizes, **{name: [float(f"{time:.6g}") for time in column] for name, column in rounded.items()}}
+    columns: dict[str, list[float]] = {"bytes": list(sizes)}
+    return {**columns, **{name: [float(f"{time:.6g}") for time in column] for name, column in rounded.items()}}
 
 
 ROUNDING_SECONDS = 1e-18  # seconds, or seconds per byte: rounding errors of exact simulations
@@ -231,7 +240,7 @@ def collect_observed(observations: pd.DataFrame, platform: str, seed: int, entry
     return Observed(probes, seed, entry.types, levels=entry.levels)
 
 
-def _read_setting(value: object) -> object:
+def _read_setting(value: str | float) -> str | int:
     return value if isinstance(value, str) else int(value)
 
 
@@ -278,7 +287,7 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors)
     if not evidence.levels:
         ratio = measure_heterogeneity(evidence, parameters)
-        heterogeneity = {"heterogeneity": round(ratio, 3)} if ratio > 1 else {}
+        heterogeneity: dict[str, Any] = {"heterogeneity": round(ratio, 3)} if ratio > 1 else {}
         by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
         if not (entry.by_type or by_node) and (types := find_unequal_types(evidence)):
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}
@@ -290,11 +299,11 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
         with suppress(UserError):  # predictions of messages in this class report the missing values
             classes[name] = make_parameter_set(entry, entry.fit(class_evidence))
     parameters = add_class_values(entry, parameters, classes)
-    probed = {*list_probed_classes(entry, first), *classes}
-    names = [name for name in Hierarchy.of(evidence.levels).names if name in probed]
+    probed_classes = {*list_probed_classes(entry, first), *classes}
+    names = [name for name in Hierarchy.of(evidence.levels).names if name in probed_classes]
     parameters = parameters.with_settings(**evidence.placement, probed_classes=names)
-    if not entry.has_classes and (unequal := compare_distance_classes(evidence)):
-        parameters = parameters.with_settings(distance_ratios=unequal)
+    if not entry.has_classes and (ratios := compare_distance_classes(evidence)):
+        parameters = parameters.with_settings(distance_ratios=ratios)
     return _add_checks(entry, parameters, evidence)
 
 
@@ -308,7 +317,8 @@ def _add_checks(entry: Family, parameters: ParameterSet, evidence: Observed) -> 
 
 def list_probed_classes(entry: Family, evidence: Observed) -> list[str]:
     """Return the distance classes of the messages of the model's probes."""
-    levels, distances = Hierarchy.of(evidence.levels), set()
+    levels = Hierarchy.of(evidence.levels)
+    distances: set[int] = set()
     for name in set(entry.probes) - LOCAL_WORK_PROBES:
         settings = [case.settings for case in evidence.probes.get(name, ())]
         for layout, ranks, where in {(case["layout"], case["ranks"], case["where"]) for case in settings}:
@@ -348,7 +358,7 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
         forms=fitted.forms,
         settings=fitted.settings,
         missing=fitted.missing,
-        bytes_range=tuple(float(end) for end in fitted.bytes_range),
+        bytes_range=(float(fitted.bytes_range[0]), float(fitted.bytes_range[1])),
         errors=fitted.errors,
         curves=fitted.curves,
         draws={
@@ -374,7 +384,7 @@ def find_indistinct_values(values: Mapping[str, np.ndarray]) -> dict[str, str]:
         if high - low < 2 * MAX_RELATIVE_HALF_WIDTH * abs(values[name][0]):
             continue
         partners = {other: abs(np.corrcoef(draws, column)[0, 1]) for other, column in varying.items() if other != name}
-        partner = max(partners, key=partners.get, default="")
+        partner = max(partners, key=lambda other: partners[other], default="")
         partner_text = f", only together with {partner}" if partner and partners[partner] > 0.9 else ""
         notes[name] = f"not identifiable from these data{partner_text}: its interval is as wide as its value"
     return notes

@@ -78,11 +78,11 @@ def estimate_factors(
     logs = np.asarray(logs, dtype=float)
     effect = Effect(parameters, points)
     is_determined = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= MIN_FACTOR_SHARE
-    noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), MIN_NOISE)
+    deviations = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), MIN_NOISE)
     for directions in [SEPARATE_FACTORS, COMMON_FACTOR] if is_determined.all() else [SEPARATE_FACTORS[is_determined]]:
         if not 0 < len(directions) <= len(logs):
             continue
-        best, half_widths, scatter = _solve_factors(effect, logs, directions, noise, shared)
+        best, half_widths, scatter = _solve_factors(effect, logs, directions, deviations, shared)
         if half_widths.max() < (MAX_LOG_HALF_WIDTH if len(directions) > 1 else np.inf):
             return _make_factors(best, half_widths, scatter, directions, len(logs))
     raise UserError(
@@ -181,10 +181,11 @@ def _make_factors(
 ) -> RecalibrationFactors:
     factors = [Factor(known=False)] * 2
     for direction, middle, half_width in zip(directions, best, half_widths, strict=True):
-        ends = (float(np.exp(log)) for log in (middle, middle - half_width, middle + half_width))
-        fitted = Factor(*ends)
-        factors = [fitted if applies else factor for applies, factor in zip(direction, factors, strict=True)]
-    return RecalibrationFactors(*factors, bool(directions.sum() > len(directions)), points, scatter)
+        factor, low, high = (float(np.exp(log)) for log in (middle, middle - half_width, middle + half_width))
+        fitted = Factor(factor, low, high)
+        factors = [fitted if applies else other for applies, other in zip(direction, factors, strict=True)]
+    latency, per_byte = factors
+    return RecalibrationFactors(latency, per_byte, bool(directions.sum() > len(directions)), points, scatter)
 
 
 SETTING_KEY, FACTORS_KEY, REASON_KEY = "setting", "paces", "why_not"  # keys in the provenance of a set
@@ -203,9 +204,12 @@ def list_settings(measured: Measured) -> list[str]:
 
 def select_points(measured: Measured, flags: list[bool]) -> Measured:
     """Return the flagged points."""
-    columns = (measured.points, measured.seconds, list_settings(measured))
-    points, seconds, settings = (list(compress(column, flags)) for column in columns)
-    return replace(measured, points=points, seconds=seconds, settings=settings)
+    return replace(
+        measured,
+        points=list(compress(measured.points, flags)),
+        seconds=list(compress(measured.seconds, flags)),
+        settings=list(compress(list_settings(measured), flags)),
+    )
 
 
 def select_setting(measured: Measured, setting: str) -> Measured:

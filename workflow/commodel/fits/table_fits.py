@@ -134,11 +134,12 @@ def compute_intervals(task: SearchTask, logs: Array, equally_good: Array) -> dic
     else:
         offsets, losses = task.profile_values(best)
         crossings = [_find_crossings(offsets, (loss - least_loss) / allowed_growth) for loss in losses]
-    intervals = {}
+    intervals: dict[str, tuple[float, float]] = {}
     for number, name in enumerate(task.names):
         ends = best[number] + crossings[number]
         logarithms = [low[number], high[number], *equally_good[:, number], *ends]
-        intervals[name] = tuple(float(end) for end in exp(np.array([min(logarithms), max(logarithms)])))
+        smallest, largest = exp(np.array([min(logarithms), max(logarithms)])).tolist()
+        intervals[name] = smallest, largest
     return intervals
 
 
@@ -209,6 +210,7 @@ def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> 
         return np.array([refit_points(np.flatnonzero(flags)) for flags in masks])
 
     def refit_points(numbers: np.ndarray) -> Array:
+        assert entry.fit_points is not None
         try:
             fitted = entry.fit_points([schedules[number] for number in numbers], seconds[numbers])
         except UserError:  # too few points remain
@@ -267,6 +269,7 @@ def fit_measured(
 def fit_regression(points: Sequence[Point], seconds: Sequence[float]) -> ParameterSet:
     """Fit a regression in the performance model normal form, without residuals of held-out points."""
     entry = find_family("pmnf")
+    assert entry.fit_points is not None
     return make_parameter_set(entry, entry.fit_points([build_schedule(point) for point in points], np.asarray(seconds)))
 
 
@@ -274,14 +277,14 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     """Fit a model to points and their times."""
     if not _can_fit_tables(entry):
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
-    points, seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
-    table_seconds, (order, points, seconds) = seconds, _sort_points(points, seconds)
+    table_points, table_seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
+    order, points, sorted_seconds = _sort_points(table_points, table_seconds)
     if entry.fit_points is not None:  # this fit does not depend on the last bit, so times are not rounded
         schedules, exact_seconds = [build_schedule(point) for point in points], table_seconds[order]
         errors = cross_validate_points(points, exact_seconds, make_refit(entry, schedules, exact_seconds))
         return replace(entry.fit_points(schedules, exact_seconds), errors=errors)
     stacks = list(stack_parts(points))
-    guess = dict(entry.initial_values)
+    guess = dict(entry.initial_values or {})
     has_local_work = any(pattern.reduces for _, pattern, _ in stacks)
     if has_local_work and entry.uses_bytes and "gamma" in entry.by_name:
         guess["gamma"] = GAMMA_GUESS  # at a single small size it is not identifiable
@@ -289,10 +292,10 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         wanted = f"wanted more than its {len(guess)} values: {', '.join(guess)}"
         raise UserError(f"family {entry.name}: found {len(points)} points, {wanted}")
     forms = infer_forms(entry, guess)
-    task = SearchTask(entry, tuple(guess), forms, stacks, seconds)
+    task = SearchTask(entry, tuple(guess), forms, stacks, sorted_seconds)
     rng = np.random.default_rng(seed)
     report_step(f"the best values for {len(points)} points")
-    task, best, equally_good = _search_best(task, log(list(guess.values())), rng)
+    task, best, equally_good = _search_best(task, log(np.array(list(guess.values()))), rng)
     value_count = len(task.names)
     task, best = find_protocol_changes(task, best)
     equally_good = best[None] if len(best) > value_count else equally_good
@@ -300,7 +303,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     logs = _draw_samples(task, best, rng)
     intervals = compute_intervals(task, logs, equally_good)
     report_step("its error at sizes, ranks and operations left out")
-    left_out_errors = cross_validate_points(points, seconds, lambda masks: task.refit_without(masks, best))
+    left_out_errors = cross_validate_points(points, sorted_seconds, lambda masks: task.refit_without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
     values |= {name: np.full(len(logs), edge) for name, edge in task.fixed.items()}
     table_order = np.argsort(order)

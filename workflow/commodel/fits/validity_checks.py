@@ -11,6 +11,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def list_nodes(layout: str, ranks: int, where: str) -> np.ndarray:
     return parse_nodes(where)[nodes] if where else nodes
 
 
-def make_case_schedule(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
+def make_case_schedule(name: str, settings: Mapping[str, Any], types: Mapping[str, int]) -> Schedule | None:
     """Return the schedule that a probe case plays, on the node types where it was measured; None for a case without
     schedule."""
     entry = find_probe(name)
@@ -102,7 +103,8 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
     `fan.A.B` are from a node of type A to those of type B."""
     if not parameters.values:
         return {}
-    model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
+    model = Model.of(entry, Values.of(parameters))
+    times: dict[str, dict[int, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     low, high = parameters.bytes_range or (0.0, inf)
     high = max(high, MIN_BYTES)
     for case in evidence.probes.get(MIXTURE_PROBE, ()):
@@ -112,6 +114,7 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
         if is_in_range and len(case.seconds) and int(case.settings["turn"]) != TURN_WITHIN:
             try:
                 pattern = make_case_schedule(MIXTURE_PROBE, case.settings, evidence.types)
+                assert pattern is not None
                 prediction = float(model.cost(pattern)[0])
             except UserError:  # a distance class was not measured
                 continue
@@ -131,7 +134,7 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
 
 def _summarize_contention(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
     median_ratios = {size: np.median(factors, axis=0).tolist() for size, factors in by_size.items()}
-    contended = {
+    contended: dict[int, float] = {
         size: ratio for size, (ratio, single_ratio) in median_ratios.items() if _is_contended(ratio, single_ratio)
     }
     if not contended:
@@ -139,7 +142,7 @@ def _summarize_contention(by_size: dict[int, list[tuple[float, float]]]) -> dict
     smallest = min(contended)
     return {
         "from_bytes": float(smallest) if smallest > min(median_ratios) else 0.0,
-        "ratio": round(max(contended.values(), key=lambda times: abs(np.log(times))), 3),
+        "ratio": round(max(contended.values(), key=lambda ratio: float(abs(np.log(ratio)))), 3),
     }
 
 
@@ -163,7 +166,7 @@ def measure_heterogeneity(evidence: Observed, parameters: ParameterSet | None = 
     times are compared with what these predict.
     """
     by_pair = parameters is not None and PAIR_LATENCY in parameters.settings
-    predict_pair = _predict_round_trips(parameters) if by_pair else None
+    predict_pair = _predict_round_trips(parameters) if parameters and by_pair else None
     steps: dict[int, dict[int, list[tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(list))
     for case in evidence.probes.get("evenness", ()):
         if len(case.seconds) and int(case.settings["step"]) != TYPE_PAIRS_STEP:
@@ -191,7 +194,9 @@ def find_unequal_types(evidence: Observed) -> dict[str, float]:
     worst: dict[str, float] = {}
     for by_pair in times.values():
         reference = by_pair.get(_name_types(evidence, 0, 1))
-        for pair, (median, low, high) in by_pair.items() if reference else ():
+        if reference is None:
+            continue
+        for pair, (median, low, high) in by_pair.items():
             if low > CLEAR_RATIO * reference[2] or CLEAR_RATIO * high < reference[1]:
                 factor = max(median / reference[0], reference[0] / median)
                 worst[pair] = max(worst.get(pair, 1.0), round(factor, 3))
@@ -211,10 +216,10 @@ def _predict_round_trips(parameters: ParameterSet) -> Callable[[np.ndarray, int]
         for level, factors_of_nodes in parameters.settings.get(LINK_FACTORS, {}).items()
     }
     by_pair = PAIR_LATENCY in parameters.settings
-    cached: dict[tuple, float] = {}
+    cached: dict[tuple[Any, ...], float] = {}
 
     def predict_round_trip(ends: np.ndarray, bytes: int) -> float:
-        key = (
+        key: tuple[Any, ...] = (
             bytes,
             int(levels.distance(*ends)),
             *(tuple(factors_of_nodes[ends].tolist()) for factors_of_nodes in factors.values()),
@@ -234,7 +239,7 @@ def find_unequal_classes(entry: Family, evidence: Observed, parameters: Paramete
     types are compared. If links of single nodes or groups have values in `parameters`, times are compared with what
     these predict."""
     has_link_values = parameters is not None and not {LINK_FACTORS, PAIR_LATENCY}.isdisjoint(parameters.settings)
-    predict_pair = _predict_round_trips(parameters) if has_link_values else None
+    predict_pair = _predict_round_trips(parameters) if parameters and has_link_values else None
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
     for case in evidence.probes.get("nodepairs", ()):

@@ -70,7 +70,7 @@ def describe_barrier_bound(parameters: ParameterSet, ranks: int, seconds: Mappin
     disseminations = {name: time for name, time in seconds.items() if name.startswith(("n-way", DISSEMINATION))}
     if not disseminations:
         return text
-    best = min(disseminations, key=disseminations.get)
+    best = min(disseminations, key=lambda name: disseminations[name])
     excess = 100 * max(disseminations[best] / bound.seconds - 1, 0.0)
     text += f"; {best} is the best dissemination, {excess:.0f} % above it"
     if DISSEMINATION in disseminations and best != DISSEMINATION:

@@ -59,6 +59,7 @@ class Model:
 
     def period(self, pattern: Schedule) -> Array:
         """Return the time between two waves, of the shape of `cost`. The model must have an equation for it."""
+        assert self.entry.pipelined is not None
         return self.entry.pipelined(pattern, self.values)
 
     def select_rows(self, start: int, stop: int) -> "Model":

@@ -109,10 +109,9 @@ def fit_residual_interval(part: Residuals) -> Errors | None:
     if (outline := _outline_interval(part)) is None:
         return None
     groups = number_labels(part.group)
-    has_settings = (
-        part.setting is not None and len(np.unique(part.setting)) > 1
-    )  # the next allocation has another setting
-    setting_excess = _measure_excess(part.logs, part.logs, number_labels(part.setting), groups) if has_settings else 0.0
+    setting_excess = 0.0
+    if part.setting is not None and len(np.unique(part.setting)) > 1:  # the next allocation has another setting
+        setting_excess = _measure_excess(part.logs, part.logs, number_labels(part.setting), groups)
     low, high = _cover_groups(part.logs, groups, setting_excess)
     widening, growth = {}, {}
     for name in part.axes:
@@ -486,7 +485,7 @@ def _extrapolate_interval(interval: Errors, of_all: Errors, workload: PointSerie
     of all operations."""
     count = len(workload.sizes)
     low, high, widening, doublings = (np.full(count, value) for value in (interval.low, interval.high, 0.0, 0.0))
-    values = {RANKS: workload.ranks, BYTES: workload.sizes, NODES: workload.nodes or 1.0}
+    values: dict[str, Array | float] = {RANKS: workload.ranks, BYTES: workload.sizes, NODES: workload.nodes or 1.0}
     for name in (name for name in AXES if name in interval.measured):
         measured, wanted = np.array(interval.measured[name]), np.broadcast_to(values[name], count)
         is_minimum = wanted <= MIN_OF_AXIS[name]
@@ -526,7 +525,7 @@ def _extrapolate_interval(interval: Errors, of_all: Errors, workload: PointSerie
 def _compute_growth(interval: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
     """Return the growth beyond the nearest measured sizes. No doubling adds more than a factor of two."""
     growth = interval.beyond.get(end, (0.0, 0.0, 0.0))[2]
-    shares = (compute_latency_share(size, interval.half_size) for size in (sizes, np.float64(nearest)))
+    shares = (compute_latency_share(size, interval.half_size) for size in (sizes, np.asarray(nearest)))
     return np.minimum(growth * measure_size_distance(doublings, *shares), LOG_2 * np.maximum(doublings, 1))
 
 
@@ -585,8 +584,8 @@ def cross_validate(residuals: Residuals) -> Interval:
 
 def _select_series(residuals: Residuals, positions: np.ndarray) -> Iterator[tuple[np.ndarray, PointSeries]]:
     """Yield series of points of one operation that have equal ranks, nodes and placement."""
-    keys = [residuals.axes[name][positions] for name in (RANKS, NODES) if name in residuals.axes]
-    keys = np.stack([*keys, number_labels(residuals.placements[positions])], axis=1)
+    axes = [residuals.axes[name][positions] for name in (RANKS, NODES) if name in residuals.axes]
+    keys = np.stack([*axes, number_labels(residuals.placements[positions])], axis=1)
     for values in np.unique(keys, axis=0):
         series = positions[(keys == values).all(axis=1)]
         first, nodes = series[0], residuals.axes.get(NODES)
@@ -620,5 +619,5 @@ class _IntervalsOnDemand:
 
     def _suffices(self, interval: Errors, workload: PointSeries) -> bool:
         sizes = interval.measured[BYTES]
-        covers_sizes = (workload.sizes >= min(sizes)).all() and (workload.sizes <= max(sizes)).all()
+        covers_sizes = bool((workload.sizes >= min(sizes)).all() and (workload.sizes <= max(sizes)).all())
         return _has_distance(interval, workload) and (covers_sizes or not self._all.isdisjoint(self._intervals))

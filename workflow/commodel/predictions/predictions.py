@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf, nan
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -76,8 +76,9 @@ def sum_parts(
         raise UserError(f"found several waves of '{name}', whose ranks begin each iteration together; wanted one wave")
     parts = [(count, predict_part(part, waves)) for count, part in pattern.iterate_parts()]
     rows = min(part.seconds.shape[1] for _, part in parts)  # a long schedule has fewer draws
-    total = sum(count * part.seconds[:, :rows] for count, part in parts)
-    corrected, estimate = sum(count * part.seconds[:, 0] * part.ratios for count, part in parts), total[:, 0]
+    total: Array = sum(count * part.seconds[:, :rows] for count, part in parts)
+    corrected: Array = sum(count * part.seconds[:, 0] * part.ratios for count, part in parts)
+    estimate = total[:, 0]
     return StackPrediction(
         total,
         np.divide(corrected, estimate, out=np.ones_like(corrected), where=estimate > 0),
@@ -153,7 +154,9 @@ def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
     return replace(
         pattern,
         step=repeat_column(pattern.step, steps),
-        **{name: repeat_column(getattr(pattern, name)) for name in ("src", "dst", "bytes")},
+        src=repeat_column(pattern.src),
+        dst=repeat_column(pattern.dst),
+        bytes=repeat_column(pattern.bytes),
         nonblocking=pattern.nonblocking
         and NonblockingSteps(*(repeat_column(column, steps) for column in pattern.nonblocking.columns)),
         work=Work(repeat_column(work.step, steps), *map(repeat_column, work.columns[1:])),
@@ -182,7 +185,8 @@ class PredictedTimes:
 
     @classmethod
     def none(cls, sizes: int, validity: Validity = VALID) -> PredictedTimes:
-        return cls(*np.full((4, sizes), nan), [validity] * sizes)
+        seconds, low, high, ratio = np.full((4, sizes), nan)
+        return cls(seconds, low, high, ratio, [validity] * sizes)
 
     def put(self, positions: Sequence[int], predictions: PredictedTimes) -> None:
         for name in ("seconds", "low", "high", "single_message_ratio"):
@@ -228,7 +232,8 @@ def make_predictor(
         for number in np.flatnonzero(is_invalid):
             why = "below 0" if seconds[number] < 0 else "no number"
             prediction.validity[number] = Validity(ValidityKind.NO_PREDICTION, why)
-        return PredictedTimes(*times, prediction.ratios, prediction.validity)
+        seconds, low, high = times
+        return PredictedTimes(seconds, low, high, prediction.ratios, prediction.validity)
 
     return predict_stack
 
@@ -281,7 +286,7 @@ def predict_shapes(
     sets: Mapping[str, ParameterSet],
     draws: int | None = None,
     select: Callable[[Shape], Sequence[str]] | None = None,
-) -> Iterator[dict[str, object]]:
+) -> Iterator[dict[str, Any]]:
     """Yield the columns of predictions of each shape with each parameter set, in the given orders. A single value
     stands for a constant column. The keys of `sets` are the texts of the column `parameters`. `draws` limits the draws
     for an interval. `select` returns the names of the sets that predict a shape; None: all."""

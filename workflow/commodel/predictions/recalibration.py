@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -140,10 +141,10 @@ def _draw_factors(factors: RecalibrationFactors, count: int) -> tuple[Array, Arr
     return columns[0], columns[1]
 
 
-def format_factors(factors: RecalibrationFactors, setting: str) -> dict[str, object]:
+def format_factors(factors: RecalibrationFactors, setting: str) -> dict[str, Any]:
     return {"setting": setting, **asdict(factors)}
 
 
-def parse_factors(entry: Mapping) -> RecalibrationFactors:
-    factors = {name: Factor(**entry[name]) for name in ("latency", "per_byte")}
-    return RecalibrationFactors(**factors, **{name: entry[name] for name in ("together", "points", "scatter")})
+def parse_factors(entry: Mapping[str, Any]) -> RecalibrationFactors:
+    latency, per_byte = Factor(**entry["latency"]), Factor(**entry["per_byte"])
+    return RecalibrationFactors(latency, per_byte, entry["together"], entry["points"], entry["scatter"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -61,14 +62,16 @@ class Residuals:
                 return {name: column[flags] for name, column in rows.items()}
             return None if rows is None else rows[flags]
 
-        return replace(self, **{entry.name: select(getattr(self, entry.name)) for entry in fields(self)})
+        selected: dict[str, Any] = {entry.name: select(getattr(self, entry.name)) for entry in fields(self)}
+        return replace(self, **selected)
 
     @property
     def placements(self) -> np.ndarray:
         """The placements of the messages: within a node, between nodes, or within a level of the network."""
         if NODES not in self.axes:
             return np.full(len(self.logs), "")
-        names = np.where(self.axes[NODES] > MIN_OF_AXIS[NODES], *map(PLACEMENT_NAMES.get, (True, False))).astype(object)
+        several = self.axes[NODES] > MIN_OF_AXIS[NODES]
+        names = np.where(several, PLACEMENT_NAMES[True], PLACEMENT_NAMES[False]).astype(object)
         for levels_crossed in (
             () if self.levels_crossed is None else filter(None, np.unique(self.levels_crossed).tolist())
         ):

@@ -210,7 +210,8 @@ CONTENTION_CASES = {  # cases of probe `mixture` and keys of the setting `conten
 def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[Validity]:
     """Return for each size of a stack whether the pattern has concurrent messages that the model mispredicts. In a
     stream of several waves, all messages of a rank count as messages in a row."""
-    checks, mispredicted = [VALID] * pattern.sizes, parameters.settings.get("contention")
+    checks = [VALID] * pattern.sizes
+    mispredicted: Mapping[str, Mapping[str, float]] | None = parameters.settings.get("contention")
     if not mispredicted or not pattern.messages:
         return checks
     order = list(CONTENTION_CASES)
@@ -221,13 +222,14 @@ def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 
         types_text = " between {} and {} nodes".format(*types_of_pair) if types_of_pair else ""
         excess = f"up to {describe_ratio(ratio)}" if ratio > 1 else f"as little as {ratio:.2f} of the predicted time"
         reason = f"messages {CONTENTION_CASES[case]}{types_text}{size} took {excess}"
-        if isinstance(pattern, CompactSchedule):
-            occurring = not types_of_pair and _find_in_rounds(pattern, case, from_bytes, waves)
+        if not isinstance(pattern, CompactSchedule):
+            types = parameters.settings.get("types") or {}
+            occurring = _find_occurrences(pattern, case, from_bytes, waves, types_of_pair, types)
+        elif types_of_pair:
+            occurring = [False] * pattern.sizes
         else:
-            occurring = _find_occurrences(
-                pattern, case, from_bytes, waves, types_of_pair, parameters.settings.get("types") or {}
-            )
-        occurring = np.broadcast_to(occurring, pattern.sizes).tolist()
+            occurs_in_rounds = _find_in_rounds(pattern, case, from_bytes, waves)
+            occurring = np.broadcast_to(occurs_in_rounds, pattern.sizes).tolist()
         check = Validity(ValidityKind.CONTENTION, reason)
         checks = [
             check if occurs and previous == VALID else previous
@@ -280,7 +282,7 @@ def _find_occurrences(
     return [_count_most(pair[forward & is_large]) >= REPEATED_MESSAGES for is_large in large]
 
 
-def _find_in_rounds(pattern: CompactSchedule, case: str, from_bytes: float, waves: float) -> bool | Array:
+def _find_in_rounds(pattern: CompactSchedule, case: str, from_bytes: float, waves: float) -> bool | np.ndarray:
     """Return the same as `_find_occurrences` for repeated rounds, in which each rank sends and receives one message."""
     if case == "fan":
         return False
@@ -341,9 +343,8 @@ def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, w
     placement = _check_placement(model.entry, parameters, pattern) if pattern.messages else VALID
     of_model = [placement] * pattern.sizes
     if placement == VALID and model.entry.limits:
-        of_model = map(
-            Validity.parse, np.broadcast_to(model.entry.limits(pattern, model.values), pattern.sizes).tolist()
-        )
+        texts = np.broadcast_to(model.entry.limits(pattern, model.values), pattern.sizes).tolist()
+        of_model = [Validity.parse(text) for text in texts]
     checks_by_size = zip(
         of_model,
         find_contention(parameters, pattern, waves),
@@ -487,8 +488,9 @@ def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> 
 
 
 def _check_message_sizes(entry: Family, parameters: ParameterSet, smallest: float, largest: float) -> Validity:
-    limits = [format_bytes(int(limit)) for limit in parameters.bytes_range]
+    assert parameters.bytes_range is not None
     low, high = parameters.bytes_range
+    limits = [format_bytes(int(limit)) for limit in (low, high)]
     if not entry.uses_bytes:
         within = low <= smallest and largest <= high
         return VALID if within else Validity(ValidityKind.SIZE, f"valid for {' to '.join(dict.fromkeys(limits))}")

@@ -31,8 +31,8 @@ class Line:
     """A line or points of a panel. Related lines have one colour; a negative colour is grey."""
 
     name: str
-    x: Sequence[float]
-    y: Sequence[float]
+    x: Sequence[float] | np.ndarray
+    y: Sequence[float] | np.ndarray
     style: str = "line"  # one of STYLES
     colour: int = 0
 
@@ -53,7 +53,7 @@ class Panel:
 class Row(NamedTuple):
     """A row of numbers. NaN: not printed, not measured, or without a prediction."""
 
-    subject: tuple[str | float, ...]
+    subject: tuple[Any, ...]  # texts and numbers
     paper: float
     ours: tuple[float, ...]
 
@@ -72,8 +72,8 @@ class Numbers:
 
 def tabulate(
     title: str,
-    subjects: Mapping[str, Iterable],
-    columns: Mapping[str, Iterable[float]],
+    subjects: Mapping[str, Iterable[Any]],
+    columns: Mapping[str, Iterable[Any]],
     source: str = NO_NUMBER,
     paper: Iterable[float] | None = None,
     unit: str = "s",
@@ -84,7 +84,7 @@ def tabulate(
     return Numbers(title, tuple(subjects), tuple(columns), source, tuple(map(Row, keys, printed, ours)), unit)
 
 
-def _make_plain_list(column: Iterable) -> list:
+def _make_plain_list(column: Iterable[Any]) -> list[Any]:
     """Return a list without types of numpy, since a report writes integers as such."""
     return [value.item() if isinstance(value, np.generic) else value for value in column]
 
@@ -134,7 +134,7 @@ class Evidence:
         key = (family, platform or self.platform)
         return next((entry for entry in self.sets if (entry.family, entry.platform) == key and entry.values), None)
 
-    def points(self, platform: str = "", **where: object) -> pd.DataFrame:
+    def points(self, platform: str = "", **where: Any) -> pd.DataFrame:
         """Return the points measured on a platform with the column values `where` (None: any), one row each, sorted by
         ranks and bytes."""
         rows = self.comparison
@@ -143,16 +143,16 @@ class Evidence:
             selected &= value is None or rows[name] == value
         return rows[selected].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
 
-    def predicted(self, family: str, platform: str = "", **where: object) -> pd.DataFrame:
+    def predicted(self, family: str, platform: str = "", **where: Any) -> pd.DataFrame:
         """Return such points for which a family has a prediction, with the column `predicted`."""
         points = self.points(platform, **where, family=family)
         return points[points["predicted"].notna()]
 
-    def median(self, **where: object) -> float:
+    def median(self, **where: Any) -> float:
         """Return the median of the first such point; NaN if none was measured."""
         return next(map(float, self.points(**where)["measured"]), nan)
 
-    def prediction(self, family: str, **where: object) -> float:
+    def prediction(self, family: str, **where: Any) -> float:
         """Return a family's prediction of the first such point; NaN without one."""
         return next(map(float, self.predicted(family, **where)["predicted"]), nan)
 
@@ -164,7 +164,7 @@ class Evidence:
         rows = self.comparison[self.comparison["processes"] > self.comparison["processors"]]
         return (int(rows["processes"].max()), int(rows["processors"].min())) if len(rows) else None
 
-    def times(self, sizes: Iterable[int], **where: object) -> list[float]:
+    def times(self, sizes: Iterable[int], **where: Any) -> list[float]:
         """Return the medians of points that differ in their bytes only; NaN for sizes that were not measured."""
         points = self.points(**where)
         medians = dict(zip(points["bytes"], points["measured"], strict=True))

@@ -83,13 +83,14 @@ class Machine:
 
     def gather_arguments(self, ranks: int, size: int) -> tuple[int, int, float, float, float]:
         """Return senders, packets of each, g_s, g_r and the buffer of a gather."""
-        gaps = (self(name, min(size, PACKET)) for name in ("g_s", "g_r"))
-        return ranks - 1, ceil(size / PACKET), *gaps, self("B_L", 0)
+        send_gap, receive_gap = (self(name, min(size, PACKET)) for name in ("g_s", "g_r"))
+        return ranks - 1, ceil(size / PACKET), send_gap, receive_gap, self("B_L", 0)
 
     def choose_algorithm(self, ranks: int, size: int) -> str:
         """Return the gather of the paper's algorithm 1: linear if the buffer takes all packets, else windowed."""
-        senders, packets_each, *gaps, buffer = self.gather_arguments(ranks, size)
-        allowed = choose_window(senders, packets_each, *gaps, buffer)[0] if min(gaps) > 0 else senders
+        arguments = self.gather_arguments(ranks, size)
+        senders, _, send_gap, receive_gap, _ = arguments
+        allowed = choose_window(*arguments)[0] if min(send_gap, receive_gap) > 0 else senders
         return "linear" if allowed == senders else f"windowed:{allowed}"
 
 
@@ -169,7 +170,9 @@ def find_mean_error(predicted: Sequence[float], measured: Sequence[float]) -> fl
 def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
     paper, word = Machine(printed), evidence.word()
     sizes = [PACKET * packets for packets in PACKETS]
-    by_model, by_logp, panels = [], [], []
+    by_model: list[Row] = []
+    by_logp: list[Row] = []
+    panels: list[Panel] = []
     for ranks in RANKS:
         first = [paper.equation_1(ranks, packets) for packets in PACKETS]
         second = [paper.equation_2(ranks, packets) for packets in PACKETS]
@@ -259,8 +262,8 @@ def make_gather_figures(
     evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None
 ) -> tuple[Figure, Figure]:
     tables = {ranks: tabulate_gathers(evidence, printed, fitted, ranks) for ranks in RANKS}
-    figures = (compare_coordinated_gather, compare_two_gathers)
-    return tuple(make_figure(evidence, printed, fitted, tables) for make_figure in figures)
+    arguments = (evidence, printed, fitted, tables)
+    return compare_coordinated_gather(*arguments), compare_two_gathers(*arguments)
 
 
 def compare_coordinated_gather(
@@ -275,14 +278,15 @@ def compare_coordinated_gather(
             Line(f"p = {ranks}, equation 8", GATHERED, table["optimal"], "dashed", colour),
         ]
         for size in GATHERED:
-            senders, packets_each, *gaps, buffer = paper.gather_arguments(ranks, size)
+            arguments = paper.gather_arguments(ranks, size)
+            senders, packets_each, send_gap, receive_gap, buffer = arguments
             packets = senders * packets_each
             literal = (
                 senders
                 if buffer > packets
-                else max(list_admissible_windows(senders, packets, *gaps, buffer), default=nan)
+                else max(list_admissible_windows(senders, packets, send_gap, receive_gap, buffer), default=nan)
             )
-            windows.append(Row((ranks, size), literal, (choose_window(senders, packets_each, *gaps, buffer)[0],)))
+            windows.append(Row((ranks, size), literal, (choose_window(*arguments)[0],)))
     times = list_rows(tables, "predicted", "measured", "predicted as fitted")
     rule = f"by algorithm 1 and equation 7 {TABLE_1}; blank if no window fulfils it literally"
     return Figure(
@@ -336,8 +340,11 @@ def _describe_recovery(fitted: ParameterSet | None) -> str:
 
 def tabulate_tcp_repeats(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
     """Return the range of repeats of the simple gather, and how many have a timeout, where losses are simulated."""
-    values, times, timeouts = Machine(fitted).values if fitted else None, [], []
-    for ranks, size in product(RANKS, GATHERED) if values and "B_L" in values else ():
+    values = Machine(fitted).values if fitted else None
+    if values is None or "B_L" not in values:
+        return ()
+    times, timeouts = [], []
+    for ranks, size in product(RANKS, GATHERED):
         pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
         share = compute_delivered_share(pattern, values)
         repeats = repeat_over_tcp(pattern, values) if share is not None and np.ravel(share)[0] < 1 else None
@@ -372,7 +379,9 @@ def compare_two_gathers(
         for size in GATHERED:
             senders, packets_each, *other_arguments = paper.gather_arguments(ranks, size)
             pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
-            through_here = 100 * float(np.ravel(compute_delivered_share(pattern, paper.values))[0])
+            delivered = compute_delivered_share(pattern, paper.values)
+            assert delivered is not None
+            through_here = 100 * float(np.ravel(delivered)[0])
             shares.append(
                 Row(
                     (ranks, size),

@@ -4,7 +4,7 @@ Figures 3 and 4 are round trips, figure 5 overheads, section 4.7 the formulas of
 BSP, LogP and LoP, and section 5 the gain of barriers with several signals per round.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import nan
 
@@ -79,7 +79,7 @@ def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, 
     paper, fitted, word = read_published(f"lop/{source}"), evidence.fitted("lop"), evidence.word()
     least, mean = (find_times_per_message(evidence, "round", how, statistic) for statistic in ("min", "mean"))
     partners = list_partners(least)
-    ours = {
+    ours: dict[str, Iterable[float]] = {
         f"{word}, least": [least.get(n, nan) for n in partners],
         f"{word}, average": [mean.get(n, nan) for n in partners],
         "fitted": compute_fitted_trip(fitted, how, partners),
@@ -150,14 +150,14 @@ def find_fastest_dissemination(parameters: ParameterSet, ranks: int) -> tuple[st
     """Return the dissemination with the lowest prediction, its prediction, and that of the plain one."""
     names = (DISSEMINATION, *(f"n-way:{n}" for n in sorted({*SIGNALS, *list_radices(ranks)}) if n < ranks))
     predictions = {name: predict_patterns(parameters, "barrier", name, ranks, [0])[0] for name in names}
-    best = min(predictions, key=predictions.get)
+    best = min(predictions, key=lambda name: predictions[name])
     return best, predictions[best], predictions[DISSEMINATION]
 
 
 def read_rdma_write() -> ParameterSet:
     """Return the values of RDMA Write with the overhead of figure 5, which the paper uses for both."""
     write, send = (read_published(f"lop/infiniband-{name}") for name in ("rdma-write", "send"))
-    values = write.values | {f"o_put.{part}": send.values[f"o_s.{part}"] for part in ("a", "b", "c")}
+    values = dict(write.values) | {f"o_put.{part}": send.values[f"o_s.{part}"] for part in ("a", "b", "c")}
     return replace(write, values=values, forms={**write.forms, "o_put": send.forms["o_s"]})
 
 
@@ -192,7 +192,7 @@ def compare_barriers(evidence: Evidence) -> Figure:
         name: time for name, time in zip(points["alternative"], points["measured"], strict=True) if name != "library"
     }
     if DISSEMINATION in clocked:
-        best = min(clocked, key=clocked.get)
+        best = min(clocked, key=lambda name: clocked[name])
         gains.append(
             Row(
                 (word if nodes == NODES[-1] else f"{word}, {nodes} nodes", best),
@@ -330,7 +330,7 @@ def collect_points(evidence: Evidence) -> tuple[Row, ...]:
 
 def find_mean_errors(times: tuple[Row, ...]) -> dict[str, list[float]]:
     """Return the mean error of each model, for each of OPERATIONS."""
-    columns = {name: [] for name in MODELS.values()}
+    columns: dict[str, list[float]] = {name: [] for name in MODELS.values()}
     for operation in OPERATIONS:
         rows = [row.ours for row in times if row.subject[0] == operation]
         for number, column in enumerate(columns.values(), 1):
@@ -339,7 +339,10 @@ def find_mean_errors(times: tuple[Row, ...]) -> dict[str, list[float]]:
     return columns
 
 
-def make_panel(title: str, x: str, over: Sequence[float], columns: Mapping[str, Sequence[float]]) -> Panel:
+Values = Sequence[float] | np.ndarray
+
+
+def make_panel(title: str, x: str, over: Values, columns: Mapping[str, Values]) -> Panel:
     """Return the first column as dots, and the others as lines."""
     lines = [
         Line(name, over, column, "line" if number else "dots", number)

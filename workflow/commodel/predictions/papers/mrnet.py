@@ -176,8 +176,8 @@ def compare_activities(evidence: Evidence) -> Figure:
             rows.append((name, leaves, *times, times[0] / times[1]))
             sums += np.nan_to_num(times) * (not np.isnan(times).any())
         gains.append(float(sums[0] / sums[1]) if sums[1] else nan)
-    names, leaves, flat, tree, ratios = zip(*rows, strict=True)
-    subjects = {"activity": names, BACK_ENDS: leaves}
+    names, leaves_of_rows, flat, tree, ratios = zip(*rows, strict=True)
+    subjects = {"activity": names, BACK_ENDS: leaves_of_rows}
     return Figure(
         "Figure 6b",
         "activities of a tool's start-up",
@@ -257,7 +257,7 @@ def compare_classes(evidence: Evidence) -> Figure:
         }
         rows += [(method, leaves, time) for method, time in times_by_method.items()]
         gains.append(times_by_method["binned, flat"] / times_by_method["binned, 8-way"])
-    methods, leaves, times = zip(*rows, strict=True)
+    methods, leaves_of_rows, times = zip(*rows, strict=True)
     return Figure(
         "Equivalence classes",
         "equal data of many back-ends",
@@ -268,7 +268,9 @@ def compare_classes(evidence: Evidence) -> Figure:
         "own work, and here every back-end's checksum is computed by the same few processors.",
         (
             tabulate(
-                "Until the front-end has the data of every class", {"way": methods, BACK_ENDS: leaves}, {word: times}
+                "Until the front-end has the data of every class",
+                {"way": methods, BACK_ENDS: leaves_of_rows},
+                {word: times},
             ),
             tabulate(
                 "Times faster over an 8-way tree than without one",

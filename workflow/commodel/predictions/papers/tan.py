@@ -193,7 +193,8 @@ def select_curve_columns(curve: Curve | None, word: str, where: np.ndarray) -> d
     """Return the measured and fitted values at some x; NaN where nothing was measured."""
     by_x = {x: both for x, *both in zip(curve.x, curve.measured, curve.fitted, strict=True)} if curve else {}
     ours = [by_x.get(float(x), (nan, nan)) for x in where]
-    return dict(zip((word, "fitted"), zip(*ours, strict=True), strict=True))
+    measured, fitted = zip(*ours, strict=True)
+    return {word: list(measured), "fitted": list(fitted)}
 
 
 def tabulate_parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:

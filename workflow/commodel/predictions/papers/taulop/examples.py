@@ -41,11 +41,12 @@ class Example(NamedTuple):
 
     @property
     def pattern(self) -> Schedule:
-        return read_pattern(self.operation, ROOT).place(self.node)
+        return read_pattern(self.operation, ROOT).place(np.array(self.node))
 
     def terms(self, steps: slice = slice(None)) -> Sum:
         """Return our terms, with equal ones added up."""
-        pattern, collected = self.pattern, Counter()
+        pattern = self.pattern
+        collected: Counter[tuple[int, int]] = Counter()
         for step in make_stage_terms(pattern, pattern.bytes, self.settings, Pairs(pattern, None))[steps]:
             for count, channel, size in zip(step.count, step.channel, step.bytes, strict=True):
                 collected[int(count), int(channel)] += int(size) // self.unit
@@ -117,7 +118,10 @@ def compare_costs(evidence: Evidence, example: Example, equation: str, paper: fl
 
 
 def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
-    word, stages, times, panels = evidence.word(), [], [], []
+    word = evidence.word()
+    stages: list[Row] = []
+    times: list[Row] = []
+    panels: list[Panel] = []
     for layout, nodes, last_channel in (("block:16", "one node", MEMORY), ("cyclic:8", "two nodes in turn", NETWORK)):
         patterns = [build_schedule(Point("", "bcast", "binomial", "", layout, 16, size)) for size in SIZES]
         for stage, step in enumerate(make_stage_terms(patterns[0], patterns[0].bytes, {}, Pairs(patterns[0], None))):
