@@ -220,6 +220,7 @@ def read_all_times(
     """
     joined = ImportedTimes()
     by_name: dict[str, NamedRanks] = {}
+    assert entry.read_times is not None
     for file, count in zip(files, _choose_stated_ranks(files, ranks or [stated.ranks]), strict=True):
         named = read_ranks_in_name(file)
         imported = entry.read_times(file, replace(stated, ranks=count, named_ranks=named))

@@ -33,7 +33,8 @@ Version = tuple[int, int] | None
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     """Return the times of a file; other benchmarks are counted as left out."""
-    imported, name, ranks, columns = ImportedTimes(), "", 0, []
+    imported, name, ranks = ImportedTimes(), "", 0
+    columns: list[str] = []
     version: Version = None
     for source_row, line in read_source_rows(path, stated):
         if match := VERSION.match(line):
@@ -71,8 +72,9 @@ def _add_row(
     elif normalize_operation(name) == "reducescatter" and version is None:
         imported.left_out[f"{name}, whose sizes are ambiguous, since the file does not name the version of IMB"] += 1
     else:
+        prints_one_block = version is not None and version >= ONE_BLOCK_SINCE_VERSION
         if normalize_operation(name) == "reducescatterblock" or (
-            normalize_operation(name) == "reducescatter" and version >= ONE_BLOCK_SINCE_VERSION
+            normalize_operation(name) == "reducescatter" and prints_one_block
         ):
             size *= source_row.choose_ranks(ranks) or 1
         imported.add_collective(

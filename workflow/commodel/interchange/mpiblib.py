@@ -11,7 +11,8 @@ from commodel.interchange import Format, ImportedTimes, StatedProperties, read_s
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
-    imported, columns = ImportedTimes(), []
+    imported = ImportedTimes()
+    columns: list[str] = []
     for source_row, line in read_source_rows(path, stated):
         cells = line.lstrip("#").split()
         if line.startswith("#"):

@@ -28,7 +28,8 @@ LATENCY_STATISTICS = {"p50": "median", "latency": "mean", "avg": "mean"}
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
-    imported, name, other, columns, ranks = ImportedTimes(), "", "", [], 0
+    imported, name, other, ranks = ImportedTimes(), "", "", 0
+    columns: list[str] = []
     for source_row, text in read_source_rows(path, stated):
         line = " ".join(text.split())  # a regular expression would search very long runs of blanks repeatedly
         if title := TITLE.match(line):

@@ -200,13 +200,14 @@ def choose_placement(
     `tests` are the placements of all tests of the run by their metadata. An allocation file has the real placement,
     metadata the wanted one. If they differ, the allocation file is right, provided that it is certainly of this test.
     """
-    sized = {name: placement for name, placement in allocs.items() if ALLOCATION_FILE.fullmatch(name)[1]}
+    matches = {name: match for name in allocs if (match := ALLOCATION_FILE.fullmatch(name))}
+    sized = {name: placement for name, placement in allocs.items() if matches[name][1]}
     if not sized:
         return next(iter(allocs.values())) if allocs and declared == tests[0] else declared
     right = {name: placement for name, placement in sized.items() if placement.ranks == declared.ranks}
     if not right and len(sized) == len(set(tests)) == 1:
         right = sized
-    of_kind = [placement for name, placement in right.items() if bool(ALLOCATION_FILE.fullmatch(name)[2]) == gpu]
+    of_kind = [placement for name, placement in right.items() if bool(matches[name][2]) == gpu]
     return next(iter([*of_kind, *right.values()]), declared)
 
 

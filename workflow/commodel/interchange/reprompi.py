@@ -8,20 +8,30 @@ blocks as there are ranks. If every process has its own row, the time of a sampl
 
 from pathlib import Path
 
-from commodel.interchange import Format, ImportedTimes, StatedProperties, normalize_operation, read_source_rows
+from commodel.interchange import (
+    Format,
+    ImportedTimes,
+    SourceRow,
+    StatedProperties,
+    normalize_operation,
+    read_source_rows,
+)
 
 TIME_COLUMNS = {"runtime_sec": "sample", "median_sec": "median", "mean_sec": "mean"}
 PROCESS_COLUMNS = ("process", "proc", "rank")
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
-    header_fields, columns = {}, []
-    samples: dict[tuple, tuple] = {}  # a row each, or the slowest process's of a sample
+    header_fields: dict[str, str] = {}
+    columns: list[str] = []
+    samples: dict[
+        tuple[str, str, int | str], tuple[SourceRow, dict[str, str], float, str]
+    ] = {}  # a row each, or the slowest process's of a sample
     for source_row, line in read_source_rows(path, stated):
         cells = line.split()
         if line.startswith("#"):
-            key, _, value = line.removeprefix("#@").partition("=")
-            header_fields[key.strip()] = value.strip()
+            name, _, value = line.removeprefix("#@").partition("=")
+            header_fields[name.strip()] = value.strip()
         elif {"test", "count"} <= set(cells):
             columns = cells
         elif cells and columns:

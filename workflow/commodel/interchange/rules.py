@@ -120,7 +120,7 @@ def parse_choice_frame(table: pd.DataFrame) -> list[Choice]:
     return [_parse_choice({name: str(value) for name, value in row.items()}) for row in table.to_dict("records")]
 
 
-def _parse_choice(row: Mapping[str, str]) -> Choice:
+def _parse_choice(row: dict[str, str]) -> Choice:
     name = parse_cell(row, "operation", canonicalize_operation)
     size = parse_cell(row, "bytes", parse_bytes) if has_size(name) else 0
     if row.get("leaves", "") not in ("", "0"):
@@ -163,7 +163,7 @@ def format_rules(choices: Iterable[Choice], assumptions: Assumptions = NO_ASSUMP
     platforms = ", ".join(sorted({choice.platform for choice in choices} - {""}))
     platform_comment = make_printable(f", advice for {platforms}") if platforms else ""
     lines = [f"{len(table)} # collectives{platform_comment}; {assumptions.text}"]
-    for name in sorted(table, key=COLLECTIVE_NUMBERS.get):
+    for name in sorted(table, key=COLLECTIVE_NUMBERS.__getitem__):
         smaller_communicators = {} if min(table[name]) <= MIN_RANKS else {MIN_RANKS: {0: LIBRARY}}
         sizes_by_ranks = smaller_communicators | table[name]
         lines += [f"{COLLECTIVE_NUMBERS[name]} # {name}", f"{len(sizes_by_ranks)} # communicator sizes"]

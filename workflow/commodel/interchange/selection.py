@@ -105,7 +105,7 @@ def _make_algorithm_tree(operation: str, ranks: int, spec: str, built_in: Tree) 
     name = "" if spec == LIBRARY else find_function(operation, spec, ranks)
     if not name:
         return built_in
-    tree = {f"algorithm=MPIR_{name}": {}}
+    tree: Tree = {f"algorithm=MPIR_{name}": {}}
     if name in BUILT_IN_OPERATION_FUNCTIONS:
         tree = {"is_op_built_in=no": built_in, "is_op_built_in=yes": {"count<pow2": built_in, "count=any": tree}}
     if name in OUT_OF_PLACE_FUNCTIONS:

@@ -81,7 +81,7 @@ def _make_loggp_network(L: float, o_s: float, o_r: float, g: float, G: float) ->
         if faster >= SIZE_RATIO - 1:
             note = f"g is reduced to L, {format_seconds(L)}: bursts may be up to {faster:.0%} too fast"
     bandwidth, factors = _fit_port(max(port_gap, 1 / UNLIMITED_BANDWIDTH), max(G, 1 / UNLIMITED_BANDWIDTH))
-    config = {"smpi/bw-factor": factors, "maxmin/concurrency-limit": 1}
+    config: dict[str, str | int] = {"smpi/bw-factor": factors, "maxmin/concurrency-limit": 1}
     return Network(L - port_gap, f"0:{o_s:.9g}:0", f"0:{o_r:.9g}:0", bandwidth, config, note)
 
 

@@ -32,7 +32,7 @@ def read_tables(folder: Path, network: str = "") -> ParameterSet:
     for channel, path in used.items():
         if path:
             values |= _read_channel(path, channel)
-    sizes = [parse_key(name).sample[0] for name in values]
+    sizes = [key.sample[0] for key in map(parse_key, values) if key.sample]
     forms = {parse_key(name).function: "table" for name in values}
     if GAMMA in tables:
         values |= _read_gamma(tables[GAMMA])

@@ -216,8 +216,17 @@ def measure_batch(
     if toolchain_name == "mpi" and not platform.image:
         refuse_mismatched_starter(find_build_root(), starter, platform.slurm_mpi)
     node_names, passes = _name_nodes(plan, batch, platform, starter), plan.passes(batch.platform)
-    options = {"setting": setting or platform.setting, "environment": environment or {}}
-    context = StartContext(plan, platform, launcher, starter, node_names, folder, passes, **options)
+    context = StartContext(
+        plan,
+        platform,
+        launcher,
+        starter,
+        node_names,
+        folder,
+        passes,
+        setting=setting or platform.setting,
+        environment=environment or {},
+    )
     end_on_termination()
     with open_lock(folder, "another measurement of this batch"):
         attempt = OwnAttempt(folder, None if context.launcher.simulated else 60 * batch.minutes, describe_commit())
@@ -383,7 +392,7 @@ def _mark_unmeasured(context: StartContext, ids: set[str], attempt: OwnAttempt) 
 def _require_samples(folder: SafePath, ids: set[str]) -> None:
     """Raise an error if all cases failed, after removing their markers: the platform is the cause, not the cases."""
     measured, marked = raw_samples.list_finished(folder)
-    markers = {case: raw_samples.read_marker(folder, case) for case in sorted(ids & marked)}
+    markers = {case: marker for case in sorted(ids & marked) if (marker := raw_samples.read_marker(folder, case))}
     statuses = {status for status, _ in markers.values()}
     failed = [reason for status, reason in markers.values() if status != raw_samples.BUDGET]
     if failed and not ids & measured and raw_samples.LATE not in statuses:  # a case with late ranks has run

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from platform import node as this_machine
+from typing import Any
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
@@ -52,7 +53,7 @@ from commodel.records import LIBRARY, Batch, Case, Plan, Point, compute_digest
 PARTITION_SUFFIX = ".partition"
 
 
-def make_kernel_row(point: Point, computes: bool) -> dict[str, object]:
+def make_kernel_row(point: Point, computes: bool) -> dict[str, Any]:
     """Return the row of the case file for a kernel's point, without its partition. Simulated kernels compute
     nothing."""
     arguments = parse_parameters(point.operation)
@@ -64,7 +65,7 @@ def make_kernel_row(point: Point, computes: bool) -> dict[str, object]:
     return settings | {"compute": int(computes)}
 
 
-def store_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
+def store_partition(row: dict[str, Any], work: AnyPath) -> dict[str, Any]:
     """Write the partition of a row to a file, and return the row with the file's name. Only ranks that wait instead of
     computing need speeds."""
     point = row["partition"]
@@ -79,12 +80,14 @@ LOCAL_HOST = "localhost"  # name of the nodes if all processes run on this machi
 OVERLAY_OPERATIONS = {f"overlay-{name}": name for name in ("startup", "skew", "classes")}
 
 
-def make_overlay_row(member: Point | Case) -> dict[str, object]:
+def make_overlay_row(member: Point | Case) -> dict[str, Any]:
     """Return the row of the case file of an overlay network, with the topology as its spec."""
     if isinstance(member, Case):
         requested = find_probe(member.probe).on_overlay(member.settings)
+        assert requested is not None
         settings = {"operation": requested.operation, "topology": requested.topology, "bytes": member.settings["bytes"]}
-        arguments, waves = {"mode": requested.mode}, 1
+        arguments: dict[str, Any] = {"mode": requested.mode}
+        waves = 1
     else:
         name = find_base_name(member.operation)
         settings = {"operation": OVERLAY_OPERATIONS.get(name, name), "topology": member.topology, "bytes": member.bytes}
@@ -93,7 +96,7 @@ def make_overlay_row(member: Point | Case) -> dict[str, object]:
     return {"id": member.id, **settings, **defaults, "waves": waves}
 
 
-def store_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> list[dict]:
+def store_topologies(rows: list[dict[str, Any]], work: AnyPath, hosts: Iterable[str]) -> list[dict[str, Any]]:
     """Write each topology to a file, and return the rows with the files' names. Node i of every tree is on host i."""
     hosts, files = list(hosts), {}
     for spec in dict.fromkeys(row["topology"] for row in rows):
@@ -114,7 +117,7 @@ class Start:
     ranks: int
     layout: str
     where: tuple[int, ...]  # the platform's node for each node of the layout; empty: the first ones
-    rows: tuple[dict[str, object], ...]  # of the case file
+    rows: tuple[dict[str, Any], ...]  # of the case file
 
     @property
     def name(self) -> str:
@@ -213,14 +216,14 @@ def list_starts(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bo
         yield from _list_overlay_starts(batch, f"{substrate}-bench")
         return
 
-    def case_key(case: Case) -> tuple:
+    def case_key(case: Case) -> tuple[str, int, str, tuple[int, ...]]:
         return find_probe(case.probe).program_name, case.ranks, case.layout, case.where
 
-    def point_key(point: Point) -> tuple:
+    def point_key(point: Point) -> tuple[int, str, str]:
         return point.ranks, point.layout, _select_program(point)
 
-    for key, cases in groupby(sorted(batch.cases, key=case_key), key=case_key):
-        yield Start(*key, tuple(_make_case_row(case, work) for case in cases))
+    for (program, ranks, layout, where), cases in groupby(sorted(batch.cases, key=case_key), key=case_key):
+        yield Start(program, ranks, layout, where, tuple(_make_case_row(case, work) for case in cases))
     rows = {PLAYER: lambda point: _make_player_row(point, work), LIBRARY: _make_library_row}
     for (ranks, layout, program), points in groupby(sorted(batch.points, key=point_key), key=point_key):
         row = rows.get(program, lambda point: make_kernel_row(point, not simulated))
@@ -236,24 +239,25 @@ def _select_program(point: Point) -> str:
 def _list_overlay_starts(batch: Batch, program: str) -> Iterator[Start]:
     """Yield one start of the front-end for all cases with the same placement."""
 
-    def placement_key(member: Case | Point) -> tuple:
+    def placement_key(member: Case | Point) -> tuple[int, str, tuple[int, ...]]:
         return member.ranks, member.layout, member.where if isinstance(member, Case) else ()
 
-    for placement, members in groupby(sorted([*batch.cases, *batch.points], key=placement_key), key=placement_key):
-        yield Start(program, *placement, tuple(make_overlay_row(member) for member in members))
+    members: list[Case | Point] = [*batch.cases, *batch.points]
+    for (ranks, layout, where), group in groupby(sorted(members, key=placement_key), key=placement_key):
+        yield Start(program, ranks, layout, where, tuple(make_overlay_row(member) for member in group))
 
 
-def _make_case_row(case: Case, work: AnyPath) -> dict[str, object]:
+def _make_case_row(case: Case, work: AnyPath) -> dict[str, Any]:
     is_played = find_probe(case.probe).program_name == PLAYER
     return _make_player_row(case, work) if is_played else {"id": case.id, **case.settings}
 
 
-def _make_player_row(member: Point | Case, work: AnyPath) -> dict[str, object]:
+def _make_player_row(member: Point | Case, work: AnyPath) -> dict[str, Any]:
     waves = member.waves if isinstance(member, Point) else 1
     return {"id": member.id, "schedule": work / f"{member.id}.play", "plays": member, "waves": waves}
 
 
-def _make_library_row(point: Point) -> dict[str, object]:
+def _make_library_row(point: Point) -> dict[str, Any]:
     return {"id": point.id, "operation": point.operation, "bytes": point.bytes, "waves": point.waves}
 
 
@@ -310,7 +314,7 @@ def _list_arguments(context: StartContext, start: Start, number: int) -> tuple[s
     """Return the arguments of the program for one pass: its share of the budgets, and the seed of its order of
     cases."""
     settings = context.plan.measure
-    arguments = {
+    arguments: dict[str, str | float] = {
         "--cases": f"{start.name}.cases",
         "--out": f"../{context.pass_folder(number).name}",
         "--meta": f"../{start.name}.json",
@@ -331,7 +335,7 @@ def _list_arguments(context: StartContext, start: Start, number: int) -> tuple[s
     return tuple(str(part) for pair in arguments.items() for part in pair)
 
 
-def _store_inputs(row: dict, work: AnyPath) -> dict:
+def _store_inputs(row: dict[str, Any], work: AnyPath) -> dict[str, Any]:
     """Write the schedule or partition that a row refers to, and return the row of the case file."""
     if "partition" in row:
         return store_partition(row, work)
@@ -339,7 +343,9 @@ def _store_inputs(row: dict, work: AnyPath) -> dict:
         return row
     member, path = row["plays"], row["schedule"]
     if isinstance(member, Case):
-        schedule = find_probe(member.probe).pattern(member.settings)
+        make_pattern = find_probe(member.probe).pattern
+        schedule = make_pattern(member.settings) if make_pattern else None
+        assert schedule is not None, "a probe that the player plays"
         write_player_table(path, schedule)
     else:
         schedule = build_schedule(member)

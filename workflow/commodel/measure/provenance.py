@@ -10,6 +10,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from commodel.errors import UserError
 from commodel.files.safe_reading import read_text_or_empty
@@ -27,8 +28,8 @@ GOVERNOR_FILE = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 def collect_provenance(
-    plan: Plan, batch: Batch, node_entries: Mapping[str, object] | None = None, setting: str = ""
-) -> dict[str, object]:
+    plan: Plan, batch: Batch, node_entries: Mapping[str, Any] | None = None, setting: str = ""
+) -> dict[str, Any]:
     """Return the provenance of a batch. `node_entries` come from `describe_nodes`."""
     platform_entry = plan.platforms[batch.platform]
     commit, dirty = find_revision()
@@ -74,23 +75,22 @@ def _read_cpu_name() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def describe_nodes(context: StartContext) -> dict[str, object]:
+def describe_nodes(context: StartContext) -> dict[str, Any]:
     """Return the names and levels of nodes and processors.
 
     `nodes` are the names of the nodes, in the order of the plan. `levels` has a group number for each node,
     `processors` for each processor of the machine that runs commodel. `levels_from` is the launcher, if it reports the
     levels (Slurm).
     """
-    entries: dict[str, object] = {"nodes": list(context.names)} if context.names else {}
+    entries: dict[str, Any] = {"nodes": list(context.names)} if context.names else {}
     if not context.launcher.simulated and (processors := cores.find_processor_levels().group_lists):
         entries["processors"] = processors
     platform, launcher = context.platform, context.launcher
-    launcher_has_levels = not platform.levels and launcher.levels and context.names
+    find_levels = launcher.levels if not platform.levels and context.names else None
     try:
-        levels = (
-            launcher.levels(context.starter, context.names) if launcher_has_levels else platform.hierarchy
-        ).group_lists
+        hierarchy = find_levels(context.starter, context.names) if find_levels else platform.hierarchy
+        levels = hierarchy.group_lists
     except UserError as error:
         return entries | {"levels_unknown": error.message}
-    source = {"levels_from": platform.launcher} if launcher_has_levels else {}
+    source = {"levels_from": platform.launcher} if find_levels else {}
     return entries | ({"levels": levels, **source} if levels else {})

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -83,7 +84,7 @@ def _prepare_context(platform: Platform, settings: Measure, folder: SafePath) ->
     return add_image_command(context)
 
 
-def _make_row(case: str, kernel: Kernel, rectangle: tuple[int, int], watched: int) -> dict[str, object]:
+def _make_row(case: str, kernel: Kernel, rectangle: tuple[int, int], watched: int) -> dict[str, Any]:
     width, height = rectangle
     shape = {"kernel": kernel.name, "width": width, "height": height}
     return {"id": case, **shape, "bytes": 8 * kernel.block**2, "watched": watched}
@@ -97,7 +98,7 @@ def _run_start(context: StartContext, start: Start, limit: float) -> None:
         raise UserError(f"the program 'speed' {stopped or f'ended with code {code}'}: {describe_failure(log)}")
 
 
-def _read_sample(folder: SafePath, row: Mapping[str, object]) -> Sample:
+def _read_sample(folder: SafePath, row: Mapping[str, Any]) -> Sample:
     case, size = str(row["id"]), int(row["width"]) * int(row["height"])
     raw_samples.join_passes({1: folder / pass_folder_name(0) / f"{case}.csv"}, folder, case)
     path = folder / f"{case}.csv"

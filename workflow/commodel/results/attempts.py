@@ -83,7 +83,7 @@ class BatchAttempts:
     @property
     def summary(self) -> str:
         """The number of attempts and the outcome of the last one: the reason why a case was not measured."""
-        if not self.attempts:
+        if self.last is None:
             return "never started"
         times = f"{len(self.attempts)} attempt{'' if len(self.attempts) == 1 else 's'}"
         return make_printable(f"{times}, the last one: {self.last.outcome_text}")

@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TextIO
+from typing import IO
 
 from commodel.errors import UserError, make_printable, suggest_name
 from commodel.files.results_folder import Results
@@ -38,7 +38,7 @@ LOCK_WAIT_SECONDS = 1.0  # a process that only checks the lock holds it for a mo
 NO_LOCK_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-def open_lock(folder: AnyPath, owner: str) -> TextIO:
+def open_lock(folder: AnyPath, owner: str) -> IO[str]:
     """Lock a folder until the returned file is closed. The kernel closes it even after a kill -9.
 
     If another process has the lock, the error calls it `owner`, such as "another run of this experiment".
@@ -55,7 +55,7 @@ def open_lock(folder: AnyPath, owner: str) -> TextIO:
     return stream
 
 
-def inherit_lock(folder: AnyPath) -> TextIO | None:
+def inherit_lock(folder: AnyPath) -> IO[str] | None:
     """Return the lock on a folder that the parent process shares with this one; None if it shares no lock on this
     folder.
 
@@ -73,7 +73,7 @@ def inherit_lock(folder: AnyPath) -> TextIO | None:
     return stream
 
 
-def _write_holder(stream: TextIO) -> None:
+def _write_holder(stream: IO[str]) -> None:
     stream.seek(0)
     stream.truncate()
     stream.write(
@@ -92,7 +92,7 @@ def read_lock_holder(folder: AnyPath) -> str:
         return ""
 
 
-def _try_lock(stream: TextIO, kind: int, wait_seconds: float, folder: AnyPath) -> bool:
+def _try_lock(stream: IO[str], kind: int, wait_seconds: float, folder: AnyPath) -> bool:
     """Return whether the lock is taken; without locks on this file system, True after a warning."""
     until = time.monotonic() + wait_seconds
     while True:
@@ -112,7 +112,7 @@ def _try_lock(stream: TextIO, kind: int, wait_seconds: float, folder: AnyPath) -
             return True
 
 
-def _read_holder(stream: TextIO) -> str:
+def _read_holder(stream: IO[str]) -> str:
     stream.seek(0)
     return make_printable(stream.read(400).strip()) or "another process"
 
@@ -131,7 +131,7 @@ OTHER_RUN = "another run of this experiment"
 class Campaign:
     plan: Plan
     folder: AnyPath  # results/<experiment>, relative to the project's folder
-    lock: TextIO | None = None  # the folder is locked until this file is closed
+    lock: IO[str] | None = None  # the folder is locked until this file is closed
     refusal: str = ""  # why this process may not run the campaign
     previews: Mapping[str, str] = field(default_factory=dict)  # see `find_planned_file`
 

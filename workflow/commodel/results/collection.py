@@ -2,13 +2,14 @@
 summary of each case (`summarize_raw`)."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError
 from commodel.files.results_folder import DONE, PROVENANCE
-from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.tables import SUMMARY, list_columns
 from commodel.patterns.layouts import count_case_nodes, format_nodes
 from commodel.records import Batch, Plan
@@ -42,9 +43,9 @@ def collect_samples(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple
 
     With `unfinished`, a case that was neither measured nor given up is listed in that table; otherwise it is an error.
     """
-    measured: list[dict] = []  # a row for each measured case
-    samples = {name: [] for name in SAMPLE_COLUMNS}  # of all cases
-    unmeasured: list[dict] = []  # a row for each case without a valid sample
+    measured: list[dict[str, Any]] = []  # a row for each measured case
+    samples: dict[str, list[np.ndarray]] = {name: [] for name in SAMPLE_COLUMNS}  # of all cases
+    unmeasured: list[dict[str, Any]] = []  # a row for each case without a valid sample
     damaged: list[DamagedError] = []
     for batch in plan.batches:
         folder = raw / batch.name
@@ -83,7 +84,8 @@ def collect_samples(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple
 
 def _set_damaged_aside(path: AnyPath) -> None:
     """Rename a damaged file, to keep it for inspection, and mark its batch as not done."""
-    path.replace(path.with_name(f"{path.name}{DAMAGED_SUFFIX}"))
+    safe_path = SafePath.at(path)
+    safe_path.replace(safe_path.with_name(f"{path.name}{DAMAGED_SUFFIX}"))
     (path.parent / DONE).unlink(missing_ok=True)
 
 
@@ -123,8 +125,8 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
             | {"min": valid.min(), "mean": valid.mean(), "p95": np.percentile(valid, 95), "max": valid.max()}
             | {"raw": make_raw_file_path(first["batch"], case, summary["samples"] > 0), **summary}
         )
-    summary = pd.DataFrame(rows, columns=list_columns(SUMMARY))
-    return summary.drop(columns=[name for name in ("cpu", "computation", "setting") if summary[name].isna().all()])
+    table = pd.DataFrame(rows, columns=list_columns(SUMMARY))
+    return table.drop(columns=[name for name in ("cpu", "computation", "setting") if table[name].isna().all()])
 
 
 def iterate_cases(observations: pd.DataFrame) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
@@ -140,7 +142,7 @@ def iterate_cases(observations: pd.DataFrame) -> Iterator[tuple[str, dict[str, n
             yield columns["id"][start], {name: column[start:end] for name, column in columns.items()}
 
 
-def summarize_case(samples: Mapping[str, np.ndarray]) -> dict[str, object]:
+def summarize_case(samples: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Return the median of the valid samples of one case with its confidence interval, and the counts behind it."""
     valid = samples["valid"].astype(bool)
     passes = samples["pass"][valid]

@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from commodel.files.results_folder import PLAN, SAMPLES_NAME, Results, pass_fold
 from commodel.files.safe_paths import SafePath
 from commodel.plan.duration import BATCH_START_SECONDS, Durations, estimate_analysis, fit_part_factors
 from commodel.plan.planning import load_plan
-from commodel.records import Batch, Plan
+from commodel.records import Batch, Case, Plan, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE_OUTCOME, Attempt, read_attempts, sum_durations
 from commodel.results.campaign import Campaign
@@ -81,7 +82,8 @@ class Estimates:
             if batch.platform not in self.durations:
                 self.durations[batch.platform] = Durations.of_platform(self.plan, batch.platform)
             estimate = self.durations[batch.platform].estimate_parts
-            self.case_parts[batch.name] = {member.id: estimate(member) for member in (*batch.cases, *batch.points)}
+            members: list[Case | Point] = [*batch.cases, *batch.points]
+            self.case_parts[batch.name] = {member.id: estimate(member) for member in members}
         return self.case_parts[batch.name]
 
 
@@ -120,15 +122,19 @@ def forecast_waiting_batch(remaining: Work, ratios: list[float]) -> SecondsRange
 
 def forecast_parallel(forecasts: list[SecondsRange | None], parallel: int) -> SecondsRange | None:
     """Return the forecast of all batches if `parallel` of them run at a time; it is never shorter than the longest."""
-    if not forecasts or not parallel or None in forecasts:
+    known = [forecast for forecast in forecasts if forecast is not None]
+    if not forecasts or not parallel or len(known) < len(forecasts):
         return None
-    low, high = (max(max(ends), sum(ends) / parallel) for ends in zip(*forecasts, strict=True))
+    low, high = (max(max(ends), sum(ends) / parallel) for ends in zip(*known, strict=True))
     return low, high
 
 
 def limit_forecast(forecast: SecondsRange | None, limit: float) -> SecondsRange | None:
     """Return the forecast of a batch that is stopped after `limit` seconds."""
-    return forecast and tuple(min(end, max(limit, 0.0)) for end in forecast)
+    if forecast is None:
+        return None
+    low, high = (min(end, max(limit, 0.0)) for end in forecast)
+    return low, high
 
 
 def extend_forecast(forecast: SecondsRange | None, seconds: float) -> SecondsRange | None:
@@ -180,7 +186,7 @@ class BatchProgress:
     @property
     def duration_ratio(self) -> float | None:
         """Seconds of this batch per second of the plan's estimate; None if unknown."""
-        if self.state == RUNNING:
+        if self.state == RUNNING and self.last:
             return compute_duration_ratio(self.last.updated - self.first_samples_at, self.done_work)
         if self.state == FINISHED and self.done_work.estimate:
             with_start = replace(self.done_work, estimate=BATCH_START_SECONDS + self.done_work.estimate)
@@ -289,7 +295,7 @@ class StatusReader:
             count = self.campaign.plan.passes(batch.platform)
             passes = [_list_sample_times(folder / pass_folder_name(number)) for number in range(count)]
         simulated = self.campaign.plan.platforms[batch.platform].simulated
-        ends = _list_ends(batch, folder, passes, given_up, last.started) if passes else []
+        ends = _list_ends(batch, folder, passes, given_up, last.started) if last and passes else []
         if simulated:
             self.estimates.learn(batch, {case: time - before for (before, _), (time, case) in pairwise(ends)})
         remaining = [case for times in passes for case in unfinished if case not in times] if passes else unfinished
@@ -349,7 +355,7 @@ def _list_sample_times(folder: SafePath) -> dict[str, float]:
 
 def _forecast_batch(entry: BatchProgress, ratios: Mapping[str, list[float]], now: float) -> SecondsRange | None:
     """Return the forecast of a running or waiting batch, at most the rest of its time limit; None in other states."""
-    if entry.state == RUNNING:
+    if entry.state == RUNNING and entry.last:
         limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
         elapsed = max(now - entry.first_samples_at, 0.0)
         return limit_forecast(forecast_running_batch(elapsed, entry.done_work, entry.remaining_work), limit)
@@ -410,7 +416,7 @@ def compare_with_earlier_durations(plan: Plan, results: Path) -> Iterator[str]:
             yield f"{name}: no earlier measurement there; the estimate assumes no packet loss and no other load"
 
 
-Row = dict[str, object]
+Row = dict[str, Any]
 
 
 def format_status(status: Status, stage: str = "") -> str:
@@ -480,13 +486,13 @@ def tabulate_batches(status: Status) -> list[Row]:
 def describe_state(batch: BatchProgress) -> str:
     """Return a batch's state in words."""
     last, attempt_text = batch.last, f", attempt {len(batch.attempts)}" if len(batch.attempts) > 1 else ""
-    if batch.state in (RUNNING, SILENT):
+    if last and batch.state in (RUNNING, SILENT):
         job = f" as job {last.job}" if last.job else ""
         current_pass = f", {batch.current_pass}" if batch.current_pass else ""
         silent = f", no heartbeat for {batch.silence / 60:.0f} min" if batch.state == SILENT else ""
         since = format_clock_time(last.started)
         return f"{RUNNING} on {last.host}{job} since {since}{current_pass}{attempt_text}{silent}"
-    if batch.state == STOPPED:
+    if last and batch.state == STOPPED:
         where = f" on {last.host}" if last.host else ""
         return f"{STOPPED}{where} at {format_clock_time(last.ended or last.updated)}{attempt_text}: {last.outcome_text}"
     return batch.state

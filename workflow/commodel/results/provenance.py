@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -103,7 +104,7 @@ class ExperimentProvenance:
     at a batch, `texts` the texts of inputs by name."""
 
     files: Mapping[str, str] = field(default_factory=dict)
-    attempts: tuple[Mapping[str, object], ...] = ()
+    attempts: tuple[Mapping[str, Any], ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
     inputs: Mapping[str, ArchivedFile] = field(default_factory=dict)  # by the path in the experiment file
@@ -132,7 +133,7 @@ def _compute_sha256(path: SafePath) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def list_attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
+def list_attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, Any]]:
     """Yield a record of each attempt at a batch; nothing if no attempts were recorded."""
     stored = read_attempts(raw / batch.name).attempts
     for number, attempt in enumerate(stored, 1):

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import datetime
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def _make_file_name(case: str, valid: bool) -> str:
     return f"{case}{'.csv' if valid else LATE_SUFFIX}"
 
 
-def join_passes(passes: dict[int, AnyPath], folder: AnyPath, case: str) -> None:
+def join_passes(passes: Mapping[int, AnyPath], folder: AnyPath, case: str) -> None:
     """Write the raw file of a case from the files of its passes, with the pass of each sample as a column."""
     files = {number: _read_text(path).splitlines() for number, path in passes.items()}
     header = next(iter(files.values()))[0]
@@ -137,7 +138,7 @@ def _parse_sample(header: str, line: str, case: str) -> dict:
         raise ValueError(f"found {seconds} seconds")
     if row["stop"] not in STOP_REASONS:
         raise ValueError(f"found stop '{row['stop']}'")
-    sample = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds}
+    sample: dict[str, Any] = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds}
     sample |= {"skew": float(row["skew"]) if row["skew"] else np.nan, "valid": valid}
     sample |= {"stop": row["stop"], "of": int(row["of"])}
     optional_fields = {
