@@ -46,7 +46,7 @@ from commodel.compare.comparison import STREAM
 from commodel.compare.comparison_intervals import combine_intervals, combine_residuals
 from commodel.compare.recommended import Places, Recommender
 from commodel.errors import UserError
-from commodel.parameters import ParameterSet, describe_origins
+from commodel.parameters import Errors, ParameterSet, describe_origins
 from commodel.patterns.build import build_schedule, list_parts
 from commodel.patterns.operations import has_size
 from commodel.patterns.points import PlatformResources, make_point
@@ -305,7 +305,7 @@ def _compute_corrections(
     for placement, recommender in recommenders.items():
         numbers = np.flatnonzero([own == placement for own in placements])
         if recommender is not None:
-            corrections = recommender.correct(Places.of_points([points[number] for number in numbers]))
+            corrections = recommender.correct(Places.of_points([points[number] for number in numbers.tolist()]))
             local[numbers], covariance[np.ix_(numbers, numbers)] = corrections.logs, corrections.covariance
             residuals.low[numbers], residuals.high[numbers] = -corrections.half_width, corrections.half_width
             residuals.corrected[numbers] = 0.0
@@ -325,13 +325,17 @@ def _find_residual_range(
 ) -> tuple[Interval, np.ndarray]:
     """Return the range of the residuals of the combined prediction at points measured here, else from those that the
     sets keep; and the logarithm of its single-message ratio. `ratios`: each model's ratio at each point."""
-    errors_of_sets, intervals = {name: parameters.errors for name, parameters in sets.items()}, {}
+    errors_of_sets = {name: parameters.errors for name, parameters in sets.items()}
+    intervals: dict[int, Interval] = {}
     logs = np.zeros(len(points))
     for placement, of_models in weights.items():
-        shares = {name: weight.weight for name, weight in of_models.items()}
-        measured_residuals = combine_residuals(held_out, shares) if recommenders[placement] is None else None
-        residual_intervals = fit_residual_intervals(measured_residuals) if measured_residuals is not None else {}
-        residual_intervals = recommenders[placement].measured_classes if recommenders[placement] else residual_intervals
+        shares = {name: float(weight.weight) for name, weight in of_models.items()}
+        recommender = recommenders[placement]
+        residual_intervals: Mapping[str, Errors] = {}
+        if recommender is not None:
+            residual_intervals = recommender.measured_classes
+        elif (measured_residuals := combine_residuals(held_out, shares)) is not None:
+            residual_intervals = fit_residual_intervals(measured_residuals)
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
             if find_placement(point) == placement:
@@ -342,8 +346,10 @@ def _find_residual_range(
                     else combine_intervals(errors_of_sets, shares, series)
                 )
     ordered = [intervals[number] for number in range(len(points))]
-    ends = (np.concatenate([getattr(interval, end) for interval in ordered]) for end in ("low", "high", "corrected"))
-    return Interval(*ends, [interval.bases[0] for interval in ordered]), logs
+    low, high, corrected = (
+        np.concatenate([getattr(interval, end) for interval in ordered]) for end in ("low", "high", "corrected")
+    )
+    return Interval(low, high, corrected, [interval.bases[0] for interval in ordered]), logs
 
 
 def _list_points(
@@ -359,14 +365,17 @@ def _list_points(
     measured = evidence.list_alternatives(workload.operation, workload.ranks, workload.leaves, workload.bytes)
     if workload.leaves:
         specs = only or [*list_trees(workload.leaves, _compute_latencies(workload, sets)), *measured]
-        choices = [{"topology": spec} for spec in specs]
+        choices: list[dict[str, str | int]] = [{"topology": spec} for spec in specs]
     else:
         windows = (
             [gather_bounds(sets["cluster"], workload.ranks, workload.bytes)["window"]] if "cluster" in sets else []
         )
         specs = only or [*list_algorithms(workload.operation, workload.ranks, workload.bytes, windows), *measured]
         choices = [{"algorithm": spec, "ranks": workload.ranks} for spec in specs]
-    points, names, omitted, obstacles = {}, {}, [], []
+    points: dict[tuple[str, str], Point] = {}
+    names: dict[Point, str] = {}
+    omitted: list[str] = []
+    obstacles: list[str] = []
     for choice in choices:
         for layout in layouts or list_layouts(resources, workload.ranks):
             combination = {"operation": workload.operation, "bytes": workload.bytes, "layout": layout, **choice}

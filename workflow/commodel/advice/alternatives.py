@@ -8,6 +8,7 @@ the predictions of all models, of one wave and of the time between waves.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,9 @@ def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
 
 
 def _select_spread(specs: list[str]) -> list[str]:
-    indices = np.unique(np.linspace(0, len(specs) - 1, min(MAX_TREES_OF_KIND, len(specs))).astype(int)) if specs else []
+    if not specs:
+        return []
+    indices = np.unique(np.linspace(0, len(specs) - 1, min(MAX_TREES_OF_KIND, len(specs))).astype(int))
     return [specs[index] for index in indices]
 
 
@@ -125,7 +128,7 @@ def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]
         return [entry.short_name]
     if entry.argument.is_size:
         longest = bytes // ranks if entry.operation == "allreduce" else bytes
-        values = [
+        values: list[Any] = [
             format_bytes(size).replace(" ", "") for size in SEGMENT_BYTES if size < longest <= MAX_SEGMENTS * size
         ]
     elif entry.argument.kind is Kind.WINDOW:
@@ -150,7 +153,7 @@ def list_layouts(resources: PlatformResources, ranks: int) -> list[str]:
 
 
 def make_combination_point(
-    resources: PlatformResources, combination: Mapping[str, object], requested: bool
+    resources: PlatformResources, combination: Mapping[str, Any], requested: bool
 ) -> Point | None:
     """Return the point of a combination, whose layout may be `near`; None if that avoids few level crossings and was
     not requested."""
@@ -199,7 +202,7 @@ class Assessment:
         seconds = np.broadcast_to(model.cost(pattern), model.rows)
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
             raise UserError("it predicts a time of 0, or no number")
-        period, stream_validity = np.nan, validity
+        period, stream_validity = np.array(np.nan), validity
         if stream and predicts_streams(model.entry):
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
             (stream_validity,) = assess_validity(model.estimate, parameters, one_size, INFINITE_WAVES)
@@ -259,11 +262,11 @@ class Panel:
     def losses(self, choices: Sequence[str]) -> list[str]:
         """Return a sentence on the alternatives that lose packets, and on the models that do not predict losses; none
         without losses."""
-        delivered_shares = {
-            name: [assessment.delivered_share for assessment in assessments]
-            for name, assessments in self.models.items()
-            if all(assessment.delivered_share is not None for assessment in assessments)
-        }
+        delivered_shares: dict[str, list[float]] = {}
+        for name, assessments in self.models.items():
+            known = [share for assessment in assessments if (share := assessment.delivered_share) is not None]
+            if len(known) == len(assessments):
+                delivered_shares[name] = known
         lossy = {
             choice: share
             for shares in delivered_shares.values()

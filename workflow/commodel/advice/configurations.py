@@ -154,7 +154,7 @@ def write_core_layouts(
     types = dict(resources.types)
     defaults = PlatformDefaults(types=resources.types, max_cores=resources.cores, fewer_cores=resources.fewer_cores)
     counts = sorted({1 << power for power in range(resources.nodes.bit_length())} | {resources.nodes})
-    layouts = []
+    layouts: list[str] = []
     for core_count in dict.fromkeys(cores):
         kinds_without_speeds: set[str] = set()
         previous_count = len(layouts)
@@ -190,7 +190,8 @@ def _list_partitions(
     placed = complete_layout(resources, layout, ranks).check(ranks)
     node, kinds = place_ranks(placed.layout, ranks), list_process_kinds(placed.layout, ranks, dict(resources.types))
     curves = speeds.curves(problem.kernel, kinds, problem.form)
-    shares, arrangements = partition_geometric(curves, problem.side**2), {}
+    shares = partition_geometric(curves, problem.side**2)
+    arrangements: dict[str, Rectangles] = {}
     for column_cost in COLUMN_COSTS:
         columns = find_best_columns(shares, problem.side, column_cost)
         tiling = even_out_times(Rectangles(*tile_square(columns, shares, problem.side), problem.side), curves)
@@ -208,7 +209,7 @@ def _list_partitions(
 def choose_ranking_family(evidence: Evidence, family: str | None) -> str:
     """Return the model whose predictions rank configurations; one that ignores sizes only on request."""
     families = list(evidence.by_family())
-    if family not in (None, *families):
+    if family is not None and family not in families:
         raise UserError(f"no values of family '{family}'; {suggest_name(family, families)}")
     suitable = ["taulop"] if "taulop" in families else [name for name in families if find_family(name).uses_bytes]
     if not (family or suitable):

@@ -25,7 +25,7 @@ BASIS_COLUMNS = (
     "notes",
     "layout_name",  # `near` in place of the nodes of its ranks
 )  # the basis of a row
-COLUMNS += BASIS_COLUMNS
+COLUMNS = (*COLUMNS, *BASIS_COLUMNS)
 NOTE_SEPARATOR = " | "  # separates two notes of a row
 
 
@@ -110,12 +110,12 @@ def _find_common_choices(
 def _keeps_default(advised: Iterable[Advice]) -> bool:
     """Return whether the MPI default is kept for all sizes: the mean gain of the common choice is within its
     uncertainty."""
-    with_default = [advice for advice in advised if advice.default]
+    with_default = [(advice, advice.default) for advice in advised if advice.default]
     if not with_default:
         return False
-    gains = np.log([advice.gain_over_default for advice in with_default])
-    deviations = [np.hypot(advice.deviations[0], advice.default.deviation) for advice in with_default]
-    return bool(is_default_kept(np.exp(gains.mean()), 1.0, np.mean(deviations)))
+    gains = np.log([advice.gain_over_default for advice, _ in with_default])
+    deviations = [np.hypot(advice.deviations[0], default.deviation) for advice, default in with_default]
+    return bool(is_default_kept(np.exp(gains.mean()), 1.0, float(np.mean(deviations))))
 
 
 def _operation_and_ranks(workload: Workload) -> tuple[str, int]:

@@ -230,9 +230,13 @@ def find_library_default(
     rows = rows[rows["layout"].isin(layouts)] if layouts else rows
     axis, count_wanted = ("leaves", leaves) if leaves else ("ranks", ranks)
     rows = rows[(rows["leaves"] > 0) == bool(leaves)]
-    default_of_count = {int(count): _interpolate_sizes(part, size) for count, part in rows.groupby(axis)}
-    counts = [count for count, default in default_of_count.items() if default is not None]
-    below, above = [n for n in counts if n <= count_wanted], [n for n in counts if n >= count_wanted]
+    default_of_count: dict[int, LibraryDefault] = {}
+    for count, part in rows.groupby(axis):
+        default = _interpolate_sizes(part, size)
+        if default is not None:
+            default_of_count[int(count)] = default
+    below = [count for count in default_of_count if count <= count_wanted]
+    above = [count for count in default_of_count if count >= count_wanted]
     if not below or not above:
         return None
     neighbours = tuple(sorted({max(below), min(above)}))
@@ -241,8 +245,9 @@ def find_library_default(
     share = float(np.log(count_wanted / neighbours[0]) / np.log(neighbours[1] / neighbours[0]))
     lower, upper = (default_of_count[count] for count in neighbours)
     sizes = max(lower.sizes, upper.sizes, key=len)
-    times = ((default.seconds, default.low, default.high) for default in (lower, upper))
-    return LibraryDefault(*_interpolate(*times, share), sizes, neighbours, axis)
+    lower_times, upper_times = ((default.seconds, default.low, default.high) for default in (lower, upper))
+    seconds, low, high = _interpolate(lower_times, upper_times, share)
+    return LibraryDefault(seconds, low, high, sizes, neighbours, axis)
 
 
 def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
@@ -252,8 +257,9 @@ def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
     below, above = rows[rows["bytes"] <= size].iloc[-1], rows[rows["bytes"] >= size].iloc[0]
     sizes = tuple(sorted({int(below["bytes"]), int(above["bytes"])}))
     share = np.log((1 + size) / (1 + sizes[0])) / np.log((1 + sizes[-1]) / (1 + sizes[0])) if len(sizes) > 1 else 0.0
-    times = ([float(row[name]) for name in MEASURED_COLUMNS] for row in (below, above))
-    return LibraryDefault(*_interpolate(*times, float(share)), sizes)
+    lower_times, upper_times = ([float(row[name]) for name in MEASURED_COLUMNS] for row in (below, above))
+    seconds, low, high = _interpolate(lower_times, upper_times, float(share))
+    return LibraryDefault(seconds, low, high, sizes)
 
 
 def _interpolate(below: Sequence[float], above: Sequence[float], share: float) -> tuple[float, float, float]:

@@ -3,6 +3,8 @@
 The equations are those of Tam and Wang, 1999 (see `models.evaluation.buffer_overflow`).
 """
 
+from typing import Any
+
 import numpy as np
 
 from commodel.models.evaluation.buffer_overflow import (
@@ -16,7 +18,7 @@ from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 
 
-def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, object]:
+def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, Any]:
     """Return the bounds of a gather of `bytes` from each rank.
 
     `packets` of each message; the `fewest` senders that keep the receiver busy and the `most` without loss (equations 5

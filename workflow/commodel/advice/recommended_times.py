@@ -21,7 +21,8 @@ from commodel.records import RECOMMENDED, Point
 def recommend_times(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:
     """Return for each point the recommended prediction, then that of the model with the lowest mean μ. Where too little
     was measured, the recommended prediction has no value."""
-    sets, recommended = evidence.by_family(), {}
+    sets = evidence.by_family()
+    recommended: dict[int, Prediction] = {}
     by_family = {name: predict(parameters, points, strict=False) for name, parameters in sets.items()}
     for placement in dict.fromkeys(map(find_placement, points)):
         numbers = [number for number, point in enumerate(points) if find_placement(point) == placement]
@@ -76,7 +77,7 @@ def _recommend(
     predictions = []
     rows = zip(points, stacked.tolist(), factors.tolist(), bases, heaviest, strict=True)
     for point, seconds, factor, basis, model in rows:
-        ends = (seconds / factor, seconds * factor) if basis.of_residuals else (np.nan, np.nan)
+        low, high = (seconds / factor, seconds * factor) if basis.of_residuals else (np.nan, np.nan)
         validity = assess_recommended(basis, model.validity_text)
-        predictions.append(Prediction(RECOMMENDED, point, seconds, *ends, validity, basis, corrected=seconds))
+        predictions.append(Prediction(RECOMMENDED, point, seconds, low, high, validity, basis, corrected=seconds))
     return predictions

@@ -77,8 +77,9 @@ def compute_gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
     """Return the gain from the medians of consecutive starts: geometric mean and Student's interval. An effect that
     both starts of a pair share, such as a busy network, cancels."""
     logs = tuple(log(seconds_without / seconds) for seconds, seconds_without in zip(with_rules, without, strict=True))
-    medians = (sorted(seconds)[len(seconds) // 2] for seconds in (with_rules, without))
-    return Gain(*_compute_interval(logs), *medians, logs)
+    gain, low, high = _compute_interval(logs)
+    median_with_rules, median_without = (sorted(seconds)[len(seconds) // 2] for seconds in (with_rules, without))
+    return Gain(gain, low, high, median_with_rules, median_without, logs)
 
 
 @dataclass(frozen=True)
@@ -265,12 +266,12 @@ def _apply_control(stage: Stage) -> Stage:
 
 def _choose_timed_sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
     """Return the size at which the rule of each workload is timed."""
-    measured_sizes: dict[tuple, list[int]] = {}
+    measured_sizes: dict[tuple[str, int, str], list[int]] = {}
     for workload in sorted(workloads):
         measured_sizes.setdefault(workload.without_size, []).append(workload.bytes)
     return {
-        PlacedWorkload(*without_size, size): timed_size
-        for without_size, sizes in measured_sizes.items()
+        PlacedWorkload(operation, ranks, layout, size): timed_size
+        for (operation, ranks, layout), sizes in measured_sizes.items()
         for size, timed_size in choose_unmeasured_sizes(sizes).items()
     }
 
@@ -290,8 +291,12 @@ def drop_wrong_rules(
         ranks = sorted({workload.ranks for workload in of_operation})
 
         def find_failures(
-            name: str, rules: Sequence[Choice], operation=operation, sizes=sizes, layout=layout
-        ) -> set | dict:
+            name: str,
+            rules: Sequence[Choice],
+            operation: str = operation,
+            sizes: Collection[int] = sizes,
+            layout: str = layout,
+        ) -> Mapping[tuple[str, int, int], str]:
             progress(f"results: {operation}, {name}")
             return timer.find_failures(f"results-{operation}-{name.replace(':', '-')}", operation, sizes, rules, layout)
 

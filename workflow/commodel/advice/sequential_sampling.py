@@ -27,7 +27,7 @@ middle size, the second is chosen at all three.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -185,10 +185,13 @@ class Arms:
     @cached_property
     def groups(self) -> np.ndarray:
         """The first of the workloads that are decided together; most workloads are decided separately."""
-        joint_operations = {self.arms[arm].workload.operation for arm in np.flatnonzero(self._is_default_with_rules)}
+        joint_operations = {
+            self.arms[arm].workload.operation for arm in np.flatnonzero(self._is_default_with_rules).tolist()
+        }
+        previous_operations = ["", *(workload.operation for workload in self.workloads)]
         starts_group = [
-            workload.operation not in joint_operations or previous is None or workload.operation != previous.operation
-            for previous, workload in pairwise([None, *self.workloads])
+            workload.operation not in joint_operations or workload.operation != previous
+            for previous, workload in zip(previous_operations, self.workloads, strict=False)
         ]
         return np.flatnonzero(starts_group)
 
@@ -363,10 +366,10 @@ class Belief:
         with small variance."""
         return self.arms.choose_fastest(self.mean + np.diag(self.covariance) / 2)
 
-    def worth(self, selected: Sequence[int] | None = None) -> np.ndarray:
+    def worth(self, arms: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
         """Return the value of measuring each selected arm: the decrease of the time of all workloads, in logarithms of
         seconds, if the choice were made again with the outcome."""
-        selected = np.arange(len(self.mean)) if selected is None else np.asarray(selected, dtype=int)
+        selected = np.arange(len(self.mean)) if arms is None else np.asarray(arms, dtype=int)
         spread = np.sqrt(np.diag(self.covariance)[selected] + self.noise[selected] ** 2)
         mean_shifts = self.covariance[:, selected] / spread  # by each of these
         present_total = self.arms.minimum_times(self.mean).sum()
@@ -476,7 +479,8 @@ def choose_informative_points(logs: np.ndarray, covariance: np.ndarray, count: i
     """Return the alternatives of one workload with the most valuable measurements, each given those before. `logs` are
     the logarithms of their times."""
     arms = Arms([Arm(PlacedWorkload("", 1, "", 0), str(number)) for number in range(len(logs))])
-    belief, points = Belief(arms, logs, covariance), []
+    belief = Belief(arms, logs, covariance)
+    points: list[int] = []
     while len(points) < min(count, len(logs)):
         worth = belief.worth()
         worth[points] = -1.0

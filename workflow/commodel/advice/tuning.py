@@ -151,7 +151,7 @@ def search_choices(timer: CollectiveTimer, arms: Arms, budget: float, progress: 
 
 
 def _choose_next_start(
-    belief: Belief, costs: np.ndarray, start: float, count: int, first: Sequence[int], failed: Collection[int]
+    belief: Belief, costs: np.ndarray, start: float, count: int, first: Sequence[int], failed: set[int]
 ) -> list[int]:
     """Return the points of the next start, with rules or without any: the one with more expected gain for its seconds.
     The library default can only be measured without rules."""
@@ -192,7 +192,9 @@ def _choose_check_pairs(arms: Arms) -> dict[str, tuple[int, int]]:
     pairs: dict[str, tuple[float, tuple[int, int]]] = {}
     for number, workload in enumerate(arms.workloads):
         arms_of_workload = [
-            arm for arm in np.flatnonzero(arms.workload == number) if arms.arms[arm].algorithm not in DEFAULT_ARMS
+            arm
+            for arm in np.flatnonzero(arms.workload == number).tolist()
+            if arms.arms[arm].algorithm not in DEFAULT_ARMS
         ]
         if len(arms_of_workload) < 2:
             continue

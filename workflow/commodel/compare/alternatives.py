@@ -138,7 +138,7 @@ def find_fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Para
     path is by the best model that has one."""
     points = {point.id: point for point in plan.points}
     rows = comparison[(comparison["topology"] != "") & comparison["measured"].notna() & comparison["held_out"]]
-    trees = []
+    trees: list[PredictedTree] = []
     for platform, rows_of_platform in rows.groupby("platform"):
         by_family = {parameters.family: parameters for parameters in sets if parameters.platform == platform}
         families = [by_family[name] for name in rank_models(rows_of_platform)["family"] if name in by_family]

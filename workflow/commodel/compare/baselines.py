@@ -73,12 +73,13 @@ def predict_by_regression(fitted: Measured, held_out: Measured) -> np.ndarray:
 
 def _group_by_algorithm(fitted: Measured, held_out: Measured) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the numbers of the fitted and of the held-out points of each operation and alternative that has both."""
-    numbers: tuple[dict[tuple, list[int]], dict[tuple, list[int]]] = {}, {}
+    numbers: tuple[dict[tuple[str, str, str], list[int]], dict[tuple[str, str, str], list[int]]] = {}, {}
     for groups, measured in zip(numbers, (fitted, held_out), strict=True):
         for number, point in enumerate(measured.points):
             groups.setdefault((point.operation, point.kind, point.alternative), []).append(number)
     for algorithm in (name for name in numbers[1] if name in numbers[0]):
-        yield tuple(np.array(groups[algorithm]) for groups in numbers)
+        of_fitted, of_held_out = numbers
+        yield np.array(of_fitted[algorithm]), np.array(of_held_out[algorithm])
 
 
 def _locate_points(measured: Measured) -> np.ndarray:
@@ -114,10 +115,14 @@ def _choose_by_rule(fitted: Measured, held_out: Measured) -> Iterator[tuple[str,
     best_on_average = {
         operation: _find_best_on_average(fitted_workloads, operation) for operation in {key[0] for key in workloads}
     }
-    choices = {ALWAYS_SAME: {key: times.get(best_on_average[key[0]]) for key, times in workloads.items()}}
-    choices[LIBRARY] = {key: held_out.library.get(key[1:]) for key in workloads}
-    for name, chosen in choices.items():
-        yield name, [chosen[key] / min(times.values()) for key, times in workloads.items() if chosen[key] is not None]
+    same: dict[tuple[str, str, str], float] = {}
+    for key, times in workloads.items():
+        alternative = best_on_average[key[0]]
+        if alternative in times:
+            same[key] = times[alternative]
+    defaults = {key: held_out.library[key[1:]] for key in workloads if key[1:] in held_out.library}
+    for name, chosen in ((ALWAYS_SAME, same), (LIBRARY, defaults)):
+        yield name, [seconds / min(workloads[key].values()) for key, seconds in chosen.items()]
 
 
 def _group_by_workload(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
@@ -139,4 +144,4 @@ def _find_best_on_average(workloads: Mapping[tuple, Mapping[tuple, float]], oper
             losses.setdefault(choice, []).append(float(np.log(seconds / min(times.values()))))
     largest = max(map(len, losses.values()), default=0)
     mean_losses = {choice: np.mean(values) for choice, values in losses.items() if 2 * len(values) >= largest}
-    return min(mean_losses, key=mean_losses.get) if mean_losses else None
+    return min(mean_losses, key=lambda choice: mean_losses[choice]) if mean_losses else None

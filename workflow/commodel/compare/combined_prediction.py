@@ -215,10 +215,12 @@ CHOICE_COLUMNS = ["platform", "simulated", "operation", "workload", "alternative
 MIN_GAIN_DEVIATIONS = 1.0  # standard deviations by which an alternative has to be faster than the MPI default
 
 
-def is_default_kept(default: np.ndarray, seconds: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+def is_default_kept(
+    default: np.ndarray | float, seconds: np.ndarray | float, deviation: np.ndarray | float
+) -> np.ndarray:
     """Return whether the expected gain over the MPI default, as a logarithm, is within its uncertainty. If the
     default's time is unknown (NaN), it is not kept."""
-    return np.log(default / seconds) <= MIN_GAIN_DEVIATIONS * deviation
+    return np.log(np.divide(default, seconds)) <= MIN_GAIN_DEVIATIONS * deviation
 
 
 def choose_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None = None) -> pd.DataFrame:

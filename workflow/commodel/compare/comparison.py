@@ -107,8 +107,10 @@ def compare(
 
 def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None) -> dict:
     """Return the columns of a point, among them how many processes ran on the host of the first rank, if known."""
-    columns = ("platform", "operation", "algorithm", "topology", "alternative", "layout", "ranks", "leaves", "bytes")
-    columns += ("nodes", "waves", "node_usage", "workload")
+    columns = (
+        *("platform", "operation", "algorithm", "topology", "alternative", "layout", "ranks", "leaves", "bytes"),
+        *("nodes", "waves", "node_usage", "workload"),
+    )
     node = place_ranks(point.layout, point.ranks) if processors else None
     return {
         "point": point.id,

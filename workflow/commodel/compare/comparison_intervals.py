@@ -53,10 +53,11 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         residual_intervals = fit_residual_intervals(residuals) if len(unmeasured) else {}
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
-            prediction = PredictedTimes(*np.array(times)[:, None], [Validity.parse(row.validity)])
+            seconds, low, high, ratio = np.array(times)[:, None]
+            prediction = PredictedTimes(seconds, low, high, ratio, [Validity.parse(row.validity)])
             interval = apply_residuals(prediction, find_residual_interval(residual_intervals, _make_series(row)))
-            times = interval.low[0], interval.high[0], interval.corrected[0], interval.bases[0].text
-            frame.loc[row.Index, ["predicted_low", "predicted_high", "corrected", "interval_basis"]] = times
+            cells = interval.low[0], interval.high[0], interval.corrected[0], interval.bases[0].text
+            frame.loc[row.Index, ["predicted_low", "predicted_high", "corrected", "interval_basis"]] = cells
     return frame
 
 
@@ -131,8 +132,8 @@ def combine_intervals(
     }
     if without_residuals := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
         return without_residuals[0]
-    logs = (
+    low, high, corrected = (
         sum(weights[name] * getattr(interval, bound) for name, interval in intervals.items())
         for bound in ("low", "high", "corrected")
     )
-    return Interval(*logs, intervals[max(intervals, key=weights.__getitem__)].bases)
+    return Interval(low, high, corrected, intervals[max(intervals, key=weights.__getitem__)].bases)

@@ -58,7 +58,7 @@ def fit_without_held_out(split: Split, family: str, table: str, setting: str | N
     return replace(
         parameters,
         source=f"{parameters.source}; the other {count}, where {split.expression}, are",
-        provenance=parameters.provenance | {"held_out_where": split.expression, "held_out_points": count},
+        provenance=dict(parameters.provenance) | {"held_out_where": split.expression, "held_out_points": count},
     )
 
 

@@ -8,11 +8,11 @@ import pandas as pd
 from commodel.errors import UserError
 from commodel.patterns.layouts import list_process_kinds, place_ranks
 from commodel.patterns.operations import (
-    fill_parameters,
     find_base_name,
     find_operation,
     find_required_ranks,
     list_summands,
+    make_tiles,
     parse_parameters,
 )
 from commodel.patterns.pattern_files import is_pattern_file
@@ -51,12 +51,13 @@ def is_kernel(text: str) -> bool:
 def read_partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
     """Return the partitions of a plan's points, and a sentence for each that cannot be read. A report is written
     without the unreadable ones."""
-    points: dict[tuple, list[Point]] = {}
+    points: dict[tuple[str, str, int], list[Point]] = {}
     for point in plan.points:
         if is_kernel(point.operation):
             key = (_find_rectangle_parameters(point.operation), point.layout, point.ranks)
             points.setdefault(key, []).append(point)
-    readable, unreadable = [], {}
+    readable: list[Partition] = []
+    unreadable: dict[str, None] = {}
     for (text, _, _), points_of_partition in points.items():
         try:
             readable.append(_read_partition(text, points_of_partition, plan))
@@ -79,7 +80,7 @@ def _read_partition(text: str, points_of_partition: list[Point], plan: Plan) -> 
         raise UserError(f"the plan has no copy of the file '{missing_file}'")
     if find_required_ranks(text) not in (None, first.ranks) or first.ranks > MAX_RANKS:
         raise UserError(f"found {first.ranks} ranks, wanted as many as the partition has, at most {MAX_RANKS}")
-    tiling = find_operation(text).tiles(first.ranks, **fill_parameters(text, first.ranks))
+    tiling = make_tiles(text, first.ranks)
     types = plan.platforms[first.platform].types
     return Partition(
         find_base_name(text),

@@ -83,7 +83,8 @@ def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
 
 def drop_equal_models(part: pd.DataFrame, limit: int) -> list[str]:
     """Return at most `limit` models of `rank_models`, none with the same predictions as an earlier one."""
-    distinct, repeated = [], set()
+    distinct: list[str] = []
+    repeated: set[str] = set()
     for family in rank_models(part)["family"]:
         if len(distinct) == limit:
             break

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -425,7 +426,7 @@ class Network:
         return float(latency), float(transfer)
 
 
-def make_networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, object]]) -> list[Network]:
+def make_networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, Any]]) -> list[Network]:
     """Return the networks of all platforms in a summary of raw samples. `places` has the names of the `nodes` and the
     `levels` of each platform, if known."""
     rows = raw[(raw["kind"] == "probe") & (raw["name"] == PROBE) & (raw["median"] > 0)]
@@ -436,7 +437,7 @@ def make_networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, object]])
     return [network for network in learned if network is not None]
 
 
-def find_recorded_nodes(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[str, Mapping[str, object]]:
+def find_recorded_nodes(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[str, Mapping[str, Any]]:
     """Return the recorded nodes of each platform whose pairs were measured."""
     return {
         batch.platform: provenance.get(batch.name, {})
@@ -473,7 +474,7 @@ def find_networks(name: str, platform: str | None = None) -> list[Network]:
     return networks
 
 
-def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, object]) -> Network | None:
+def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, Any]) -> Network | None:
     settings = [dict(word.split("=", 1) for word in text.split() if "=" in word) for text in rows["settings"]]
     columns = pd.DataFrame(settings, index=rows.index)[list(SETTINGS)].astype(int)
     rows = columns.join(rows[["median", "low", "high", "simulated"]])
@@ -523,7 +524,7 @@ def tabulate_distance_classes(network: Network) -> pd.DataFrame:
     rows = []
     for number in range(network.distances.classes):
         of_class = network.distances.class_of_pair == number
-        row: dict[str, object] = {"class": number + 1, "pairs": int(of_class.sum())}
+        row: dict[str, Any] = {"class": number + 1, "pairs": int(of_class.sum())}
         for name, values in (("latency", network.latency[of_class]), ("bandwidth", network.bandwidth[of_class])):
             row |= {name: np.nanmedian(values), f"{name}_low": np.nanmin(values), f"{name}_high": np.nanmax(values)}
         rows.append(row)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import inf, nan
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -170,7 +171,7 @@ def select_informative(
 
 
 def summarize_samples(
-    calibration_point: CalibrationPoint, samples: Sequence[Mapping[str, object]]
+    calibration_point: CalibrationPoint, samples: Sequence[Mapping[str, Any]]
 ) -> CalibrationTime | None:
     """Return the median of the samples and its noise; None if no sample is valid."""
     valid = np.array([sample["seconds"] for sample in samples if sample["valid"]], dtype=float)

@@ -352,8 +352,8 @@ def _fit_weights(logs: pd.DataFrame, places: Places) -> Array:
         np.add.at(sums, groups, left_out)
         within = left_out - (sums / np.bincount(groups)[:, None])[groups]
         errors += [left_out, np.sqrt(RANKING_WEIGHT) * within]
-    errors = np.concatenate(errors)
-    squares = errors.T @ errors / len(values) + RIDGE * np.eye(values.shape[1])
+    all_errors = np.concatenate(errors)
+    squares = all_errors.T @ all_errors / len(values) + RIDGE * np.eye(values.shape[1])
     large = 1e3 * np.sqrt(np.trace(squares))
     system = np.vstack([np.linalg.cholesky(squares).T, np.full(len(squares), large)])
     weights = nnls(system, np.array([*np.zeros(len(squares)), large]))[0].round(9)
@@ -413,7 +413,7 @@ def choose_scales(places: Places, residuals: Array) -> Scales:
     return min(scored)[2]
 
 
-def _invert(covariance: Array, scales: Scales) -> Array:
+def _invert(covariance: Array, scales: Scales) -> np.ndarray:
     return np.linalg.inv(covariance + (RESIDUAL_NOISE * scales.unit) ** 2 * np.eye(len(covariance)))
 
 

@@ -98,8 +98,8 @@ def _read_results(path: Path, name: str) -> Snapshot:
             fields["hosts"] = ", ".join(sorted({host for program in programs for host in program.hosts}))
             for key, text in fields.items():
                 texts_of_batch.setdefault((batch.platform, key), set()).add(text)
-    fields = {where: "; ".join(sorted(texts - {""})) for where, texts in texts_of_batch.items()}
-    return Snapshot(name, quantities, fields, simulated | _find_simulated(sets))
+    fields_of_platform = {where: "; ".join(sorted(texts - {""})) for where, texts in texts_of_batch.items()}
+    return Snapshot(name, quantities, fields_of_platform, simulated | _find_simulated(sets))
 
 
 def _format_text(value: object) -> str:
@@ -221,7 +221,9 @@ def _make_change(key: tuple[str, str, str], old: Quantity | None, new: Quantity 
     """Return one change; `platform` is the new snapshot's name of it."""
     nan, (kind, old_platform, name) = math.nan, key
     if old is None or new is None:
-        unit, values = (new or old).unit, (old.value if old else nan, new.value if new else nan)
+        known = new or old
+        unit = known.unit if known else ""
+        values = (old.value if old else nan, new.value if new else nan)
         return Change(
             kind,
             old_platform if old else platform,
