@@ -103,7 +103,8 @@ def describe_accuracy(part: pd.DataFrame, model: str) -> str:
 def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:
     """Return charts by platform: first workloads whose fastest alternative changes with the message size, then those
     with the largest differences."""
-    drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
+    drawn = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0)
+    charts: dict[str, list[Chart]] = {}
     measured_points = frame.loc[drawn, [*WORKLOAD, "bytes", "alternative_label", "point", "measured"]].drop_duplicates(
         "point"
     )
@@ -152,7 +153,7 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),
         (*measured, *predictions),
-        f"Dots: measured. Dashed: predicted by {best['family']}." if predictions else "",
+        f"Dots: measured. Dashed: predicted by {best['family']}." if best is not None and predictions else "",
     )
 
 
@@ -218,7 +219,7 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
     for curve in curves:
         if any(error != 0 for error in compute_residuals(curve)):
             by_axis.setdefault(curve.x_label, []).append(curve)
-    charts = []
+    charts: list[Chart] = []
     for curves_of_axis in by_axis.values():
         lines = []
         for index, curve in enumerate(curves_of_axis):
@@ -276,8 +277,8 @@ def make_time_series(
     name: str, rows: pd.DataFrame, x: str, time: str, style: str, colour: int, error_bars: bool = False
 ) -> Series:
     """Return a series of times, over another column of the comparison."""
-    ends = {end: to_microseconds(rows[f"{time}_{end}"]) for end in ("low", "high")} if error_bars else {}
-    return Series(name, tuple(rows[x].astype(float)), to_microseconds(rows[time]), style, colour, **ends)
+    low, high = ((to_microseconds(rows[f"{time}_{end}"]) if error_bars else ()) for end in ("low", "high"))
+    return Series(name, tuple(rows[x].astype(float)), to_microseconds(rows[time]), style, colour, low=low, high=high)
 
 
 def to_microseconds(column: pd.Series) -> tuple[float, ...]:

@@ -18,7 +18,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeGuard, overload
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,15 @@ from commodel.units import format_bytes
 MAX_TEXT_LENGTH = 2000
 
 
-def to_plain_value(value: object) -> object:
+@overload
+def to_plain_value(value: str) -> str: ...
+
+
+@overload
+def to_plain_value(value: object) -> Any: ...
+
+
+def to_plain_value(value: object) -> Any:
     """Return a value from a frame or a YAML file as None, bool, int, float or safe one-line text."""
     if value is None or value is pd.NA or value is pd.NaT:
         return None
@@ -44,12 +52,12 @@ def to_plain_value(value: object) -> object:
     return make_printable(value, MAX_TEXT_LENGTH)
 
 
-def has_rank(value: object) -> bool:
+def has_rank(value: object) -> TypeGuard[float]:
     """Return whether a value can be ordered: infinity can, n/a cannot."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def is_finite_number(value: object) -> bool:
+def is_finite_number(value: object) -> TypeGuard[float]:
     return has_rank(value) and math.isfinite(value)
 
 
@@ -215,7 +223,7 @@ class NumberColumn(Sequence):
         return iter(values)
 
 
-class TextColumn(Sequence):
+class TextColumn(Sequence[Any]):
     """A column that holds each distinct text once: `codes` are the numbers of the rows' texts."""
 
     def __init__(self, codes: np.ndarray, texts: Sequence[str | None]):
@@ -233,7 +241,7 @@ class TextColumn(Sequence):
         return iter(self[:])
 
 
-class Rows(Sequence):
+class Rows(Sequence[Any]):
     """A sequence of tuples that is stored by columns. It equals a tuple of equal rows."""
 
     def __init__(self, columns: Sequence[Sequence]):
@@ -256,8 +264,6 @@ class Rows(Sequence):
     def __repr__(self) -> str:
         return repr(tuple(self))
 
-    __hash__ = None
-
 
 def store_column(column: pd.Series, blank: np.ndarray | None = None) -> Sequence:
     """Return a column for `Rows`: numbers unchanged, other values made plain, equal texts stored once."""
@@ -268,7 +274,8 @@ def store_column(column: pd.Series, blank: np.ndarray | None = None) -> Sequence
         codes, texts = pd.factorize(column)
         if blank is not None:
             codes[blank] = len(texts)
-        return TextColumn(codes, [*map(to_plain_value, texts), None])
+        plain_texts = [to_plain_value(text) for text in texts]
+        return TextColumn(codes, [*plain_texts, None])
     values = list(map(to_plain_value, column.tolist()))
     for index in np.flatnonzero(blank) if blank is not None else ():
         values[index] = None
@@ -457,7 +464,7 @@ class Section:
 
     name: str
     note: str
-    blocks: tuple[Table | Chart | Answer | Text | Matrix | Tiling, ...]
+    blocks: tuple[Block, ...]
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -682,3 +689,6 @@ def make_raw_link(results: str, path: str) -> str:
     """Return the path of a file of samples, relative to the report; empty for other files, and in reports without
     links."""
     return f"{results}/{path}" if RESULTS_PATH.fullmatch(results) and RAW_FILE_PATH.fullmatch(path) else ""
+
+
+Block = Table | Chart | Answer | Text | Matrix | Tiling  # of a section

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
@@ -32,8 +33,8 @@ class EvaluatedCampaign:
     times: Mapping[str, Sequence[Chart]] = field(default_factory=dict)
     sets: Sequence[ParameterSet] = ()
     networks: Sequence[Network] = ()
-    provenance: Mapping[str, Mapping] = field(default_factory=dict)  # by batch
-    simulated: set[str] = frozenset()  # platforms
+    provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by batch
+    simulated: set[str] = field(default_factory=set)  # platforms
     anomalies: Sequence[Remark] = ()
     settings: Sequence[Remark] = ()  # on allocations that differ
     platform: str = ""  # empty: all

@@ -174,7 +174,8 @@ def _make_workload_options(screen: FirstScreen, max_bytes: float = math.inf) -> 
     workloads = []
     for row, (operation, label) in enumerate(screen.fastest.rows):
         if operation in screen.errors.columns:
-            extent, number = "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
+            extent = "leaves" if "leaves" in label else "ranks"
+            number = label[: len(label) - len(label.lstrip("0123456789"))]
             sizes = [int(dict(cell.filters)["bytes"]) for cell in screen.fastest.cells if cell.row == row]
             size = _choose_size([size for size in sizes if size <= max_bytes] or sizes)
             workload = f"--operation {operation.removeprefix(STREAM)} --{extent} {number} --bytes {size}"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -208,7 +209,7 @@ def _build_report(
     learned = make_networks(raw, find_recorded_nodes(plan, provenance))
     provenance = _add_ranges(provenance)
     attempts = tuple(
-        entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in run_provenance.attempts
+        dict(entry) | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in run_provenance.attempts
     )
     run_provenance = replace(run_provenance, attempts=attempts, tools=versions if tools is None else tools)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
@@ -282,7 +283,8 @@ def _read_batch_provenance(plan: Plan, results: Results) -> dict[str, dict]:
     batches = {}
     for batch in plan.batches:
         path = results.provenance(batch.name)
-        record = read_json(path) if path.exists() else {"platform": batch.platform, "date": ""}
+        record: dict[str, Any] = {"platform": batch.platform, "date": ""}
+        record = read_json(path) if path.exists() else record
         programs = [read_program(path) for path in results.programs(batch.name)]
         for key in PROGRAM_KEYS:
             record[key] = ", ".join(sorted({getattr(program, key) for program in programs}))

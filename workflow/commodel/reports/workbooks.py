@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from math import isfinite, nan
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from openpyxl.utils import get_column_letter
@@ -35,6 +36,7 @@ from commodel.reports.elements import (
     TIED_PREFIX,
     Answer,
     Axis,
+    Block,
     Chart,
     Column,
     Report,
@@ -132,7 +134,9 @@ def _read_partition(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[i
     letters = {name: get_column_letter(index + 1) for name, index in column_indices.items()}
     row_of_rank: dict[int, tuple[int, dict[str, int]]] = {}
     for line, cells in rows:
-        values = {name: cells[index] if index < len(cells) else None for name, index in column_indices.items()}
+        values: dict[str, Any] = {
+            name: cells[index] if index < len(cells) else None for name, index in column_indices.items()
+        }
         if all(value is None for value in values.values()):
             break
         for name, value in values.items():
@@ -287,7 +291,7 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     columns = [*select_columns("History"), *further]
     rows = [(line.kind, line.platform, line.label, *line.ratios) for line in lines]
     note = "Ratio to the first result; of points, the geometric mean over the points of an operation in both."
-    blocks = [make_table("History", "Ratios to the first", rows, columns, note=note, fixed=3)]
+    blocks: list[Block] = [make_table("History", "Ratios to the first", rows, columns, note=note, fixed=3)]
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
         most_changed = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
         series = [
@@ -371,10 +375,11 @@ def _read_rows(sheet, path: Path) -> Iterator[Row]:
         }
         if "point" not in values:
             return
-        yield Row(**{name: _parse_value(value, name, number, path) for name, value in values.items()})
+        parsed: dict[str, Any] = {name: _parse_value(value, name, number, path) for name, value in values.items()}
+        yield Row(**parsed)
 
 
-def _parse_value(value: object, name: str, row: int, path: Path) -> str | float:
+def _parse_value(value: Any, name: str, row: int, path: Path) -> str | float:
     """Return the text, count or time in seconds of a cell."""
     if TYPES[name] is str:
         return make_printable(value, 200)

@@ -26,6 +26,7 @@ from commodel.reports.elements import (
     MIN_LETTER_PIXELS,
     TEXT_KINDS,
     Answer,
+    Block,
     Chart,
     Column,
     FirstScreen,
@@ -236,8 +237,10 @@ def make_first_picture(chart: Chart, element_id: str, kind: str, platform: str) 
 def make_chart_picture(chart: Chart, element_id: str, kind: str = "chart", width: int = 0, height: int = 0) -> Picture:
     step = choose_stride(chart)
     notes = [chart.note, f"One of every {step} points drawn; the workbook's chart has all." if step > 1 else ""]
-    size = (width, height) if width else ()
-    specification = specify_lines(chart, *size, first=kind != "chart")
+    is_first = kind != "chart"
+    specification = (
+        specify_lines(chart, width, height, first=is_first) if width else specify_lines(chart, first=is_first)
+    )
     names = ", ".join(series.name for series in chart.series)
     alt = f"{chart.title}: {chart.y.label} over {chart.x.label}. {names}."
     anchor = f"fit-{chart.number}" if chart.number else ""
@@ -530,7 +533,7 @@ def collect_section(section: Section, element_ids: dict[int, str], screen_charts
     }
 
 
-def collect_block(block: object, element_ids: dict[int, str], results: str, section: str) -> object:
+def collect_block(block: Block, element_ids: dict[int, str], results: str, section: str) -> object:
     match block:
         case Chart():
             return make_chart_picture(block, element_ids[id(block)])

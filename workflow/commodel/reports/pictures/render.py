@@ -43,7 +43,7 @@ class _Drawer:
     """The process that draws, started for the first chart."""
 
     def __init__(self) -> None:
-        self.process = None
+        self.process: subprocess.Popen[bytes] | None = None
         self.obstacle = ""  # the reason why it cannot draw; empty if it can
 
     def draw(self, kind: str, specification: dict) -> bytes:
@@ -58,16 +58,23 @@ class _Drawer:
 
     def _send_request(self, kind: str, specification: dict) -> bytes:
         if self.process is None:
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-            self.process = subprocess.Popen([sys.executable, os.fspath(DRAWING_PROGRAM)], **pipes)
+            self.process = subprocess.Popen(
+                [sys.executable, os.fspath(DRAWING_PROGRAM)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
             atexit.register(self.close)
-        watch = threading.Timer(MAX_DRAWING_SECONDS, self.process.kill)
+        process = self.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        watch = threading.Timer(MAX_DRAWING_SECONDS, process.kill)
         watch.start()
         try:
-            self.process.stdin.write(json.dumps([kind, specification]).encode() + b"\n")
-            self.process.stdin.flush()
-            count = int(self.process.stdout.readline())
-            answer = self.process.stdout.read(count)
+            process.stdin.write(json.dumps([kind, specification]).encode() + b"\n")
+            process.stdin.flush()
+            count = int(process.stdout.readline())
+            answer = process.stdout.read(count)
         finally:
             watch.cancel()
         if len(answer) < count:
@@ -152,7 +159,8 @@ def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Pa
     """Write the charts of the first screen, or every chart, and return the paths. A file is named after its content:
     `predicted-mycluster.svg`."""
     folder.mkdir(parents=True, exist_ok=True)
-    written, used_names = [], set()
+    written = []
+    used_names: set[str] = set()
     for name, specification in list_pictures(report, every):
         stem = choose_file_name(name, used_names)
         svg_path, png_path = folder / f"{stem}.svg", folder / f"{stem}.png"

@@ -277,8 +277,8 @@ def count_legend_columns(names: list[str]) -> int:
 
 def make_band_layer(chart: Chart) -> dict:
     """Return the layer of a strip along the identity line: errors up to the chart's `band`."""
-    low, high = chart.x.low, chart.x.high
-    values = [{"x": x, "y": x / (1 + chart.band), "y2": x * (1 + chart.band)} for x in (low, high)]
+    ends = [x for x in (chart.x.low, chart.x.high) if x is not None]
+    values = [{"x": x, "y": x / (1 + chart.band), "y2": x * (1 + chart.band)} for x in ends]
     mark = {"type": "area", "color": GREY, "opacity": 0.18, "clip": True}
     return make_layer("band", values, mark, {"x": X, "y": Y, "y2": {"field": "y2"}})
 
@@ -304,12 +304,12 @@ def make_channel(axis: Axis, chart: Chart, side: str) -> dict:
             "labelAngle": -LABEL_SLANT_DEGREES if sum(map(len, axis.names)) > MAX_UPRIGHT_LETTERS else 0,
         }
         scale |= {"domain": [-0.5, len(axis.names) - 0.5], "nice": False}
-    elif axis.whole_numbers:
+    elif axis.whole_numbers and axis.high is not None:
         axis_style |= {"values": list(range(0, math.ceil(axis.high), axis.step))}
     elif axis.bytes and values:
         ticks = choose_byte_ticks(values)
         axis_style |= {"values": ticks, "labelExpr": format_byte_labels(ticks)}
-    elif axis.log and low is not None:
+    elif axis.log and low is not None and high is not None:
         axis_style |= {"values": choose_decade_ticks(low, high)}
     title = axis.label.removesuffix(" [µs]") if micro else axis.label
     return {"scale": scale, "axis": axis_style, "title": title or None}

@@ -265,8 +265,8 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
         elif field.blank_without:
             blank[key] = ~frame[field.blank_without].fillna(0).astype(bool)
     varying = sum(key in POINT_COLUMNS and key not in constant for key in order)
-    places = {"fixed": min(varying, MAX_FIXED_COLUMNS), "folded": len(constant)}
-    table = make_table("Comparison", "Predicted and measured", shown, columns, blank, **places)
+    fixed = min(varying, MAX_FIXED_COLUMNS)
+    table = make_table("Comparison", "Predicted and measured", shown, columns, blank, fixed=fixed, folded=len(constant))
     note = "One row a point and model: prediction, measurement, error, and the file of the samples."
     values = [
         f"{fields[key].title} {table.column(key)[0]}" for key in constant if key != "leaves" or shown[key].iloc[0]
@@ -277,7 +277,8 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
 
 def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
     """Return the section of fitted curves: quality of fit, charts, residuals and samples."""
-    curves, samples, drawn = [], [], []
+    curves, samples = [], []
+    drawn: list[Chart] = []
     for fitted_set in sort_sets(sets):
         worst_curves = charts.select_worst_curves(fitted_set.curves)
         for curve in fitted_set.curves:
@@ -340,7 +341,7 @@ def sort_sets(sets: Sequence[ParameterSet]) -> list[ParameterSet]:
     return sorted(sets, key=lambda fitted: (fitted.platform, fitted.family, fitted.source))
 
 
-def flatten_provenance(nested: Mapping, prefix: str = "") -> dict[str, str]:
+def flatten_provenance(nested: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """Return nested provenance as dotted keys and texts."""
     texts: dict[str, str] = {}
     for key, value in nested.items():
@@ -434,9 +435,10 @@ def convert_estimate(estimate: Estimate) -> dict:
     """Return the numbers in the units of a report. A value that the data do not determine is marked by ≈."""
     unit, factor = SHOWN_UNITS.get(estimate.unit, (estimate.unit, 1.0))
     ends = round_to_interval({key: getattr(estimate, key) * factor for key in ("value", "low", "high")})
+    numbers: dict[str, float | str] = dict(ends)
     if not estimate.known:
-        ends = {key: format_undetermined(value) for key, value in ends.items()}
-    return ends | {"unit": unit, "known": estimate.known, "note": estimate.note}
+        numbers = {key: format_undetermined(value) for key, value in ends.items()}
+    return numbers | {"unit": unit, "known": estimate.known, "note": estimate.note}
 
 
 def round_to_interval(ends: dict[str, float]) -> dict[str, float]:

@@ -72,7 +72,8 @@ def make_fastest_grid(part: pd.DataFrame) -> Grid:
     """Return the map of the fastest alternatives. Neighbouring rows with the same content are joined."""
     rows = find_fastest(part).sort_values(["operation", "placement", "size", "ranks_or_leaves", "bytes"], kind="stable")
     sizes, colours = sorted(rows["bytes"].unique()), assign_colours(rows.loc[~rows["is_default"], "fastest"])
-    labels, cells = [], []
+    labels: list[tuple[str, str]] = []
+    cells = []
     for (operation, placement), workloads in rows.groupby(["operation", "placement"]):
         several_placements = rows.loc[rows["operation"] == operation, "placement"].nunique() > 1
         rows_by_label = [
@@ -329,7 +330,7 @@ def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
     if campaign.best is None:
         return Tile("Best model", "none", "No model predicts a time above 0 for a measured point.")
     if recommended.empty:
-        return summarize_best_model(campaign)
+        return summarize_best_model(campaign, campaign.best)
     row = recommended.iloc[0]
     line = f"Mean error on {format_count(row['points'], 'held-out point')}."
     if row["width"] == row["width"]:
@@ -341,8 +342,8 @@ def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
     return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line, source=source)
 
 
-def summarize_best_model(campaign: EvaluatedCampaign) -> Tile:
-    held_out, best = campaign.held_out, campaign.best
+def summarize_best_model(campaign: EvaluatedCampaign, best: pd.Series) -> Tile:
+    held_out = campaign.held_out
     tied, next_models = find_tied_models(held_out, best), drop_equal_models(held_out, 3)[1:]
     line = f"Mean error on {format_count(best['points'], 'held-out point')}."
     for label, names in (("Statistically tied", [name for name in next_models if name in tied]),
@@ -396,7 +397,7 @@ def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
         source = link_rows("Recommended choices", platform=platform, operation=operation)
         return replace(describe_gain("the recommended prediction", choice, frame, "with"), source=source)
     by_best = frame[frame["family"] == best["family"]] if best is not None else frame.iloc[:0]
-    if not by_best["chosen"].any():
+    if best is None or not by_best["chosen"].any():
         return Tile("Gain", "nothing to choose", "No workload has two alternatives that are measured and predicted.")
     choice = summarize_choices(by_best, ["family"]).iloc[0]
     source = link_rows("Regret by model", platform=platform, family=best["family"])

@@ -26,6 +26,7 @@ from commodel.reports.elements import (
     MU_SCALE,
     Answer,
     Axis,
+    Block,
     Chart,
     Column,
     Rectangle,
@@ -93,8 +94,9 @@ def chart_speeds(name: str, kernel: str, declared: Speeds, curves: KernelSpeeds)
     for index, (kind, rows) in enumerate(curves.kinds.items()):
         columns = tuple(zip(*(row if len(row) == 4 else (*row, row[1], row[1]) for row in rows), strict=True))
         sizes, speed, low, high = (tuple(map(float, column)) for column in columns)
-        ends = {"low": low, "high": high} if any(len(row) == 4 for row in rows) else {}
-        lines.append(Series(to_plain_value(kind), sizes, speed, "both", index, **ends))
+        if all(len(row) != 4 for row in rows):
+            low = high = ()
+        lines.append(Series(to_plain_value(kind), sizes, speed, "both", index, low=low, high=high))
     title = (to_plain_value(declared.platform) or to_plain_value(name)) + (" (simulated)" if declared.simulated else "")
     return make_speed_chart(
         f"Speeds {to_plain_value(name)} {kernel}", title, kernel, unit, lines, describe_source(declared)
@@ -192,7 +194,10 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
     shown = [
         Rectangle(
             str(rank),
-            *(int(column[rank]) for column in tiling.table),
+            int(tiling.x[rank]),
+            int(tiling.y[rank]),
+            int(tiling.width[rank]),
+            int(tiling.height[rank]),
             fill,
             f"rank {rank}: {to_plain_value(partition.kinds[rank])} of node {partition.node[rank]}, "
             f"{tiling.width[rank]}×{tiling.height[rank]} = {tiling.area[rank]:,} {units}",
@@ -288,7 +293,7 @@ def make_sections(
         )
         criterion += "no other can be drawn"
         sentences.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({criterion}).")
-    blocks = [
+    blocks: list[Block] = [
         Answer("Measured iterations", tuple(sentences)),
         tabulate_partitions(numbered, simulated),
         *(draw_partition(number, partition, simulated) for number, partition in drawn),

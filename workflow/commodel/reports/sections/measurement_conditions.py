@@ -7,6 +7,7 @@ factors. `describe_missing` lists missing points, discarded samples, and flagged
 """
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -45,7 +46,7 @@ from commodel.reports.elements import (
 from commodel.results.raw_samples import COUNT_COLUMNS, TEXT_COLUMNS, tabulate_unmeasured
 
 
-def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
+def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str, Mapping[str, Any]]) -> list[Remark]:
     """Return a remark on each platform where more processes ran on a host than it has processors. `provenance` is by
     batch."""
     measured_points = select_measured_points(comparison)
@@ -74,7 +75,7 @@ MIN_BUSY_SHARE = 0.25  # share of processors that other processes occupied befor
 
 
 def list_anomalies(
-    comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Collection[str] = ()
+    comparison: pd.DataFrame, provenance: Mapping[str, Mapping[str, Any]], paired: Collection[str] = ()
 ) -> list[Remark]:
     """Return the models that failed by an error of the program, then the anomalies of measurement. `paired` are the
     platforms with measured pairs of nodes."""
@@ -129,7 +130,7 @@ def _find_flagged_networks(comparison: pd.DataFrame, paired: Collection[str]) ->
     return lines
 
 
-def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
+def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mapping[str, Any]]) -> list[Remark]:
     """Return remarks on measured points. Simulated machines have no caches and no other users."""
     real = comparison.loc[comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED_COLUMNS]
     real = real.assign(spread=compute_spreads(real))
@@ -161,13 +162,14 @@ def _find_slow_kernels(real: pd.DataFrame) -> list[Remark]:
     return lines
 
 
-def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
+def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping[str, Any]]) -> list[Remark]:
     """Return a remark on each platform with load from other processes before a batch."""
     lines = []
     for platform, rows in real.groupby("platform"):
         batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
         loads = [(batch.get("at_work"), batch.get("cores")) for batch in batches]
-        busy, cores = max((load for load in loads if all(map(is_finite_number, load))), default=(0.0, 1))
+        known = [(busy, cores) for busy, cores in loads if is_finite_number(busy) and is_finite_number(cores)]
+        busy, cores = max(known, default=(0.0, 1))
         if busy > MIN_BUSY_SHARE * int(cores):
             share = f"{busy:.1f} of {format_count(cores, 'processor')}"
             lines.append(Remark(platform, f"The machine was in use: other processes occupied {share} before the run."))

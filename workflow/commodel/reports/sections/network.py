@@ -10,6 +10,7 @@ from commodel.compare.network import Network, tabulate_distance_classes
 from commodel.reports.elements import (
     MICRO,
     Answer,
+    Block,
     Matrix,
     Remark,
     Section,
@@ -36,7 +37,7 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
     if not networks:
         return [], []
     worth_drawing = [network for network in networks if _is_worth_drawing(network)]
-    blocks = [
+    blocks: list[Block] = [
         block
         for network in worth_drawing
         for block in (

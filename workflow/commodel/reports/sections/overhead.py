@@ -1,6 +1,7 @@
 """Overhead of a container: the same points measured inside it and on the same machine without it."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,7 @@ METHOD = (
 )
 
 
-def select_containers(containers: Mapping[str, Mapping]) -> dict[str, dict[str, str]]:
+def select_containers(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
     """Return native platform, image, model and digest of the containers that have a native platform, by platform."""
     return {
         to_plain_value(name): {key: to_plain_value(container.get(key) or "") for key in CONTAINER_KEYS}
@@ -40,7 +41,7 @@ def select_containers(containers: Mapping[str, Mapping]) -> dict[str, dict[str, 
     }
 
 
-def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFrame:
+def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """Return a row for each point that was measured in a container and without it on the same platform."""
     if not containers:
         return pd.DataFrame()
@@ -70,7 +71,9 @@ def compute_ratios(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.assign(ratio=np.exp(ratio), low=np.exp(low), high=np.exp(high), outcome=outcome)
 
 
-def describe_overhead(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[str]:
+def describe_overhead(
+    pairs: pd.DataFrame, containers: Mapping[str, Mapping[str, Any]], simulated: set[str]
+) -> list[str]:
     """Return a sentence on each container: its mean overhead, its largest, and how many points differ significantly."""
     lines = []
     for name, container in containers.items():
@@ -110,7 +113,9 @@ def format_mean_interval(ratios: pd.Series) -> str:
     return f" (95 %: {np.exp(logs.mean() - half):.3f}–{np.exp(logs.mean() + half):.3f})"
 
 
-def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[Section]:
+def make_sections(
+    pairs: pd.DataFrame, containers: Mapping[str, Mapping[str, Any]], simulated: set[str]
+) -> list[Section]:
     """Return the section of the overhead; none without a point measured with and without the container."""
     if pairs.empty:
         return []

@@ -44,8 +44,8 @@ def make_sections(paper: Paper, evidence: Evidence, oversubscribed: Sequence[Rem
 def make_first_section(paper: Paper, figures: Sequence[Figure], oversubscribed: Sequence[Remark]) -> Section:
     rows = []
     for figure in figures:
-        ratios = [compute_ratio(row.ours[0], row.paper) for row in figure.numbers[0].rows]
-        ratios = [ratio for ratio in ratios if ratio is not None]
+        ratios_of_rows = [compute_ratio(row.ours[0], row.paper) for row in figure.numbers[0].rows]
+        ratios = [ratio for ratio in ratios_of_rows if ratio is not None]
         ends = (np.median(ratios), min(ratios), max(ratios)) if ratios else (None, None, None)
         rows.append((figure.name, figure.title, len(ratios), *ends))
     note = "Here: our first column in the first table of a figure. Each figure has its own section."

@@ -3,7 +3,8 @@
 `commodel report --verify` compares the digests."""
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from commodel.files.cache import MAX_COPY_BYTES, MAX_PLAIN_COPY_BYTES
 from commodel.files.safe_reading import MIB
@@ -69,7 +70,7 @@ def tabulate_files(files: Mapping[str, ArchivedFile]) -> Table:
 
 def tabulate_attempts(run_provenance: ExperimentProvenance, simulated: set[str]) -> Table:
     rows = [
-        entry
+        dict(entry)
         | {"simulated": to_plain_value(entry.get("platform")) in simulated}
         | {key: format_time(entry.get(key)) for key in ("started", "ended")}
         for entry in run_provenance.attempts
@@ -81,7 +82,7 @@ def tabulate_attempts(run_provenance: ExperimentProvenance, simulated: set[str])
     return make_table("Attempts", "Attempts", rows, note=note)
 
 
-def format_time(seconds: object) -> str | None:
+def format_time(seconds: Any) -> str | None:
     """Return a time of the Unix clock as date and time in UTC."""
     try:
         return datetime.datetime.fromtimestamp(float(seconds), datetime.UTC).isoformat(" ", "seconds")[:19] + " UTC"
@@ -142,18 +143,20 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
         for name, batch in entries.items()
     }
     if len(differing_keys) <= MAX_COLUMNS:
-        further = [Column(f"= {key}", key) for key in differing_keys]
-        rows = [(*row_heads[name], *(batch.get(key, "") for key in differing_keys)) for name, batch in entries.items()]
+        further: Sequence[Column] = [Column(f"= {key}", key) for key in differing_keys]
+        batch_rows: list[tuple[Any, ...]] = []
+        for name, batch in entries.items():
+            batch_rows.append((*row_heads[name], *(batch.get(key, "") for key in differing_keys)))
     else:
         further = select_columns("Common")
-        rows = [
+        batch_rows = [
             (*row_heads[name], key, batch[key])
             for name, batch in entries.items()
             for key in differing_keys
             if key in batch
         ]
     columns = [*select_columns("Batches"), *further]
-    return [*tables, make_table("Batches", "Differences between batches", rows, columns)]
+    return [*tables, make_table("Batches", "Differences between batches", batch_rows, columns)]
 
 
 def has_one_value(batches: Iterable[Mapping[str, str]], key: str) -> bool:

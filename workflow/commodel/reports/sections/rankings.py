@@ -225,7 +225,8 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     rows = rows.assign(points=rows["points"].fillna(0), workloads=rows["workloads"].fillna(0))
     rows = scale_to_shown_units(rows.assign(gain=1 / rows["over_default"]))
     rows = sort_by_error(rows, ("simulated", "platform"))
-    best, standing = {}, {}
+    best: dict[str, str] = {}
+    standing: dict[tuple[str, str], str] = {}
     for platform, part in held_out.groupby("platform"):
         if (best_model := find_best_model(part)) is not None:
             best[platform] = family = best_model["family"]

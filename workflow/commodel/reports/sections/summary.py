@@ -26,6 +26,7 @@ from commodel.records import RECOMMENDED
 from commodel.reports.charts import make_simulation_mark
 from commodel.reports.elements import (
     Answer,
+    Block,
     Remark,
     Section,
     Table,
@@ -87,12 +88,13 @@ def find_answers(
 ) -> list[Findings]:
     """Return the findings on each platform, measured platforms first. `fastest_rows` come from
     `alternatives.join_sizes`, `remarks` are further sentences by question."""
-    simulated, findings = campaign.simulated, []
+    simulated = campaign.simulated
+    findings: list[Findings] = []
     platforms = {*campaign.frame["platform"]}
     platforms |= {to_plain_value(remark.platform) for remark_list in remarks.values() for remark in remark_list}
     for platform in sorted(platforms, key=lambda platform: (platform in simulated, platform)):
         part = campaign.only(platform)
-        sentences = dict.fromkeys(MAX_SENTENCES, ())
+        sentences: dict[str, Sequence[str]] = dict.fromkeys(MAX_SENTENCES, ())
         if len(part.frame):
             fastest, gains = (
                 fastest_rows[fastest_rows["platform"] == platform],
@@ -106,8 +108,9 @@ def find_answers(
             }
         for question, lines in sentences.items():
             texts = [remark.text for remark in remarks.get(question, ()) if to_plain_value(remark.platform) == platform]
-            lines = (*texts[:1], *lines[:1], *texts[1:], *lines[1:])  # many remarks do not displace the answer
-            findings += [Findings(platform, question, lines)] if lines else []
+            # Many remarks do not displace the answer.
+            joined = (*texts[:1], *lines[:1], *texts[1:], *lines[1:])
+            findings += [Findings(platform, question, joined)] if joined else []
     return findings
 
 
@@ -293,7 +296,7 @@ def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers:
     )
     remarks = {RECOMMENDED_FIRST: describe_recommended(recommended), BEST_MODEL: campaign.anomalies, MISSING: probes}
     findings = find_answers(campaign, fastest_rows, remarks)
-    blocks = [finding.summarize(simulated) for finding in findings]
+    blocks: list[Block] = [finding.summarize(simulated) for finding in findings]
     if frame.empty:
         blocks.append(Answer(MISSING, ("The comparison has no points: nothing was planned, or nothing was compared.",)))
     if campaign.settings:
@@ -307,12 +310,13 @@ def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers:
     )
     if frame.empty:
         return sections
-    standing = [rankings.tabulate_recommended(recommended)] if len(recommended) else []
+    standing: list[Block] = [rankings.tabulate_recommended(recommended)] if len(recommended) else []
     standing += rankings.tabulate_models(frame, held_out)
     standing += [rankings.tabulate_choices(choices)] if len(choices) else []
     standing += [*list_leads(classes), rankings.tabulate_classes(classes)]
     gains = rankings.compare_with_default(frame)
-    what_to_use = [_tabulate_fastest(fastest_rows), *([rankings.tabulate_default_gains(gains)] if len(gains) else [])]
+    what_to_use: list[Block] = [_tabulate_fastest(fastest_rows)]
+    what_to_use += [rankings.tabulate_default_gains(gains)] if len(gains) else []
     what_to_use += [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
     sections.append(Section("Standings", MODELS_NOTE, tuple(standing)))
     return [*sections, Section("What to use", FASTEST_NOTE, tuple(what_to_use))]

@@ -98,8 +98,8 @@ class ChartData:
         if series.style != "dots":
             dash = "dash" if series.style == "dashed" else "solid"
             width = 5.0 if series.style == "wide" else 1.0 if series.colour < 0 else 1.5
-            options["line"] = {"color": colour, "width": width, "dash_type": dash}
-            options["line"] |= {"transparency": 65} if series.style == "wide" else {}
+            transparency = {"transparency": 65} if series.style == "wide" else {}
+            options["line"] = {"color": colour, "width": width, "dash_type": dash, **transparency}
         if series.low:
             plus = [round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)]
             minus = [round(value - low, 9) for low, value in zip(series.low, series.y, strict=True)]

@@ -78,14 +78,14 @@ def escape_markup(text: str) -> str:
     return f"{text} " if text.startswith("<r>") and text.endswith("</r>") else text
 
 
-def make_colour_scale(scale: Scale) -> dict:
+def make_colour_scale(scale: Scale) -> dict[str, str | float]:
     """Return a conditional format; Excel wants the anchors in rising order."""
     if scale.only_bad:
         anchors = {"min": (scale.good, "#FFFFFF"), "max": (scale.bad, COLOURS["bad"])}
     else:
         low, high = sorted([(scale.bad, COLOURS["bad"]), (scale.good, COLOURS["good"])])
         anchors = {"min": low, "mid": (scale.middle, COLOURS["middle"]), "max": high}
-    options = {"type": f"{len(anchors)}_color_scale"}
+    options: dict[str, str | float] = {"type": f"{len(anchors)}_color_scale"}
     for name, (value, colour) in anchors.items():
         options |= {f"{name}_type": "num", f"{name}_value": value, f"{name}_color": colour}
     return options
@@ -166,7 +166,7 @@ def find_creation_date(report: Report) -> datetime:
     differ."""
     day = re.search(r"(\d{4})-(\d\d)-(\d\d)$", report.measured)
     try:
-        return datetime(*map(int, day.groups())) if day else DEFAULT_CREATION_DATE
+        return datetime(int(day[1]), int(day[2]), int(day[3])) if day else DEFAULT_CREATION_DATE
     except ValueError:
         return DEFAULT_CREATION_DATE
 
@@ -272,7 +272,8 @@ def link_cell(sheet: str, row: int = 0, column: int = 0) -> str:
 
 def link_first_rows(report: Report, section: Section) -> dict[object, str]:
     """Return a link to the first row of each id, for a section with a single table that is written later."""
-    table, first, rows = section.tables[0], 3 + bool(report.banner) + bool(section.note), {}
+    table, first = section.tables[0], 3 + bool(report.banner) + bool(section.note)
+    rows: dict[object, int] = {}
     for at, point in enumerate(table.column("id")[: len(select_shown_rows(table))], first):
         rows.setdefault(point, at)
     return {point: link_cell(section.name, at) for point, at in rows.items() if point}

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 import xlsxwriter
 
@@ -428,7 +428,7 @@ class Workbook:
         """Return the format of a cell. Every cell of a large table needs one, so formats are cached."""
         key = (numbers, is_marked, is_text, font_colour, wrap, background)
         if key not in self.cell_formats:
-            cell_format: dict[str, object] = {"bottom": 4, "bottom_color": RULE_COLOUR}
+            cell_format: dict[str, Any] = {"bottom": 4, "bottom_color": RULE_COLOUR}
             cell_format |= {"num_format": numbers} if numbers else {}
             cell_format |= {"bg_color": background} if background else {}
             cell_format |= {"bold": True, "bg_color": "#CFE8E0"} if is_marked else {}

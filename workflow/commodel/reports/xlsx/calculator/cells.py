@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from numbers import Real
+from typing import Any
 
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
@@ -64,7 +64,7 @@ class Term:
         return _make_infix("=", operator.eq, self, other)
 
 
-Number = Term | Real
+Number = Term | float
 
 
 def make_term(number: Number) -> Term:
@@ -272,7 +272,7 @@ class ModelTerms:
     areas: dict[str, Area] = field(default_factory=dict)
     requested: dict[str, None] = field(default_factory=dict)
 
-    def find_setting(self, name: str) -> object:
+    def find_setting(self, name: str) -> Any:
         return self.values.settings.get(name, (self.entry.settings or {name: ("",)})[name][0])
 
     def convert_to_shown_unit(self, name: str) -> tuple[float, str]:

@@ -507,9 +507,10 @@ def predict_lop(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTime
         first = busy if posting == "list" else message_overhead
         overheads = single_overhead + first if uses_printed_latency else (single_overhead + message_overhead) / 2
         wire = count * largest(values.at(rtt_name, count) / 2 - overheads, 0)
-        return tuple(
+        posted, arrived, used = (
             row.put(f"lop {name} {part}", value) for part, value in zip(ROUND_TIMES, (first, wire, busy), strict=True)
         )
+        return posted, arrived, used
 
     first, wire, _ = single = round_of("single", 1)
     message = Message(first, wire, make_term(0), make_term(0), make_term(0))

@@ -129,14 +129,15 @@ def compute_row(
         line.put(f"chart {name}", _select_charted(charted, times))
     bounds = []
     if with_bounds and "cluster" in values_of_model:
-        terms = find_bounds(line, values_of_model["cluster"], pattern)
-        terms |= {"arriving_share": 100 * terms["arriving_share"]} if "arriving_share" in terms else {}
-        bounds = [(BOUND_TITLES[name], value) for name, value in terms.items()]
+        found = find_bounds(line, values_of_model["cluster"], pattern)
+        found |= {"arriving_share": 100 * found["arriving_share"]} if "arriving_share" in found else {}
+        bounds = [(BOUND_TITLES[name], value) for name, value in found.items()]
     return ComputedRow(line, predictions, bounds)
 
 
 def _select_charted(charted: Term, predictions: PredictedTimes) -> Term:
-    cells = [predictions.get(tuple(name.split(" "))) for name in CHARTED_PREDICTIONS]
+    keys = [name.split(" ") for name in CHARTED_PREDICTIONS]
+    cells = [predictions.get((operation, alternative)) for operation, alternative in keys]
     text = f"CHOOSE({charted.text},{','.join(cell.text if cell else 'NA()' for cell in cells)})"
     cell = cells[int(charted.value) - 1]
     value = cell.value if cell is not None and cell.value > 0 else math.nan
