@@ -3,6 +3,7 @@ points, and its provenance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from commodel.errors import make_printable
 from commodel.records import Count, Finite
@@ -94,7 +95,7 @@ class ParameterSet:
     source: str
     values: Mapping[str, Estimate]
     forms: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, object] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters without a value, and why
     simulated: bool = False
     left_out: Mapping[str, Finite] = field(default_factory=dict)  # error at probe cases left out of the fit, and cases
@@ -103,7 +104,7 @@ class ParameterSet:
     errors: Mapping[str, Errors] = field(default_factory=dict)  # by class of operations; none: nothing was measured
     curves: tuple[Curve, ...] = ()
     draws: Mapping[str, tuple[Finite, ...]] = field(default_factory=dict)  # joint bootstrap draws of each value
-    provenance: Mapping[str, object] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def numbers(self) -> dict[str, float]:

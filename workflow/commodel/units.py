@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from typing import Any
 
 from commodel.errors import UserError, make_printable, suggest_name
 
@@ -138,7 +139,7 @@ def parse_count(value: object, low: int = 1, high: int = MAX_COUNT) -> int:
     return int(number)
 
 
-def _parse_quantity(value: object, units: Mapping[str, object], wanted: str) -> Decimal:
+def _parse_quantity(value: object, units: Mapping[str, Any], wanted: str) -> Decimal:
     """Return a number times its unit; refuse negative ones. With Decimal, 1.1 kB is exactly 1100 bytes."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UserError(f"found {show_value(value)}, wanted {wanted}")

@@ -121,22 +121,24 @@ def read_source(
         return RecalibrationSource(sets, next((entry.platform for entry in sets if entry.platform), ""))
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
-    is_other_platform = experiment and platform not in Results.of(results / experiment).platforms()
-    source_platform = find_only_platform(experiment, results) if is_other_platform else platform
+    if experiment and (not platform or platform not in Results.of(results / experiment).platforms()):
+        source_platform = find_only_platform(experiment, results)
+    else:
+        assert platform
+        source_platform = platform
     evidence, folder = find_platform_evidence(load_resources(source_platform), results, experiment)
-    results = Results.of(folder)
-    comparison = read_table(results.table("comparison"), COMPARISON)
+    campaign = Results.of(folder)
+    comparison = read_table(campaign.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == source_platform]
     errors = {entry.family: read_residuals(comparison, source_platform, entry.family) for entry in evidence.sets}
-    return RecalibrationSource(evidence.sets, source_platform, results, load_plan(results.plan), comparison, errors)
+    return RecalibrationSource(evidence.sets, source_platform, campaign, load_plan(campaign.plan), comparison, errors)
 
 
 def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, out: Path | None) -> AnyPath:
     """Return the folder of the scaled sets. A campaign has one folder for each setting."""
     folder_name = UNSAFE_CHARACTERS.sub("-", requested.setting).strip("-.")[:MAX_NAME_LENGTH] or "job"
-    if source.results is None:
+    if source.results is None or out:
         out = out or Path(f"calibrated-{folder_name}")
-    if out:
         return SafePath.of_argument(out, out.parent)
     folder, recorded = source.results.calibrated(folder_name), read_calibrations(source.results).get(folder_name)
     if recorded and recorded.setting != requested.setting:
@@ -148,7 +150,9 @@ def measure_calibration_points(
     source: RecalibrationSource, requested: RecalibrationRequest, progress: Callable[[str], None]
 ) -> tuple[list[CalibrationTime], list[CalibrationTime]]:
     """Return the times of the informative points and of the held-out points in this allocation."""
-    archived_files = use_archived_inputs(source.results, source.plan.files) if source.plan else nullcontext()
+    archived_files = (
+        use_archived_inputs(source.results, source.plan.files) if source.plan and source.results else nullcontext()
+    )
     with archived_files, TemporaryDirectory(prefix="commodel-") as folder:
         informative, held_out_points = _choose_calibration_points(source, requested)
         candidates = [*informative, *held_out_points]
@@ -185,12 +189,14 @@ def _choose_calibration_points(
 
 def record_factors(entry: RecalibratedSet) -> RecordedFactors:
     fitted = entry.factors
-    factors = (
+    latency, per_byte = (
         RecordedFactor(factor.value, factor.low, factor.high, factor.known)
         for factor in (fitted.latency, fitted.per_byte)
     )
-    errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
-    return RecordedFactors(*factors, fitted.together, fitted.points, fitted.scatter, *errors, entry.checked)
+    before, after = (error if isfinite(error) else None for error in (entry.before, entry.after))
+    return RecordedFactors(
+        latency, per_byte, fitted.together, fitted.points, fitted.scatter, before, after, entry.checked
+    )
 
 
 def write_recalibration(

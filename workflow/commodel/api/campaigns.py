@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -288,7 +288,7 @@ def _forget_failed_models(results: Results) -> None:
         table.unlink()
 
 
-def _make_workflow_settings(experiment: str, only: str | None, survey: bool) -> dict[str, object]:
+def _make_workflow_settings(experiment: str, only: str | None, survey: bool) -> dict[str, Any]:
     path = find_config_file("experiment", experiment)
     return {"experiment": path, "only": only, "survey": None if survey else False}
 

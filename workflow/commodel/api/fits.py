@@ -198,7 +198,8 @@ def fit_collectives(
         path = out / f"{name}.yaml" if several and out else out
         with report_within(f"{name}, family {number} of {len(names)}" if several else name):
             try:
-                if several and out and (fitted := _read_earlier_fit(path, digest)):
+                fitted = _read_earlier_fit(path, digest) if several and path else None
+                if fitted:
                     print_note(f"{name}: the set fitted to {table_names} before is kept; remove it to fit again")
                 else:
                     fitted = fit(name, table_names, setting)
@@ -207,7 +208,7 @@ def fit_collectives(
                     raise
                 print_note(error.message)
                 continue
-            if out and FIT_DIGEST_KEY not in fitted.provenance:
+            if path and FIT_DIGEST_KEY not in fitted.provenance:
                 write_parameters(path, replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest}))
             notes = describe_fit(fitted, select_setting(fitted_points, reference), table_names)
             for note in (*describe_factors(fitted), *notes):
@@ -215,7 +216,7 @@ def fit_collectives(
             sets.append(fitted)
             if parts:
                 rows.append(predict_held_out(fitted, parts.held_out))
-    if not rows:
+    if not rows or parts is None:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
     predicted, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
     choices = score_choices(pd.concat([predicted, baselines]), parts)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -71,8 +72,8 @@ class KernelPredictions:
 
     point: Point
     simulated: bool
-    rows: list[dict[str, object]]
-    iterations: list[dict[str, object]]
+    rows: list[dict[str, Any]]
+    iterations: list[dict[str, Any]]
     # Seconds of an iteration in which the slowest process computes while its messages are in flight. NaN: unknown;
     # None: computation and messages do not overlap.
     overlapped_computation: float | None = None
@@ -111,7 +112,7 @@ class KernelPredictions:
         return cls(point, any(entry.simulated for entry in sets), rows, iterations, overlapped_computation)
 
     @property
-    def properties(self) -> dict[str, object]:
+    def properties(self) -> dict[str, Any]:
         names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
         properties = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
         if self.overlapped_computation is not None:
@@ -120,7 +121,7 @@ class KernelPredictions:
         return properties | {"iterations": count, "different": len(self.iterations) or 1}
 
     @property
-    def slowest_iterations(self) -> list[dict[str, object]]:
+    def slowest_iterations(self) -> list[dict[str, Any]]:
         """The slowest kinds of iteration by the median prediction of the models that depend on the message size: first
         and last, count, median, least and most seconds, and share of the whole."""
         weighted = {

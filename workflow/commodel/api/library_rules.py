@@ -205,7 +205,7 @@ def tune_library(
     evidence = _find_evidence(timer.resources, params, experiment, progress)
     folder.mkdir()
     with open_lock(folder, "another `commodel tune`"):
-        _check_options(timer, workloads, loaded)
+        _check_options(timer, workloads, loaded, assumptions)
         arms = list_arms(workloads, evidence, timer.resources, dialect.can_name, progress, dialect.changes_defaults)
         searched = search_choices(timer, arms, 60 * minutes, progress)
         chosen = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE, dialect.size_independent_operations)
@@ -248,13 +248,15 @@ def _find_evidence(resources: PlatformResources, params, experiment: str | None,
     return evidence
 
 
-def _check_options(timer: LibraryTimer, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
+def _check_options(
+    timer: LibraryTimer, workloads: Sequence[PlacedWorkload], platform: Platform, assumptions: Assumptions
+) -> None:
     """Raise UserError if the folder has results of other options."""
     requested = {
         "platform": platform.digest,
         "library": timer.dialect.library,
         "sync": timer.measure.sync,
-        "assumptions": asdict(timer.dialect.assumptions),
+        "assumptions": asdict(assumptions),
         "workloads": [list(workload) for workload in workloads],
     }
     file = timer.folder / OPTIONS_FILE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union, cast
 
 from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import expand_axis
@@ -73,7 +73,7 @@ def predict(
 
     >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
     """
-    sources = list(parameters) if isinstance(parameters, list | tuple) else [parameters]
+    sources = list_sources(parameters)
     settings = [
         f"{name}={_format_with_unit(model, name, value)}" for name, value in {**(values or {}), **named_values}.items()
     ]
@@ -109,7 +109,10 @@ def choose_sets(
     if not sources and not model:
         raise UserError("found neither a model nor parameters, wanted one of the two")
     sets = [parameters for source in sources for parameters in read_sets(source, model, platform)]
-    return replace_by_hand(sets, settings) if sources else [make_given_set(model, settings)]
+    if sources:
+        return replace_by_hand(sets, settings)
+    assert model is not None
+    return [make_given_set(model, settings)]
 
 
 def read_sets(source: Source | AnyPath, model: str | None = None, platform: str | None = None) -> list[ParameterSet]:
@@ -161,7 +164,9 @@ def list_points(
     if not operation:
         raise UserError("operation is missing")
     resources = resources or PlatformResources.unlimited()
-    repeats = [{"waves": count} for count in expand_axis(waves, parse_waves)] if waves is not None else [{}]
+    repeats: list[dict[str, Any]] = (
+        [{"waves": count} for count in expand_axis(waves, parse_waves)] if waves is not None else [{}]
+    )
     if is_pattern_file(operation):
         pattern_options = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
         if wrong := [key for key, value in pattern_options.items() if value]:
@@ -177,7 +182,9 @@ def list_points(
     if has_size(name) and sizes is None:
         raise UserError(f"bytes is missing; {name} needs a message size")
     every = [spec for spec, entry in find_algorithms(name).items() if not entry.needs_argument]
-    alternatives = [{"topology": spec} for spec in topology] or [{"algorithm": spec} for spec in algorithm or every]
+    alternatives: list[dict[str, Any]] = [{"topology": spec} for spec in topology] or [
+        {"algorithm": spec} for spec in algorithm or every
+    ]
     with locate_mistakes(key="ranks"):
         counts = [{"ranks": count} for count in expand_axis(ranks, parse_count)] if ranks else [{}]
     with locate_mistakes(key="bytes"):
@@ -185,7 +192,7 @@ def list_points(
     combinations = len(alternatives) * len(counts) * len(lengths) * len(repeats)
     if combinations > MAX_PATTERNS:
         raise UserError(f"found {combinations} patterns, wanted at most {MAX_PATTERNS}")
-    common = {"operation": name} | ({"layout": layout} if layout else {})
+    common: dict[str, Any] = {"operation": name} | ({"layout": layout} if layout else {})
     make = _make_near_point if layout == NEAR_LAYOUT else make_point
     wanted = [
         common | alternative | count | {"bytes": length} | repeat
@@ -195,7 +202,8 @@ def list_points(
         for repeat in repeats
     ]
     extended = resources.extended(max(map(find_ranks, wanted), default=0))
-    points, mistakes = [], []
+    points: list[Point] = []
+    mistakes: list[UserError] = []
     for combination in wanted:
         try:
             points.append(make(extended, combination))
@@ -205,12 +213,12 @@ def list_points(
             mistakes.append(error)
     if not points:
         raise mistakes[0]
-    if mistakes:
+    if omitted is not None:
         omitted += dict.fromkeys(f"left out: {error.message}" for error in mistakes)
     return points
 
 
-def _make_near_point(resources: PlatformResources, combination: Mapping[str, object]) -> Point:
+def _make_near_point(resources: PlatformResources, combination: Mapping[str, Any]) -> Point:
     from commodel.advice.alternatives import make_combination_point  # slow to load
 
     point = make_combination_point(resources, combination, requested=True)
@@ -240,7 +248,7 @@ def tabulate_predictions(
     sets: Sequence[ParameterSet],
     waves: bool = False,
     measured: Mapping[Point, float] = MappingProxyType({}),
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
     """Return a row for each prediction of `predict_sets`. Columns have the values given by hand, and the
     measured times of points."""
     has_measured = any(row.point in measured for row in predictions)
@@ -266,6 +274,10 @@ def _format_with_unit(model: str | None, name: str, value: Value) -> str:
         raise UserError(f"found {name}={value!r} without model=, wanted a model or text with a unit")
     entry, text = find_family(model), repr(float(value))
     return f"{text} {find_unit(entry, entry.full_name(name), {})}".strip() if name in entry.by_name else text
+
+
+def list_sources(sources: Source | Sequence[Source]) -> list[Source]:
+    return list(sources) if isinstance(sources, list | tuple) else [cast(Source, sources)]
 
 
 def _make_list(names: str | Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +22,7 @@ from commodel.advice.evidence import (
     replace_values,
 )
 from commodel.api.campaigns import Run
-from commodel.api.predictions import Amounts, Source, join_amounts, read_sets
+from commodel.api.predictions import Amounts, Source, join_amounts, list_sources, read_sets
 from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import expand_axis
 from commodel.files.results_folder import Results
@@ -87,8 +88,10 @@ def find_evidence(files: Sequence[Path], platform: str | None, experiment: str |
         if not runs:
             raise UserError(f"found no run in {results}, wanted --params FILE, or `commodel run EXPERIMENT` first")
         experiment = runs[-1].parent.name
-    resources = load_resources(platform or find_only_platform(experiment, results))
-    return find_platform_evidence(resources, results, experiment)
+    if not platform:
+        assert experiment
+        platform = find_only_platform(experiment, results)
+    return find_platform_evidence(load_resources(platform), results, experiment)
 
 
 def describe_evidence_folder(evidence: Evidence, folder: Path) -> str:
@@ -108,15 +111,15 @@ def estimate_measuring(point: Point, resources: PlatformResources) -> float:
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
     """Return the parameter sets of the sources, with the points measured on the platform if a source is a run."""
-    sources = list(sources) if isinstance(sources, list | tuple) else [sources]
-    runs = [source for source in sources if isinstance(source, Run)]
-    if len(runs) > 1 or (runs and len(sources) > 1):
+    listed = list_sources(sources)
+    runs = [source for source in listed if isinstance(source, Run)]
+    if len(runs) > 1 or (runs and len(listed) > 1):
         raise UserError("found a run beside other evidence, wanted one run, or parameter sets")
     if runs:
         (run,) = runs
         name = run.choose_platform(platform)
         return collect_evidence(run.parameter_sets(name), run.resources(name), Results.of(run.folder))
-    sets = [parameters for source in sources for parameters in read_sets(source)]
+    sets = [parameters for source in listed for parameters in read_sets(source)]
     return combine_sets(sets, load_resources(platform) if platform else None)
 
 
@@ -135,8 +138,8 @@ def list_workloads(
         if has_size(name) and sizes is None:
             raise UserError(f"bytes is missing; {name} needs a message size")
         axis, min_count = ("leaves", 1) if leaves else ("ranks", 2)
-        counts = _expand(axis, str(amounts), lambda text, min_count=min_count: parse_count(text, min_count))
-        lengths = _expand("bytes", sizes, parse_bytes) if has_size(name) else [0]
+        counts = _expand(axis, str(amounts), partial(parse_count, low=min_count))
+        lengths = _expand("bytes", sizes, parse_bytes) if sizes is not None and has_size(name) else [0]
         if len(counts) * len(lengths) > MAX_WORKLOADS:
             raise UserError(f"found {len(counts) * len(lengths)} workloads, wanted at most {MAX_WORKLOADS}")
         workloads += [Workload(name, size, **{axis: count}) for count in counts for size in lengths]
@@ -145,6 +148,6 @@ def list_workloads(
     return workloads
 
 
-def _expand(name: str, text: str, parse: Callable[[str], int]) -> list[int]:
+def _expand(name: str, text: str, parse: Callable[[object], int]) -> list[int]:
     with locate_mistakes(key=name):
         return expand_axis(text, parse)

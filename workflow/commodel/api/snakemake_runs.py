@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from platformdirs import AppDirs
 
@@ -56,7 +56,7 @@ class RunFailedError(UserError):
 
 
 def make_snakemake_command(
-    snakefile: str, settings: Mapping[str, object], cores: int | None, profile: str | None
+    snakefile: str, settings: Mapping[str, Any], cores: int | None, profile: str | None
 ) -> list[str]:
     """Return the command that runs one of our workflows in this folder."""
     arguments = [
@@ -228,8 +228,9 @@ def run_snakemake(
     return process.returncode, stopped[0].number if stopped else 0
 
 
-def _read_lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[bytes]:
+def _read_lines(process: "subprocess.Popen[bytes]", tick: Callable[[], None]) -> Iterator[bytes]:
     """Yield the lines that a process prints until it ends; its children may keep the pipe open for longer."""
+    assert process.stdout is not None
     pipe, unfinished, next_tick = process.stdout, b"", 0.0
     os.set_blocking(pipe.fileno(), False)
     with selectors.DefaultSelector() as selector:

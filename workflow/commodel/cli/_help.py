@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -26,18 +27,18 @@ def make_option_group(title: str, *options: Callable, folded: bool = False) -> C
     def decorate(function: Callable) -> Callable:
         for option in reversed(options):
             option(function)
-            function.__click_params__[-1].group_title = title
-            function.__click_params__[-1].folded = folded
+            added = function.__click_params__[-1]
+            added.group_title, added.folded = title, folded
         return function
 
     return decorate
 
 
-class HelpPage:
+class HelpPage(click.Command):
     """Writes examples, arguments and titled groups of options below the sentence, which is the docstring."""
 
     def __init__(
-        self, *args, examples: Sequence[str] = (), arguments: Mapping[str, str] | None = None, **settings
+        self, *args: Any, examples: Sequence[str] = (), arguments: Mapping[str, str] | None = None, **settings: Any
     ) -> None:
         self.examples, self.arguments = tuple(examples), dict(arguments or {})
         super().__init__(*args, **settings)
@@ -45,8 +46,16 @@ class HelpPage:
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)
         if any(_is_folded(parameter) for parameter in params):
-            every = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": self.show_every_option}
-            params.append(click.Option(["--help-all"], **every, help="Show this message with every option explained."))
+            params.append(
+                click.Option(
+                    ["--help-all"],
+                    is_flag=True,
+                    is_eager=True,
+                    expose_value=False,
+                    callback=self.show_every_option,
+                    help="Show this message with every option explained.",
+                )
+            )
         return params
 
     def show_every_option(self, ctx: click.Context, _option: click.Parameter, value: bool) -> None:
@@ -89,7 +98,9 @@ class HelpPage:
 
 def describe_option(option: click.Option) -> tuple[str, str]:
     """Return the names of an option with its metavar, and its text without the bounds of numbers."""
-    names, text = option.get_help_record(click.Context(click.Command("")))
+    record = option.get_help_record(click.Context(click.Command("")))
+    assert record is not None, "a hidden option"
+    names, text = record
     return names, HELP_RANGE.sub("", text)
 
 
@@ -108,7 +119,7 @@ def wrap_command(text: str) -> list[str]:
     return lines
 
 
-class Verb(HelpPage, click.Command):
+class Verb(HelpPage):
     """A command with a help page."""
 
 
@@ -117,7 +128,9 @@ class VerbGroup(HelpPage, click.Group):
 
     command_class = Verb
 
-    def resolve_command(self, ctx, args):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         names = self.list_commands(ctx)
         if args and args[0].lower() in names:
             args = [args[0].lower(), *args[1:]]
@@ -129,6 +142,6 @@ class VerbGroup(HelpPage, click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        commands = [(name, command) for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.help) for name, command in commands])
+            formatter.write_dl([(name, command.help or "") for name, command in commands])

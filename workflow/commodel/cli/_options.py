@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -262,7 +263,7 @@ def check_mode(mode: str, allowed: Iterable[str]) -> None:
             raise UserError(f"{parameter.opts[0]} has no meaning {mode}; leave it out")
 
 
-def require_options(mode: str, options: Mapping[str, object], *names: str) -> None:
+def require_options(mode: str, options: Mapping[str, Any], *names: str) -> None:
     """Refuse a command without one of the options that its mode needs."""
     for name in names:
         if options[name] in (None, ()):

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, TextIO, TypeVar
+from typing import IO, Any, TextIO, TypeVar
 
 import click
 
@@ -27,7 +27,7 @@ from commodel.errors import JOB_VARIABLE
 from commodel.files.safe_paths import SafePath
 from commodel.progress import listen_with
 
-Rows = Sequence[Mapping[str, object]]
+Rows = Sequence[Mapping[str, Any]]
 
 
 MAX_WIDTH = 100  # columns of a table, also where it is piped

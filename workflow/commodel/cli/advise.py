@@ -28,9 +28,11 @@ from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import format_bytes, format_duration, format_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import pandas as pd
 
-    from commodel.advice import Advice
+    from commodel.advice import Advice, Workload
     from commodel.advice.evidence import Evidence
     from commodel.interchange.rules import Assumptions
 
@@ -165,7 +167,12 @@ def _advise_alternatives(
         _show_score(evidence, style)
         return
     evidence = replace_values(evidence, settings)
-    choices, size_independent_operations = lambda workload: only, ()
+
+    def choose_requested(workload: Workload) -> Sequence[str]:
+        return only
+
+    choices: Callable[[Workload], Sequence[str]] = choose_requested
+    size_independent_operations: tuple[str, ...] = ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES_SUFFIX):
         from commodel.api.library_rules import leave_out_unsafe, make_choice_lister
@@ -282,7 +289,7 @@ def _describe_advice(advice: Advice, evidence: Evidence, verbose: bool) -> list[
     named, lines = f"{format_seconds(default.seconds)}, {default.source}" if default else "", []
     if advice.informative_points:
         lines.append(_name_informative_points(advice, evidence))
-    if advice.keeps_default:
+    if advice.keeps_default and default:
         gain = "slower" if best["seconds"] > default.seconds else "not faster by more than its uncertainty"
         answer = f"{advice.workload.text}: keep the MPI default ({named}). The best alternative, {alternative},"
         lines.append(f"{answer} is {gain} (predicted time {time}).")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -98,7 +98,7 @@ def calibrate(platform, experiment, params, setting, count, held_out_count, node
     click.echo(f"sets: {folder}", err=True)
 
 
-def _make_factor_row(entry: RecalibratedSet, style: str) -> dict[str, object]:
+def _make_factor_row(entry: RecalibratedSet, style: str) -> dict[str, Any]:
     if style == "table":
         has_one_factor = entry.factors.together
         per_byte = "as latency: estimated together" if has_one_factor else entry.factors.per_byte.text

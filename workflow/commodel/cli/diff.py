@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -80,7 +80,7 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, 
 MAX_TEXT = 60  # characters of a provenance entry, without --verbose
 
 
-def _make_change_row(change) -> dict[str, object]:
+def _make_change_row(change) -> dict[str, Any]:
     return {
         "platform": change.platform,
         "what": change.label,
@@ -147,7 +147,7 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
         write_history(snapshots, lines, out)
 
 
-def _make_history_row(line, exact: bool = False) -> dict[str, object]:
+def _make_history_row(line, exact: bool = False) -> dict[str, Any]:
     ratios = [None if ratio != ratio else ratio if exact else f"{ratio:.3f}" for ratio in line.ratios]
     names = {"kind": line.kind, "platform": line.platform, "what": line.name if exact else line.label}
     return names | {str(number): ratio for number, ratio in enumerate(ratios, 1)}

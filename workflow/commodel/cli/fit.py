@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -121,7 +121,7 @@ def _fit_tables(
         print_rows(rows, style)
 
 
-def _list_values(parameters: ParameterSet) -> list[dict[str, object]]:
+def _list_values(parameters: ParameterSet) -> list[dict[str, Any]]:
     """Return a row for each fitted value, with its 95 % interval."""
     return [
         {
@@ -136,7 +136,7 @@ def _list_values(parameters: ParameterSet) -> list[dict[str, object]]:
     ]
 
 
-def _find_given_option(values: dict[str, object]) -> str:
+def _find_given_option(values: dict[str, Any]) -> str:
     return next((option for option, value in values.items() if value is not None), "")
 
 

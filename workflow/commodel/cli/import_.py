@@ -57,10 +57,10 @@ OPTIONS = {
 class Formats(VerbGroup):
     """Imports the module of a format only when the format is called, so that TAB is quick."""
 
-    def list_commands(self, ctx: click.Context | None) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*TIME_FORMATS, *self.commands])
 
-    def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name in TIME_FORMATS and name not in self.commands:
             self.add_command(adapt_parameters(_make_time_command(lookup("interchange", "FORMAT", name))))
         return super().get_command(ctx, name)

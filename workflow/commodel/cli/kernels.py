@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -395,7 +395,7 @@ def _show_configurations(configurations: list[Configuration], family: str, style
     print_answer(answer, "\n\n".join(parts), notes)
 
 
-def _make_configuration_row(entry: Configuration, family: str) -> dict[str, object]:
+def _make_configuration_row(entry: Configuration, family: str) -> dict[str, Any]:
     seconds_by_model = {name: seconds for name, seconds in entry.communication.items() if name != family}
     return {
         "layout": _name_layout(entry),

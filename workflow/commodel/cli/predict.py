@@ -153,7 +153,8 @@ def _predict_patterns(
         resources = load_resources(platform)
     # The user's options are checked before the models are read. A missing size may be taken from the models.
     size_from_models = pattern["sizes"] is None and not is_pattern_file(pattern["operation"])
-    size, omitted = {"sizes": "1"} if size_from_models else {}, []  # reasons for points that the platform cannot hold
+    size: dict[str, str | None] = {"sizes": "1"} if size_from_models else {}
+    omitted: list[str] = []  # reasons for points that the platform cannot hold
     points = list_points(**pattern | size, resources=resources, waves=waves, omitted=omitted)
     recommended = not (params or settings or family or waves or pipelined) and list(Path("results").glob("*/fitted"))
     if not (params or settings or recommended):
@@ -165,7 +166,8 @@ def _predict_patterns(
 
         evidence, folder = find_evidence((), platform, experiment)
         resources, sets = evidence.resources, list(evidence.by_family().values())
-        click.echo(describe_evidence_folder(evidence, folder), err=True)
+        if folder:
+            click.echo(describe_evidence_folder(evidence, folder), err=True)
     else:
         sets = choose_sets(params, family, settings)
     if size_from_models or recommended:
@@ -269,11 +271,11 @@ def _format_answer_sentence(rows: list[dict]) -> str:
         named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in predicted]
         measured = f"; measured: {format_seconds(first['measured'])}" if first.get("measured") else ""
         return f"{_name_alternative(first)} {workload}: {_join_first(named, ', ')}{measured}."
-    fastest, slowest = (select(predicted, key=lambda row: row["seconds"]) for select in (min, max))
+    shortest, longest = (select(predicted, key=lambda row: row["seconds"]) for select in (min, max))
     ends = [
         f"{format_seconds(row['seconds'])} "
         f"({_name_alternative(row)}, {row['ranks']} ranks, {format_bytes(row['bytes'])})"
-        for row in (fastest, slowest)
+        for row in (shortest, longest)
     ]
     return f"{first['operation']}, {len(rows)} predictions by {', '.join(families[:MAX_NAMED])}: {' to '.join(ends)}."
 

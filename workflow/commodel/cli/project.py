@@ -110,4 +110,6 @@ def completion(shell: str) -> None:
 
     from commodel.cli import main
 
-    click.echo(get_completion_class(shell)(main, {}, "commodel", "_COMMODEL_COMPLETE").source())
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    click.echo(completion_class(main, {}, "commodel", "_COMMODEL_COMPLETE").source())

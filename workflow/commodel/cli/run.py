@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -89,7 +89,8 @@ def print_outcome(results: Results) -> bool:
     comparison = read_table(results.table("comparison"), COMPARISON)
     rows = tabulate_scores(pd.concat([evaluate_recommended(comparison), comparison], ignore_index=True))
     best_rows = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
-    useful, useless = [], []
+    useful: list[str] = []
+    useless: list[str] = []
     for row in best_rows:
         mu = row["mean error μ"]
         is_useful = mu <= MAX_USEFUL_ERROR
@@ -108,10 +109,10 @@ MAX_USEFUL_ERROR = 2.0  # highest mean μ of a prediction to use
 MAX_SHOWN_MODELS = 5  # of a platform, besides the recommended prediction
 
 
-def _format_best_rows(rows: list[dict]) -> str:
+def _format_best_rows(rows: list[dict[str, Any]]) -> str:
     """Return the table of the recommended prediction and the best models of each platform, and a line that counts the
     others."""
-    rows_of_platform: dict[str, list[dict]] = {}
+    rows_of_platform: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         rows_of_platform.setdefault(row["platform"], []).append(row)
     shown = [row for group in rows_of_platform.values() for row in group[: MAX_SHOWN_MODELS + 1]]
@@ -130,7 +131,7 @@ def _format_score(value: object) -> object:
     return "∞" if math.isinf(value) else "-" if math.isnan(value) else round(value, 3)
 
 
-def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
+def tabulate_scores(comparison: pd.DataFrame) -> list[dict[str, Any]]:
     """Return rows by platform and model, measured platforms first, and the recommended prediction before models: mean
     proportional error over all points and over the valid ones, and how often the choice is the fastest alternative."""
     from commodel.compare.comparison import summarize_choices, summarize_errors

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -157,7 +157,7 @@ def _make_model_row(entry: Family) -> dict[str, str]:
     return {"name": entry.name, "title": entry.title, "parameters": symbols, "probes": " ".join(entry.probes)}
 
 
-def _collect_model_fields(entry: Family) -> dict[str, object]:
+def _collect_model_fields(entry: Family) -> dict[str, Any]:
     from commodel.models.parameter_sets import read_published_sets
 
     names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")

@@ -154,11 +154,11 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     plan, results = _read_plan(plan_file)
     with show_waiting("collecting the samples"):
         observations, missing = collect_samples(plan, Results.of(results).all_raw, unfinished)
-        out = SafePath.of_argument(out or results / "observations.csv", results)
-        write_table(out.with_name("unmeasured.csv"), missing)
-        write_table(out.with_name("summary.csv"), summarize_raw(observations))
-        write_table(out.with_name("distributions.csv"), tabulate_distributions(observations))
-        write_table(out, observations)
+        table = SafePath.of_argument(out or results / "observations.csv", results)
+        write_table(table.with_name("unmeasured.csv"), missing)
+        write_table(table.with_name("summary.csv"), summarize_raw(observations))
+        write_table(table.with_name("distributions.csv"), tabulate_distributions(observations))
+        write_table(table, observations)
 
 
 @click.command(
