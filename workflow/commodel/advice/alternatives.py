@@ -167,7 +167,7 @@ def make_combination_point(
     return make_point(resources, {**combination, "layout": make_nodes_spec(node)}) if gain or requested else None
 
 
-def count_crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
+def count_crossings(weights: Any, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
     """Return the bytes between ranks times the levels that they cross."""
     pairs = weights.tocoo()
     nodes_of_pair = node[pairs.row], node[pairs.col]

@@ -15,7 +15,6 @@ from commodel.compare.combined_prediction import ModelWeight, is_default_kept
 from commodel.progress import report_within
 from commodel.records import LIBRARY
 
-COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
 BASIS_COLUMNS = (
     "platform",
     "simulated",
@@ -25,7 +24,10 @@ BASIS_COLUMNS = (
     "notes",
     "layout_name",  # `near` in place of the nodes of its ranks
 )  # the basis of a row
-COLUMNS = (*COLUMNS, *BASIS_COLUMNS)
+COLUMNS = (
+    *("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt"),
+    *BASIS_COLUMNS,
+)
 NOTE_SEPARATOR = " | "  # separates two notes of a row
 
 

@@ -159,7 +159,7 @@ def _choose_next_start(
     excluded = [separate] if first else [~separate, separate]
     worth[list(failed)] = 0
     min_worth = MIN_VALUE_SHARE * worth.max()
-    unavailable = [failed | set(np.flatnonzero(excluded_arms)) for excluded_arms in excluded]
+    unavailable = [failed | set(np.flatnonzero(excluded_arms).tolist()) for excluded_arms in excluded]
     sets = [belief.next_points(count, costs, min_worth, first, unavailable_arms) for unavailable_arms in unavailable]
     return max(sets, key=lambda points: worth[points].sum() / (start + costs[points].sum()))
 

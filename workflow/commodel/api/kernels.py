@@ -83,9 +83,7 @@ class KernelPredictions:
         parts = list_parts(point)
         arguments = fill_parameters(point.operation, point.ranks)
         overlapped = arguments.get("overlapped", False)
-        overlapped_computation = (
-            float(find_operation(point.operation).tiles(point.ranks, **arguments).seconds.max()) if overlapped else None
-        )
+        overlapped_computation = float(make_tiles(point.operation, point.ranks).seconds.max()) if overlapped else None
         is_changed = any(map(describe_changes, sets))
         rows, seconds_by_column = [], {}
         for fitted in sets:

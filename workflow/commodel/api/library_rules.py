@@ -190,12 +190,12 @@ def tune_library(
     start = ["env", *settings, starter, "-n", "1"] if starter else []
     program = get_program_folder(find_build_root(), toolchain) / "library"
     dialect = replace(find_dialect(program, start), assumptions=assumptions)
-    operations = [canonicalize_operation(name) for name in operations] or dialect.operations
-    if unknown := [name for name in operations if name not in dialect.operations]:
+    chosen = [canonicalize_operation(name) for name in operations] or list(dialect.operations)
+    if unknown := [name for name in chosen if name not in dialect.operations]:
         raise UserError(f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}")
     workloads = [
         PlacedWorkload(workload.operation, workload.ranks, layout, workload.bytes)
-        for workload in list_workloads(operations)
+        for workload in list_workloads(chosen)
     ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, 1, 1, POINT_TIMEOUT)
@@ -233,7 +233,9 @@ def tune_library(
     return outcome
 
 
-def _find_evidence(resources: PlatformResources, params, experiment: str | None, progress: Callable) -> Evidence | None:
+def _find_evidence(
+    resources: PlatformResources, params: Sequence[Path], experiment: str | None, progress: Callable[[str], None]
+) -> Evidence | None:
     """Return the evidence for predictions; None if there is none, so that the search measures more points."""
     if params:
         return combine_sets([entry for file in params for entry in read_sets(file)], resources)

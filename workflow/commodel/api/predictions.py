@@ -226,7 +226,7 @@ def _make_near_point(resources: PlatformResources, combination: Mapping[str, Any
     return point
 
 
-def build_one_schedule(**pattern) -> Schedule:
+def build_one_schedule(**pattern: Any) -> Schedule:
     """Return the messages of the one pattern that these names and amounts mean, as for `list_points`."""
     points = list_points(**pattern)
     if len(points) != 1:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import IO, Any, Protocol
 
 from platformdirs import AppDirs
 
@@ -189,7 +189,7 @@ def run_snakemake(
     log: AnyPath,
     show: Callable[[str], None],
     tick: Callable[[], None],
-    hold: TextIO | None = None,
+    hold: IO[str] | None = None,
 ) -> tuple[int, int]:
     """Return Snakemake's exit code, and the signal that stopped it or 0.
 

@@ -21,10 +21,10 @@ EVERY_OPTION = "commodel.every_option"  # key of a click context for --help-all
 EXAMPLE_WIDTH = 76  # characters of a line of an example, without its indentation
 
 
-def make_option_group(title: str, *options: Callable, folded: bool = False) -> Callable[[Callable], Callable]:
+def make_option_group(title: str, *options: Callable[[Any], Any], folded: bool = False) -> Callable[[Any], Any]:
     """Return a decorator that gives a function several options, which help lists under this title in this order."""
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Any) -> Any:
         for option in reversed(options):
             option(function)
             added = function.__click_params__[-1]

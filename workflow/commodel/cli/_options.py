@@ -228,7 +228,7 @@ PARAMETER_TYPES = {  # by what a parameter of a verb is called
 def adapt_parameters(command: click.Command) -> click.Command:
     """Return the verb with parameters that accept names in any case, and files relative to the user's folder."""
     for parameter in command.params:
-        kind = PARAMETER_TYPES.get((command.name, parameter.name)) or PARAMETER_TYPES.get(parameter.name)
+        kind = PARAMETER_TYPES.get((command.name or "", parameter.name or "")) or PARAMETER_TYPES.get(parameter.name)
         if type(parameter.type) is click.Path:
             parameter.type = File(path_type=parameter.type.type)
         elif kind and isinstance(parameter.type, click.types.StringParamType):

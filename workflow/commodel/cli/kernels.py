@@ -250,7 +250,7 @@ def read_partition_input(path: Path) -> Rectangles:
     edited = read_partition(path)
     columns = [np.array(edited.columns[name], dtype=np.int64) for name in PARTITION_COLUMNS[1:]]
     x, y, width, height = columns
-    tiling = Rectangles(*columns, int(max((x + width).max(), (y + height).max())))
+    tiling = Rectangles(x, y, width, height, int(max((x + width).max(), (y + height).max())))
     if tiling_error := find_tiling_error(tiling):
         raise edited.error(tiling_error[1], tiling_error[0])
     return tiling
@@ -417,14 +417,20 @@ def _make_measured_columns(entry: Configuration) -> dict[str, float | None]:
     }
 
 
-def _pair_times(entry: Configuration, family: str) -> dict[str, str]:
+def _get_measured_total(entry: Configuration) -> float:
+    """Return the total time of a configuration that was measured."""
+    assert entry.measured is not None
+    return entry.measured.total
+
+
+def _pair_times(entry: Configuration, family: str) -> dict[str, str | None]:
     """Return each predicted time, followed by the measured one."""
     predicted = (entry.computation, entry.communication[family], entry.total(family))
-    cells = {"layout": _name_layout(entry)}
+    cells: dict[str, str | None] = {"layout": _name_layout(entry)}
     for predicted_seconds, (name, seconds) in zip(predicted, _make_measured_columns(entry).items(), strict=True):
         for title, value in ((name.removeprefix("measured "), predicted_seconds), (name, seconds)):
             cells[title] = None if value is None else format_seconds(value)
-    return cells | {"measured/predicted": f"{entry.measured.total / entry.total(family):.2f}"}
+    return cells | {"measured/predicted": f"{_get_measured_total(entry) / entry.total(family):.2f}"}
 
 
 def _name_layout(entry: Configuration) -> str:
@@ -462,12 +468,13 @@ def _describe_regrets(measured: list[Configuration]) -> list[str]:
     fastest measured one."""
     from commodel.advice.configurations import find_fastest
 
-    shortest = min(measured, key=lambda entry: entry.measured.total)
+    shortest = min(measured, key=_get_measured_total)
     choices = {"Communication included": measured[0], "By computation alone": find_fastest(measured)}
 
     lines = []
     for label, choice in choices.items():
-        time, excess = choice.measured.total, 100 * (choice.measured.total / shortest.measured.total - 1)
+        time = _get_measured_total(choice)
+        excess = 100 * (time / _get_measured_total(shortest) - 1)
         comparison = f"{excess:.2g} % longer than {_name_layout(shortest)}"
         comparison = "the fastest of these" if choice is shortest else comparison
         lines.append(f"{label}: {_name_layout(choice)}, measured to take {format_seconds(time)}, {comparison}.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ def _list_library_functions(entry: Algorithm | TreeAlgorithm) -> list[dict[str, 
     return rows or [names | {"library": "none", "function": "", "operands": "", "differs": ""}]
 
 
-def _describe_operand_order(entry: Algorithm, routine: Routine) -> str:
+def _describe_operand_order(entry: Algorithm | TreeAlgorithm, routine: Routine) -> str:
     """Return whether a library's function keeps the order of operands; empty if the operation is no reduction."""
     from commodel.patterns.operations import find_operation
 
@@ -270,7 +271,8 @@ def _list_critical_messages(
     if (critical := attribute_time(point, parameters)) is None:
         reason = "its predictions do not replay single messages, so they have no critical path"
         raise UserError(f"found parameters of family {parameters.family}: {reason}", file=params)
-    rows, texts = [], {}
+    rows = []
+    texts: dict[int, list[str]] = {}
     for src, dst, seconds in critical.messages:
         share = round(100 * seconds / critical.prediction)
         rows.append({"from": src, "to": dst, "time": seconds, "share [%]": share})
@@ -315,13 +317,14 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     placed, ranks = complete_layout_and_ranks(
         load_resources(platform) if platform else PlatformResources.unlimited(), spec, ranks
     )
-    nodes, kind, cores = (function(placed.layout, ranks) for function in (place_ranks, list_devices, list_cores))
+    nodes, cores = place_ranks(placed.layout, ranks), list_cores(placed.layout, ranks)
+    kind = list_devices(placed.layout, ranks)
     if style == "line":
         click.echo(_format_nodes(nodes, kind, cores))
     elif style == "file":
         click.echo("\n".join(map(str, nodes.tolist())))
     else:
-        columns = {"rank": range(ranks), "node": nodes.tolist()}
+        columns: dict[str, Sequence[Any]] = {"rank": range(ranks), "node": nodes.tolist()}
         columns |= {} if kind is None else {"kind": kind.tolist()}
         columns |= {"cores": cores.tolist()} if assigns_cores(placed.layout) else {}
         print_rows([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], style)

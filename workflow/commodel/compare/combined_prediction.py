@@ -137,17 +137,20 @@ def combine_predictions(
     total = sum(weights[name].weight for name in counting)
     shares = {name: weights[name].weight / total for name in counting}
     draws = max(len(predictions[name]) for name in counting)
-    logs = sum(shares[name] * _resample(np.log(predictions[name]), draws) for name in counting)
+    resampled = (shares[name] * _resample(np.log(predictions[name]), draws) for name in counting)
+    logs = sum(resampled, np.zeros(()))
     shape = logs.shape[1:]
     extra_deviation = sum(shares[name] * widening[name] for name in counting) if widening else 0.0
     if covariance is None:
-        errors = (
+        error, contrast = (
             np.sqrt(1 + np.broadcast_to(doublings, shape))
             * sum(shares[name] * np.nan_to_num(getattr(weights[name], statistic)) for name in counting)
             for statistic in ("error", "contrast")
         )
         weighted = np.array([np.broadcast_to(shares[name], shape) for name in counting])
-        covariance = _compute_covariance(*(np.maximum(error, extra_deviation) for error in errors), weighted)
+        covariance = _compute_covariance(
+            np.maximum(error, extra_deviation), np.maximum(contrast, extra_deviation), weighted
+        )
     else:
         relative_variance = np.broadcast_to(extra_deviation, shape) ** 2 / np.maximum(np.diag(covariance), 1e-12)
         widening_factor = np.sqrt(np.maximum(relative_variance, 1.0))

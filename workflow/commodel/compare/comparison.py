@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -145,7 +146,7 @@ def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(dict.fromkeys((*renamed.values(), *LATENCY_COLUMNS), float))  # also where nothing was measured
 
 
-def _make_measurement(row, reason: str, planned: int, spread: float) -> Measurement:
+def _make_measurement(row: Any, reason: str, planned: int, spread: float) -> Measurement:
     if np.isnan(row.measured):
         return Measurement(False, reason or ("no valid sample" if row.invalid else ""))
     passes = "" if row.passes >= planned else f"{row.passes:.0f} of {planned} passes"

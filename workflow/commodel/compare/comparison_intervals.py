@@ -2,6 +2,7 @@
 points of the platform."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,7 +62,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _make_series(row) -> PointSeries:
+def _make_series(row: Any) -> PointSeries:
     nodes = row.nodes if row.nodes == row.nodes else None  # older tables lack the column
     operation, sizes = find_operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
     return PointSeries(operation, float(row.leaves or row.ranks), sizes, nodes, row.levels_crossed)

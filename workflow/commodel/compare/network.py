@@ -437,7 +437,7 @@ def make_networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, Any]]) ->
     return [network for network in learned if network is not None]
 
 
-def find_recorded_nodes(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[str, Mapping[str, Any]]:
+def find_recorded_nodes(plan: Plan, provenance: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return the recorded nodes of each platform whose pairs were measured."""
     return {
         batch.platform: provenance.get(batch.name, {})
@@ -448,23 +448,23 @@ def find_recorded_nodes(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[s
 
 def read_networks(results: Results) -> list[Network]:
     plan = load_plan(results.plan)
-    notes = {batch.name: results.provenance(batch.name) for batch in plan.batches}
-    notes = {name: read_json(path) for name, path in notes.items() if path.exists()}
+    paths = {batch.name: results.provenance(batch.name) for batch in plan.batches}
+    notes = {name: read_json(path) for name, path in paths.items() if path.exists()}
     return make_networks(read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, notes))
 
 
 def find_networks(name: str, platform: str | None = None) -> list[Network]:
     """Return the networks that an experiment has measured, or only that of one platform. `name` may also be a platform
     or its file: the network is then that of the last run that measured it."""
-    folder, runs = Path("results"), []
-    results = Results.of(folder / name)
-    if not results.plan.exists():
+    folder = Path("results")
+    results: Results | None = Results.of(folder / name)
+    if results and not results.plan.exists():
         with suppress(UserError):  # an unknown name may be an experiment that has not been run
             platform = find_config_file("platform", name).stem
             paths = sorted(folder.glob("*/summary.csv"), key=lambda path: path.stat().st_mtime)
             runs = [run for path in paths if (run := Results.of(path.parent)).plan.exists()]
-            runs = [run for run in runs if platform in find_recorded_nodes(load_plan(run.plan), {})] or [None]
-    results = runs[-1] if runs else results
+            runs = [run for run in runs if platform in find_recorded_nodes(load_plan(run.plan), {})]
+            results = runs[-1] if runs else None
     networks = [entry for entry in read_networks(results) if platform in (None, entry.platform)] if results else []
     if not networks:
         on_platform = f" on platform '{platform}'" if platform else ""
@@ -493,7 +493,7 @@ def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, Any]) 
     return Network(
         platform,
         bool(joined["simulated"].iloc[0]),
-        tuple(str(name) for name in names[:nodes]) if has_names else tuple(map(str, range(nodes))),
+        tuple(str(name) for name in names[:nodes]) if names and has_names else tuple(map(str, range(nodes))),
         pairs,
         times[:, 0],
         large / times[:, 1],

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import product
 from math import inf, nan
 from operator import attrgetter
 from typing import Any
@@ -119,10 +118,11 @@ def list_single_messages(resources: PlatformResources) -> tuple[list[Calibration
     ranks = min(MAX_HELD_OUT_RANKS, resources.nodes if resources.nodes > 1 else resources.cores)
     patterns = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in HELD_OUT_PATTERNS]
     held_out_points = [{**pattern, "bytes": size} for pattern in patterns for size in HELD_OUT_SIZES]
-    return tuple(
+    points, held_out = (
         [CalibrationPoint(make_point(resources, entry)) for entry in combinations]
         for combinations in (messages, held_out_points)
     )
+    return points, held_out
 
 
 def select_calibration_points(
@@ -154,11 +154,13 @@ def select_informative(
     repeats until there are `count` points."""
     shares = Effect(parameters, [entry.point for entry in candidates]).slopes(np.zeros(2))
     is_scaled = shares.sum(axis=1) > 1 - MAX_UNSCALED_SHARE
-    remaining = list(np.flatnonzero(is_scaled) if np.count_nonzero(is_scaled) >= count else range(len(candidates)))
+    remaining: list[int] = list(
+        np.flatnonzero(is_scaled).tolist() if np.count_nonzero(is_scaled) >= count else range(len(candidates))
+    )
     distance = [max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks))) for entry in candidates]
     selected: list[int] = []
     while remaining and len(selected) < count:
-        for distance_class, factor in product(sorted(set(distance)), (0, 1)):
+        for distance_class, factor in [(of_class, factor) for of_class in sorted(set(distance)) for factor in (0, 1)]:
             in_class = [number for number in remaining if distance[number] == distance_class]
             if in_class and len(selected) < count:
                 largest_share = max(shares[number, factor] for number in in_class)
@@ -220,8 +222,8 @@ def recalibrate_set(
         ]
         for set_used in (parameters, scaled)
     )
-    means = (float(np.mean(ratios)) if ratios else nan for ratios in (before, after))
-    return RecalibratedSet(scaled, factors, *means, len(after))
+    mean_before, mean_after = (float(np.mean(ratios)) if ratios else nan for ratios in (before, after))
+    return RecalibratedSet(scaled, factors, mean_before, mean_after, len(after))
 
 
 def _pair_with_predictions(

@@ -359,7 +359,7 @@ def _fit_weights(logs: pd.DataFrame, places: Places) -> Array:
     weights = nnls(system, np.array([*np.zeros(len(squares)), large]))[0].round(9)
     weights /= weights.sum()
     best = np.arange(len(squares)) == squares.diagonal().round(9).argmin()
-    gains = (errors @ best) ** 2 - (errors @ weights) ** 2
+    gains = (all_errors @ best) ** 2 - (all_errors @ weights) ** 2
     return weights if _exceeds_scatter(gains, np.resize(groups, len(gains))) else best.astype(float)
 
 

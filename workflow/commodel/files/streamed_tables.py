@@ -98,7 +98,7 @@ def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
         if not schema.equals(types[0]):
             raise UserError(f"found columns other than those of {paths[0]}", file=path)
 
-    def pieces():
+    def pieces() -> Iterator[pa.Table]:
         for path in paths:
             for batch in _open_parquet(path).iter_batches(GROUP_ROWS, use_threads=False):
                 yield pa.Table.from_batches([batch])

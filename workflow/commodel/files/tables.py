@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from math import nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from commodel.errors import MAX_SHOWN_MISTAKES, Mistakes, UserError, make_printable
 from commodel.files.atomic import MAX_FILE_BYTES, write_atomically
@@ -99,9 +99,10 @@ class Field:
 
 
 Schema = tuple[Field, ...]
+Cell = TypeVar("Cell")  # a parsed cell
 
 
-def _split_fields(kind: type, names: str, **properties) -> Schema:
+def _split_fields(kind: type, names: str, **properties: Any) -> Schema:
     return tuple(Field(name, kind, **properties) for name in names.split())
 
 
@@ -499,13 +500,13 @@ def stream_rows(
 
 
 def read_rows(
-    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", **options
+    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", **options: Any
 ) -> list[tuple[int, dict[str, str]]]:
     """Return the rows of `stream_rows`, which has the same `options`, as a list."""
     return list(stream_rows(path, wanted, separator, **options))
 
 
-def parse_cell(row: dict[str, str], column: str, parse: Callable):
+def parse_cell(row: dict[str, str], column: str, parse: Callable[[str], Cell]) -> Cell:
     """Return the parsed cell of a row; an error names its column."""
     try:
         return parse(row[column])

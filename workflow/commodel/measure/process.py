@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from types import FrameType
 
 from commodel.errors import make_printable
 from commodel.files.safe_paths import AnyPath
@@ -83,7 +84,7 @@ def end_on_termination() -> None:
     """Make SIGTERM raise SystemExit in this process. A second SIGTERM is ignored, so that it does not interrupt the
     clean-up."""
 
-    def end(number, frame):
+    def end(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)
         sys.exit(128 + number)
 

@@ -7,7 +7,7 @@ partitioning with a functional performance model of heterogeneous processors, 20
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -117,8 +117,8 @@ class Speed:
     def interval(self, x: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the speed's interval."""
         speed = self.at(x)
-        ends = (np.interp(x, self.size, row / self.speed) for row in (self.low, self.high))
-        return tuple(speed * end for end in ends)
+        low, high = (np.interp(x, self.size, row / self.speed) for row in (self.low, self.high))
+        return speed * low, speed * high
 
     def seconds(self, x: np.ndarray | float) -> np.ndarray:
         """Return the seconds of the computation of one iteration."""
@@ -141,7 +141,7 @@ class Speed:
         return (s0 - slope * x0) * seconds / (1 - slope * seconds)
 
     @cached_property
-    def _spline(self) -> object | None:
+    def _spline(self) -> Callable[[np.ndarray | float], np.ndarray] | None:
         if self.form == "piecewise" or len(self.size) < 3:
             return None
         from scipy.interpolate import Akima1DInterpolator  # takes longer to load than most verbs to run

@@ -30,7 +30,7 @@ def make_traffic_graph(schedule: Schedule) -> csr_array:
     return (one_way + one_way.T).tocsr()
 
 
-def map_ranks(weights: csr_array, slots: np.ndarray, levels: Sequence[Sequence[int]] = ()) -> np.ndarray:
+def map_ranks(weights: csr_array, slots: np.ndarray, levels: Sequence[Sequence[int] | np.ndarray] = ()) -> np.ndarray:
     """Return the node of every rank.
 
     `slots` has each node once per rank that it can take, `levels` the group of every node, innermost level first.

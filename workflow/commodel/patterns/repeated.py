@@ -62,6 +62,11 @@ class Rounds:
         return Schedule.of(self.ranks, 0, source, target, bytes, work=work).place(node)
 
 
+def _make_column(name: str) -> property:
+    """Return the property of a compact schedule that is a column of the whole one."""
+    return property(lambda self: getattr(self.whole, name))
+
+
 class CompactSchedule(Schedule):
     """A schedule whose `parts` are schedules and repeated rounds, which each rank executes one after the other.
 
@@ -131,7 +136,6 @@ class CompactSchedule(Schedule):
     def resize(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         return self.whole.resize(bytes, work_bytes)
 
-    step, src, dst, bytes, work, contents, nonblocking = (
-        property(lambda self, name=name: getattr(self.whole, name))  # columns
-        for name in ("step", "src", "dst", "bytes", "work", "contents", "nonblocking")
+    step, src, dst, bytes, work, contents, nonblocking = map(  # type: ignore[assignment]  # fields become properties
+        _make_column, ("step", "src", "dst", "bytes", "work", "contents", "nonblocking")
     )

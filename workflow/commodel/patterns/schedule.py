@@ -30,8 +30,11 @@ class Step:
     to `posted_sends`, `dst` to `awaited_receives`.
     """
 
-    def __init__(self, schedule: Schedule, work: slice, posted: Rows, *other_rows: Rows) -> None:
+    def __init__(self, schedule: Schedule, work: slice, posted: slice, *other_rows: Rows) -> None:
         self.work, self.posted_sends = work, posted
+        self.matched: Rows
+        self.awaited_receives: Rows
+        self.awaited_sends: Rows
         self.matched, self.awaited_receives, self.awaited_sends = other_rows or (posted, posted, posted)
         self.src, self.dst = schedule.src[posted], schedule.dst[self.awaited_receives]
         self.sends, self.receives = Groups(self.src), Groups(self.dst)
@@ -240,7 +243,10 @@ class Schedule:
         work = Work.empty() if work is None else work.sort_by_step()
         for column in (*columns[1:3], work.rank):
             check_ranks(column, ranks)
-        return cls(ranks, *columns, work, np.arange(ranks), root, contents, nonblocking, overlapped_seconds)
+        step, src, dst, bytes = columns
+        return cls(
+            ranks, step, src, dst, bytes, work, np.arange(ranks), root, contents, nonblocking, overlapped_seconds
+        )
 
     def place(self, node: np.ndarray) -> Schedule:
         return replace(self, node=np.asarray(node))

@@ -7,7 +7,7 @@ The planner checks whether an algorithm, a topology, a model or a probe of a giv
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from pydantic import Field, PrivateAttr, WrapValidator, model_validator
 
@@ -44,6 +44,7 @@ def locate_errors(part: FileMapping, *path: str | int) -> Iterator[None]:
 
 AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes", "waves")
 WAVES = Annotated[int, limit_count(1, units.MAX_WAVES)]
+Part = TypeVar("Part", bound=FileMapping)
 ABSENT: Any = None  # the value of a field that a combination may lack
 if TYPE_CHECKING:
     Names = tuple[NAME, ...] | str  # or the word for all
@@ -240,6 +241,11 @@ class Block(FileMapping):
         return super().error(path, message)
 
 
+def make_default(kind: type[Part]) -> Callable[[], Part]:
+    """Return a function that makes a part of an experiment of which the file has no key."""
+    return lambda: kind.model_validate({})
+
+
 class Experiment(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
     platform: NAME = Field(description="name of a file in params/platforms, without .yaml")
@@ -249,8 +255,8 @@ class Experiment(FileMapping):
         description="micro-benchmarks; auto, also in a list: those of the families and those that check networks",
     )
     seed: Annotated[int, limit_count(0, 2**63 - 1)] = Field(1, description="seed of every shuffle and every bootstrap")
-    measure: Measure = Field(default_factory=lambda: Measure(), description="how precisely to measure")
-    batch: Batching = Field(default_factory=lambda: Batching(), description="how points are grouped into batches")
+    measure: Measure = Field(default_factory=make_default(Measure), description="how precisely to measure")
+    batch: Batching = Field(default_factory=make_default(Batching), description="how points are grouped into batches")
     probe_bytes: Annotated[tuple[SIZE, ...], read_axis(SIZE, units.parse_bytes, auto="auto")] = Field(
         (),
         max_length=1000,

@@ -28,10 +28,10 @@ MAX_COMBINATIONS = 2_000_000  # of an experiment
 MAX_EXCLUSION_TESTS = 50_000_000  # evaluations of an exclusion for a combination
 MAX_TOPOLOGIES = 1000  # different ones, since each is built when the plan is made
 # values of omitted axes in expressions of `exclude`
-DEFAULT_VALUES = dict.fromkeys(("operation", "algorithm", "topology", "layout"), "")
+DEFAULT_VALUES: dict[str, Any] = dict.fromkeys(("operation", "algorithm", "topology", "layout"), "")
 DEFAULT_VALUES |= dict.fromkeys(("ranks", "nodes", "ranks_per_node", "bytes")) | {"waves": 1}
 
-Values = dict[str, str | int]
+Values = dict[str, Any]
 PlaceInFile = tuple[str | int, ...]
 
 
@@ -125,15 +125,15 @@ SEPARATORS = {".tsv": "\t", ".csv": ","}
 TABLE_COLUMNS = [name for name in Combination.model_fields if f"{name}." != PARAMETER_PREFIX]
 
 
-def add_table(block: Block) -> Block:
+def add_table(block: Block, table: str) -> Block:
     """Return the block with the rows of its table after the combinations of include."""
     try:
-        check_path(block.table)
-        separator = SEPARATORS.get(Path(block.table).suffix)
+        check_path(table)
+        separator = SEPARATORS.get(Path(table).suffix)
         if separator is None:
-            raise UserError(f"found '{block.table}', wanted a file .tsv or .csv")
-        if not (file := find_input(block.table)).exists():
-            raise UserError(f"found no file '{block.table}' in the project")
+            raise UserError(f"found '{table}', wanted a file .tsv or .csv")
+        if not (file := find_input(table)).exists():
+            raise UserError(f"found no file '{table}' in the project")
     except UserError as error:
         raise block.error(("table",), error.found) from None
     rows = read_rows(file, ("operation",), separator, unique_columns=True)

@@ -190,6 +190,7 @@ def _compute_uplink_bandwidth(link: Link, levels: Hierarchy, level: int, below: 
     if link.oversubscription:
         return member_counts[0] * below / link.oversubscription
     downlinks = member_counts[0] * max(round(below / link.bandwidth), 1) if level > 1 else member_counts[0]
+    assert link.ports is not None
     if link.ports <= downlinks:
         raise UserError(f"found {link.ports} ports, wanted more than the {downlinks} links down")
     return (link.ports - downlinks) * link.bandwidth
@@ -373,7 +374,9 @@ class Platform(FileMapping):
 
     @property
     def simgrid_file(self) -> Path | None:
-        return self._document.file.parent / self.simgrid.file if self.simgrid and self._document else None
+        if not (self.simgrid and self._document):
+            return None
+        return Path(str(self._document.file)).parent / self.simgrid.file
 
     @property
     def node_names(self) -> tuple[str, ...]:

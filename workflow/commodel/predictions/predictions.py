@@ -76,8 +76,9 @@ def sum_parts(
         raise UserError(f"found several waves of '{name}', whose ranks begin each iteration together; wanted one wave")
     parts = [(count, predict_part(part, waves)) for count, part in pattern.iterate_parts()]
     rows = min(part.seconds.shape[1] for _, part in parts)  # a long schedule has fewer draws
-    total: Array = sum(count * part.seconds[:, :rows] for count, part in parts)
-    corrected: Array = sum(count * part.seconds[:, 0] * part.ratios for count, part in parts)
+    zero = np.zeros(())
+    total = sum((count * part.seconds[:, :rows] for count, part in parts), zero)
+    corrected = sum((count * part.seconds[:, 0] * part.ratios for count, part in parts), zero)
     estimate = total[:, 0]
     return StackPrediction(
         total,

@@ -100,7 +100,7 @@ def _list_different_rounds(pattern: CompactSchedule) -> Iterator[Schedule] | Non
     if pattern.ranks * sum(counts.values()) > MAX_CHECKED_MESSAGES:
         return None
     return chain.from_iterable(
-        (part.round(number, pattern.node) for number in range(counts[part])) if part in counts else [part]
+        (part.round(number, pattern.node) for number in range(counts[part])) if isinstance(part, Rounds) else [part]
         for part in pattern.parts
         if part.messages
     )

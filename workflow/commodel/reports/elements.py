@@ -277,7 +277,7 @@ def store_column(column: pd.Series, blank: np.ndarray | None = None) -> Sequence
         plain_texts = [to_plain_value(text) for text in texts]
         return TextColumn(codes, [*plain_texts, None])
     values = list(map(to_plain_value, column.tolist()))
-    for index in np.flatnonzero(blank) if blank is not None else ():
+    for index in np.flatnonzero(blank).tolist() if blank is not None else ():
         values[index] = None
     return values
 

@@ -96,7 +96,8 @@ def _consists_of_rings(schedule: CompactSchedule) -> bool:
 def _fits_in_pieces(schedule: CompactSchedule, links: SharedLinks, values: Values) -> bool:
     """Return whether the schedule is longer than one piece and can be replayed in pieces: there are not too many
     messages or links, and no pair of ranks has to send several messages one at a time."""
-    pairs_repeat = len(schedule.parts) > 1 or schedule.parts[0].periodic
+    first = schedule.parts[0]
+    pairs_repeat = len(schedule.parts) > 1 or (isinstance(first, Rounds) and first.periodic)
     if schedule.messages <= PIECE_MESSAGES or (pairs_repeat and values.settings.get("order") == ONE_AT_A_TIME):
         return False
     limit = MAX_RING_MESSAGES if _consists_of_rings(schedule) else MAX_MESSAGES
@@ -178,6 +179,8 @@ def _is_free_of_contention(schedule: CompactSchedule, links: SharedLinks, values
     if "back" in values or not _consists_of_rings(schedule):
         return False
     for part in schedule.parts:
+        if not isinstance(part, Rounds):
+            continue
         first_round = part.round(0, schedule.node)
         if links.is_contended(first_round, find_transfer_seconds(first_round, values, links.levels)):
             return False

@@ -512,8 +512,8 @@ def find_representatives(
     `links` holds the number of parallel links by level, `nodes` for every node numbers by which nodes of otherwise
     equal placement differ.
     """
-    parts = schedule.parts
-    if not all(isinstance(part, Rounds) and part.equal_sizes for part in parts):
+    parts = [part for part in schedule.parts if isinstance(part, Rounds) and part.equal_sizes]
+    if len(parts) < len(schedule.parts):
         return None
     node, ranks = np.asarray(schedule.node), schedule.ranks
     levels.distance(node, node)  # raises an error for a node that the levels lack
@@ -525,7 +525,8 @@ def find_representatives(
     period = find_rotation_period(ranks, shift, [*_number_groups(node, levels), *links_used], types)
     if period == ranks or period * sum(part.count for part in parts) > max_messages:
         return None
-    rotation, start, messages, work = Rotation(node, period), 0, [], []
+    rotation, start = Rotation(node, period), 0
+    messages, work = [], []
     for part in parts:
         number, source = np.divmod(np.arange(part.count * period), period)
         target, bytes = part.receivers_and_bytes(number, source)

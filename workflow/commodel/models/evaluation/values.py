@@ -140,7 +140,7 @@ class Samples:
         if not self.levels:
             return self._interpolate(self.columns[0], x) * (1 if level is None else level)
         level = np.broadcast_to(1 if level is None else level, x.shape)
-        total = 0.0
+        total: Array = np.zeros(())
         for column, only in zip(self.columns, np.eye(len(self.levels)), strict=True):
             share = np.interp(level, self.levels, only)  # 1 at the level of this column, 0 at the others
             if share.any():

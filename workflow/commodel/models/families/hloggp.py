@@ -47,7 +47,7 @@ def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     They come from pairs of two nodes of the type if there are any, otherwise from pairs within a node, otherwise from
     those of two types, of which the first is measured.
     """
-    overhead: dict[str, Array] = {}
+    overhead: dict[str, tuple[Array, Array]] = {}
     for pair in sorted(trips, key=lambda pair: (len(set(pair.types)), pair.within)):
         for node_type in pair.types:
             overhead.setdefault(node_type, trips[pair].short_overheads)

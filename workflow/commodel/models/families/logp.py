@@ -117,7 +117,7 @@ class _StallingNetwork:
         all_rows = np.arange(len(schedule.src))
         send_end = [0.0] * len(all_rows)  # when each message left its sender
         for step in schedule.steps:
-            rows = all_rows[step.posted_sends].tolist()
+            rows = range(step.posted_sends.start, step.posted_sends.stop)
             self._send(rows, step.src.tolist(), schedule.dst[step.posted_sends].tolist(), send_end)
             for arrival, rank in sorted(
                 (send_end[row] + self.L, schedule.dst[row]) for row in all_rows[step.awaited_receives]

@@ -61,7 +61,7 @@ def fit(observed: Observed) -> Fitted:
     else:
         values |= {"o_mem.a": a, "o_mem.b": b}
         forms["o_mem"] = "linear"
-    return Fitted(values, (size.min(), size.max()), forms, notes, unidentified, curves, missing=missing)
+    return Fitted(values, (size.min(), size.max()), forms, notes, unidentified, tuple(curves), missing=missing)
 
 
 def _round_trips_within(observed: Observed) -> Cases | None:

@@ -30,7 +30,7 @@ def fit(observed: Observed) -> Fitted:
     values: dict[str, Array] = {}
     notes: dict[str, str] = {}
     unidentified: dict[str, str] = {}
-    limited_samples: dict[str, str] = {}
+    limited_samples: dict[str, Array] = {}
     measured = {"o_s": trips.o_s, "o_r": trips.o_r, "g": trips.spacing}
     for name, draws in measured.items():
         # A rank that receives a message every g is busy for at most g each; the rest is waiting.

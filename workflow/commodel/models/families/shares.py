@@ -149,8 +149,8 @@ def fit(observed: Observed) -> Fitted:
         )
     # On a torus, messages in opposite directions have the same cables only if there is one of each.
     if (opposite_share := fit_opposite_share(observed, single=TORUS in partial.settings)) is not None:
-        distinguished = {True: partial.estimate(back=opposite_share[0]), False: partial.estimate()}
-        nearest = [is_slowed for _, is_slowed in distinguish_behaviours(observed, "against", distinguished, predict)]
+        behaviours = {True: partial.estimate(back=opposite_share[0]), False: partial.estimate()}
+        nearest = [is_slowed for _, is_slowed in distinguish_behaviours(observed, "against", behaviours, predict)]
         if nearest == [True]:
             partial.values["back"] = opposite_share
     missing |= _explain_missing(partial.values)

@@ -605,7 +605,7 @@ def fit_shared_latency(
 
     root = np.sqrt(weights / weights.max())
 
-    def squared_errors(candidates: Sequence[float], rows: slice) -> Array:
+    def squared_errors(candidates: Sequence[float] | Array, rows: slice) -> Array:
         """Return the sums of squares: (candidates, rows)."""
         sums = []
         for candidate in candidates:

@@ -156,7 +156,16 @@ def _read_device(text: str) -> str:
     return text
 
 
-def _make_file_layout(name: str, title: str, read: Callable[[AnyPath], Processes], **columns: Callable) -> Layout:
+ReadColumn = Callable[[list[tuple[int, Process]]], np.ndarray]
+
+
+def _make_file_layout(
+    name: str,
+    title: str,
+    read: Callable[[AnyPath], Processes],
+    kinds: ReadColumn | None = None,
+    cores: ReadColumn | None = None,
+) -> Layout:
     """Return a layout whose argument is a path; a full spec adds the nodes of its hosts."""
 
     def read_argument(argument: str) -> tuple[Processes, str]:
@@ -174,6 +183,11 @@ def _make_file_layout(name: str, title: str, read: Callable[[AnyPath], Processes
         processes, numbers = read_argument(argument)
         return processes.place(numbers, ranks)
 
+    def make_column(make: ReadColumn | None) -> Callable[[int, str], np.ndarray] | None:
+        if make is None:
+            return None
+        return lambda ranks, argument: make(read_argument(argument)[0].rows)
+
     return Layout(
         name,
         title,
@@ -181,10 +195,8 @@ def _make_file_layout(name: str, title: str, read: Callable[[AnyPath], Processes
         place=place,
         complete=complete,
         ranks=lambda argument: len(read_argument(argument)[0].rows),
-        **{
-            name: lambda ranks, argument, make=make: make(read_argument(argument)[0].rows)
-            for name, make in columns.items()
-        },
+        kinds=make_column(kinds),
+        cores=make_column(cores),
     )
 
 

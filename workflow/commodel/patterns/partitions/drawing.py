@@ -59,7 +59,7 @@ def draw_partition(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> s
         if font_size >= MIN_FONT_PX:
             centre = f'x="{MARGIN_PX + x + width / 2:g}" y="{MARGIN_PX + y + height / 2:g}"'
             numbers.append(f'<text {centre} font-size="{font_size:.3g}" style="{NUMBER_STYLE}">{rank}</text>')
-    listed_nodes: list[int] = nodes[:MAX_LEGEND_NODES] if len(nodes) > 1 else []
+    listed_nodes = nodes[:MAX_LEGEND_NODES] if len(nodes) > 1 else nodes[:0]
     legend = [
         shape
         for row, number in enumerate(listed_nodes)

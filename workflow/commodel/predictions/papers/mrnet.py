@@ -6,6 +6,7 @@ communicate, as filters and streams, and of these clock skews and equivalence cl
 """
 
 from collections.abc import Callable
+from functools import partial
 from math import nan
 
 import numpy as np
@@ -74,11 +75,15 @@ def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
         "Start-up", "time [s]", lambda spec: evidence.median(topology=spec, operation="overlay-startup")
     )
     trips = make_panel("Round trip", "time [s]", lambda spec: 2 * evidence.median(topology=spec, **reduction))
+
+    def predict_trip(family: str, spec: str) -> float:
+        return 2 * evidence.prediction(family, topology=spec, **reduction)
+
     predictions = [
         make_panel(
             f"Round trip by {name}, fitted here",
             "time [s]",
-            lambda spec, family=family: 2 * evidence.prediction(family, topology=spec, **reduction),
+            partial(predict_trip, family),
         )
         for family, name in (("tan", "TAN"), ("logp", "LogP"))
     ]

@@ -96,8 +96,9 @@ class _Drawer:
         process, self.process = self.process, None
         if process is None:
             return
-        process.stdin.close()
-        process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe:
+                pipe.close()
         process.kill()
         process.wait()
 

@@ -24,6 +24,7 @@ from commodel.reports.elements import (
     MU_SCALE,
     Answer,
     Axis,
+    Block,
     Chart,
     Column,
     Section,
@@ -313,7 +314,7 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
     )
     if any(row["figure"] is None for row in curves):
         note += f" Charts show at most {charts.MAX_CURVES} curves of each model, those with the largest errors."
-    blocks = (
+    blocks: tuple[Block, ...] = (
         make_table("Curves", "Fitted curves", curves, fixed=4, note=note),
         *drawn,
         make_table("Samples", "Samples of the curves", samples, fixed=4),

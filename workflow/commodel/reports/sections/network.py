@@ -37,14 +37,11 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
     if not networks:
         return [], []
     worth_drawing = [network for network in networks if _is_worth_drawing(network)]
-    blocks: list[Block] = [
-        block
-        for network in worth_drawing
-        for block in (
-            Answer(f"Distances between the nodes of {_name_platform(network)}", tuple(describe_network(network))),
-            *draw_matrices(network),
-        )
-    ]
+    blocks: list[Block] = []
+    for network in worth_drawing:
+        title = f"Distances between the nodes of {_name_platform(network)}"
+        blocks.append(Answer(title, tuple(describe_network(network))))
+        blocks += draw_matrices(network)
     note = "Half the round trip between two nodes at a time, without other traffic of this run."
     numbers = Section("Distances", note, tuple(tabulate_networks(networks)))
     drawn = Section("Network", f"{note} Colours follow the logarithm.", tuple(blocks))

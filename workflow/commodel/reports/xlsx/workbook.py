@@ -5,6 +5,7 @@ Texts that look like formulas remain texts."""
 
 import re
 import textwrap
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
@@ -92,7 +93,11 @@ class Workbook:
     def __init__(self, report: Report, stream: IO[bytes], scratch: str = ""):
         """Start a workbook. `scratch` is a folder for temporary files of the sheets; if empty, the sheets are kept in
         memory."""
-        options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+        options: dict[str, str | bool] = {
+            "strings_to_formulas": False,
+            "strings_to_urls": False,
+            "strings_to_numbers": False,
+        }
         options |= {"tmpdir": scratch, "in_memory": not scratch, "nan_inf_to_errors": False}
         self.report = report
         self.book = xlsxwriter.Workbook(stream, options)
@@ -237,13 +242,16 @@ class Workbook:
         self.long_tables[name] = table
         return layout.make_long_table_note(name, len(table.rows))
 
-    def add_blocks(self, sheet, row: int, section: Section, widths: list[int], filters: bool) -> int:
+    def add_blocks(self, sheet, row: int, section: Section, widths: Sequence[float], filters: bool) -> int:
         """Write the blocks of a section and return the next free row. `unbroken_ranges` gets the rows that a page
         keeps together: lines of charts, and headings with what follows."""
         heading = -1
         for are_charts, blocks in groupby(section.blocks, key=lambda block: isinstance(block, Chart)):
             if are_charts:
-                first, row = row, self.chart_data.insert(sheet, row, list(blocks))
+                first, row = (
+                    row,
+                    self.chart_data.insert(sheet, row, [block for block in blocks if isinstance(block, Chart)]),
+                )
                 ends = range(first + charts.count_rows(), row, charts.count_rows())
                 self.unbroken_ranges += [(end - charts.count_rows(), end) for end in ends]
                 if heading >= 0 and first - heading <= HEADING_ROWS:
@@ -308,7 +316,7 @@ class Workbook:
             sheet.write_string(at, 0, line, self.make_format(font_name="Consolas", font_size=9))
         return row + len(text.lines) + 1
 
-    def write_answer(self, sheet, row: int, answer: Answer, widths: list[int]) -> int:
+    def write_answer(self, sheet, row: int, answer: Answer, widths: Sequence[float]) -> int:
         """Write sentences over as many columns as make a readable line, and return the next free row. Row heights are
         set, because programs do not set those of merged cells."""
         row = self.write_heading(sheet, row, answer.question)
@@ -321,7 +329,7 @@ class Workbook:
             row += 1
         return row + 1
 
-    def write_table(self, sheet, row: int, table: Table, widths: list[int], filters: bool = True) -> int:
+    def write_table(self, sheet, row: int, table: Table, widths: Sequence[float], filters: bool = True) -> int:
         """Write the header and the first rows as an Excel table. Return the next free row."""
         headers = [column.header for column in table.columns]
         sheet.set_row(row, layout.compute_header_height(headers, widths, filters))
@@ -398,7 +406,7 @@ class Workbook:
             sheet.write_blank(row, column_index, None, cell_format)
         return len(textwrap.wrap(text, MAX_COLUMN_WIDTH)) if wraps else 1
 
-    def find_link(self, key: str, kind: str, value: object) -> str:
+    def find_link(self, key: str, kind: str, value: Any) -> str:
         """Return the link of a cell: from a raw file to its samples, from a point to its raw summary."""
         if kind == "file" and value:
             link = make_raw_link(self.report.results, value)

@@ -316,7 +316,7 @@ class ModelTerms:
         height = self[make_key(function, f"a{number}")]
         return height + self[slope] * x if slope in self else height
 
-    def list_samples(self, function: str) -> tuple[list[int], list[int]]:
+    def list_samples(self, function: str) -> tuple[list[float], list[float]]:
         """Return the message sizes and the levels of a surface."""
         sizes_and_levels = [
             parse_key(name).sample for name in self.values.numbers if parse_key(name).function == function
@@ -350,7 +350,7 @@ class ModelTerms:
             row.put(name, choose_if(position > 1, extrapolated, low + position * (high - low)))
         return Surface(self.make_area(f"{function} at once", levels), row.make_area(names), levels[-1])
 
-    def make_area(self, name: str, values: list[float]) -> Area:
+    def make_area(self, name: str, values: Sequence[float]) -> Area:
         """Return a column of numbers on the sheet."""
         return self.areas.setdefault(name, Area("", tuple(map(float, values))))
 
@@ -381,7 +381,7 @@ COEFFICIENTS = {
     "pipeline": "bc",
     "saturating": "bcdef",
 }
-CURVES = {
+CURVES: dict[str, Callable[..., Term]] = {
     "linear": lambda x, b: b * x,
     "logarithmic": lambda x, b: b * logarithm(x),
     "quadratic": lambda x, b, c: b * x + c * (x * x),
