@@ -195,11 +195,14 @@ class Batch:
         return max(1, min(10 + int(self.most / 60), int(self.budget / 60)))
 
 
+Synchronisation = Literal["barrier", "window"]  # how ranks are aligned before each sample
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """The precision and the limits of measurements, from an experiment's `measure`."""
 
-    sync: Literal["barrier", "window"]  # how ranks are aligned before each sample
+    sync: Synchronisation
     precision: Annotated[float, Interval(gt=0, le=1)]  # half-width of the median's 95 % interval over the median
     min_samples: Samples
     max_samples: Samples

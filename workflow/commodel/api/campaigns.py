@@ -143,7 +143,7 @@ class Run:
             return make_resources(load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml"))
 
     @cached_property
-    def charts(self) -> dict[str, dict]:
+    def charts(self) -> dict[str, dict[str, Any]]:
         """The Vega-Lite specification of every chart of the report, by name."""
         from commodel.reports.pictures.render import choose_file_name, list_pictures
 
@@ -314,7 +314,9 @@ def show_dry_run(
     return run_in_terminal([*command, "--dry-run"])
 
 
-def _run_workflow(campaign: Campaign, command: Callable[..., list[str]], settings: dict, display: Display) -> int:
+def _run_workflow(
+    campaign: Campaign, command: Callable[..., list[str]], settings: dict[str, Any], display: Display
+) -> int:
     """Return Snakemake's exit code. Damaged raw files are moved aside when they are collected, and their batches are
     measured again. If some batches fail, the rest is reported without them."""
     settings = settings | {"quiet": True}

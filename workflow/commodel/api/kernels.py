@@ -298,7 +298,7 @@ class Partition:
         return predict_computation(self.tiling, self.processes.curves)
 
     @property
-    def rows(self) -> list[dict]:
+    def rows(self) -> list[dict[str, Any]]:
         tiling, computed = self.tiling, self.computed
         idle = 1 - computed.seconds / computed.slowest
         return [
@@ -316,7 +316,7 @@ class Partition:
         ]
 
     @property
-    def summary(self) -> dict:
+    def summary(self) -> dict[str, Any]:
         count, computed = count_iterations(self.kernel, self.tiling), self.computed
         return {
             "platform": self.processes.platform.name,

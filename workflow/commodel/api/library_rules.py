@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -48,9 +49,10 @@ from commodel.platforms.build import build_toolchain, find_starter, get_program_
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
 from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
 from commodel.platforms.platform import Platform
-from commodel.platforms.tools import ROOT, find_build_root
-from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload
+from commodel.platforms.tools import find_build_root
+from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload, Synchronisation
 from commodel.results.campaign import open_lock
+from commodel.sources import ROOT
 
 HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefer component `han` to `tuned` by default
 TUNED_PRIORITY = "99"  # of the component `tuned`: higher than that of han, hcoll and ucc, which ignore its rules
@@ -166,7 +168,7 @@ def tune_library(
     experiment: str | None,
     minutes: float,
     pairs: int,
-    sync: str,
+    sync: Synchronisation,
     out: Path | None,
     assumptions: Assumptions,
     progress: Callable[[str], None],
@@ -190,12 +192,11 @@ def tune_library(
     start = ["env", *settings, starter, "-n", "1"] if starter else []
     program = get_program_folder(find_build_root(), toolchain) / "library"
     dialect = replace(find_dialect(program, start), assumptions=assumptions)
-    chosen = [canonicalize_operation(name) for name in operations] or list(dialect.operations)
-    if unknown := [name for name in chosen if name not in dialect.operations]:
+    names = [canonicalize_operation(name) for name in operations] or list(dialect.operations)
+    if unknown := [name for name in names if name not in dialect.operations]:
         raise UserError(f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}")
     workloads = [
-        PlacedWorkload(workload.operation, workload.ranks, layout, workload.bytes)
-        for workload in list_workloads(chosen)
+        PlacedWorkload(workload.operation, workload.ranks, layout, workload.bytes) for workload in list_workloads(names)
     ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, 1, 1, POINT_TIMEOUT)
@@ -290,7 +291,7 @@ def _write_results(outcome: Outcome) -> None:
         write_table(timer.folder / GAINS_FILE, pd.DataFrame(table))
 
 
-def make_gain_row(stage: str, row: Row) -> dict:
+def make_gain_row(stage: str, row: Row) -> dict[str, Any]:
     """Return a row of the table of gains."""
     operation, ranks, layout, size = row.workload
     gain, columns = row.gain, {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout}

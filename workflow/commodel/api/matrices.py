@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from commodel.errors import UserError
 from commodel.files.streamed_tables import make_arrow_schema, make_piece, write_stream
@@ -57,7 +58,7 @@ def place_matrix(path: Path, sets: Mapping[str, ParameterSet], platform: str | N
         return MatrixPlacement(resources, describe_origins(list(sets.values()), resources.name))
     with use_received_files(path):
         experiment = load_experiment(path)
-        blocks: dict[str, list[Mapping]] = {}
+        blocks: dict[str, list[Mapping[str, Any]]] = {}
         for block in experiment.matrix:
             combinations = blocks.setdefault(experiment.block_platform(block), [])
             combinations += (combination for combination, _ in list_combinations(block))
@@ -93,7 +94,7 @@ def write_matrix_predictions(
     placement: MatrixPlacement,
     draws: int | None,
     part: Part | None,
-    watch: Callable[[Sequence, str], Iterable],
+    watch: Callable[[Sequence[Any], str], Iterable[Any]],
 ) -> tuple[int, int]:
     """Write a row for each point and set, shape by shape, and return the numbers of rows and points.
 

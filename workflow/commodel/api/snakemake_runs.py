@@ -24,9 +24,9 @@ from platformdirs import AppDirs
 from commodel.errors import UserError, suggest_name
 from commodel.files.safe_paths import AnyPath
 from commodel.platforms.slurm import NOTHING_SUBMITTED, STOP_FILE, cancel_jobs
-from commodel.platforms.tools import ROOT
 from commodel.results.campaign import LOCK_VARIABLE, Campaign
 from commodel.results.progress import StatusReader, format_status
+from commodel.sources import ROOT
 
 
 class Display(Protocol):
@@ -254,7 +254,7 @@ def _read_lines(process: "subprocess.Popen[bytes]", tick: Callable[[], None]) ->
 
 
 @contextmanager
-def _forward_signals(process: subprocess.Popen, stop_file: AnyPath) -> Iterator[list[Stop]]:
+def _forward_signals(process: subprocess.Popen[bytes], stop_file: AnyPath) -> Iterator[list[Stop]]:
     """Forward signals that should stop this process to another process group; ignored ones (nohup) stay ignored.
 
     A second Ctrl-C within CANCEL_SECONDS is not forwarded: it would end the scancel that the first one started. The

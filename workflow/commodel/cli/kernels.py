@@ -89,7 +89,7 @@ def predict_kernel(
     with add_speeds(point, speeds, evidence.resources) as (point_with_speeds, declared), show_waiting("predicting"):
         predicted = KernelPredictions.of(point_with_speeds, evidence.sets)
     predicted = replace(predicted, point=point, simulated=predicted.simulated or declared)
-    if style == "xlsx":
+    if style == "xlsx" and out:
         from commodel.reports.workbooks import write_kernel
 
         write_kernel(predicted.rows, predicted.iterations, predicted.sentences, predicted.simulated, out)
@@ -199,13 +199,13 @@ def partition(
     if measure == (speeds is not None) or (measure and source):
         raise UserError("give --speeds FILE, or --measure without --from")
     from commodel.api.kernels import (
-        Kernel,
         Partition,
         balance_measuring,
         balance_partition,
         locate_processes,
         read_process_speeds,
     )
+    from commodel.measure.speeds import Kernel
 
     with locate_mistakes(key="--within"):
         tolerance = parse_fraction(within)
@@ -499,7 +499,8 @@ def measure_kernel_speeds(
 
     All processes of the layout compute at once, since they share memory; of each kind one is timed.
     """
-    from commodel.api.kernels import SPEED_MEASURE, Kernel, locate_processes, measure_speeds, read_speeds_so_far
+    from commodel.api.kernels import SPEED_MEASURE, locate_processes, measure_speeds, read_speeds_so_far
+    from commodel.measure.speeds import Kernel
     from commodel.models.speeds import write_speeds
     from commodel.plan.config import find_config_file
 

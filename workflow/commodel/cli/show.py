@@ -336,7 +336,7 @@ def _format_nodes(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray)
     ranks_of_node: dict[int, list[str]] = {}
     for rank, node in enumerate(nodes):
         on_core = kind is None or kind[rank] == "core"
-        suffix = "" if on_core and cores[rank] == 1 else f":{cores[rank] if on_core else kind[rank]}"
+        suffix = "" if on_core and cores[rank] == 1 else f":{cores[rank] if kind is None or on_core else kind[rank]}"
         ranks_of_node.setdefault(int(node), []).append(f"{rank}{suffix}")
     last = max(ranks_of_node)
     if last > len(nodes) + 1000:  # a layout file may have very high node numbers

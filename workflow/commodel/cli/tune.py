@@ -78,8 +78,9 @@ if TYPE_CHECKING:
     verbose_option,
 )
 def tune(ranks, sizes, commutative, same_types, quiet, style, verbose, **settings) -> None:
-    from commodel.api.library_rules import Assumptions, tune_library
+    from commodel.api.library_rules import tune_library
     from commodel.api.recommendations import list_workloads
+    from commodel.interchange.rules import Assumptions
 
     outcome = tune_library(
         **settings,

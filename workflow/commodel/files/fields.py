@@ -222,7 +222,7 @@ def read_axis(item: Any, parse: Parse | None = None, auto: str = "") -> FieldRul
     return FieldRule(BeforeValidator(convert_user_errors(expand)), WithJsonSchema({"anyOf": forms}))
 
 
-def _make_range_schema(end: dict, growth: str, meaning: str) -> dict:
+def _make_range_schema(end: dict[str, Any], growth: str, meaning: str) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from math import isfinite
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from annotated_types import Len
 from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, model_validator
@@ -110,7 +110,7 @@ def format_parameters(parameters: ParameterSet) -> str:
     return format_yaml({key: value for key, value in document.items() if value not in (None, {}, [])})
 
 
-def _collect_estimate_fields(estimate: Estimate) -> dict:
+def _collect_estimate_fields(estimate: Estimate) -> dict[str, Any]:
     fields = {"value": estimate.value, "unit": estimate.unit}
     if not estimate.low == estimate.value == estimate.high:
         fields |= {"low": estimate.low, "high": estimate.high}
@@ -118,13 +118,13 @@ def _collect_estimate_fields(estimate: Estimate) -> dict:
     return fields | ({"note": estimate.note} if estimate.note else {})
 
 
-def _collect_error_fields(errors: Errors) -> dict:
+def _collect_error_fields(errors: Errors) -> dict[str, Any]:
     present = {name: value for name, value in asdict(errors).items() if value is not None}
     fields = {name: list(value) if isinstance(value, tuple) else value for name, value in present.items()}
     return fields | {"measured": {name: list(values) for name, values in errors.measured.items()}}
 
 
-def _collect_curve_fields(curve: Curve) -> dict:
+def _collect_curve_fields(curve: Curve) -> dict[str, Any]:
     finite = {name: value for name, value in asdict(curve).items() if not isinstance(value, float) or isfinite(value)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in finite.items()}
 
@@ -157,7 +157,7 @@ def _fill_defaults(document: Document) -> object:
     return full
 
 
-def _complete_estimate(document: Document, name: str, entry: object) -> dict:
+def _complete_estimate(document: Document, name: str, entry: object) -> dict[str, Any]:
     """Return the fields of an estimate. Its value and the ends of its interval are numbers, or texts such as 5us."""
     entry = dict(entry) if isinstance(entry, dict) else {"value": entry}
     for key in ("value", "low", "high"):

@@ -11,6 +11,7 @@ samples of one point, even if everything else is equal.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from commodel.errors import UserError, make_printable, suggest_name
 from commodel.units import (
@@ -93,14 +94,14 @@ def expand_axis(values: object, parse: Callable[[object], int] = parse_bytes) ->
     return entries
 
 
-def check_entry_count(entries: Sequence) -> Sequence:
+def check_entry_count(entries: Sequence[Any]) -> Sequence[Any]:
     """Return the entries; refuse more than an axis may have."""
     if len(entries) > MAX_ENTRIES:
         raise UserError(f"found {len(entries)} values, wanted at most {MAX_ENTRIES}")
     return entries
 
 
-def _expand_mapping(values: Mapping, parse: Callable[[object], int]) -> list[int]:
+def _expand_mapping(values: Mapping[str, Any], parse: Callable[[object], int]) -> list[int]:
     if unknown := [key for key in values if key not in RANGE_KEYS]:
         raise UserError(f"found {show_value(unknown[0])} in a range; {suggest_name(str(unknown[0]), RANGE_KEYS)}")
     if "from" not in values or "to" not in values or ("factor" in values) == ("step" in values):

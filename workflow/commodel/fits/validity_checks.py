@@ -140,14 +140,11 @@ def _summarize_contention(by_size: dict[int, list[tuple[float, float]]]) -> dict
     if not contended:
         return {}
     smallest = min(contended)
+    worst: float = max(contended.values(), key=lambda ratio: float(abs(np.log(ratio))))
     return {
         "from_bytes": float(smallest) if smallest > min(median_ratios) else 0.0,
-        "ratio": round(max(contended.values(), key=_measure_deviation), 3),
+        "ratio": round(worst, 3),
     }
-
-
-def _measure_deviation(ratio: float) -> float:
-    return float(abs(np.log(ratio)))
 
 
 def _is_contended(ratio: float, single_ratio: float) -> bool:

@@ -40,7 +40,7 @@ from commodel.platforms.build import build_toolchain, find_starter, refuse_misma
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import check_stop, was_refused
-from commodel.platforms.tools import ROOT, find_build_root
+from commodel.platforms.tools import find_build_root
 from commodel.records import Batch, Measure, Plan, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE_OUTCOME, OwnAttempt
@@ -48,6 +48,7 @@ from commodel.results.campaign import open_lock
 from commodel.results.process_counts import join_counts
 from commodel.results.provenance import check_setting, describe_commit
 from commodel.results.raw_samples import find_raw_file, read_marker, read_samples
+from commodel.sources import ROOT
 
 # Reasons for which `Watch` stops a program.
 STOPPED_BEFORE_FIRST_CASE, STOPPED_BY_TIMEOUT, STOPPED_BY_BUDGET = "starting", "timeout", "budget"

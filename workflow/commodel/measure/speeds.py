@@ -20,9 +20,9 @@ from commodel.measure.program_starts import Start, StartContext, add_image_comma
 from commodel.platforms.build import build_toolchain, find_starter
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain
 from commodel.platforms.platform import Platform
-from commodel.platforms.tools import ROOT
 from commodel.records import Measure, Plan
 from commodel.results import raw_samples
+from commodel.sources import ROOT
 from commodel.stats import compute_median_interval
 
 Sample = tuple[float, float, float]  # speed and the ends of its 95 % interval

@@ -136,6 +136,6 @@ class CompactSchedule(Schedule):
     def resize(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         return self.whole.resize(bytes, work_bytes)
 
-    step, src, dst, bytes, work, contents, nonblocking = map(  # type: ignore[assignment]  # fields become properties
+    step, src, dst, bytes, work, contents, nonblocking = map(
         _make_column, ("step", "src", "dst", "bytes", "work", "contents", "nonblocking")
     )

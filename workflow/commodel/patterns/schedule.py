@@ -13,6 +13,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -252,7 +253,7 @@ class Schedule:
         return replace(self, node=np.asarray(node))
 
     @cached_property
-    def cache(self) -> dict:
+    def cache(self) -> dict[object, Any]:
         """Results computed from the schedule, cached with it."""
         return {}
 
@@ -262,7 +263,7 @@ class Schedule:
         return np.where(self.node[self.src] == self.node[self.dst], MEMORY, NETWORK)
 
     @cached_property
-    def parts(self) -> tuple:
+    def parts(self) -> tuple[Any, ...]:
         """The schedule itself, or the successive parts of one with repeated rounds (see `repeated`)."""
         return (self,)
 

@@ -44,7 +44,7 @@ def load_experiment(file: str | Path) -> Experiment:
     blocks = []
     for index, block in enumerate(experiment.matrix):
         block.set_location(document, ("matrix", index))
-        blocks.append(add_table(block) if block.table else block)
+        blocks.append(add_table(block, block.table) if block.table else block)
         for path, spec in _list_specs(blocks[-1]):
             with locate_errors(blocks[-1], *path):
                 check_inside(spec)

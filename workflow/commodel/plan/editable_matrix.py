@@ -67,7 +67,8 @@ def write_sheets(book, file: Path, root: Path, plan: Plan) -> None:
         names[title] = list(dict.fromkeys([*names_in_file, *names[title]]))
     sheet = _write_matrix(book, rows, names)
     _write_costs(book, sheet, rows, _estimate_costs(plan, rows, experiment.platform, root), plan)
-    without_matrix = {key: value for key, value in read_yaml(file).data.items() if key != "matrix"}
+    data: Any = read_yaml(file).data
+    without_matrix = {key: value for key, value in data.items() if key != "matrix"}
     sheet = book.add_worksheet(EXPERIMENT_SHEET)
     sheet.write_string(0, 0, "The rest of the file, one line per row. The matrix is on the sheet before.")
     for number, line in enumerate(_write_yaml(without_matrix).splitlines(), 1):
@@ -201,10 +202,10 @@ def _write_costs(book, sheet, rows: Sequence[Mapping[str, Any]], costs: Sequence
         f"AVERAGE({COLUMN_LETTER[title]}${first + 1}:{COLUMN_LETTER[title]}${last})"
         for title in (NODES_COLUMN, SAMPLE_TIME)
     )
-    for row in range(last, last + SPARE_ROWS):
+    for number in range(last, last + SPARE_ROWS):
         for column, mean in ((first_column, f"ROUND({nodes},0)"), (first_column + 1, sample)):
-            sheet.write_formula(row, column, f'=IF({COLUMN_LETTER["operation"]}{row + 1}="","",{mean})', None, "")
-        sheet.write_formula(row, first_column + 2, _make_hours_formula(row, real_cost, plan.measure), hours, 0)
+            sheet.write_formula(number, column, f'=IF({COLUMN_LETTER["operation"]}{number + 1}="","",{mean})', None, "")
+        sheet.write_formula(number, first_column + 2, _make_hours_formula(number, real_cost, plan.measure), hours, 0)
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
     other_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600 - kept_hours
     column = COLUMN_LETTER[NODE_HOURS]
@@ -287,16 +288,18 @@ def _read_row(row: dict[str, Any]) -> dict[str, Any]:
 def join_to_blocks(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return combinations as a few blocks of axes. For one axis after the other, blocks that differ only in it are
     joined."""
-    parts = list(dict.fromkeys(tuple((name, (row[name],)) for name in COLUMNS if name in row) for row in rows))
+    parts: list[tuple[tuple[str, Any], ...]] = list(
+        dict.fromkeys(tuple((name, (row[name],)) for name in COLUMNS if name in row) for row in rows)
+    )
     for axis in (*NUMBER_COLUMNS[::-1], *NAMED_AXES[:0:-1]):
-        groups: dict[tuple, dict[object, None]] = {}  # by the other axes: the values of this one
+        groups: dict[tuple[tuple[str, Any], ...], dict[object, None]] = {}  # by the other axes: the values of this one
         for block in parts:
             other_axes = dict(block)
             axis_values = other_axes.pop(axis, ())
             groups.setdefault(tuple(other_axes.items()), {}).update(dict.fromkeys(axis_values))
         parts = []
-        for other_axes, axis_values in groups.items():
-            merged = dict(other_axes) | ({axis: tuple(axis_values)} if axis_values else {})
+        for axes, values in groups.items():
+            merged = dict(axes) | ({axis: tuple(values)} if values else {})
             parts.append(tuple((name, merged[name]) for name in COLUMNS if name in merged))
     return [_make_block(dict(block)) for block in parts]
 

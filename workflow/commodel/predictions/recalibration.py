@@ -58,7 +58,9 @@ class RecalibrationFactors:
         return f"latency × {self.latency.text}, time per byte × {self.per_byte.text}"
 
 
-def scale_values(entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array) -> dict:
+def scale_values(
+    entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array
+) -> dict[str, Array]:
     """Return the values of a set, multiplied by the factors. All are arrays with one row for each draw."""
     return {name: _scale_value(entry, forms, numbers, name, f_l, f_b) for name in numbers}
 

@@ -299,7 +299,8 @@ def _find_in_rounds(pattern: CompactSchedule, case: str, from_bytes: float, wave
 
 def _repeats_messages(pattern: CompactSchedule, from_bytes: float) -> bool:
     """Return whether a rank sends as many messages to the same rank of another node, in all parts, as the probe."""
-    pairs, counts = np.empty(0, dtype=int), np.empty(0)
+    pairs: np.ndarray = np.empty(0, dtype=int)
+    counts: np.ndarray = np.empty(0)
     for part in pattern.parts:
         for src, dst, count in _list_repeated_messages(part, from_bytes):
             new_pairs = (src * pattern.ranks + dst)[pattern.node[src] != pattern.node[dst]]

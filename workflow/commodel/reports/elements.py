@@ -276,7 +276,7 @@ def store_column(column: pd.Series, blank: np.ndarray | None = None) -> Sequence
             codes[blank] = len(texts)
         plain_texts = [to_plain_value(text) for text in texts]
         return TextColumn(codes, [*plain_texts, None])
-    values = list(map(to_plain_value, column.tolist()))
+    values: list[Any] = [to_plain_value(value) for value in column.tolist()]
     for index in np.flatnonzero(blank).tolist() if blank is not None else ():
         values[index] = None
     return values

@@ -171,9 +171,8 @@ class Campaign:
         remaining_batches = []
         for batch in self.plan.batches:
             new_ids = self._list_new_ids(batch)
-            points, cases = (
-                tuple(member for member in members if member.id in new_ids) for members in (batch.points, batch.cases)
-            )
+            points = tuple(point for point in batch.points if point.id in new_ids)
+            cases = tuple(case for case in batch.cases if case.id in new_ids)
             if len(new_ids) == len(batch.ids):
                 remaining_batches.append(batch)
             elif new_ids:

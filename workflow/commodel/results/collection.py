@@ -96,7 +96,7 @@ def _explain_missing(folder: AnyPath, case: str) -> dict[str, str]:
     return {"status": status, "reason": reason}
 
 
-def _list_planned(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
+def _list_planned(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Yield the id of each case and point of a batch, its columns, and its extent: the nodes and leaves that it uses.
 
     The column `name` has the probe of a case, or the operation of a point.

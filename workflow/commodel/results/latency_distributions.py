@@ -5,6 +5,7 @@ On nodes of two sockets, latencies may have two modes. A single mean then lies b
 """
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ def tabulate_distributions(observations: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def make_histogram(samples: np.ndarray) -> list[dict]:
+def make_histogram(samples: np.ndarray) -> list[dict[str, Any]]:
     """Return the bins of a histogram: equal widths by Freedman and Diaconis, 8 to 40 bins, and a last bin for outliers.
 
     Outliers are samples above the 99.5th percentile, and those above the 98th that are more than three interquartile

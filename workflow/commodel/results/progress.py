@@ -207,7 +207,7 @@ class Status:
         return sum(batch.measured for batch in self.batches)
 
     @property
-    def unmeasured(self) -> Counter:
+    def unmeasured(self) -> Counter[str]:
         return sum((Counter(batch.unmeasured) for batch in self.batches), Counter())
 
     @property

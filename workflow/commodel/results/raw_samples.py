@@ -100,7 +100,7 @@ def compute_checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
-def read_samples(path: AnyPath, case: str) -> list[dict]:
+def read_samples(path: AnyPath, case: str) -> list[dict[str, Any]]:
     """Return the samples of a case; raise DamagedError, with the line, if the file has changed since it was written."""
     number = 0
     try:
@@ -123,7 +123,7 @@ def read_samples(path: AnyPath, case: str) -> list[dict]:
     return rows
 
 
-def _parse_sample(header: str, line: str, case: str) -> dict:
+def _parse_sample(header: str, line: str, case: str) -> dict[str, Any]:
     names, fields = header.split(","), line.split(",")
     if len(names) != len(fields):
         raise ValueError(f"{len(fields)} fields instead of {len(names)}")
@@ -194,7 +194,7 @@ def list_finished(folder: AnyPath) -> tuple[set[str], set[str]]:
     return measured, marked - measured
 
 
-def tabulate_unmeasured(rows: list[dict]) -> pd.DataFrame:
+def tabulate_unmeasured(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Return the table of unmeasured cases, one row for each case."""
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 

@@ -29,6 +29,20 @@ from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
 from commodel.units import show_value
 
+__all__ = [  # what the file of a model needs
+    "GAMMA",
+    "Array",
+    "Family",
+    "Fitted",
+    "Observed",
+    "Parameter",
+    "Schedule",
+    "Values",
+    "find_family",
+    "fit_local_work",
+    "list_family_names",
+]
+
 # Number of words after a parameter's name, if it depends on the node type, a pair of types, ….
 PLACES_OF_ARGUMENT = {"": 0, "type": 1, "pair": 2, "channel": 1, "class": 1, "level": 1}
 

@@ -232,8 +232,8 @@ def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network],
                 headline = format_network(constant.value, 1 / per_byte.value)
                 sentence = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
                 sentence += f", fitted by {fitted.family}."
-                keys = {"platform": to_plain_value(fitted.platform), "family": fitted.family, "name": latency}
-                source = link_rows("Parameters", "value", **keys)
+                row_keys = {"platform": to_plain_value(fitted.platform), "family": fitted.family, "name": latency}
+                source = link_rows("Parameters", "value", **row_keys)
                 return Tile("Network", headline, to_plain_value(sentence), source=source)
     return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth.")
 

@@ -6,6 +6,7 @@ Matrices are coloured cells (`write_matrix`); tilings are pictures, as on the pa
 
 import re
 from io import BytesIO
+from typing import Any
 
 from commodel.reports.charts import PALETTE
 from commodel.reports.elements import (
@@ -78,7 +79,7 @@ class ChartData:
         first_row, last_row = self.first + 2, self.first + 1 + rows
         colour = GREY if series.colour < 0 else PALETTE[series.colour % len(PALETTE)]
         dot = DOT_SHAPES[max(0, series.colour) // len(PALETTE) % len(DOT_SHAPES)]
-        options = {
+        options: dict[str, Any] = {
             "name": [CHART_DATA_SHEET, self.first + 1, column + 1],
             "categories": [CHART_DATA_SHEET, first_row, column, last_row, column],
             "values": [CHART_DATA_SHEET, first_row, column + 1, last_row, column + 1],

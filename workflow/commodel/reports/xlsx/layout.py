@@ -127,9 +127,9 @@ def compute_header_height(headers: Sequence[str], widths: Sequence[float], filte
     return LINE_HEIGHT_PT * max(map(len, lines), default=1)
 
 
-def count_columns(widths: Sequence[float], characters: float) -> tuple[int, int]:
+def count_columns(widths: Sequence[float], characters: float) -> tuple[int, float]:
     """Return the number of columns that together have this width in characters, and their width."""
-    columns, total = 0, 0
+    columns, total = 0, 0.0
     while total < characters:
         total += widths[columns] if columns < len(widths) else DEFAULT_WIDTH
         columns += 1

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import isnan, nan
 from statistics import fmean
+from typing import Any
 
 from commodel.parameters import ParameterSet
 from commodel.predictions.kernel_times import SUMMED_FAMILIES, predict_by_sums
@@ -112,7 +113,7 @@ def _predict_seconds(fitted: ParameterSet, points: list[Point], cost: CostFuncti
     return [prediction.seconds for prediction in predict(fitted, points, strict=False, draws=0, cost=cost)]
 
 
-def _parse_run(row: Mapping) -> tuple[str, int, str, bool] | None:
+def _parse_run(row: Mapping[str, Any]) -> tuple[str, int, str, bool] | None:
     """Return kernel, N, layout and whether there is a barrier; None if the row is no such run."""
     if (row["operation"], row["layout"]) == (GRID, COLUMNS):
         return "summa", 128, HOMOGENEOUS, True

@@ -4,7 +4,7 @@ with fitted values, and the times of the same messages."""
 from collections import Counter
 from collections.abc import Mapping
 from math import nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,7 +103,7 @@ def compare_costs(evidence: Evidence, example: Example, equation: str, paper: fl
 
     def predicted(family: str, settings: Mapping[str, str]) -> float:
         fitted = evidence.fitted(family)
-        return predict_pattern(fitted, pattern, **settings) if fitted else nan
+        return predict_pattern(fitted, pattern, **dict[str, Any](settings)) if fitted else nan
 
     where = {"operation": example.operation, "layout": example.layout}
     (measured,) = evidence.times([int(pattern.bytes.max())], **where)

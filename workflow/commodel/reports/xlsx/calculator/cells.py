@@ -316,7 +316,7 @@ class ModelTerms:
         height = self[make_key(function, f"a{number}")]
         return height + self[slope] * x if slope in self else height
 
-    def list_samples(self, function: str) -> tuple[list[float], list[float]]:
+    def list_samples(self, function: str) -> tuple[list[int], list[int]]:
         """Return the message sizes and the levels of a surface."""
         sizes_and_levels = [
             parse_key(name).sample for name in self.values.numbers if parse_key(name).function == function

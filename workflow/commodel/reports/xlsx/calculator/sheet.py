@@ -203,8 +203,8 @@ class Sheet(Cells):
         self.require_whole_number(row, 1, MAX_TREE_LEVELS, "children of every node of a level", 0, 100_000)
         pattern = Pattern(**terms, fan_outs=tuple(fan_outs))
         leaves = make_term(1)
-        for count in fan_outs:
-            leaves = leaves * largest(count, 1)
+        for fan_out in fan_outs:
+            leaves = leaves * largest(fan_out, 1)
         self.sheet.write_string(row + 1, 0, "leaves of that tree", self.make_format())
         self.write_formula(row + 1, 1, leaves, self.make_format("#,##0", bg_color=CALCULATED_COLOUR, align="right"))
         self.sheet.write_string(row + 2, 0, "shown in the chart", self.make_format())
