@@ -8,7 +8,7 @@ import commodel
 
 def describe_functions() -> str:
     """Return a section for each public name: signature, docstring, and the attributes and methods of a class."""
-    return "\n".join(_describe(name, getattr(commodel, name)) for name in commodel.__all__ if name != "__version__")
+    return "\n".join(_describe(name, getattr(commodel, name)) for name in commodel._MODULES)
 
 
 def _describe(name: str, thing: object) -> str:

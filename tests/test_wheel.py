@@ -75,7 +75,9 @@ def test_where_there_is_no_compiler_a_wheel_is_for_every_machine(tmp_path):
     library.write_bytes(b"")
     built = wheel(sources, tmp_path, CC="false")
     assert built.name.endswith("-py3-none-any.whl")
-    assert not [name for name in zipfile.ZipFile(built).namelist() if name.endswith(".so")]
+    names = zipfile.ZipFile(built).namelist()
+    assert not [name for name in names if name.endswith(".so")]
+    assert "commodel/py.typed" in names
 
 
 def test_without_a_clone(installed, tmp_path):

@@ -10,6 +10,16 @@ The functions are loaded when they are first used.
 """
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # type checkers and editors find the functions here
+    from commodel.advice import Advice
+    from commodel.api.campaigns import Run, load, report, run
+    from commodel.api.fits import Fit, fit
+    from commodel.api.predictions import predict
+    from commodel.api.recommendations import advise, decide
+    from commodel.errors import UserError
+    from commodel.parameters import ParameterSet
 
 __version__ = "0.1.0"
 
@@ -21,13 +31,27 @@ _MODULES = {
     "predict": "api.predictions",
     "Fit": "api.fits",
     "fit": "api.fits",
-    "Advice": "api.recommendations",
+    "Advice": "advice",
     "advise": "api.recommendations",
     "decide": "api.recommendations",
     "ParameterSet": "parameters",
     "UserError": "errors",
 }
-__all__ = ["__version__", *_MODULES]
+__all__ = [
+    "Advice",
+    "Fit",
+    "ParameterSet",
+    "Run",
+    "UserError",
+    "__version__",
+    "advise",
+    "decide",
+    "fit",
+    "load",
+    "predict",
+    "report",
+    "run",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -264,9 +264,9 @@ class Panel:
         without losses."""
         delivered_shares: dict[str, list[float]] = {}
         for name, assessments in self.models.items():
-            known = [share for assessment in assessments if (share := assessment.delivered_share) is not None]
-            if len(known) == len(assessments):
-                delivered_shares[name] = known
+            shares = [share for assessment in assessments if (share := assessment.delivered_share) is not None]
+            if len(shares) == len(assessments):
+                delivered_shares[name] = shares
         lossy = {
             choice: share
             for shares in delivered_shares.values()

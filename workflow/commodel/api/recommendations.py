@@ -111,15 +111,15 @@ def estimate_measuring(point: Point, resources: PlatformResources) -> float:
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
     """Return the parameter sets of the sources, with the points measured on the platform if a source is a run."""
-    listed = list_sources(sources)
-    runs = [source for source in listed if isinstance(source, Run)]
-    if len(runs) > 1 or (runs and len(listed) > 1):
+    source_list = list_sources(sources)
+    runs = [source for source in source_list if isinstance(source, Run)]
+    if len(runs) > 1 or (runs and len(source_list) > 1):
         raise UserError("found a run beside other evidence, wanted one run, or parameter sets")
     if runs:
         (run,) = runs
         name = run.choose_platform(platform)
         return collect_evidence(run.parameter_sets(name), run.resources(name), Results.of(run.folder))
-    sets = [parameters for source in listed for parameters in read_sets(source)]
+    sets = [parameters for source in source_list for parameters in read_sets(source)]
     return combine_sets(sets, load_resources(platform) if platform else None)
 
 

@@ -221,8 +221,8 @@ def _make_change(key: tuple[str, str, str], old: Quantity | None, new: Quantity 
     """Return one change; `platform` is the new snapshot's name of it."""
     nan, (kind, old_platform, name) = math.nan, key
     if old is None or new is None:
-        known = new or old
-        unit = known.unit if known else ""
+        either = new or old
+        unit = either.unit if either else ""
         values = (old.value if old else nan, new.value if new else nan)
         return Change(
             kind,

@@ -139,9 +139,11 @@ class Durations:
         flight together, as the second, and all others. Both have different errors (`fit_part_factors`)."""
         total = self.estimate_members([member]) - BATCH_START_SECONDS
         seconds_of_flows = 0.0
-        if self.simulated and isinstance(member, Point):
+        if not self.simulated:
+            return np.array([total, 0.0])
+        if isinstance(member, Point):
             seconds_of_flows = self._simulate_samples(self._estimate_sample(member), member.ranks)[1]
-        elif self.simulated and not find_probe(member.probe).samples:
+        elif not find_probe(member.probe).samples:
             seconds_of_flows = self._simulate_samples(self._estimate_probe_sample(member), member.ranks)[1]
         return np.array([total - seconds_of_flows, seconds_of_flows])
 

@@ -490,8 +490,8 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
         write_text(path, text)
     copies = {path: file for path, file in plan.files.items() if file.copy}
     with use_received_files(find_config_file("experiment", name, root)):
-        for path, file in copies.items():
-            archive_input(path, file, results, get_root(file))
+        for name_in_plan, file in copies.items():
+            archive_input(name_in_plan, file, results, get_root(file))
     for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
         path.unlink()  # input of a platform, or a file, that is no longer in the experiment
 

@@ -122,10 +122,10 @@ def forecast_waiting_batch(remaining: Work, ratios: list[float]) -> SecondsRange
 
 def forecast_parallel(forecasts: list[SecondsRange | None], parallel: int) -> SecondsRange | None:
     """Return the forecast of all batches if `parallel` of them run at a time; it is never shorter than the longest."""
-    known = [forecast for forecast in forecasts if forecast is not None]
-    if not forecasts or not parallel or len(known) < len(forecasts):
+    ranges = [forecast for forecast in forecasts if forecast is not None]
+    if not forecasts or not parallel or len(ranges) < len(forecasts):
         return None
-    low, high = (max(max(ends), sum(ends) / parallel) for ends in zip(*known, strict=True))
+    low, high = (max(max(ends), sum(ends) / parallel) for ends in zip(*ranges, strict=True))
     return low, high
 
 

@@ -168,8 +168,8 @@ def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping[str
     for platform, rows in real.groupby("platform"):
         batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
         loads = [(batch.get("at_work"), batch.get("cores")) for batch in batches]
-        known = [(busy, cores) for busy, cores in loads if is_finite_number(busy) and is_finite_number(cores)]
-        busy, cores = max(known, default=(0.0, 1))
+        finite_loads = [(busy, cores) for busy, cores in loads if is_finite_number(busy) and is_finite_number(cores)]
+        busy, cores = max(finite_loads, default=(0.0, 1))
         if busy > MIN_BUSY_SHARE * int(cores):
             share = f"{busy:.1f} of {format_count(cores, 'processor')}"
             lines.append(Remark(platform, f"The machine was in use: other processes occupied {share} before the run."))
