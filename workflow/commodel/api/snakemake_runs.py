@@ -52,7 +52,7 @@ class RunFailedError(UserError):
 
     def __init__(self, code: int) -> None:
         super().__init__("the run ended without a report; the reason is in its log")
-        self.exit_code = code
+        self.exit_code = code  # type: ignore[misc]  # click declares it as that of the class
 
 
 def make_snakemake_command(
