@@ -105,7 +105,7 @@ def estimate_measuring(point: Point, resources: PlatformResources) -> float:
     """Return the seconds to measure a point with the default settings, as a plan does; NaN without a platform."""
     if not resources.launcher:
         return math.nan
-    settings = records.Measure(**Measure().model_dump())
+    settings = records.Measure(**Measure.model_validate({}).model_dump())
     return Durations(resources.launcher, settings, resources.substrate == OVERLAY).estimate_point(point)
 
 

@@ -54,8 +54,8 @@ def run(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    from commodel.api.campaigns import RunFailedError, run_campaign, show_dry_run
-    from commodel.api.snakemake_runs import RunStoppedError
+    from commodel.api.campaigns import run_campaign, show_dry_run
+    from commodel.api.snakemake_runs import RunFailedError, RunStoppedError
     from commodel.files.results_folder import Results
 
     if dry_run:

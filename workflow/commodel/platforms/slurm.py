@@ -210,7 +210,7 @@ def check_mpi_type(platform: Platform) -> None:
 
 def require_mpi_type(platform: Platform, listing: str) -> None:
     """Refuse a platform whose MPI plug-in is not in the output of `srun --mpi=list`."""
-    wanted, offered = platform.slurm.mpi, parse_mpi_types(listing)
+    wanted, offered = platform.slurm_section.mpi, parse_mpi_types(listing)
     if wanted not in offered:
         message = f"srun has no MPI plug-in '{wanted}'; srun --mpi=list offers: {', '.join(offered) or 'none'}"
         raise platform.error(("slurm", "mpi"), message)
