@@ -1,5 +1,8 @@
 """A complete campaign, opened from Python."""
 
+import html
+import re
+import shutil
 from contextlib import chdir
 
 import pytest
@@ -18,6 +21,8 @@ def test_a_loaded_run_has_tables_parameters_and_charts(whole_run):
         values = run.parameters(platform, model)
         assert values["low"].le(values["value"]).all()
         assert values["value"].le(values["high"]).all()
+    # Names of charts contain no finding, unlike their titles: `An alternative beats the MPI default in …`.
+    assert {"fastest-loggp-64", "errors-loggp-64", "predicted-loggp-64"} <= set(run.charts)
     chart = run.plot("predicted").to_dict()
     assert chart["$schema"].endswith(".json")
     with pytest.raises(commodel.UserError, match="found no chart 'pie'"):
@@ -40,6 +45,24 @@ def test_advice_intervals_are_based_on_the_measurements_of_the_run(whole_run):
     row = run.comparison.query("algorithm != 'library' and topology == ''").iloc[0]
     advice = commodel.advise(row["operation"], int(row["ranks"]), int(row["bytes"]), evidence=run)
     assert advice.rows["interval_basis"][0] != "parameters only"
+
+
+def test_runs_and_advice_are_tables_in_a_notebook(whole_run, tmp_path):
+    run = commodel.load(whole_run / "results/small")
+    shown = run._repr_html_()
+    assert html.escape(repr(run)) in shown
+    assert re.findall("<td>(loggp)</td>", shown) == ["loggp"]
+    advice = commodel.advise("bcast", 8, "1KiB", evidence=run, layouts=["block:1"], only=["linear", "binomial"])
+    assert repr(advice).startswith("Advice: bcast over 8 ranks, 1 KiB: ")
+    shown = advice._repr_html_()
+    assert html.escape(advice.answer) in shown
+    assert re.findall("<td>(linear|binomial)</td>", shown) == advice.rows["alternative"].tolist()
+
+
+def test_a_run_without_a_comparison_is_shown_without_a_table(whole_run, tmp_path):
+    shutil.copytree(whole_run / "results/small", tmp_path / "small")
+    (tmp_path / "small/comparison.csv").unlink()
+    assert commodel.load(tmp_path / "small")._repr_html_().count("<") == 2
 
 
 def test_a_report_is_written_from_python(whole_run, tmp_path):

@@ -4,6 +4,7 @@ Points measured on the platform weigh the models; beyond these points intervals 
 There are two goals: the time of one wave, and the time between waves of a stream.
 """
 
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -62,10 +63,11 @@ from commodel.predictions.prediction_intervals import (
 )
 from commodel.predictions.predictions import PredictedTimes
 from commodel.records import Point
-from commodel.units import format_bytes, format_extent
+from commodel.units import format_bytes, format_extent, format_seconds
 
 MIN_REPORTED_REGRET = 0.10  # expected regret, above which points to measure are named
 MAX_INFORMATIVE_POINTS = 2
+MAX_SHOWN_ROWS = 12  # alternatives in a notebook
 MAX_NAMED_ALTERNATIVES = 6  # alternatives that a note names
 
 
@@ -92,7 +94,7 @@ class InformativePoint:
     point: Point
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Advice:
     """Ranked alternatives of a workload, that with the least expected regret first; the weights of the models; and
     notes."""
@@ -117,6 +119,34 @@ class Advice:
         """Time of the MPI default over the predicted time of the first alternative; NaN if the default was not
         measured."""
         return self.default.seconds / float(self.rows["seconds"].iloc[0]) if self.default else np.nan
+
+    @property
+    def answer(self) -> str:
+        """The alternative to use, or that the MPI default is kept, in one sentence."""
+        best = self.rows.iloc[0]
+        seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
+        time = f"predicted time {seconds}"
+        time += f", 95 % interval {low} to {high}" if best["low"] < best["high"] else ""
+        alternative = f"{best['alternative']}, {best['layout_name']}"
+        if self.keeps_default and self.default:
+            default_seconds = format_seconds(self.default.seconds)
+            kept = f"keep the MPI default ({default_seconds})"
+            return f"{self.workload.text}: {kept}; the best alternative is {alternative} ({time})"
+        return f"{self.workload.text}: use {alternative} ({time})"
+
+    def __repr__(self) -> str:
+        return f"Advice: {self.answer}"
+
+    def _repr_html_(self) -> str:
+        """Return the answer, the first alternatives and the notes, for notebooks."""
+        columns = {"alternative": "alternative", "layout_name": "layout", "ranks": "ranks"}
+        rows = self.rows.head(MAX_SHOWN_ROWS)
+        table = rows[list(columns)].rename(columns=columns)
+        for name, title in (("seconds", "time"), ("low", "low"), ("high", "high"), ("measured", "measured")):
+            table[title] = [format_seconds(value) if value == value else "" for value in rows[name]]
+        table["tied"] = np.where(rows["as_good"], "tied", "")
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return f"<p>{html.escape(self.answer)}</p>{table.to_html(index=False)}<ul>{notes}</ul>"
 
 
 def advise(

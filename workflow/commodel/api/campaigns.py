@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib
 import os
 import re
@@ -24,7 +25,8 @@ from commodel.api.snakemake_runs import (
     run_in_terminal,
     run_with_display,
 )
-from commodel.compare.comparison import list_model_failures
+from commodel.compare.comparison import list_model_failures, summarize_errors
+from commodel.compare.recommended import evaluate_recommended
 from commodel.errors import UserError, suggest_name
 from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
@@ -163,6 +165,20 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r}): {len(self.plan.points)} points on {', '.join(self.platforms)}"
+
+    def _repr_html_(self) -> str:
+        """Return the size of the experiment, and the mean error of each model, for notebooks."""
+        text = f"<p>{html.escape(repr(self))}</p>"
+        if not self._results.table("comparison").exists():
+            return text
+        return text + self._tabulate_errors().to_html(index=False, float_format="{:.3g}".format)
+
+    def _tabulate_errors(self) -> pd.DataFrame:
+        """Return the mean proportional error of each model on each platform, the lowest first."""
+        rows = pd.concat([evaluate_recommended(self.comparison), self.comparison], ignore_index=True)
+        errors = summarize_errors(rows, ["platform", "family"]).sort_values(["platform", "mu_mean"])
+        names = {"family": "model", "mu_mean": "mean error μ"}
+        return errors[["platform", "family", "points", "mu_mean"]].rename(columns=names)
 
     @cached_property
     def _report(self) -> Report:

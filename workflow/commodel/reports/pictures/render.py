@@ -189,11 +189,13 @@ def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, di
 
 
 def list_maps(screen: FirstScreen) -> Iterator[tuple[str, dict]]:
+    """Yield the maps of the fastest alternatives and of the errors. Their names do not depend on results, as their
+    titles do."""
     platform = label_platform(screen.platform, {screen.platform} if screen.simulated else set())
-    for content in (screen.fastest, screen.errors):
+    for name, content in (("fastest", screen.fastest), ("errors", screen.errors)):
         if content.cells:
             title = f"{content.title}: {platform}"
-            yield f"{content.title} {screen.platform}", add_title(specify_grid(content), title, content.note)
+            yield f"{name} {screen.platform}", add_title(specify_grid(content), title, content.note)
 
 
 def specify_chart(chart: Chart) -> dict:
