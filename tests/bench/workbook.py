@@ -32,7 +32,7 @@ def repeat_study(study: pd.DataFrame, times: int) -> pd.DataFrame:
             study.assign(
                 ranks=study["ranks"] + number,
                 leaves=study["leaves"] + number * (study["leaves"] > 0),
-                group=study["workload"] + f" {number}",
+                workload=study["workload"] + f" {number}",
                 point=point,
                 raw=("raw/" + study["batch"] + "/" + point + ".csv").where(study["raw"] != "", ""),
             )
@@ -45,7 +45,7 @@ def write_tables(folder: Path, rows: int) -> int:
     study = make_comparison()
     comparison = repeat_study(study, -(-rows // len(study)))
     write_table(folder / "comparison.csv", comparison)
-    raw = make_raw(comparison).assign(simulated=False)
+    raw = make_raw(comparison)
     write_table(folder / "summary.csv", raw.assign(low=raw["min"], high=raw["max"]))
     return len(comparison)
 

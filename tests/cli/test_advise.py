@@ -16,12 +16,14 @@ from commodel.api.predictions import list_points
 from commodel.cli import main
 from commodel.files.atomic import write_text
 from commodel.files.parameter_sets import read_parameters, write_parameters
+from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.interchange.rules import can_select
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.point_digests import add_digests
 from commodel.plan.planning import load_resources
 from commodel.platforms.tools import ROOT
 from tests.cli.running import read_rows, refused, run
+from tests.tables import check_table
 
 LOGGP = ("L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=80ns", "gamma=1ns")
 WORKLOAD = "--operation allreduce --ranks 8 --bytes 1KiB"
@@ -59,7 +61,9 @@ def platform(tmp_path, monkeypatch):
                     | {"measured": measured, "measured_low": measured, "measured_high": measured, "family": family}
                     | {"predicted": measured * off, "mu": off, "validity": "valid", "held_out": True, "simulated": True}
                 )
-    pd.DataFrame(rows).to_csv(tmp_path / "results/study/comparison.csv", index=False)
+    table = add_default_columns(pd.DataFrame(rows).assign(nodes=lambda table: table["ranks"]), COMPARISON)
+    check_table(table, COMPARISON, tmp_path)
+    table.to_csv(tmp_path / "results/study/comparison.csv", index=False)
     return "made-up"
 
 

@@ -15,7 +15,8 @@ from commodel.compare.comparison import (
     summarize_errors,
 )
 from commodel.compare.comparison_intervals import combine_intervals, combine_residuals, read_residuals
-from commodel.files.tables import COMPARISON, read_table, write_table
+from commodel.errors import UserError
+from commodel.files.tables import COMPARISON, list_columns, read_table, write_table
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule, find_fan_ins
 from commodel.predictions.prediction_intervals import (
@@ -28,7 +29,6 @@ from commodel.predictions.prediction_intervals import (
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import Batch, Point
-from commodel.reports.comparison_frame import prepare_comparison
 from tests.patterns.catalogue import catalogue
 from tests.planning import planned
 
@@ -485,15 +485,18 @@ def test_points_in_the_fit_have_no_residuals():
     assert read_residuals(table, "p", "f") == {}
 
 
-def test_a_written_table_is_read_unchanged_and_an_older_one_has_parameter_intervals(tmp_path):
+def test_a_written_table_is_read_unchanged_and_one_without_a_column_is_refused(tmp_path):
     table = compare_series()
     write_table(tmp_path / "new.csv", table)
     assert set(read_table(tmp_path / "new.csv", COMPARISON)["interval_basis"]) == set(table["interval_basis"])
-    older = table.drop(columns=["interval_basis", "parameters_low", "parameters_high"])
-    write_table(tmp_path / "old.csv", older)
-    shown = prepare_comparison(read_table(tmp_path / "old.csv", COMPARISON))
-    assert set(shown["interval_basis"]) == {PARAMETERS_ONLY_TEXT}
-    assert (shown["parameters_low"] == shown["predicted_low"]).all()
+    assert list(table) == list_columns(COMPARISON)
+    for name in table:
+        write_table(tmp_path / "less.csv", table.drop(columns=name))
+        with pytest.raises(UserError, match=f"found no column '{name}' among"):
+            read_table(tmp_path / "less.csv", COMPARISON)
+    write_table(tmp_path / "by-hand.csv", table.assign(measurement="valid"))
+    with pytest.raises(UserError, match="measurement: found 'valid', wanted a text that the program writes"):
+        read_table(tmp_path / "by-hand.csv", COMPARISON)
 
 
 def test_the_residual_of_a_combined_prediction_is_the_weighted_mean():

@@ -23,7 +23,7 @@ from commodel.files.tables import (
 SCHEMA = (Field("name", str), Field("size", int, "B", blank=True), Field("seconds", float, "s"), Field("good", bool))
 
 
-def test_default_values_of_missing_columns_can_be_written():
+def test_default_values_of_columns_can_be_written():
     schemas = [value for value in vars(tables).values() if isinstance(value, tuple) and Field in map(type, value)]
     assert len(schemas) > 5
     assert not [field.name for schema in schemas for field in schema if field.default is nan and not field.blank]

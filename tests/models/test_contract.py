@@ -108,7 +108,7 @@ def test_a_parameter_set_read_from_a_file_equals_the_written_one(name, tmp_path)
 
 
 def test_any_function_may_be_one_number_in_a_file(name, tmp_path):
-    """A single number is the constant of the function. Older parameter sets have such functions within a node."""
+    """A single number is the constant of the function."""
     parameters, parts = fitted_set(name), find_family(name).by_name
     functions = {
         parse_key(called).function for called in parameters.values if parts[parse_key(called).parameter].argument

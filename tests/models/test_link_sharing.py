@@ -309,7 +309,7 @@ def test_a_class_without_values_has_no_prediction():
 
 @pytest.mark.parametrize("copies", [True, False])
 def test_copies_and_reductions_have_their_own_times_per_byte(copies):
-    """In older sets, without a time of copies, a copy takes as long as a reduction."""
+    """Without a time of copies, a copy takes as long as a reduction."""
     values = model(**{"gamma.64": 64e-10, "gamma.6400": 6400e-10}).values
     if copies:
         numbers = dict(values.numbers) | {f"copy.{size}": np.array([[size * 6e-11]]) for size in (64, 6400)}

@@ -281,7 +281,6 @@ def test_the_only_points_between_nodes_have_no_interval(crossing):
 
 
 def test_unknown_node_counts_change_no_interval():
-    """Tables and parameter sets of older versions have no number of nodes."""
     residuals = make_residuals(np.linspace(0, 1, 45))
     without_nodes = replace(residuals, axes={name: residuals.axes[name] for name in ("ranks", "bytes")})
     assert find_ends(without_nodes, nodes=1.0) == find_ends(without_nodes, nodes=8.0) == find_ends(residuals, nodes=8.0)

@@ -10,10 +10,12 @@ import pandas as pd
 
 from commodel.files.atomic import write_json
 from commodel.files.parameter_sets import write_parameters
-from commodel.files.tables import write_table
+from commodel.files.tables import COMPARISON, add_default_columns, list_columns, write_table
 from commodel.parameters import Curve, Estimate, ParameterSet
+from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT
 from commodel.records import Batch, Point
 from commodel.results.latency_distributions import tabulate_distributions
+from commodel.results.raw_samples import tabulate_unmeasured
 from tests.planning import planned
 
 FAMILIES = {  # bias and spread of its predictions; pram predictions communication at nothing
@@ -83,6 +85,7 @@ def make_comparison():
             "ranks": ranks,
             "leaves": leaves,
             "bytes": size,
+            "nodes": ranks,
             "node_usage": usage,
             "workload": f"{platform} {operation} {workload} {size} B {usage}",
             "fan_in": {"flat": 32, "kary:4": 4}.get(choice, 1),
@@ -98,7 +101,7 @@ def make_comparison():
             "invalid": int(random.poisson(0.4)),
             "stop": stop,
             "skew": random.uniform(2e-7, 9e-7) if platform == "ether16" else 0.0,
-            "measurement": "valid",
+            "measurement": "ok",
         }
         if missing:
             measurement = dict.fromkeys(measurement, np.nan) | {
@@ -124,12 +127,16 @@ def make_comparison():
                     "predicted": predicted,
                     "predicted_low": predicted * (1 - width),
                     "predicted_high": predicted * (1 + width),
+                    "corrected": predicted,
+                    "parameters_low": predicted * (1 - width),
+                    "parameters_high": predicted * (1 + width),
+                    "interval_basis": "" if np.isnan(predicted) else PARAMETERS_ONLY_TEXT,
                     "validity": validity,
                     "held_out": not (family == "pmnf" and size <= 1),
                 }
                 | measurement
             )
-    return judge(pd.DataFrame(rows))
+    return add_default_columns(judge(pd.DataFrame(rows)), COMPARISON)[list_columns(COMPARISON)]
 
 
 def judge(frame):
@@ -173,7 +180,7 @@ def make_probes():
     rows = found.agg(["size", "min", "median", "mean", lambda times: times.quantile(0.95), "max"]).reset_index()
     rows.columns = [*rows.columns[:5], "samples", "min", "median", "mean", "p95", "max"]
     settings = "ranks=2 bytes=" + rows["bytes"].astype(str)
-    rows = rows.assign(batch=rows["platform"] + "-1n-0")
+    rows = rows.assign(batch=rows["platform"] + "-1n-0", simulated=rows["platform"] == "fattree")
     rows = rows.assign(low=rows["median"] * 0.99, high=rows["median"] * 1.01)
     rows["raw"] = "raw/" + rows["batch"] + "/" + rows["id"] + ".csv"
     return rows.drop(columns="bytes").assign(settings=settings, passes=1, invalid=1, stop="precision", skew=0.0)
@@ -181,13 +188,14 @@ def make_probes():
 
 def make_raw(comparison):
     once = comparison.drop_duplicates("point")
-    once = once[once["measurement"] == "valid"]
+    once = once[once["measurement"] == "ok"]
     middle = once["measured"]
     points = pd.DataFrame(
         {
             "id": once["point"],
             "kind": "point",
             "platform": once["platform"],
+            "simulated": once["simulated"],
             "name": once["operation"] + " " + once["alternative"],
             "settings": "ranks=" + once["ranks"].astype(str) + " bytes=" + once["bytes"].astype(str),
             "passes": 1,
@@ -342,10 +350,9 @@ def write_results(folder: Path, inputs: dict) -> Path:
     plan = replace(plan, experiment="trees", title=inputs["title"])
     write_json(folder / "plan.json", plan.as_json())
     write_table(folder / "comparison.csv", comparison)
-    write_table(
-        folder / "summary.csv", raw.assign(simulated=raw["platform"] == "fattree", low=raw["min"], high=raw["max"])
-    )
+    write_table(folder / "summary.csv", raw.assign(low=raw["min"], high=raw["max"]))
     write_table(folder / "distributions.csv", inputs["distributions"])
+    write_table(folder / "unmeasured.csv", tabulate_unmeasured([]))
     for fitted in sets:
         write_parameters(
             folder / "fitted" / fitted.platform / f"{fitted.family}.yaml", replace(fitted, draws={}, curves=())

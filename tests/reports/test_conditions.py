@@ -167,7 +167,7 @@ GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "re
 
 def remove_measurements(comparison, statuses):
     """Return the comparison, the same with gaps at some points of the real platform, and the list of these gaps."""
-    whole = comparison[comparison["measurement"] == "valid"]
+    whole = comparison[comparison["measurement"] == "ok"]
     frame, lines = whole.copy(), []
     frame[["chosen", "best"]] = frame[["chosen", "best"]].astype(object)
     points = whole[whole["platform"] == "ether16"].drop_duplicates("point").iloc[::8]

@@ -187,7 +187,7 @@ def test_an_empty_comparison_is_reported(comparison, tmp_path, parse):
 
 @pytest.mark.parametrize("column", ["measured", "predicted"])
 def test_nothing_to_compare(small, column, tmp_path, parse):
-    blank = small.assign(chosen=False, best=False, inside=False)
+    blank = small.assign(chosen=False, best=False, covered=False)
     gone = [column, f"{column}_low", f"{column}_high", "mu", "relative_error", "regret"]
     blank[gone] = np.nan
     report = build_report(blank, experiment="blank")

@@ -13,7 +13,6 @@ from commodel.cli.report import report as verb
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
 from commodel.reports import build_report, build_stored_report, write_xlsx
 from commodel.reports.elements import make_raw_link
-from commodel.reports.html.page import format_page
 from commodel.reports.sections.provenance_tables import RESULTS_KEY
 from commodel.reports.stored_results import find_relative_results
 from commodel.reports.verify import verify_workbook
@@ -108,12 +107,6 @@ def test_an_anonymous_report_links_nowhere_and_names_no_machine(project):
     assert all(target is None for _, _, target in rows)
     assert any(re.match(r"raw/machine-\d+/", text or "") for _, text, _ in rows)
     assert "n001" not in str(rows)
-
-
-def test_an_older_comparison_has_no_paths(small, parse):
-    old = build_report(small.drop(columns=["batch", "raw"]), experiment="old")
-    assert set(old.section("Comparison").tables[0].column("raw")) == {""}
-    parse(format_page(old))
 
 
 FAR = "../" * 21

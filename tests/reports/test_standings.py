@@ -50,7 +50,7 @@ def with_library(comparison):
     times = ["measured", "measured_low", "measured_high"]
     defaults[times] = defaults[times].mul(defaults["operation"].map(DEFAULT_SLOWDOWNS), axis=0)
     defaults = defaults.assign(
-        algorithm="library", topology="", alternative="library", family="", validity=NOT_PREDICTED, inside=False
+        algorithm="library", topology="", alternative="library", family="", validity=NOT_PREDICTED, covered=False
     )
     defaults = defaults.assign(point="l" + defaults["point"], fan_in=0, **dict.fromkeys(PREDICTION_COLUMNS, math.nan))
     return add_choices(pd.concat([alternatives, defaults]).reset_index(drop=True))

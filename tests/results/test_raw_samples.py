@@ -158,7 +158,6 @@ def test_the_table_of_unmeasured_cases_is_read_back_as_written(tmp_path):
     assert pd.isna(second["waves"])
     write_table(tmp_path / "none.csv", tabulate_unmeasured([]))
     assert read_unmeasured(tmp_path / "none.csv").empty
-    assert read_unmeasured(tmp_path / "no such.csv") is None
 
 
 @pytest.mark.parametrize(
@@ -388,14 +387,3 @@ def test_streams_record_times_of_the_first_and_last_wave(tmp_path):
         pytest.approx(9e-6),
     )
     assert rows.loc[wave.id, ["waves", "first"]].tolist() == [1, pytest.approx(float("nan"), nan_ok=True)]
-
-
-def test_a_table_of_before_there_were_waves_is_read(raw, tmp_path):
-    lost = POINTS[2]
-    (raw / "second" / f"{lost.id}.csv").unlink()
-    _, lacking = collect_samples(PLAN, raw, unfinished=True)
-    write_table(tmp_path / "new.csv", lacking)
-    write_table(tmp_path / "old.csv", lacking.drop(columns="waves"))
-    for name in ("new", "old"):
-        rows = raw_samples.read_unmeasured(tmp_path / f"{name}.csv")
-        assert rows.astype(object).equals(lacking.astype(object))

@@ -67,7 +67,7 @@ class Errors:
     beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # low, high, growth
     half_size: Finite = 0.0  # bytes; for distances between sizes (`predictions/residuals.py`); 0: doublings only
     levels_crossed: tuple[str, ...] = ()  # of the measured points, as in `Point.reach`
-    median: Finite | None = None  # of the residuals; None, in older sets: the middle of the interval
+    median: Finite | None = None  # of the residuals; None: the middle of the interval
 
     @property
     def centre(self) -> float:

@@ -140,7 +140,7 @@ class Point:
 
     @property
     def _repeats(self) -> str:
-        """The number of waves as part of ids; empty for one wave, so that ids of older versions stay the same."""
+        """The number of waves as part of ids; empty for one wave."""
         return f" {self.waves} waves" if self.waves > 1 else ""
 
 
@@ -223,8 +223,6 @@ class PlatformKind(Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPlatform:
     """The properties of a platform that stages after planning need; all others are in its file."""
-
-    __pydantic_config__ = {"extra": "ignore"}  # the plans of older versions also have a path  # noqa: RUF012
 
     title: str = ""
     launcher: str

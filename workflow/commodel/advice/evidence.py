@@ -36,7 +36,7 @@ MIN_REPORTED_DOUBLINGS = 0.05  # doublings; less extrapolation is not reported
 HELD_OUT_COLUMNS = select_fields(  # columns from which weights and intervals of models are computed
     COMPARISON,
     "point platform operation algorithm alternative layout ranks leaves bytes nodes levels_crossed waves batch workload"
-    " simulated family predicted validity measured measured_low measured_high mu held_out",
+    " simulated setting family predicted validity single_message_ratio measured measured_low measured_high mu held_out",
 )
 
 
@@ -121,8 +121,8 @@ def find_placement(point: Point) -> str:
 
 
 def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFrame:
-    """Return the held-out rows measured at the given placements: within a node, between nodes, or both; all rows if an
-    older table lacks the number of nodes."""
+    """Return the held-out rows measured at the given placements: within a node, between nodes, or both; all rows if the
+    number of nodes is unknown."""
     if rows[NODES].isna().any():
         return rows
     return rows[(rows[NODES] > MIN_OF_AXIS[NODES]).map(PLACEMENT_NAMES).isin(set(placements))]

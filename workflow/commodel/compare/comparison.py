@@ -102,8 +102,7 @@ def compare(
         for row in frame.itertuples()
     ]
     frame = add_choices(add_errors(add_intervals(frame)))
-    omitted = {"single_message_ratio"} - set(predictions) | ({"setting"} if frame["setting"].eq("").all() else set())
-    return frame[[name for name in list_columns(COMPARISON) if name not in omitted]]
+    return frame[list_columns(COMPARISON)]
 
 
 def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None) -> dict:

@@ -63,7 +63,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _make_series(row: Any) -> PointSeries:
-    nodes = row.nodes if row.nodes == row.nodes else None  # older tables lack the column
+    nodes = row.nodes if row.nodes == row.nodes else None  # NaN: unknown
     operation, sizes = find_operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
     return PointSeries(operation, float(row.leaves or row.ranks), sizes, nodes, row.levels_crossed)
 

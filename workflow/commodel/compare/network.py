@@ -506,10 +506,7 @@ def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, Any]) 
 
 
 def _read_levels(levels: object, nodes: int) -> Hierarchy:
-    """Return the levels of the first `nodes` nodes, if they cover all of these. Older records sort levels by name; the
-    innermost level has most groups."""
-    if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):
-        levels = dict(sorted(levels.items(), key=lambda level: -len(set(map(str, level[1])))))
+    """Return the levels of the first `nodes` nodes, if they cover all of these."""
     declared = Hierarchy.of(levels)
     covered = declared.nodes is not None and declared.nodes >= nodes
     return (

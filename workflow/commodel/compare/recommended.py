@@ -513,7 +513,7 @@ def _summarize_points(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def _find_placements(rows: pd.DataFrame) -> pd.Series:
-    """Return the placement of each row; empty in older tables."""
+    """Return the placement of each row; empty if the number of nodes is unknown."""
     placements = (rows[NODES] > MIN_OF_AXIS[NODES]).map(PLACEMENT_NAMES)
     return placements.where(rows[NODES].notna(), "")
 

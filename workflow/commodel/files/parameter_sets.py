@@ -194,7 +194,7 @@ def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str |
     for name, errors in parameters.errors.items():
         if errors.low > errors.high:
             yield ("errors", name), "found low above high"
-        axes = {"ranks", "bytes"} | ({*errors.measured} & {"nodes"})  # older files have no nodes
+        axes = {"ranks", "bytes"} | ({*errors.measured} & {"nodes"})  # nodes may be unknown
         if {*errors.measured} != axes or not all(errors.measured.values()):
             yield ("errors", name, "measured"), "wanted the ranks, bytes and nodes that were measured"
         if {*errors.widening} != {*axes, "operation"} or {*errors.growth} != axes:

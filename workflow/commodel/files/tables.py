@@ -73,7 +73,8 @@ class Field:
     unit: str = ""  # s or B; empty for names, counts and ratios
     blank: bool = False
     optional: bool = False  # some tables lack it
-    default: object = None  # value in tables that lack the column; None: the column is not added
+    default: object = None  # value in frames that are made without the column (`add_default_columns`)
+    pattern: str = ""  # regular expression of all texts; empty: any
     among: tuple[str, ...] = ()  # allowed texts; empty: any
     head: str = ""  # heading in reports, without the unit; empty: the name
     format: str = ""  # in reports; empty: that of its type
@@ -163,7 +164,8 @@ SUMMARY = (
     *_split_fields(str, "stop", among=STOP_REASONS),
     *_time_fields("min median low high mean p95 max skew"),
     *_time_fields("cpu computation", optional=True),
-    *_split_fields(str, "batch raw setting", optional=True),  # older tables have none
+    *_split_fields(str, "batch raw"),
+    *_split_fields(str, "setting", optional=True),
 )
 DISTRIBUTIONS = (  # a row for each bin of a histogram, from `low` to `high`; `tail`: the bin of all outliers
     *_split_fields(str, "id platform"),
@@ -184,7 +186,7 @@ UNMEASURED = (
     *_split_fields(str, "layout"),
     *_count_fields("ranks nodes leaves"),
     *_count_fields("bytes", unit="B"),
-    *_count_fields("waves", optional=True),
+    *_count_fields("waves"),
     *_split_fields(str, "status reason"),
 )
 VALIDITY = Field("validity", str)
@@ -194,7 +196,7 @@ PREDICTIONS = (
     *_split_fields(str, "point family"),
     *_time_fields("predicted predicted_low predicted_high"),
     VALIDITY,
-    replace(RATIO, optional=True),
+    RATIO,
     *_split_fields(bool, "held_out", optional=True),  # False if the model was fitted to the point
 )
 MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; texts that do not apply are blank
@@ -206,11 +208,13 @@ MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; t
     *_split_fields(str, "family parameters"),
     *_time_fields("seconds low high"),
     VALIDITY,
-    *_time_fields("parameters_low parameters_high", optional=True),
-    *_split_fields(str, "interval_basis", optional=True),
-    replace(RATIO, optional=True),
-    *_time_fields("corrected", optional=True),
+    *_time_fields("parameters_low parameters_high"),
+    *_split_fields(str, "interval_basis"),
+    RATIO,
+    *_time_fields("corrected"),
 )
+# The texts of `compare.comparison.Measurement`.
+MEASUREMENT_PATTERN = r"ok(, \d+ of \d+ passes)?(, uncertain by a factor of [0-9.,e+inf]+)?|not measured(: .+)?"
 SCHEDULE = "a schedule"  # for `blank_without`: blank unless models can predict the row's pattern
 HIDDEN = Condition.NEVER
 _wave_fields = partial(_time_fields, default=nan, shown=Condition.WAVES)
@@ -285,7 +289,7 @@ COMPARISON = (
         note="the prediction times the single-message ratio and the median of measured over predicted times; "
         "within predicted low and high",
     ),
-    # The interval from the uncertainty of the parameters only. Older tables have no other interval.
+    # The interval from the uncertainty of the parameters only.
     *_time_fields("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
     Field(
         "interval_basis",
@@ -293,7 +297,7 @@ COMPARISON = (
         default="",
         note="data from which predicted low and high come; they contain the corrected prediction",
     ),
-    Field("measurement", str),
+    Field("measurement", str, pattern=MEASUREMENT_PATTERN),
     Field(
         "raw",
         str,
@@ -329,7 +333,12 @@ COMPARISON = (
 )
 
 MAX_EXACT_INTEGER = 2.0**53  # a float represents every whole number up to this one
-WANTED_BY_TYPE = {int: "a whole number, not negative", float: "a number", bool: "True or False"}
+WANTED_BY_TYPE = {
+    str: "a text that the program writes into this column",
+    int: "a whole number, not negative",
+    float: "a number",
+    bool: "True or False",
+}
 SEPARATORS = {",": "commas", "\t": "tabs"}
 MAX_TABLE_BYTES = 4096 * MIB  # enough for 30 million samples
 ROWS_PER_PIECE = 100_000  # rows that are read at once
@@ -353,7 +362,7 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
         raise UserError(f"cannot read the table: {error}", file=path) from None
     for field in schema:
         if field.name not in frame:
-            if not field.optional and field.default is None:
+            if not field.optional:
                 raise UserError(f"found no column '{field.name}' among {', '.join(frame)}", file=path, line=1)
             continue
         column = frame[field.name].fillna("") if field.type is str else frame[field.name]
@@ -362,11 +371,11 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
         if field.type is bool or (field.type is int and not column.isna().any()):
             column = column.astype(field.type)
         frame[field.name] = column
-    return add_default_columns(frame, schema)
+    return frame
 
 
 def add_default_columns(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Add the columns with a default that an older table lacks."""
+    """Add the columns with a default to a frame that was made without them."""
     missing = [field for field in schema if field.default is not None and field.name not in frame]
     return frame.assign(**{field.name: field.default for field in missing})
 
@@ -416,6 +425,8 @@ def _find_wrong_cells(field: Field, column: pd.Series) -> pd.Series:
 
     blank = column.isna()
     if field.type is str:
+        if field.pattern:
+            return ~column.fillna("").astype(str).str.fullmatch(field.pattern)
         return ~column.isin(field.among) if field.among else blank & False
     if field.type is bool:
         return ~column.isin((True, False, "True", "False")) & ~(blank & field.blank)
@@ -437,7 +448,7 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
         for field in (field for field in schema if field.name in frame):
             column = frame[field.name].fillna("") if field.type is str else frame[field.name]
             rows = np.flatnonzero(_find_wrong_cells(field, column).to_numpy())
-            wanted = " or ".join(field.among) if field.among else WANTED_BY_TYPE.get(field.type)
+            wanted = " or ".join(field.among) or WANTED_BY_TYPE[field.type]
             for row in rows[:MAX_SHOWN_MISTAKES].tolist():
                 cell = column.iloc[row]
                 shown = "nothing" if pd.isna(cell) or cell == "" else f"'{make_printable(cell, 60)}'"

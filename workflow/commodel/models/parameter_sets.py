@@ -39,8 +39,8 @@ def list_sets(path: Path) -> list[Path]:
 def parse_set(document: Document) -> ParameterSet:
     """Return the parameter set of a document, with units checked and full names.
 
-    A number with another unit is refused, and a time without one. A function given as one number, as in older sets,
-    is its constant.
+    A number with another unit is refused, and a time without one. A function given as one number is its
+    constant.
     """
     parameters = parse_parameters(document)
     entry = find_family(parameters.family)

@@ -328,8 +328,8 @@ def _name_pool(pooled: str) -> str:
     return f"all operations{pooled.removeprefix(ALL)}" if pooled.partition(" ")[0] == ALL else pooled
 
 
-BASIS_PATTERN = re.compile(  # older tables have groups in place of workloads
-    r"(?:(?:at least: )?([0-9]+) allocations?, )?([0-9]+) (?:workloads|groups) of (.*?)"
+BASIS_PATTERN = re.compile(
+    r"(?:(?:at least: )?([0-9]+) allocations?, )?([0-9]+) workloads of (.*?)"
     r"(?:, ([0-9.]+) doublings beyond)?"
 )
 

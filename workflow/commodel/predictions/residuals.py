@@ -48,7 +48,7 @@ class Residuals:
     operation: np.ndarray
     group: np.ndarray
     allocation: np.ndarray
-    axes: Mapping[str, Array]  # AXES; an older table has no nodes
+    axes: Mapping[str, Array]  # AXES; without nodes if their numbers are unknown
     left_out: Mapping[str, Array] = field(default_factory=dict)
     setting: np.ndarray | None = None  # None: no settings are named
     seconds: Array | None = None  # measured; None: unknown

@@ -3,7 +3,6 @@
 `prepare_comparison` returns the frame from which all sections are made.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +10,6 @@ import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
 from commodel.files.tables import COMPARISON, add_default_columns, list_columns
-from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT
 from commodel.records import DEFAULT_LABEL, LIBRARY
 from commodel.reports.elements import to_plain_value
 
@@ -51,13 +49,6 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     name of the alternative that is unique in its workload. If the alternatives differ in layout, `alternative_label`
     names the layout and `placement` the nodes; else `placement` is the layout."""
     frame = name_streams(add_default_columns(comparison, COMPARISON)).reset_index(drop=True)
-    # An older comparison has the parameter interval only, without an interval basis.
-    lacks_basis = frame["predicted"].notna() & frame["interval_basis"].isin(["", math.nan])
-    ends = {
-        f"parameters_{end}": frame[f"parameters_{end}"].mask(lacks_basis, frame[f"predicted_{end}"])
-        for end in ("low", "high")
-    }
-    frame = frame.assign(interval_basis=frame["interval_basis"].mask(lacks_basis, PARAMETERS_ONLY_TEXT), **ends)
     for key in TEXTS:
         frame[key] = _make_texts_safe(frame[key])
     for key in (key for key in FLAGS if frame[key].dtype != bool):

@@ -189,7 +189,7 @@ def _build_report(
         versions[ANONYMOUS_KEY] = "machines have numbers for names"
         names = list_machines(provenance, run_provenance, results)
         messages = [entry["outcome"] for entry in run_provenance.attempts]
-        messages += [] if unmeasured is None else unmeasured["reason"].tolist()
+        messages += unmeasured["reason"].tolist()
         anonymize = make_anonymizer(names | find_similar_names(names, messages))
         provenance = anonymize(provenance)
         run_provenance = replace(
@@ -197,10 +197,9 @@ def _build_report(
             attempts=tuple(anonymize(list(run_provenance.attempts))),
             texts=anonymize(run_provenance.texts),
         )
-        if unmeasured is not None:
-            unmeasured["reason"] = anonymize(unmeasured["reason"].tolist())
+        unmeasured["reason"] = anonymize(unmeasured["reason"].tolist())
         for frame in (comparison, raw):
-            for key in {"batch", "raw"} & set(frame):
+            for key in ("batch", "raw"):
                 frame[key] = frame[key].map({name: anonymize(name) for name in frame[key].unique()})
     elif output_folder is not None and (results_path := find_relative_results(output_folder, str(results.folder))):
         versions[RESULTS_KEY] = results_path

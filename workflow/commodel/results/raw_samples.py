@@ -202,9 +202,7 @@ def tabulate_unmeasured(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list_columns(UNMEASURED)).astype(types).fillna(dict.fromkeys(TEXT_COLUMNS, ""))
 
 
-def read_unmeasured(path: AnyPath) -> pd.DataFrame | None:
-    """Return the table of unmeasured cases; None for results of older versions, which lack it."""
-    if not path.exists():
-        return None
-    rows = read_table(path, UNMEASURED).reindex(columns=list_columns(UNMEASURED))  # older tables have no waves
+def read_unmeasured(path: AnyPath) -> pd.DataFrame:
+    """Return the table of unmeasured cases."""
+    rows = read_table(path, UNMEASURED)[list_columns(UNMEASURED)]
     return rows.astype(dict.fromkeys(COUNT_COLUMNS, "Int64"))

@@ -329,7 +329,7 @@ RAW_TIMES = ("min", "median", "mean", "p95", "max", "skew", *OPTIONAL_TIMES)  # 
 
 def make_raw_section(raw: pd.DataFrame, simulated: set[str]) -> Section:
     columns = select_columns("Raw", without=set(OPTIONAL_TIMES) - set(raw))
-    frame = raw.assign(**dict.fromkeys({"batch", "raw"} - set(raw), ""))  # of an older summary
+    frame = raw.copy()
     for key in set(RAW_TIMES) & set(frame):
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO
     frame["simulated"] = [to_plain_value(platform) in simulated for platform in frame["platform"]]
