@@ -84,7 +84,7 @@ def collect_samples(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple
 
 def _set_damaged_aside(path: AnyPath) -> None:
     """Rename a damaged file, to keep it for inspection, and mark its batch as not done."""
-    safe_path = SafePath.at(path)
+    safe_path = SafePath.at(path.parent) / path.name
     safe_path.replace(safe_path.with_name(f"{path.name}{DAMAGED_SUFFIX}"))
     (path.parent / DONE).unlink(missing_ok=True)
 
