@@ -1,5 +1,6 @@
 """The summary of a plan: remaining work, warnings about limits, notes on points, and one line for all probes."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.plan.plan_tables import make_batch_rows, summarize_plan
 from commodel.plan.planning import write_plan
-from tests.plan.planning import MATRIX
+from tests.plan.planning import MATRIX, SIMULATED
 from tests.results.drivers import EXPERIMENT, leave, make_campaign
 
 MORE = EXPERIMENT.replace("bytes: [1, 2, 3, 4, 5]", "bytes: [1, 2, 3, 4, 5, 6]")
@@ -97,6 +98,17 @@ def test_a_warning_states_the_share_that_will_end_as_budget(planned):
     assert "about 83% of the measurements will end as 'budget'" in warning
     (row,) = make_batch_rows(replace(plan, batches=(long,)))
     assert (row["takes about"], row["time limit"]) == ("2 d", "8 h")
+
+
+def test_a_warning_names_points_that_are_too_large_to_simulate(planned):
+    """1,024 ranks send a million messages at once, by the algorithm and by SimGrid's default."""
+    platform = SIMULATED.replace("cores: 1", "cores: 64")
+    matrix = "  - axes: {operation: alltoall, algorithm: linear, ranks: [64, 1024], layout: 'block:64', bytes: 1KiB}"
+    (warning,) = (line for line in summarize_plan(planned(matrix, "", platform)) if line.startswith("WARNING"))
+    assert re.match(r"WARNING: 2 points are estimated to take up to \d+ d \d+ h to simulate, ", warning)
+    assert "but the limit of a point is 10 min on big: they end as 'timeout', that is, not measured" in warning
+    small = planned(matrix.replace("[64, 1024]", "64"), "", platform)
+    assert not [line for line in summarize_plan(small) if line.startswith("WARNING")]
 
 
 def test_a_note_states_that_points_of_0_bytes_move_no_data(planned):

@@ -241,7 +241,7 @@ def advise(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviations[0], default.deviation))
     )
     can_measure = max(point.nodes for point in points) <= evidence.resources.nodes
-    informative_points = ()
+    informative_points: tuple[InformativePoint, ...] = ()
     if can_measure and not keeps_default:
         informative_points = _find_informative_points(combined, rows, order, points)
     return Advice(

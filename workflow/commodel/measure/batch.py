@@ -33,7 +33,7 @@ from commodel.measure.process import (
 from commodel.measure.program_starts import Start, StartContext, add_image_command, list_starts, prepare_start
 from commodel.measure.provenance import collect_provenance, describe_nodes
 from commodel.plan.config import load_named_platform
-from commodel.plan.duration import Durations
+from commodel.plan.duration import SIMULATED_LIMIT_FACTOR, Durations
 from commodel.plan.planning import record_platform
 from commodel.plan.surveys import find_network_file, is_survey, list_hosts
 from commodel.platforms.build import build_toolchain, find_starter, refuse_mismatched_starter
@@ -186,7 +186,6 @@ def _is_external_failure(log: AnyPath, code: int, case: str) -> bool:
 
 
 Progress = Callable[[str], None]
-SIMULATED_LIMIT_FACTOR = 10  # time limit of a simulated case, relative to that of a measured one
 JOIN_SECONDS = 60.0  # seconds before the time limit at which measuring stops, to join the samples
 JOIN_MARGIN_SHARE = 0.1  # margin of a short time limit, relative to it
 

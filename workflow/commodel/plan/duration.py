@@ -40,6 +40,7 @@ SECONDS_PER_SIMULATED_BYTE = 1e-10  # the player copies the data that it sends
 # Ratio of the wall time of simulating a kernel to that of its messages: all ranks synchronise before each iteration,
 # and the first pass checks the data.
 SIMULATED_KERNEL_FACTOR = 16.0
+SIMULATED_LIMIT_FACTOR = 10  # time limit of a simulated case, relative to `measure: {timeout: …}`
 MAX_SHAPE_RANKS = 256  # ranks; above, the time of an algorithm is assumed to be proportional to their number
 SHAPE_SIZES = (0, 1 << 20)  # sizes at which shapes are predicted; other sizes are interpolated
 MAX_MESSAGES_BUILT = 200_000_000

@@ -11,7 +11,7 @@ from commodel.files.atomic import make_temporary_folder, write_atomically
 from commodel.files.cache import MAX_COPY_BYTES
 from commodel.models.probes import find_probe
 from commodel.patterns.operations import has_size
-from commodel.plan.duration import estimate_analysis
+from commodel.plan.duration import SIMULATED_LIMIT_FACTOR, Durations, estimate_analysis
 from commodel.plan.planning import PROBE_SHARE
 from commodel.records import Batch, Plan
 from commodel.units import format_bytes, format_duration
@@ -61,8 +61,13 @@ def summarize_plan(
     lines also have the models that need each probe.
     """
     remaining = plan.batches if remaining is None else remaining
-    lines = [_describe_size(plan, remaining), *_describe_durations(plan, remaining or plan.batches, bool(remaining))]
-    lines += [*_describe_exceeded_limits(plan, remaining), *progress_lines]
+    lines = [
+        _describe_size(plan, remaining),
+        *_describe_exceeded_limits(plan, remaining),
+        *_describe_long_simulations(plan, remaining),
+        *_describe_durations(plan, remaining or plan.batches, bool(remaining)),
+    ]
+    lines += progress_lines
     lines += [
         f"{merged} places these ranks on the same nodes as {measured}: such points are measured once, as {measured}"
         for merged, measured in plan.merged_layouts.items()
@@ -131,6 +136,28 @@ def _describe_exceeded_limits(plan: Plan, batches: Sequence[Batch]) -> list[str]
     consequence = f"about {1 - limit / seconds:.0%} of the measurements will end as 'budget', that is, not measured"
     remedy = "use fewer or smaller points, or a larger `batch: {budget: …}`"
     return [f"WARNING: {names} estimated to {durations}: {consequence}; {remedy}"]
+
+
+def _describe_long_simulations(plan: Plan, batches: Sequence[Batch]) -> list[str]:
+    """Return a warning for each simulated platform with points that exceed the time limit of a case."""
+    limit = SIMULATED_LIMIT_FACTOR * plan.measure.timeout
+    seconds: dict[str, list[float]] = {}
+    for batch in batches:
+        if plan.platforms[batch.platform].simulated and batch.seconds > limit:
+            durations = Durations.of_platform(plan, batch.platform)
+            estimates = [durations.estimate_point(point) for point in batch.points]
+            seconds.setdefault(batch.platform, []).extend(value for value in estimates if value > limit)
+    return [_describe_long_points(name, values, limit) for name, values in seconds.items() if values]
+
+
+def _describe_long_points(platform: str, seconds: Sequence[float], limit: float) -> str:
+    count = "1 point is" if len(seconds) == 1 else f"{len(seconds)} points are"
+    duration = (
+        f"up to {format_duration(max(seconds))} to simulate, but the limit of a point is {format_duration(limit)}"
+    )
+    consequence = "they end as 'timeout', that is, not measured"
+    remedy = "use fewer ranks, smaller messages, or a larger `measure: {timeout: …}`"
+    return f"WARNING: {count} estimated to take {duration} on {platform}: {consequence}; {remedy}"
 
 
 def _describe_empty_points(plan: Plan) -> list[str]:
