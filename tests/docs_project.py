@@ -65,7 +65,12 @@ LOGGP += "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in S
 LOGP = "family: logp\nparameters:\n"
 LOGP += "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in (("L", 1e-5), ("o", 1e-6), ("g", 1e-6)))
 SPEEDS = {f"node/{cores}": ((1.0, 1e5 * cores), (4096.0, 2e5 * cores)) for cores in (1, 2, 3)}
-SPEEDS = Speeds({"gemm": KernelSpeeds(SPEEDS, 32)}, "mycluster", simulated=True, source="declared for a test")
+SPEEDS = Speeds(
+    {"gemm": KernelSpeeds(SPEEDS, 32), "wave": KernelSpeeds(SPEEDS, 1)},
+    "mycluster",
+    simulated=True,
+    source="declared for a test",
+)
 PICO = "results/lumi/2025_04_07___16_22_51"
 
 

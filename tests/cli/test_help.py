@@ -2,40 +2,15 @@
 
 import re
 import shlex
-import shutil
-from contextlib import chdir
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from commodel.cli import GROUPS, main
 from commodel.sources import PACKAGE, ROOT, list_source_files
 from tests.cli.running import run
-from tests.cli.test_import import NETGAUGE
-from tests.docs_project import make_project, reduce_experiment
-from tests.interchange.samples import IMB, MPIBLIB, PICO, REPROMPI, SKAMPI
-from tests.once import made_once
-from tests.patterns.goal_files import BINARY, TEXT
-from tests.workflow.conftest import Project
 
-# Examples that take more than a few seconds, because they measure or run Snakemake.
-SLOW_EXAMPLES = r"commodel (-C mine )?run |commodel tune |commodel measure --kernel|commodel report "
-# Smaller values in slow examples.
-SMALLER_VALUES = {"mycluster": "desk", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "16:256": "16:64"}
 MAX_WIDTH = 80  # columns of the terminal
-FILES = {
-    "bcast.csv": "ranks,bytes,time\n4,8,10\n4,1024,20\n",
-    "bcast.out": MPIBLIB,
-    "p2p.out": MPIBLIB,
-    "imb.txt": IMB,
-    "reprompi.txt": REPROMPI,
-    "skampi.txt": SKAMPI,
-    "pico.csv": PICO,
-    "netgauge.txt": NETGAUGE,
-    "node-1.txt": NETGAUGE,
-    "trace.goal": TEXT,
-}
 
 
 def list_pages(command=main, words=()):
@@ -61,72 +36,6 @@ def read_words(example: str) -> list[str]:
     words = list(lexer)
     end = next((at for at, word in enumerate(words) if set(word) <= set("|>&;")), len(words))
     return words[1:end]
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory, simgrid_programs):
-    """A project in which `sample` has run, with files of other tools."""
-    template = made_once(tmp_path_factory, "docs-project", make_project)
-    run = made_once(tmp_path_factory, "examples-project", lambda folder: run_sample(Project(folder, template)))
-    return Project(tmp_path_factory.mktemp("examples"), run)
-
-
-def run_sample(project: Project) -> None:
-    shutil.rmtree(project.folder / "results/sample")
-    project.experiment(
-        "sample", reduce_experiment((ROOT / "params/experiments/sample.yaml").read_text(encoding="utf-8"))
-    )
-    project.compare("sample")
-    project.verb("compare", "--in", "results/sample", "--sets")
-    shutil.copytree(ROOT / "examples", project.folder / "examples", ignore=shutil.ignore_patterns("*.ipynb"))
-    table = project.folder / "examples" / "collectives.csv"
-    lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept_lines = [line for line in lines if line.startswith(("operation", "bcast,binomial", "gather"))]
-    table.write_text("".join(kept_lines), encoding="utf-8")
-    for name, text in FILES.items():
-        (project.folder / name).write_text(text, encoding="utf-8")
-    (project.folder / "trace.bin").write_bytes(BINARY)
-    for name in ("old", "new", "parts"):
-        (project.folder / name).mkdir()
-    for name in ("old", "new"):
-        shutil.copy(project.folder / "loggp.yaml", project.folder / name / "loggp.yaml")
-    for part in (1, 2):
-        out = project.folder / f"{part}.parquet"
-        project.verb("predict", "--matrix", "sample", "--params", "loggp.yaml", "--part", f"{part}/2", "--out", out)
-        shutil.copy(out, project.folder / "parts")
-
-
-def check_widths(text: str) -> None:
-    """Check that no line of a table, which has three columns or more, is longer than 100 characters."""
-    for line in text.splitlines():
-        assert len(line) <= 100 or not re.match(r"\S+(  +\S+){2}", line), line
-
-
-@pytest.mark.parametrize("example", [text for text in EXAMPLES if not re.match(SLOW_EXAMPLES, text)])
-def test_an_example_runs_and_prints_narrow_tables(project, example):
-    words = read_words(example)
-    if "parts/*.parquet" in words:
-        at = words.index("parts/*.parquet")
-        words[at : at + 1] = ["parts/1.parquet", "parts/2.parquet"]
-    with chdir(project.folder):
-        shutil.rmtree("mine", ignore_errors=True)
-        result = CliRunner().invoke(main, words)
-    assert result.exit_code == 0, result.output
-    if "--format" not in words:
-        check_widths(result.stdout)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("example", [text for text in EXAMPLES if re.match(SLOW_EXAMPLES, text)])
-def test_a_slow_example_runs(project, mpi_programs, example):
-    words = [
-        SMALLER_VALUES.get(word, word) if re.match("commodel (tune|measure)", example) else word
-        for word in read_words(example)
-    ]
-    if words[:2] == ["-C", "mine"]:
-        project.verb("init", "mine")
-        shutil.copy(project.folder / "params/experiments/sample.yaml", project.folder / "mine/params/experiments")
-    project.commodel(*words, *(("--cores", "1") if "run" in words else ()))
 
 
 def test_the_overview_has_at_most_22_verbs_in_groups_in_the_order_of_use():

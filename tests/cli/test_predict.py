@@ -353,3 +353,19 @@ def test_ends_of_an_interval_stay_columns_if_only_one_of_them_is_equal_in_all_ro
     columns, caption = fold_columns(rows)
     assert list(columns[0]) == ["model", "low", "high"]
     assert caption == "ranks 4"
+
+
+@pytest.mark.parametrize(
+    ("output", "wanted"),
+    [
+        ("-o F.xlsx", "--format: found xlsx, wanted table or json or csv"),
+        ("--format xlsx -o F.xlsx", "--format: found xlsx, wanted table or json or csv"),
+        ("--format csv -o F.xlsx", "--out: found F.xlsx for the format csv"),
+        ("--kernel summa --blocks 8 --format xlsx -o F.csv", "--out: found F.csv for the format xlsx"),
+    ],
+)
+def test_only_a_workbook_is_written_to_xlsx(tmp_path, output, wanted):
+    """Programs read the content of a file by its name."""
+    pattern = "" if "--kernel" in output else "--operation bcast --bytes 8"
+    assert wanted in refused(f"predict --params {CAB} --ranks 4 {pattern} {output.replace('F.', f'{tmp_path}/F.')}")
+    assert not list(tmp_path.iterdir())

@@ -50,7 +50,12 @@ platform_option = click.option("--platform", help="Platform: the name of a file 
 experiment_option = click.option(
     "--experiment", help="Experiment whose fitted models to use.  [default: the last one on the platform]"
 )
-params_option = click.option("--params", type=PATH, multiple=True, help="Parameter sets (YAML) to use; repeated.")
+params_option = click.option(
+    "--params",
+    type=PATH,
+    multiple=True,
+    help="Parameter sets (YAML), folders of sets or workbooks of reports; repeated.",
+)
 set_option = click.option(
     "--set",
     "settings",
@@ -67,10 +72,16 @@ same_types_option = click.option(
 
 
 def choose_style(requested: str | None, out: Path | None, styles: Sequence[str]) -> str:
-    """Return the requested format, else that in which the file's name ends, else a table."""
-    style = requested or (out.suffix[1:] if out and out.suffix[1:] in styles else "table")
+    """Return the requested format, else that in which the file's name ends, else a table. A workbook is written only
+    to a file .xlsx, and nothing else is."""
+    suffix = out.suffix[1:] if out else ""
+    style = requested or (suffix if suffix in (*styles, "xlsx") else "table")
+    if style not in styles:
+        raise UserError(f"--format: found {style}, wanted {' or '.join(styles)}")
     if style == "xlsx" and not out:
         raise UserError("a workbook needs a file: give -o NAME.xlsx")
+    if out and (style == "xlsx") != (suffix == "xlsx"):
+        raise UserError(f"--out: found {out.name} for the format {style}")
     return style
 
 

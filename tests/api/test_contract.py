@@ -1,0 +1,198 @@
+"""A contract over the public names of the package: every function with each of its parameters, every property and
+method of what they return, their texts in a notebook, and the examples of their docstrings.
+
+All of it is enumerated from `commodel.__all__`. A new function, parameter, property or method without a call fails the
+test.
+"""
+
+import ast
+import dataclasses
+import doctest
+import inspect
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import chdir
+
+import pandas as pd
+import pytest
+
+import commodel
+from tests.cli.test_contract import project  # noqa: F401  a fixture
+from tests.documented import ROOT
+
+PLATFORM, SETS = "fast-ethernet-32", "results/sample/validated/fast-ethernet-32"
+LOGGP = {"L": "2us", "o_s": "1us", "o_r": "1us", "g": "1us", "G": "1ns/B"}
+BCAST = {"operation": "bcast", "ranks": 8, "bytes": "1KiB"}
+CALLS: dict[str, tuple[dict, ...]] = {
+    "load": ({"folder": "results/sample"},),
+    "predict": (
+        {**BCAST, "model": "loggp", "algorithm": "binomial", "layout": "block:2", **LOGGP},
+        {**BCAST, "parameters": f"{SETS}/loggp.yaml", "platform": PLATFORM, "waves": 3},
+        {"operation": "reduce", "topology": "flat:4", "bytes": 8, "parameters": SETS, "pipelined": True},
+        {**BCAST, "parameters": "loggp.yaml", "values": {"L": "3us"}},
+    ),
+    "fit": (
+        {"table": "collectives.csv", "model": "hockney", "setting": "friday"},
+        {"table": ["collectives.csv"], "model": "pmnf", "hold_out": "ranks > 4"},
+    ),
+    "advise": (
+        {**BCAST, "evidence": "RUN", "platform": PLATFORM, "layouts": ["block"], "only": ["binomial", "linear"]},
+        {"operation": "reduce", "leaves": 8, "bytes": "1KiB", "evidence": "tan.yaml"},
+        {**BCAST, "evidence": ["loggp.yaml"], "values": {"L": "3us"}},
+    ),
+    "decide": (
+        {"operations": ["bcast"], "ranks": [4, 8], "bytes": "8", "evidence": "RUN", "platform": PLATFORM},
+        {"operations": "reduce", "leaves": [4, 8], "bytes": "1KiB", "evidence": "tan.yaml", "layouts": ["block"]},
+    ),
+}
+SLOW_CALLS: dict[str, tuple[dict, ...]] = {
+    "report": ({"run": "RUN", "out": "reports/api", "anonymous": True, "samples": True},),
+    "run": ({"experiment": "sample", "only": PLATFORM, "cores": 1, "retry": True, "survey": True, "progress": print},),
+}
+ELSEWHERE = {("run", "profile"): "tests/workflow/test_run.py"}
+# Arguments of the methods and methods without a result, by class and name.
+METHODS: dict[tuple[str, str], tuple] = {
+    ("Run", "parameter_set"): (PLATFORM, "loggp"),
+    ("Run", "parameter_sets"): (),
+    ("Run", "parameters"): (PLATFORM, "loggp"),
+    ("Run", "choose_platform"): (),
+    ("Run", "resources"): (PLATFORM,),
+    ("Run", "plot"): (),
+    ("Fit", "parameter_sets"): (),
+    ("Fit", "save"): ("saved.yaml",),
+    ("Fit", "plot"): (),
+    ("ParameterSet", "with_settings"): (),
+    ("UserError", "lines"): (),
+    ("UserError", "show"): (),
+}
+# Other values in the examples, whose platform and runs are not in the test's project.
+EXAMPLE_VALUES = {"demo": "sample", '"local"': f'"{PLATFORM}"', "ranks > 32": "ranks > 4", "64,": "16,"}
+
+FUNCTIONS = [name for name in commodel.__all__ if inspect.isfunction(getattr(commodel, name))]
+CLASSES = [name for name in commodel.__all__ if inspect.isclass(getattr(commodel, name))]
+
+
+def list_parameters(name: str) -> set[str]:
+    parameters = inspect.signature(getattr(commodel, name)).parameters.values()
+    return {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
+
+
+def list_members(kind: type) -> list[str]:
+    """Return the public fields, properties and methods of a class that the package defines, not another package."""
+    names = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+    names |= {name for base in kind.__mro__ if base.__module__.startswith("commodel") for name in vars(base)}
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def test_every_public_function_is_called_with_each_of_its_parameters():
+    calls = CALLS | SLOW_CALLS
+    assert sorted(calls) == sorted(FUNCTIONS)
+    for name in FUNCTIONS:
+        given = {key for call in calls[name] for key in call} | {key for place, key in ELSEWHERE if place == name}
+        assert not list_parameters(name) - given, name
+    assert not [file for (_, name), file in ELSEWHERE.items() if name not in (ROOT / file).read_text(encoding="utf-8")]
+
+
+def test_every_public_method_has_arguments_in_the_contract():
+    methods = {
+        (name, member)
+        for name in CLASSES
+        for member in list_members(getattr(commodel, name))
+        if inspect.isfunction(inspect.getattr_static(getattr(commodel, name), member, None))
+    }
+    assert methods == set(METHODS)
+
+
+def call_function(name: str, arguments: dict) -> object:
+    values = {key: commodel.load("results/sample") if value == "RUN" else value for key, value in arguments.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return getattr(commodel, name)(**values)
+
+
+def check_shown(thing: object) -> None:
+    """Check the texts that a notebook shows of a result: they are made without an error and without an address."""
+    texts = [repr(thing), str(thing)]
+    texts += [getattr(thing, name)() for name in ("_repr_html_", "_repr_mimebundle_") if hasattr(thing, name)]
+    for text in texts:
+        assert text is not None
+        assert not re.search(r" at 0x[0-9a-f]{6}", str(text)), text
+
+
+def check_members(thing: object) -> None:
+    """Read every public property of an object of the package, and call every method."""
+    kind = next((name for name in CLASSES if type(thing) is getattr(commodel, name)), "")
+    if not kind:
+        return
+    for member in list_members(type(thing)):
+        value = getattr(thing, member)
+        if not inspect.isfunction(inspect.getattr_static(type(thing), member, None)):
+            check_shown(value)
+        elif member == "plot" and isinstance(thing, commodel.Fit) and thing.held_out.empty:
+            with pytest.raises(commodel.UserError, match="no held-out points"):
+                value()
+        else:
+            result = value(*METHODS[kind, member])
+            check_shown(list(result) if isinstance(result, Iterator) else result)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [(name, arguments) for name, calls in CALLS.items() for arguments in calls],
+)
+def test_notebooks_show_the_result_of_every_function(project, name, arguments):  # noqa: F811
+    with chdir(project.folder):
+        result = call_function(name, arguments)
+        check_shown(result)
+        check_members(result)
+        if isinstance(result, pd.DataFrame):
+            assert len(result)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW_CALLS)
+def test_notebooks_show_the_result_of_slow_functions(project, name):  # noqa: F811
+    with chdir(project.folder):
+        for arguments in SLOW_CALLS[name]:
+            result = call_function(name, arguments)
+            check_shown(result)
+            assert result
+
+
+def test_sets_and_errors_can_be_shown(project):  # noqa: F811
+    with chdir(project.folder):
+        parameters = commodel.load("results/sample").parameter_set(PLATFORM, "loggp")
+        check_members(parameters)
+        with pytest.raises(commodel.UserError) as caught:
+            commodel.load("no/such/folder")
+        check_members(caught.value)
+        check_shown(caught.value)
+
+
+def list_examples() -> Iterator[str]:
+    """Yield the code of the docstrings' examples and of the page of the API, except whole runs and reports."""
+    for thing in (commodel, *(getattr(commodel, name) for name in FUNCTIONS)):
+        for test in doctest.DocTestFinder(recurse=False).find(thing, "commodel"):
+            yield from (example.source.strip() for example in test.examples)
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    block = "\n".join(line[4:] for line in page.splitlines() if line.startswith("    "))
+    for statement in re.split(r"\n(?=\S)", block):
+        if not statement.startswith(("commodel.run(", "commodel.report(")):
+            yield statement
+
+
+def test_examples_of_the_documentation_run(project):  # noqa: F811
+    names = {name: getattr(commodel, name) for name in commodel.__all__}
+    examples = list(dict.fromkeys(list_examples()))
+    assert len(examples) > 8
+    with chdir(project.folder):
+        for example in examples:
+            code = example
+            for old, new in EXAMPLE_VALUES.items():
+                code = code.replace(old, new)
+            (statement,) = ast.parse(code).body
+            if isinstance(statement, ast.Expr):
+                check_shown(eval(code, names))
+            else:
+                exec(code, names)

@@ -1,0 +1,411 @@
+"""A contract over everything that a user can type: every verb and subcommand, with every format and every option.
+
+The commands are the examples of the help pages and those of INVOCATIONS. They run in a project with the results of
+small simulated campaigns. An option that no command uses fails the test, unless ELSEWHERE names the test that runs it.
+JSON and CSV have the same cells.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from contextlib import chdir
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import click
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from commodel.cli import main
+from commodel.sources import ROOT
+from tests.cli.test_help import EXAMPLES, PAGES, read_words
+from tests.cli.test_import import NETGAUGE
+from tests.docs_project import make_project, reduce_experiment
+from tests.interchange.samples import IMB, MPIBLIB, PICO, REPROMPI, SKAMPI
+from tests.once import made_once
+from tests.patterns.goal_files import BINARY, TEXT
+from tests.workflow.conftest import Project
+
+WINDOW_SET = "params/published/cluster/fast-ethernet-16.yaml"
+PROCESSES = "--layout processes:params/layouts/mine/even.csv --platform mycluster"
+KERNEL = "--speeds speeds.yaml --platform mycluster --blocks 8"
+SAMPLE, PLATFORM = "results/sample", "--platform fast-ethernet-32"
+TUNE = "--platform desk --ranks 2 --operation bcast --bytes 8 --layout block --minutes 0.01 --pairs 3"
+MEASURE = "--platform desk --layout processes:mine.csv --sizes 16:64 --most 3 --seconds 0.01"
+BCAST = "--operation bcast --ranks 8 --bytes 1KiB"
+INVOCATIONS = {
+    "run": ("sample --only fast-ethernet-32 --no-survey --retry --cores 1 --verbose", "sample --quiet --cores 1"),
+    "predict": (
+        "--params loggp.yaml --operation reduce --topology flat:4 --bytes 1KiB --set L=2us --waves 5 --layout block:2",
+        f"--params loggp.yaml --family loggp {BCAST} --pipelined --verbose",
+        f"{PLATFORM} --experiment sample {BCAST}",
+        "--kernel summa --params loggp.yaml --ranks 4 --blocks 8 --grid 2x2 --iteration 0",
+        f"--kernel summa --params loggp.yaml --blocks 8 --overlapped --speeds speeds.yaml {PROCESSES}",
+        "--kernel wave2d --params loggp.yaml --partition partition.csv",
+        "--matrix sample --params loggp.yaml --draws 0 --part 1/2 -o part.parquet",
+        "--family loggp --params loggp.yaml --plan results/sample/plan.json -o predicted.csv",
+    ),
+    "advise": (
+        "--params tan.yaml --operation reduce --leaves 16 --bytes 1KiB --top 3 --verbose",
+        f"--params loggp.yaml {BCAST} --only binomial --only linear --layout block --set L=2us",
+        "--experiment sample --operation bcast --ranks 4,8 --bytes 8 --open-mpi --commutative --same-types",
+        "--experiment sample --operation bcast --operation reduce --ranks 4,8 --bytes 8",
+        "--score --experiment sample",
+        f"--window --params {WINDOW_SET} --ranks 16 --bytes 256KiB",
+        f"--kernel gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml --family loggp",
+        f"--kernel wave {KERNEL} --layout params/layouts/mine --params loggp.yaml --cores 1,2 --iterations 2",
+        f"--kernel gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml -o partitions",
+        "--experiment sample --operation bcast --ranks 4,8 --bytes 8 -o decisions.csv",
+        "--experiment sample --operation bcast --ranks 4,8 --bytes 8 -o decisions.xlsx",
+    ),
+    "tune": (
+        f"{TUNE} --params loggp.yaml --sync barrier --commutative --same-types -o tuned -q --verbose",
+        f"{TUNE} --experiment sample --sync window",
+    ),
+    "calibrate": (
+        "--params loggp.yaml --platform mycluster --points 2 --held-out 2 --nodes 4 --setting new -o adapted -q",
+    ),
+    "partition": (
+        f"--kernel gemm {PROCESSES} --speeds speeds.yaml --blocks 8",
+        f"--kernel wave {PROCESSES} --speeds speeds.yaml --blocks 8 --ranks 4 --by constant --interpolation akima",
+        f"{PROCESSES} --speeds speeds.yaml --blocks 8 --by dynamic --within 10% --interpolation piecewise",
+        f"{PROCESSES} --speeds speeds.yaml --blocks 8 --by geometric -o partition.csv",
+        "--by dynamic --measure --platform desk --layout processes:mine.csv --block 8 --blocks 4",
+    ),
+    "report": (
+        "--in results/sample --anonymous --samples --out anonymous",
+        "--in results/sample --pictures pictures --every-chart",
+    ),
+    "diff": ("results/october results/november --out changes.xlsx --verbose",),
+    "show algorithms": ("",),
+    "show layout": (f"{PROCESSES.partition(' ')[2].partition(' ')[0]}", "block:2 --ranks 4"),
+    "show network": ("mine --platform mycluster",),
+    "show schedule": ("--operation bcast --algorithm binomial --ranks 8 --bytes 1KiB --layout cyclic:2",),
+    "show topology": ("kary:2^3", "kary:2^3 --operation reduce --bytes 8 --params loggp.yaml"),
+    "import goal": ("trace.bin --unit ns -o t.csv",),
+    "import csv": (
+        "other.csv --operation bcast --column seconds=time:us --algorithm binomial --layout block:2 -o t.csv",
+    ),
+    "import imb": ("imb.txt --algorithm linear -o t.csv",),
+    "import mpiblib": ("bcast.out --operation bcast --ranks 16 --algorithm linear --layout block:4 -o t.csv",),
+    "import osu": ("osu_bcast.txt --ranks 16 --layout block:4 -o t.csv",),
+    "import pico": (
+        "pico.csv --algorithm linear --layout block:1 -o t.csv",
+        "results/lumi/2025_04_07___16_22_51.tar.gz --metadata results/lumi_metadata.csv --ranks 4 -o t.csv",
+    ),
+    "import reprompi": ("reprompi.txt --ranks 16 --algorithm linear -o t.csv",),
+    "import skampi": ("skampi.txt --algorithm linear -o t.csv",),
+    "export extrap": ("results/sample/comparison.csv --format text -o sample.txt",),
+    "export goal": ("--operation reduce --topology flat:4 --layout block:2 --bytes 1KiB --gamma 0.3ns --unit ps",),
+    "completion": ("zsh",),
+    "plan": (
+        "sample --only fast-ethernet-32 --no-survey --verbose",
+        "sample --write",
+        "sample --learn fast-ethernet-32",
+        "--from sample-plan.xlsx -o edited.yaml",
+    ),
+    "build": ("replay", "overlay"),
+    "measure": (
+        "--in results/sample --batch fast-ethernet-32-upto16n --out raw --setting monday -q",
+        f"{MEASURE} --kernel gemm --ranks 2 --block 8 --within 20% --precision 50% -o mine.yaml -q",
+        f"{MEASURE} --kernel wave -o mine-wave.yaml",
+    ),
+    "collect": ("--in results/sample --out collected/observations.csv",),
+    "fit": (
+        "--family hockney --points collectives.csv --setting friday",
+        f"--family loggp --in {SAMPLE}/observations.csv --plan {SAMPLE}/plan.json {PLATFORM} -o s.yaml",
+    ),
+    "compare": ("--in results/sample --out compared.csv",),
+}
+FILES = {
+    "other.csv": "ranks,bytes,time\n4,8,10\n4,1024,20\n",
+    "bcast.csv": "ranks,bytes,time\n4,8,10\n4,1024,20\n",
+    "bcast.out": MPIBLIB,
+    "p2p.out": MPIBLIB,
+    "imb.txt": IMB,
+    "reprompi.txt": REPROMPI,
+    "skampi.txt": SKAMPI,
+    "pico.csv": PICO,
+    "netgauge.txt": NETGAUGE,
+    "node-1.txt": NETGAUGE,
+    "trace.goal": TEXT,
+}
+# Options and their values that other tests run, because they start Snakemake, need a cluster or measure for long.
+ELSEWHERE = {
+    "run": {"tests/workflow/test_run.py": ("--profile",)},
+    "predict": {"tests/cli/test_matrix_predictions.py": ("--jobs", "--profile")},
+    "advise": {"tests/cli/test_kernels.py": ("--measure",)},
+    "build": {"tests/lab/overlay_trees.py": ("mrnet",)},
+    "import csv": {"tests/cli/test_import.py": ("--ranks",)},
+    "import imb": {"tests/cli/test_import.py": ("--ranks",)},
+    "import skampi": {"tests/cli/test_import.py": ("--ranks",)},
+}
+# They measure on this machine, or write whole reports.
+SLOW = re.compile(r"run |tune |measure .*--kernel |partition --by dynamic --measure |report |-C mine run ")
+# Their output is a file, or has no other format.
+WITHOUT_FORMAT = re.compile(
+    r"predict .*--(matrix|plan) |advise .*-o |partition .*-o |plan .*--(from|learn|write)|fit .*--(in|data)|"
+    r"show network .*--levels|export extrap|status .*--watch|diff .*--out|history .*--out"
+)
+# In slow examples.
+SMALLER_VALUES = {
+    "mycluster": "desk",
+    "64": "2",
+    "8:1MiB:*16": "8",
+    "10": "0.01",
+    "16:256": "16:64",
+}  # in slow examples
+# Remains of Python in a text for people.
+NOT_FOR_PEOPLE = re.compile(r"\b(?:nan|None(?! of)|NaN|NaT|Traceback|Sentinel|dtype)\b| object at 0x")
+CELL_PREFIX = "'"  # keeps a spreadsheet from reading a cell as a formula
+
+
+def list_commands() -> list[str]:
+    """Return the commands without `commodel`: the examples of every page, and the invocations."""
+    examples = [shlex.join(read_words(example)) for example in EXAMPLES]
+    return [*dict.fromkeys(examples), *(f"{page} {line}".strip() for page in INVOCATIONS for line in INVOCATIONS[page])]
+
+
+def find_page(line: str) -> str:
+    words = line.removeprefix("-C mine ").split()
+    return next(page for page in (" ".join(words[:2]), words[0]) if page in PAGES)
+
+
+COMMANDS = list_commands()
+LEAVES = {page: command for page, command in PAGES.items() if not isinstance(command, click.Group)}
+
+
+def list_formats(line: str) -> list[str | None]:
+    """Return the formats in which a command is run; None: as it stands."""
+    option = next((option for option in PAGES[find_page(line)].params if "--format" in option.opts), None)
+    if option is None or "--format" in line or WITHOUT_FORMAT.match(line):
+        return [None]
+    if line.startswith("show topology") and "--params" in line:
+        return ["summary", "svg"]
+    # Patterns are no workbook.
+    return [
+        style for style in option.type.choices if (style, find_page(line)) != ("xlsx", "predict") or "--kernel" in line
+    ]
+
+
+def list_values(option: click.Parameter) -> list[str]:
+    """Return what has to occur in a command: the option, or each of its choices; of --format, `run_command` does."""
+    if "--format" in option.opts:
+        return []
+    if isinstance(option.type, click.Choice):
+        return list(option.type.choices)
+    return [option.opts[-1]] if isinstance(option, click.Option) else []
+
+
+def test_every_option_and_choice_of_every_verb_is_in_a_command():
+    missing = []
+    for page, command in LEAVES.items():
+        elsewhere = {value for values in ELSEWHERE.get(page, {}).values() for value in values}
+        words = {word for line in COMMANDS if find_page(line) == page for word in shlex.split(line)}
+        defaults = {option.default for option in command.params}
+        for option in command.params:
+            names = words & {*option.opts, *option.secondary_opts}
+            wanted = [value for value in list_values(option) if value not in words | elsewhere | defaults]
+            if wanted and not (names and wanted == [option.opts[-1]]):
+                missing.append((page, *wanted))
+    assert not missing
+
+
+def test_options_that_other_tests_run_are_there():
+    for page, tests in ELSEWHERE.items():
+        known = {name for option in LEAVES[page].params for name in (*option.opts, *list_values(option))}
+        for file, values in tests.items():
+            assert set(values) <= known
+            text = (ROOT / file).read_text(encoding="utf-8")
+            assert not [value for value in values if value not in text], file
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, simgrid_programs):
+    """A project in which `sample` has run, with files of other tools."""
+    docs = made_once(tmp_path_factory, "docs-project", make_project)
+    template = made_once(tmp_path_factory, "examples-project", lambda folder: run_sample(Project(folder, docs)))
+    return Project(tmp_path_factory.mktemp("contract"), template)
+
+
+def run_sample(project: Project) -> None:
+    shutil.rmtree(project.folder / "results/sample")
+    project.experiment(
+        "sample", reduce_experiment((ROOT / "params/experiments/sample.yaml").read_text(encoding="utf-8"))
+    )
+    project.compare("sample")
+    project.verb("compare", "--in", "results/sample", "--sets")
+    shutil.copytree(ROOT / "examples", project.folder / "examples", ignore=shutil.ignore_patterns("*.ipynb"))
+    table = project.folder / "examples" / "collectives.csv"
+    lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept_lines = [line for line in lines if line.startswith(("operation", "bcast,binomial", "gather"))]
+    table.write_text("".join(kept_lines), encoding="utf-8")
+    for name, text in FILES.items():
+        (project.folder / name).write_text(text, encoding="utf-8")
+    (project.folder / "trace.bin").write_bytes(BINARY)
+    for name in ("old", "new", "parts"):
+        (project.folder / name).mkdir()
+    for name in ("old", "new"):
+        shutil.copy(project.folder / "loggp.yaml", project.folder / name / "loggp.yaml")
+    for part in (1, 2):
+        out = project.folder / f"{part}.parquet"
+        project.verb("predict", "--matrix", "sample", "--params", "loggp.yaml", "--part", f"{part}/2", "--out", out)
+        shutil.copy(out, project.folder / "parts")
+    project.verb("partition", *f"{PROCESSES} --speeds speeds.yaml --blocks 8 -o partition.csv".split())
+    project.verb("plan", "sample", "--format", "xlsx", "-o", "sample-plan.xlsx")
+
+
+def run_command(line: str, style: str | None) -> str:
+    """Run a command in a format, and return what it prints, or what it writes into a workbook."""
+    words = [word for word in shlex.split(line) if word != "parts/*.parquet"]
+    if "parts/*.parquet" in line:
+        words += ["parts/1.parquet", "parts/2.parquet"]
+    if style:
+        words += ["--format", style]
+    if style == "xlsx":
+        words += ["-o", "contract.xlsx"]
+    shutil.rmtree("mine", ignore_errors=True)
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert not NOT_FOR_PEOPLE.search(result.stderr), result.stderr
+    for option, value in pairwise(words):
+        if option in ("-o", "--out", "--pictures"):
+            path = Path(value)
+            # `export extrap` writes a file for each set of points.
+            paths = [path] if path.exists() else sorted(Path().glob(f"{path.stem}-[1-9]{path.suffix}"))
+            assert paths, value
+            for written in paths:
+                check_file(written)
+    return result.stdout
+
+
+def check_file(path: Path) -> None:
+    """Check that a file that a command wrote is what its name promises."""
+    if path.is_dir():
+        assert list(path.iterdir())
+        for file in path.iterdir():
+            check_file(file)
+        return
+    text = "" if path.suffix in (".xlsx", ".png", ".parquet") else path.read_text(encoding="utf-8")
+    checks: dict[str, Callable[[], object]] = {
+        ".xlsx": lambda: openpyxl.load_workbook(path),
+        ".parquet": lambda: pq.read_table(path),
+        ".csv": lambda: parse_csv(text),
+        ".svg": lambda: ElementTree.fromstring(text),
+        ".yaml": lambda: yaml.safe_load(text),
+        ".json": lambda: parse_json(text),
+        ".jsonl": lambda: [parse_json(line) for line in text.splitlines()],
+    }
+    checks.get(path.suffix, lambda: None)()
+    assert path.stat().st_size
+
+
+def parse_json(text: str):
+    def refuse(constant: str):
+        raise AssertionError(f"found {constant} in JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def parse_csv(text: str) -> list[dict[str, str]]:
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows
+    assert {len(row) for row in rows} == {len(rows[0])}
+    assert len(set(rows[0])) == len(rows[0])
+    assert not {cell for row in rows for cell in row} & {"nan", "NaN", "None", "NaT"}
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+
+
+def check_table(text: str) -> None:
+    """Check a text for people: no remains of Python, and no table wider than 100 columns."""
+    assert text.strip()
+    assert not NOT_FOR_PEOPLE.search(text), text
+    for line in text.splitlines():
+        assert len(line) <= 100 or not re.match(r"\S+(  +\S+){2}", line), line
+
+
+def check_dot(text: str) -> None:
+    assert re.match(r"(strict )?(di)?graph\b", text)
+    assert text.count("{") == text.count("}")
+
+
+def check_lines(text: str) -> None:
+    assert text.strip()
+
+
+CHECKS = {
+    "table": check_table,
+    "summary": check_table,
+    "line": check_table,
+    "text": check_lines,
+    "file": check_lines,
+    "mrnet": check_lines,
+    "json": parse_json,
+    "csv": parse_csv,
+    "dot": check_dot,
+    "svg": ElementTree.fromstring,
+    "xlsx": lambda text: openpyxl.load_workbook("contract.xlsx"),
+}
+
+
+def is_same(value: object, cell: str) -> bool:
+    """Return whether a value of JSON is that of a cell of CSV."""
+    if value is None:
+        return cell in ("", "inf", "-inf")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value) == cell.removeprefix(CELL_PREFIX) or str(value) == cell
+    return math.isclose(value, float(cell), rel_tol=1e-15)
+
+
+def check_same_cells(rows: list[dict], cells: list[dict[str, str]]) -> None:
+    """Check that rows of JSON and CSV have the same columns and values."""
+    assert len(rows) == len(cells)
+    for row, texts in zip(rows, cells, strict=True):
+        assert list(row) == list(texts)
+        assert not [(name, value, texts[name]) for name, value in row.items() if not is_same(value, texts[name])]
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if not SLOW.match(line)])
+def test_a_command_is_valid_in_every_format(project, line):
+    check_command(project, line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [line for line in COMMANDS if SLOW.match(line)])
+def test_a_slow_command_is_valid_in_every_format(project, mpi_programs, line):
+    if line.startswith("-C mine"):
+        project.verb("init", "mine")
+        shutil.copy(project.folder / "params/experiments/sample.yaml", project.folder / "mine/params/experiments")
+    words = shlex.split(line)
+    if "--verify" in words:
+        project.verb("report", "--in", SAMPLE)
+    if find_page(line) == "run":
+        project.commodel(*words, *(() if "--cores" in words else ("--cores", "1")))
+        return
+    in_example = line not in {f"{page} {more}" for page in INVOCATIONS for more in INVOCATIONS[page]}
+    if in_example and find_page(line) in ("tune", "measure"):
+        words = [SMALLER_VALUES.get(word, word) for word in words]
+    check_command(project, shlex.join(words))
+
+
+def check_command(project: Project, line: str) -> None:
+    outputs: dict[str, str] = {}
+    with chdir(project.folder):
+        for style in list_formats(line):
+            text = run_command(line, style)
+            if style:
+                CHECKS[style](text)
+                outputs[style] = text
+    if {"json", "csv"} <= outputs.keys():
+        rows = parse_json(outputs["json"])
+        if isinstance(rows, list) and not any(isinstance(value, list | dict) for row in rows for value in row.values()):
+            check_same_cells(rows, parse_csv(outputs["csv"]))
