@@ -7,6 +7,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
+from commodel.compare.alternatives import find_fastest
 from commodel.compare.comparison import NOT_PREDICTED, add_choices
 from commodel.compare.model_ranking import (
     MIN_SHARE_OF_POINTS,
@@ -332,12 +333,11 @@ def combined_table(report):
     return [dict(zip(keys, row, strict=True)) for row in tables[0].rows]
 
 
-@pytest.fixture(scope="module")
-def with_slow_library(comparison):
-    """Every workload with an MPI default that is twice as slow as the fastest alternative."""
+def add_defaults(comparison, slowdown):
+    """Add to every workload an MPI default that takes so many times as long as the fastest alternative."""
     by_time = comparison[comparison["measured"].notna()].sort_values("measured")
     defaults = by_time.drop_duplicates("workload").copy()
-    defaults[["measured", "measured_low", "measured_high"]] *= DEFAULT_SLOWDOWN
+    defaults[["measured", "measured_low", "measured_high"]] *= slowdown
     defaults = defaults.assign(
         algorithm="library", topology="", alternative="library", family="", validity=NOT_PREDICTED
     )
@@ -345,6 +345,31 @@ def with_slow_library(comparison):
         point="l" + defaults["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PREDICTION_COLUMNS, math.nan)
     )
     return pd.concat([comparison, defaults], ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def with_slow_library(comparison):
+    return add_defaults(comparison, DEFAULT_SLOWDOWN)
+
+
+def test_a_gain_within_the_confidence_intervals_is_no_gain_anywhere(small):
+    """The MPI default takes 1.03 times as long as the fastest alternative everywhere, and all intervals overlap. No
+    card, sentence or title states a gain or a fastest alternative beside the advice to keep the default."""
+    uncertain = small.assign(predicted=small["measured"], mu=1.0, validity="valid")
+    uncertain = uncertain.assign(measured_low=0.5 * uncertain["measured"], measured_high=2 * uncertain["measured"])
+    report = build_report(add_defaults(uncertain, 1.03), experiment="tied")
+    for screen in report.screens:
+        cards = {tile.question: tile for tile in screen.tiles}
+        assert cards["What to use"].headline == "Keep the MPI default"
+        assert cards["Gain"].headline == "none on average"
+        assert "are statistically tied with the MPI default" in cards["Gain"].sentence
+        assert all(cell.text.startswith("≈") for cell in screen.fastest.cells)
+        assert " is statistically tied with " in screen.times.title
+    lines = sentences(report, "What to use") + sentences(report, "How certain this is")
+    assert any("Keep the MPI default: no alternative is clearly faster" in line for line in lines)
+    assert not [line for line in lines if "faster than" in line]
+    clear = find_table(report, "What to use", "Fastest alternatives").column("clear_at")
+    assert {entry.partition(" of ")[0] for entry in clear} == {"0"}
 
 
 @pytest.fixture(scope="module")
@@ -576,11 +601,18 @@ def test_a_chart_of_times_names_the_fastest_alternative_at_the_largest_messages(
         for (label, algorithm), measurements in times.items()
         for size, measured in zip((1, 64, 1024, 4096), measurements, strict=True)
     ]
-    frame = pd.DataFrame(rows)
-    assert charts.describe_fastest(frame) == ": ring is the fastest at 4 KiB, the largest size"
-    assert charts.describe_fastest(frame[frame["alternative_label"] != "chain"]) == ": ring is the fastest from 64 B"
-    default = frame[frame["algorithm"] == "library"]
-    assert charts.describe_fastest(default) == ": MPI default is the fastest at all sizes"
+    frame = pd.DataFrame(rows).assign(platform="p", operation="bcast", placement="block:1", size="4 ranks", ranks=4)
+    frame = frame.assign(leaves=0, library_default=math.nan, measured_low=frame["measured"])
+    frame = frame.assign(measured_high=frame["measured"])
+    assert describe_fastest(frame) == ": ring is the fastest at 4 KiB, the largest size"
+    assert describe_fastest(frame[frame["alternative_label"] != "chain"]) == ": ring is the fastest from 64 B"
+    without_ring = frame[frame["alternative_label"] != "ring"]
+    assert describe_fastest(without_ring) == ": chain is the fastest at all sizes"
+    assert describe_fastest(frame[frame["algorithm"] == "library"]) == ""  # nothing to compare with
+
+
+def describe_fastest(frame):
+    return charts.describe_fastest(find_fastest(frame))
 
 
 def test_an_error_within_ten_percent_is_a_factor_of_at_most_one_point_one():

@@ -75,7 +75,7 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
                 first["library_default"] / first["measured"],
                 times[1],
             )
-            rows.append((*key, *fields_of_first, *fields_of_others, is_clearly_faster(first, slower[0]), ties))
+            rows.append((*key, *fields_of_first, *fields_of_others, not ties, ties))
     return pd.DataFrame(rows, columns=[*COLUMNS, "ties"])
 
 

@@ -11,12 +11,21 @@ from operator import itemgetter
 import numpy as np
 import pandas as pd
 
-from commodel.compare.alternatives import WORKLOAD
+from commodel.compare.alternatives import WORKLOAD, find_fastest
 from commodel.compare.comparison import is_library_default
 from commodel.compare.model_ranking import drop_equal_models, find_best_model
 from commodel.models.evaluation.values import TABLE, format_form
 from commodel.parameters import Curve, ParameterSet
-from commodel.reports.elements import MICRO, Axis, Chart, Series, count_by_frequency, format_percent, to_plain_value
+from commodel.reports.elements import (
+    MICRO,
+    Axis,
+    Chart,
+    Series,
+    count_by_frequency,
+    format_percent,
+    shorten_list,
+    to_plain_value,
+)
 from commodel.units import format_bytes
 
 # Okabe and Ito: distinct for most colour-blind readers. Beyond eight, dots change their shape.
@@ -149,7 +158,7 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
             predictions.append(make_time_series(name, predicted, "bytes", "predicted", "dashed", index))
     return Chart(
         f"Time {' '.join(workload)}",
-        f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{make_simulation_mark(part)}",
+        f"{operation}, {size}, {layout}{describe_fastest(find_fastest(part))}: {platform}{make_simulation_mark(part)}",
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),
         (*measured, *predictions),
@@ -157,18 +166,25 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
     )
 
 
-def describe_fastest(part: pd.DataFrame) -> str:
+def describe_fastest(fastest: pd.DataFrame) -> str:
     """Return which alternative is the fastest at the largest messages, and at which sizes; such as `: chain is the
-    fastest from 64 KiB`."""
-    points = part.drop_duplicates("point").sort_values(["bytes", "measured", "alternative_label"], kind="stable")
-    fastest = points.drop_duplicates("bytes")
-    name = fastest["alternative_label"].iloc[-1]
-    other_sizes = fastest.loc[fastest["alternative_label"] != name, "bytes"]
-    sizes = fastest.loc[fastest["bytes"] > (other_sizes.max() if len(other_sizes) else 0), "bytes"]
-    if len(sizes) == len(fastest):
-        return f": {name} is the fastest at all sizes"
-    smallest = format_bytes(int(sizes.min()))
-    return f": {name} is the fastest " + (f"from {smallest}" if len(sizes) > 1 else f"at {smallest}, the largest size")
+    fastest from 64 KiB`. `fastest` has the rows of one workload from `find_fastest`, which the map shows, too."""
+    if fastest.empty:
+        return ""
+    name = fastest["fastest"].iloc[-1]
+    other_sizes = fastest.loc[fastest["fastest"] != name, "bytes"]
+    largest = fastest[fastest["bytes"] > (other_sizes.max() if len(other_sizes) else 0)]
+    sizes = f"from {format_bytes(int(largest['bytes'].min()))}"
+    if len(largest) == len(fastest):
+        sizes = "at all sizes"
+    elif len(largest) == 1:
+        sizes = f"at {format_bytes(int(largest['bytes'].iloc[0]))}, the largest size"
+    if largest["is_clear"].all():
+        return f": {name} is the fastest {sizes}"
+    if largest["is_clear"].any():
+        return f": {name} is the fastest, or statistically tied, {sizes}"
+    tied = dict.fromkeys(other for ties in largest["ties"] for other in ties)
+    return f": {name} is statistically tied with {shorten_list(list(tied))} {sizes}"
 
 
 def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:

@@ -65,7 +65,6 @@ DEFAULT_COLOUR, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
 FASTEST_NOTE = f"Outlined: the MPI default is the fastest. ≈: statistically tied ({rankings.TIE_RULE})."
 ERRORS_NOTE = "Mean error factor μ of held-out points: 1.02 is an error of 2 %. Grey: most predictions are flagged."
 KEEP_DEFAULT = "Keep the MPI default"
-MIN_SHOWN_GAIN = 1.005  # smallest gain that is shown
 
 
 def make_fastest_grid(part: pd.DataFrame) -> Grid:
@@ -417,16 +416,14 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition
         line = f"Choices by {model} are the fastest alternative, or tied with it, in "
         line += f"{format_percent(choice['right'])} of {workloads}."
         return Tile(question, f"{format_percent(choice['right'])} right", f"{line} {regret}")
-    if over_default <= 1 / MIN_SHOWN_GAIN:
-        line = f"than the MPI default: choices by {model}, geometric mean of {with_default}."
-        return Tile(question, f"{1 / over_default:.2f}× faster", f"{line} {regret}")
-    if over_default < MIN_SHOWN_GAIN:
-        line = f"Choices by {model} are as fast as the MPI default (geometric mean of {with_default})."
-        return Tile(question, "none on average", f"{line} {regret}")
-    line = f"Choices by {model} are {over_default:.2f}× slower than the MPI default ({with_default}). {regret}"
-    if rankings.list_recommendations(rankings.compare_with_default(part)):
-        return Tile(question, "only in some workloads", line)
-    return Tile(question, KEEP_DEFAULT, line)
+    rows = rankings.compare_with_default(part)
+    comparison = rankings.compare_choices(over_default, rows)
+    line = f"Choices by {model} are {comparison} the MPI default (geometric mean of {with_default}). {regret}"
+    if comparison.endswith(" slower than"):
+        return Tile(question, "only in some workloads" if rankings.list_recommendations(rows) else KEEP_DEFAULT, line)
+    if comparison.endswith(" faster than"):
+        return Tile(question, comparison.removesuffix(" than"), line)
+    return Tile(question, "none on average", line)
 
 
 def list_anomalies(campaign: EvaluatedCampaign) -> tuple[str, ...]:

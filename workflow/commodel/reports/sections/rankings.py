@@ -143,6 +143,22 @@ def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
     return [recommendation for _, recommendation in by_gain]
 
 
+MIN_SHOWN_GAIN = 1.005  # smallest gain that is shown
+
+
+def compare_choices(over_default: float, rows: pd.DataFrame) -> str:
+    """Return how the time of a model's choices compares with that of the MPI default, such as `1.81× faster than`.
+    `over_default` is their mean ratio. They are faster only if `compare_with_default` (`rows`) has a workload with
+    a clearly faster alternative."""
+    if over_default >= MIN_SHOWN_GAIN:
+        return f"{over_default:.2f}× slower than"
+    if over_default > 1 / MIN_SHOWN_GAIN:
+        return "as fast as"
+    if not (rows["outcome"] == "faster").any():
+        return "statistically tied with"
+    return f"{1 / over_default:.2f}× faster than"
+
+
 def describe_default(rows: pd.DataFrame) -> str:
     """Return how often the fastest alternative beats the MPI default, and by how much."""
     faster, tied, slower = (rows[rows["outcome"] == name] for name in OUTCOMES)
@@ -380,7 +396,7 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
                 "next": slower[0]["alternative_label"],
                 "margin": 100 * (slower[0]["measured"] / first["measured"] - 1),
             }
-            row |= {"clear": is_clearly_faster(first, slower[0])}
+            row |= {"clear": all(is_clearly_faster(first, other) for other in slower)}
         row |= gain_of_workload.get(workload, no_default)
         for family in families:
             choice = choice_of.get((workload, family), (math.nan, math.nan))  # it predicts fewer than two alternatives

@@ -186,7 +186,8 @@ def describe_what_to_use(fastest_rows: pd.DataFrame, rows: pd.DataFrame) -> list
         for operation, part in fastest_rows.groupby("operation"):
             row = part[part["ranks_or_leaves"] == part["ranks_or_leaves"].max()].iloc[-1]
             sizes = format_size_range(row["smallest"], row["largest"])
-            lines.append(f"Use {row['fastest']} for {operation} on {row['size']} {sizes}.")
+            tied = "" if row["clear_sizes"] else f" It is statistically tied with {row['second']}."
+            lines.append(f"Use {row['fastest']} for {operation} on {row['size']} {sizes}.{tied}")
         return lines
     recommended = rankings.list_recommendations(rows)
     if not recommended:
@@ -248,8 +249,7 @@ def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
     line = f"{family} chooses the fastest of the {rankings.PREDICTED}, or a tied one, in "
     line += f"{format_percent(choice['right'])} of {format_count(choice['workloads'], 'workload')} with several"
     if (over := choice["over_default"]) > 0:
-        line += f", {1 / over:.2f}× faster than" if over < 1 else f", {over:.2f}× slower than"
-        line += " the MPI default on average"
+        line += f", {rankings.compare_choices(over, rankings.compare_with_default(part))} the MPI default on average"
         line += "" if choice["defaults"] == choice["workloads"] else f" of {choice['defaults']:.0f}"
     if not choice["regret_max"] > 0:
         return [f"{line}; regret none."]
