@@ -62,8 +62,8 @@ def test_alternatives_between_nodes_have_no_interval_where_all_was_measured_with
     advice = advised(within, "block:8", "block:4")
     rows = advice.rows.set_index("layout")
     near, far = rows.loc["block:8"], rows.loc["block:4"]
-    np.testing.assert_allclose(near["high"], near["seconds"] * np.exp(0.3))  # 0.4 above the median of 0.1
-    assert (far["high"] == far["seconds"]).all()
+    np.testing.assert_allclose(near["high"], near["seconds"] * np.exp(0.4))
+    assert far[["low", "high"]].isna().all(axis=None)
     assert set(far["interval_basis"]) == {f"{PARAMETERS_ONLY_TEXT}: nothing measured between nodes"}
     assert advice.interval == advice.rows["interval_basis"].iloc[0]
     (note,) = [note for note in advice.notes if note.startswith("NO PREDICTION INTERVAL")]
@@ -79,20 +79,21 @@ def test_where_both_were_measured_there_is_nothing_to_state():
     assert (advice.rows["high"] > advice.rows["seconds"]).all()
 
 
-def test_the_advised_time_is_corrected_by_single_messages_and_the_median_residual():
+def test_the_advised_time_is_the_model_s_own_and_lies_inside_its_interval():
+    """The single-message ratio moves one end of the interval. Neither it nor a residual changes the time."""
     both = fit_residual_intervals(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
     trips = {"bytes": [64], "measured": [3.0], "predicted": [1.0]}
     without = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=both)
     probed = replace(without, settings={"single_messages": {"node": trips}})
     of = [advise(WORKLOAD, Evidence([own], RESOURCES), ["block:8"], WAYS, streams=False) for own in (without, probed)]
     plain, moved = (advice.rows for advice in of)
-    for name in ("seconds", "low", "high"):
-        np.testing.assert_allclose(moved[name], 3 * plain[name])
+    np.testing.assert_array_equal(moved["seconds"], plain["seconds"])
+    np.testing.assert_allclose(moved["high"], 3 * plain["high"])
+    np.testing.assert_array_equal(moved["low"], moved["seconds"])
     requested = {"operation": "bcast", "layout": "block:8", "ranks": 8, "bytes": 64}
     predicted = predict(probed, [make_point(RESOURCES, requested | {"algorithm": way}) for way in moved["alternative"]])
-    for name, field in (("high", "high"), ("seconds", "corrected")):
-        np.testing.assert_allclose(moved[name], [getattr(prediction, field) for prediction in predicted])
-    assert moved["seconds"].between(moved["low"], moved["high"]).all()
+    for name in ("seconds", "low", "high"):
+        np.testing.assert_array_equal(moved[name], [getattr(prediction, name) for prediction in predicted])
     assert all("poor fit" in doubt for doubt in moved["doubt"])
 
 
@@ -128,13 +129,11 @@ def test_predictions_use_the_model_weights_for_the_placement_of_each_alternative
 
 def test_points_of_another_placement_do_not_affect_model_weights():
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {})
-    alike, notes = weights(held_out, "block:4")
+    alike, _ = weights(held_out, "block:4")
     assert alike == {"between nodes": {"hockney": 0.5, "loggp": 0.5}}
-    assert any("2 of 2 alternatives" in note and "weights are equal" in note for note in notes)
-    mixed, notes = weights(held_out, "block:8", "block:4")
+    mixed, _ = weights(held_out, "block:8", "block:4")
     assert mixed["within one node"]["hockney"] > 0.95
     assert mixed["between nodes"] == alike["between nodes"]
-    assert any("2 of 4 alternatives" in note and "weights are equal" in note for note in notes)
 
 
 def with_default(seconds_by_size):

@@ -108,7 +108,7 @@ def check_coverage(residuals: Residuals, held_out: np.ndarray, ends: np.ndarray)
         ranks, size, nodes = (float(residuals.axes[name][index]) for name in (RANKS, BYTES, NODES))
         levels_crossed = "" if residuals.levels_crossed is None else str(residuals.levels_crossed[index])
         workload = PointSeries(str(residuals.operation[index]), ranks, np.array([size]), nodes, levels_crossed)
-        predictions = PredictedTimes(np.ones(1), ends[:1, index], ends[1:, index], np.ones(1), [])
+        predictions = PredictedTimes(np.ones(1), ends[:1, index], ends[1:, index], np.ones(1), [], np.zeros(1))
         interval = apply_residuals(predictions, find_residual_interval(intervals, workload))
         (low,), (high,), (basis,) = interval.low, interval.high, interval.bases
         covered.append(np.log(low) - 1e-9 <= residuals.logs[index] <= np.log(high) + 1e-9)

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from click.testing import CliRunner
 
 from commodel.api.predictions import list_points
 from commodel.cli import main
-from commodel.files.atomic import write_text
+from commodel.files.atomic import write_json, write_text
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.interchange.rules import can_select
@@ -22,7 +24,9 @@ from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.point_digests import add_digests
 from commodel.plan.planning import load_resources
 from commodel.platforms.tools import ROOT
+from commodel.records import Batch
 from tests.cli.running import read_rows, refused, run
+from tests.planning import planned
 from tests.tables import check_table
 
 LOGGP = ("L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=80ns", "gamma=1ns")
@@ -117,7 +121,7 @@ def test_prediction_intervals_widen_with_each_doubling_beyond_the_fitted_sizes(t
     for size in (1024, 4096, 65536):
         only = "--only recursive-doubling --format json"
         (row,) = json.loads(run(f"advise --operation allreduce --ranks 8 --bytes {size} --params {path} {only}").stdout)
-        wide.append(np.log(row["high"] / row["seconds"]))
+        wide.append(np.log(row["high"] / row["seconds"]) if row["high"] else 0.0)
     assert wide == pytest.approx([0, 1.96 * np.log(1.1) * np.sqrt(2), 1.96 * np.log(1.1) * np.sqrt(6)])
 
 
@@ -273,6 +277,51 @@ def test_weights_come_from_the_errors_measured(platform):
         in said.stdout
     )
     assert "SIMULATED" in said.stdout
+
+
+def add_run(name, platform, operation, digest="d"):
+    """Add a newer run, which measured one operation only: a copy of the first run, 100 times as slow."""
+    earlier, later = Path("results/study"), Path("results") / name
+    shutil.copytree(earlier, later)
+    rows = pd.read_csv(later / "comparison.csv", dtype={"workload": str})
+    rows[["measured", "measured_low", "measured_high", "predicted"]] *= 100
+    rows = rows.replace({"ring": "chain", "recursive-doubling": "binomial"})  # of the columns of algorithms
+    rows.assign(operation=operation, point=operation + rows["point"]).to_csv(later / "comparison.csv", index=False)
+    os.utime(earlier / "comparison.csv", (1, 1))
+    for folder, own_digest in ((earlier, "d"), (later, digest)):
+        points = add_digests(list_points(operation, ["linear"], (), "8", "8", "block:1", load_resources(platform)))
+        plan = planned(Batch("b", platform, 8, tuple(points)), families=("loggp", "hockney"))
+        described = replace(plan.platforms[platform], digest=own_digest)
+        write_json(folder / "plan.json", replace(plan, platforms={platform: described}).as_json())
+
+
+def test_evidence_is_that_of_all_runs_that_measured_the_operation(platform):
+    """After a run with bcast only, a question about allreduce is answered as before that run."""
+    before = read_rows(f"advise {WORKLOAD} --platform {platform}")
+    add_run("later", platform, "bcast")
+    after = run(f"advise {WORKLOAD} --platform {platform}")
+    assert "evidence: results/study, platform made-up" in after.stderr
+    assert read_rows(f"advise {WORKLOAD} --platform {platform}") == before
+    assert read_rows(f"advise {WORKLOAD}") == before  # the platform of the newest run
+    tables = [read_rows(f"advise {names} --ranks 4,8 --bytes 1KiB --platform {platform}") for names in (
+        "--operation allreduce", "--operation bcast --operation allreduce"
+    )]  # fmt: skip
+    assert tables[0] == [row for row in tables[1] if row["operation"] == "allreduce"]
+    of_both = "evidence: results/later, results/study, platform made-up"
+    assert of_both in run(f"advise --operation gather --ranks 8 --bytes 8 --platform {platform}").stderr
+    add_run("latest", platform, "bcast")
+    said = run(f"advise --operation bcast --ranks 8 --bytes 8 --platform {platform}").stderr
+    assert "evidence: results/latest, results/later, platform made-up" in said
+    said = run(f"advise {WORKLOAD} --platform {platform} --experiment latest").stderr
+    assert "evidence: results/latest, platform made-up" in said
+
+
+def test_a_platform_with_a_changed_description_is_another_one(platform):
+    """The older run measured the operation, but on a platform with another description."""
+    add_run("later", platform, "bcast", digest="changed")
+    said = run(f"advise {WORKLOAD} --platform {platform}")
+    assert "evidence: results/later, platform made-up" in said.stderr
+    assert "too little of allreduce was measured here" in said.stdout
 
 
 def test_families_that_were_not_probed_where_ranks_sit_have_weight_0_unless_that_was_measured(platform, tmp_path):

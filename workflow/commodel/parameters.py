@@ -67,12 +67,6 @@ class Errors:
     beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # low, high, growth
     half_size: Finite = 0.0  # bytes; for distances between sizes (`predictions/residuals.py`); 0: doublings only
     levels_crossed: tuple[str, ...] = ()  # of the measured points, as in `Point.reach`
-    median: Finite | None = None  # of the residuals; None: the middle of the interval
-
-    @property
-    def centre(self) -> float:
-        """The logarithm of the factor that corrects a prediction; it lies within the interval."""
-        return (self.low + self.high) / 2 if self.median is None else min(max(self.median, self.low), self.high)
 
 
 def make_file_key(field_name: str) -> str:

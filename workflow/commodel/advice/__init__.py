@@ -13,6 +13,8 @@ import pandas as pd
 
 from commodel.advice.alternatives import (
     NEAR_LAYOUT,
+    Assessment,
+    Panel,
     assess_alternatives,
     list_algorithms,
     list_layouts,
@@ -32,6 +34,7 @@ from commodel.advice.evidence import (
     select_placement,
 )
 from commodel.advice.gather_windows import gather_bounds
+from commodel.advice.recommended_times import ModelTimes, recommend
 from commodel.advice.sequential_sampling import choose_informative_points
 from commodel.compare.combined_prediction import (
     CombinedPrediction,
@@ -44,24 +47,16 @@ from commodel.compare.combined_prediction import (
     weigh_probed_models,
 )
 from commodel.compare.comparison import STREAM
-from commodel.compare.comparison_intervals import combine_intervals, combine_residuals
-from commodel.compare.recommended import Places, Recommender
+from commodel.compare.recommended import Recommender
 from commodel.errors import UserError
-from commodel.parameters import Errors, ParameterSet, describe_origins
+from commodel.parameters import ParameterSet, describe_origins
 from commodel.patterns.build import build_schedule, list_parts
 from commodel.patterns.operations import has_size
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.barrier_bounds import describe_barrier_bound
 from commodel.predictions.model import Model
-from commodel.predictions.prediction_intervals import (
-    Interval,
-    PointSeries,
-    apply_residuals,
-    find_residual_interval,
-    fit_residual_intervals,
-)
-from commodel.predictions.predictions import PredictedTimes
+from commodel.predictions.prediction_intervals import PARAMETERS_ONLY
 from commodel.records import Point
 from commodel.units import format_bytes, format_extent, format_seconds
 
@@ -161,25 +156,32 @@ def advise(
     equal_alternatives = _list_equal_alternatives(points, chosen)
     numbers = list(dict.fromkeys(chosen))
     points, patterns = [points[number] for number in numbers], [patterns[number] for number in numbers]
-    panel = assess_alternatives(sets, patterns, streams)
-    if not panel.models:
+    panel = assess_alternatives(sets, points, patterns, streams)
+    held_out, placements = evidence.predicted_points(), [find_placement(point) for point in points]
+    recommended = _recommend_alternatives(evidence, points, panel)
+    left_out = sorted({points[number].alternative for number in np.flatnonzero(recommended.is_left_out)})
+    numbers = np.flatnonzero(~recommended.is_left_out).tolist()
+    points, placements = [points[number] for number in numbers], [placements[number] for number in numbers]
+    panel, recommended = panel.only(numbers), recommended.only(numbers)
+    models = list(panel.models)
+    if not models:
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.missing.items())
         raise UserError(f"no model predicts all alternatives: {why}")
-    held_out, models = evidence.predicted_points(), list(panel.models)
-    placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
     weights, notes = {}, describe_origins(evidence.sets, evidence.resources.name)  # first: never left out
     notes += evidence.resources.describe_extension(ranks)
     notes += [*_describe_omitted(omitted), *_describe_empty_messages(workload)]
+    if left_out:
+        notes.append(
+            f"left out: {', '.join(left_out)}, for which the models with most of the weight have no prediction"
+        )
     zero_weight_reasons = [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
-    recommenders = {
-        placement: evidence.find_recommender(list(sets), placement, models) for placement in dict.fromkeys(placements)
-    }
-    for placement, recommender in recommenders.items():
+    for placement in dict.fromkeys(placements):
         unprobed = panel.unprobed([number for number, other in enumerate(placements) if other == placement])
         measured = weigh_models(models, select_placement(held_out, [placement]), workload.operation)
         weights[placement] = weigh_probed_models(measured, unprobed)
-        if recommender is not None:
+        recommender = recommended.recommenders.get(placement)
+        if recommender is not None and any(recommender.weights.get(name) for name in models):
             weights[placement] = {
                 name: replace(weight, weight=recommender.weights.get(name, 0.0))
                 for name, weight in weights[placement].items()
@@ -187,16 +189,16 @@ def advise(
         unweighted = {name: why for name, why in unprobed.items() if not weights[placement][name].weight}
         zero_weight_reasons += [f"{name} has weight 0 {placement}: {why}" for name, why in unweighted.items()]
     doublings, of_points = count_doublings(points, deciding), arrange_weights(weights, placements)
-    predictions = panel.values("seconds")
-    fitted = _compute_corrections(
-        points, placements, recommenders, weights, sets, held_out, panel.values("single_message_ratio")
+    combination = _combine_models(panel, of_points)
+    seconds = np.where(recommended.has_value, recommended.seconds, combination.seconds)
+    predictions = {name: times * (seconds / combination.seconds) for name, times in panel.values("seconds").items()}
+    all_recommended = recommended.covariance if recommended.has_value.all() else None
+    combined = combine_predictions(predictions, of_points, doublings, panel.values("widening"), all_recommended)
+    low, high = (
+        np.where(recommended.has_value, getattr(recommended, end), getattr(combination, end)) for end in ("low", "high")
     )
-    corrected = {name: seconds * fitted.factors for name, seconds in predictions.items()}
-    combined = combine_predictions(corrected, of_points, doublings, panel.values("widening"), fitted.covariance)
-    corrected_times = PredictedTimes(
-        combined.seconds / fitted.factors, combined.low, combined.high, fitted.factors / np.exp(fitted.log_shift), []
-    )
-    interval = apply_residuals(corrected_times, fitted.residuals)
+    has_interval = low < high
+    bases = np.where(recommended.has_value, recommended.bases, combination.bases)
     streamed = select_placement(evidence.predicted_points(streams=True), placements)
     of_streams = weigh_models(models, streamed, f"{STREAM}{workload.operation}") if len(streamed) else of_points
     period = panel.period({name: of_streams[name].weight for name in models})
@@ -206,10 +208,10 @@ def advise(
             "same_messages": [equal_alternatives.get(point, "") for point in points],
             "layout_name": [names[point] for point in points],
             "measured": [measured_times.get(point, np.nan) for point in points],
-            "seconds": combined.seconds,
-            "low": interval.low,
-            "high": interval.high,
-            "interval_basis": [basis.text for basis in interval.bases],
+            "seconds": seconds,
+            "low": np.where(has_interval, low, np.nan),
+            "high": np.where(has_interval, high, np.nan),
+            "interval_basis": [basis.text for basis in bases],
             **{name: getattr(combined, name) for name in ("regret", "behind", "as_good", "support")},
             "period": period,
             "front": find_pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
@@ -221,7 +223,7 @@ def advise(
     rows = rows.iloc[order].reset_index(drop=True)
     notes += [*(panel.describe_streams() if np.isfinite(period).any() else []), *panel.losses(choices)]
     if workload.operation == "barrier" and "lop" in predictions:
-        times = dict(zip(choices, predictions["lop"][0].tolist(), strict=True))
+        times = dict(zip(choices, panel.values("seconds")["lop"][0].tolist(), strict=True))
         notes.append(describe_barrier_bound(sets["lop"], workload.ranks, times))
     if len(streamed):
         weighted_models = sorted((-of_streams[name].weight, name) for name in models if of_streams[name].weight > 0)
@@ -306,80 +308,98 @@ def _find_informative_points(
 
 
 @dataclass(frozen=True, eq=False)
-class Corrections:
-    """Corrections of the combined prediction of each alternative.
+class RecommendedAlternatives:
+    """The recommended predictions of alternatives, with the recommender of each placement. Without one, or where it
+    predicts nothing, alternatives have NaN. `is_left_out`: others at the placement have a value."""
 
-    `factors` multiply it. `log_shift` is the part of their logarithms that the interval of residuals requires.
-    `residuals` is the range of the remaining residuals. If `covariance` is None, that of the weights is used.
-    """
+    recommenders: Mapping[str, Recommender]
+    seconds: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    bases: np.ndarray  # of IntervalBasis
+    is_left_out: np.ndarray
+    covariance: np.ndarray  # of the logarithms
 
-    factors: np.ndarray
-    log_shift: np.ndarray
-    residuals: Interval
-    covariance: np.ndarray | None
+    @property
+    def has_value(self) -> np.ndarray:
+        return np.isfinite(self.seconds)
 
-
-def _compute_corrections(
-    points: Sequence[Point],
-    placements: Sequence[str],
-    recommenders: Mapping[str, Recommender | None],
-    weights: Mapping[str, Mapping[str, ModelWeight]],
-    sets: Mapping[str, ParameterSet],
-    held_out: pd.DataFrame,
-    ratios: Mapping[str, np.ndarray],
-) -> Corrections:
-    """Return the corrections from the residuals measured at each placement, else from those that the sets keep."""
-    residuals, logs = _find_residual_range(points, recommenders, weights, sets, held_out, ratios)
-    of_residuals = np.array([basis.of_residuals for basis in residuals.bases])
-    local, covariance = np.zeros(len(points)), np.zeros((len(points), len(points)))
-    for placement, recommender in recommenders.items():
-        numbers = np.flatnonzero([own == placement for own in placements])
-        if recommender is not None:
-            corrections = recommender.correct(Places.of_points([points[number] for number in numbers.tolist()]))
-            local[numbers], covariance[np.ix_(numbers, numbers)] = corrections.logs, corrections.covariance
-            residuals.low[numbers], residuals.high[numbers] = -corrections.half_width, corrections.half_width
-            residuals.corrected[numbers] = 0.0
-    moved = np.where(of_residuals, residuals.corrected, 0.0)
-    factors = np.exp(np.where(of_residuals, logs, 0.0) + local + moved)
-    all_fitted = all(recommender is not None for recommender in recommenders.values())
-    return Corrections(factors, moved, residuals, covariance if all_fitted else None)
+    def only(self, numbers: Sequence[int]) -> "RecommendedAlternatives":
+        columns = {name: getattr(self, name)[numbers] for name in ("seconds", "low", "high", "bases", "is_left_out")}
+        return replace(self, **columns, covariance=self.covariance[np.ix_(numbers, numbers)])
 
 
-def _find_residual_range(
-    points: Sequence[Point],
-    recommenders: Mapping[str, Recommender | None],
-    weights: Mapping[str, Mapping[str, ModelWeight]],
-    sets: Mapping[str, ParameterSet],
-    held_out: pd.DataFrame,
-    ratios: Mapping[str, np.ndarray],
-) -> tuple[Interval, np.ndarray]:
-    """Return the range of the residuals of the combined prediction at points measured here, else from those that the
-    sets keep; and the logarithm of its single-message ratio. `ratios`: each model's ratio at each point."""
-    errors_of_sets = {name: parameters.errors for name, parameters in sets.items()}
-    intervals: dict[int, Interval] = {}
-    logs = np.zeros(len(points))
-    for placement, of_models in weights.items():
-        shares = {name: float(weight.weight) for name, weight in of_models.items()}
-        recommender = recommenders[placement]
-        residual_intervals: Mapping[str, Errors] = {}
-        if recommender is not None:
-            residual_intervals = recommender.measured_classes
-        elif (measured_residuals := combine_residuals(held_out, shares)) is not None:
-            residual_intervals = fit_residual_intervals(measured_residuals)
-        common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
-        for number, point in enumerate(points):
-            if find_placement(point) == placement:
-                logs[number], series = common[number], PointSeries.of(point)
-                intervals[number] = (
-                    find_residual_interval(residual_intervals, series)
-                    if residual_intervals
-                    else combine_intervals(errors_of_sets, shares, series)
-                )
-    ordered = [intervals[number] for number in range(len(points))]
-    low, high, corrected = (
-        np.concatenate([getattr(interval, end) for interval in ordered]) for end in ("low", "high", "corrected")
+def _recommend_alternatives(evidence: Evidence, points: Sequence[Point], panel: Panel) -> RecommendedAlternatives:
+    """Return the recommended predictions, which are those of `commodel predict`."""
+    placements = np.array([find_placement(point) for point in points])
+    seconds, low, high = np.full((3, len(points)), np.nan)
+    bases, covariance = np.full(len(points), PARAMETERS_ONLY, dtype=object), np.zeros((len(points), len(points)))
+    is_left_out, recommenders = np.zeros(len(points), dtype=bool), {}
+    for placement in dict.fromkeys(placements.tolist()):
+        recommender = evidence.find_recommender(list(evidence.by_family()), placement)
+        if recommender is None or not panel.assessments.keys() >= recommender.weights.keys():
+            continue
+        numbers = np.flatnonzero(placements == placement)
+        of_models = {
+            name: _list_model_times([panel.assessments[name][number] for number in numbers])
+            for name in recommender.weights
+        }
+        predictions, covariance[np.ix_(numbers, numbers)] = recommend(
+            recommender, [points[number] for number in numbers], of_models
+        )
+        for number, prediction in zip(numbers.tolist(), predictions, strict=True):
+            seconds[number], low[number], high[number] = prediction.seconds, prediction.low, prediction.high
+            bases[number] = prediction.basis
+        if np.isfinite(seconds[numbers]).any():
+            recommenders[placement] = recommender
+            is_left_out[numbers] = np.isnan(seconds[numbers])
+    return RecommendedAlternatives(recommenders, seconds, low, high, bases, is_left_out, covariance)
+
+
+def _list_model_times(assessments: Sequence[Assessment | None]) -> ModelTimes:
+    scaled = [entry.seconds[0] * entry.single_message_ratio if entry else np.nan for entry in assessments]
+    bounds = [entry.message_seconds if entry else 0.0 for entry in assessments]
+    return ModelTimes(
+        np.array(scaled), np.array(bounds), [entry.validity.text if entry else "" for entry in assessments]
     )
-    return Interval(low, high, corrected, [interval.bases[0] for interval in ordered]), logs
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """The weighted geometric mean of the models' own predictions and of the ends of their intervals."""
+
+    seconds: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    bases: np.ndarray  # of IntervalBasis
+
+
+def _combine_models(panel: Panel, weights: Mapping[str, ModelWeight]) -> Combination:
+    """Return the combination of the models. If a model with a weight has no prediction interval, the ends are those of
+    the parameter intervals."""
+    shares = np.array([weights[name].weight for name in panel.models])
+    shares = shares / shares.sum(axis=0)
+    seconds, low, high = np.empty((3, shares.shape[1]))
+    bases = np.empty(shares.shape[1], dtype=object)
+    for number, share in enumerate(shares.T):
+        entries = [assessments[number] for assessments in panel.models.values()]
+        ends = ("low", "high")
+        heaviest = entries[int(share.argmax())]
+        for part, entry in zip(share, entries, strict=True):
+            if part > 0 and not entry.basis.of_residuals:
+                ends, heaviest = ("parameters_low", "parameters_high"), entry
+        bases[number] = heaviest.basis
+        seconds[number] = _average(share, [entry.seconds[0] for entry in entries])
+        low[number], high[number] = (_average(share, [getattr(entry, end) for entry in entries]) for end in ends)
+    return Combination(seconds, low, high, bases)
+
+
+def _average(share: np.ndarray, values: Sequence[float]) -> float:
+    """Return the weighted geometric mean. A single value is returned unchanged, without rounding."""
+    counting = share > 0
+    if counting.sum() == 1:
+        return float(np.array(values)[counting][0])
+    return float(np.exp(np.dot(share[counting], np.log(np.array(values)[counting]))))
 
 
 def _list_points(

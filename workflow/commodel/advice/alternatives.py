@@ -25,7 +25,16 @@ from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.patterns.trees.topologies import make_tree
 from commodel.predictions.barrier_bounds import list_radices
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import INFINITE_WAVES, MIN_DRAWS, Stream, predicts_streams
+from commodel.predictions.prediction_intervals import IntervalBasis
+from commodel.predictions.predictions import (
+    INFINITE_WAVES,
+    MIN_DRAWS,
+    StackPrediction,
+    Stream,
+    find_prediction_interval,
+    predict_shortest_message,
+    predicts_streams,
+)
 from commodel.predictions.validity import (
     Validity,
     ValidityKind,
@@ -189,12 +198,20 @@ class Assessment:
     period: float  # between waves; NaN where the model predicts no stream
     widening: float  # beyond the probed range, as a standard deviation of a logarithm
     single_message_ratio: float
+    low: float  # of its prediction interval
+    high: float
+    basis: IntervalBasis
+    parameters_low: float
+    parameters_high: float
+    message_seconds: float  # as in `PredictedTimes`
     validity: Validity
     stream_validity: Validity
     delivered_share: float | None  # of the packets; None if the model has no buffers
 
     @classmethod
-    def of(cls, model: Model, parameters: ParameterSet, pattern: Schedule, stream: Stream | None) -> "Assessment":
+    def of(
+        cls, model: Model, parameters: ParameterSet, point: Point, pattern: Schedule, stream: Stream | None
+    ) -> "Assessment":
         one_size = stack_schedules([pattern])
         (validity,) = assess_validity(model.estimate, parameters, one_size)
         if not validity.has_weight:
@@ -207,11 +224,26 @@ class Assessment:
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
             (stream_validity,) = assess_validity(model.estimate, parameters, one_size, INFINITE_WAVES)
         delivered_share = model.entry.delivered and model.entry.delivered(one_size, model.estimate.values)
+        prediction = StackPrediction(
+            seconds[None],
+            compute_single_message_ratios(parameters, one_size),
+            [validity],
+            find_widening_factor(model.entry, parameters, one_size),
+            predict_shortest_message(model, one_size),
+        )
+        times = prediction.summarize()
+        interval = find_prediction_interval(parameters, times, point, [point.bytes])
         return cls(
             np.maximum(seconds, seconds[0] * 1e-6),
             float(np.ravel(period)[0]),
-            float(np.log(find_widening_factor(model.entry, parameters, one_size)[0]) / NORMAL_QUANTILE),
-            float(compute_single_message_ratios(parameters, one_size)[0]),
+            float(np.log(prediction.widening[0]) / NORMAL_QUANTILE),
+            float(prediction.ratios[0]),
+            float(interval.low[0]),
+            float(interval.high[0]),
+            interval.bases[0],
+            float(times.low[0]),
+            float(times.high[0]),
+            float(prediction.message_seconds[0]),
             validity,
             stream_validity,
             None if delivered_share is None else float(delivered_share[0]),
@@ -220,10 +252,24 @@ class Assessment:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Predictions of the models that can predict all alternatives. `missing` has the reason of each other model."""
+    """Predictions of each model for each alternative, None where it has none, and the first reason of each model for
+    that. `models` are those that predict all alternatives, `missing` has the reasons of the others."""
 
-    models: Mapping[str, Sequence[Assessment]]
-    missing: Mapping[str, str]
+    assessments: Mapping[str, Sequence[Assessment | None]]
+    reasons: Mapping[str, str]
+
+    @cached_property
+    def models(self) -> dict[str, Sequence[Assessment]]:
+        return {name: entries for name, entries in self.assessments.items() if None not in entries}
+
+    @property
+    def missing(self) -> dict[str, str]:
+        return {name: why for name, why in self.reasons.items() if name not in self.models}
+
+    def only(self, numbers: Sequence[int]) -> "Panel":
+        """Return the predictions for some of the alternatives."""
+        selected = {name: [entries[number] for number in numbers] for name, entries in self.assessments.items()}
+        return Panel(selected, self.reasons)
 
     def values(self, field: str) -> dict[str, np.ndarray]:
         """Return a field of the assessments by model, with alternatives on the last axis."""
@@ -331,23 +377,27 @@ def _group_by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
     return names
 
 
-def assess_alternatives(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams: bool = True) -> Panel:
-    """Predict all alternatives by every model, and streams of them if wanted. A model that cannot predict one, or that
-    ignores message size, is left out. Long schedules get fewer draws."""
+def assess_alternatives(
+    sets: Mapping[str, ParameterSet], points: Sequence[Point], patterns: Sequence[Schedule], streams: bool = True
+) -> Panel:
+    """Predict all alternatives by every model, and streams of them if wanted. A model has no prediction for what it
+    cannot predict, or whose message size it ignores. Long schedules get fewer draws."""
     draws = max(MIN_DRAWS, MAX_CELLS // max(*(pattern.messages for pattern in patterns), 1))
-    models, missing = {}, {}
-    assessments: dict[str, list[Assessment]] = {name: [] for name in sets}
+    models, reasons = {}, {}
+    assessments: dict[str, list[Assessment | None]] = {}
     for name, parameters in sets.items():
         try:
-            models[name] = Model.of_set(parameters, draws)
+            models[name], assessments[name] = Model.of_set(parameters, draws), []
         except UserError as error:
-            missing[name] = error.message
-    for number, pattern in enumerate(patterns, 1):
+            reasons[name] = error.message
+    for number, (point, pattern) in enumerate(zip(points, patterns, strict=True), 1):
         stream = Stream(pattern) if streams else None  # one for all models: its steps are cached
-        for name in [name for name in models if name not in missing]:
+        for name, model in models.items():
+            assessment = None
             try:
                 with report_within(f"alternative {number} of {len(patterns)} by {name}"):
-                    assessments[name].append(Assessment.of(models[name], sets[name], pattern, stream))
+                    assessment = Assessment.of(model, sets[name], point, pattern, stream)
             except UserError as error:
-                missing[name] = error.message
-    return Panel({name: assessments[name] for name in models if name not in missing}, missing)
+                reasons.setdefault(name, error.message)
+            assessments[name].append(assessment)
+    return Panel(assessments, reasons)

@@ -1,6 +1,6 @@
 """The evidence for advice: parameter sets of one platform, and the points that were measured there.
 
-`combine_sets` makes `Evidence` of parameter sets, `find_platform_evidence` finds that of a platform. `count_doublings`
+`combine_sets` makes `Evidence` of parameter sets, `collect_evidence` that of one run. `count_doublings`
 returns how far a workload lies outside of the measured points. `find_library_default` returns the time of the MPI
 default. The functions `describe_…` return notes on all of these.
 """
@@ -58,20 +58,14 @@ class Evidence:
     measured: pd.DataFrame = field(default_factory=make_empty_held_out)
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
-    def find_recommender(
-        self, families: Sequence[str], placement: str, available: Sequence[str] = ()
-    ) -> Recommender | None:
+    def find_recommender(self, families: Sequence[str], placement: str) -> Recommender | None:
         """Return the recommender of these models at a placement, which is fitted once; None if too little was measured
-        there. If it gives a weight to a model that is not `available`, return that of the available models."""
+        there."""
         key = (*sorted(families), placement)
         if key not in self._recommenders:
             rows = select_placement(self.predicted_points(), [placement])
             self._recommenders[key] = Recommender.fit(rows, families)
-        recommender = self._recommenders[key]
-        weighted = (
-            {name for name, weight in recommender.weights.items() if weight} if recommender and available else set()
-        )
-        return self.find_recommender(available, placement) if weighted - set(available) else recommender
+        return self._recommenders[key]
 
     def find_measured(self, points: Iterable[Point]) -> dict[Point, float]:
         """Return the measured times of those points that this platform has measured."""
@@ -182,7 +176,7 @@ def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
     return [
         f"NO PREDICTION INTERVAL for {number} of {len(intervals)} alternatives: no measurement {where}; "
         f"{'weights are equal' if where in PLACEMENT_NAMES.values() else 'weights come from nearer ranks'}, "
-        "low and high are the ends of the parameter interval"
+        "low and high, where given, are the ends of the parameter interval"
         for where, number in missing.items()
     ]
 
@@ -295,29 +289,6 @@ def combine_sets(sets: Sequence[ParameterSet], resources: PlatformResources | No
     if duplicates:
         raise UserError(f"found two sets of family {min(duplicates)}; give one set a family, all of one platform")
     return Evidence(sets, resources or PlatformResources.unlimited())
-
-
-def find_platform_evidence(
-    resources: PlatformResources, results: Path, experiment: str | None = None
-) -> tuple[Evidence, Path]:
-    """Return the evidence of a platform, and the folder of its results: that of the given experiment, else the one that
-    was compared last."""
-    platform = resources.name
-    paths = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
-    fitted = [folder for folder in paths if platform in folder.platforms()]
-    folders = [folder for folder in fitted if experiment in (None, folder.folder.name)]
-    if not folders:
-        names = [entry.folder.name for entry in fitted]
-        hint = (
-            f"these have: {', '.join(names)}" if names else "run an experiment there (`commodel run`), or give --params"
-        )
-        of_experiment = f" of experiment '{experiment}'" if experiment else ""
-        raise UserError(f"found no fitted values{of_experiment} on platform '{platform}'; {hint}")
-    tables = [folder.table("comparison") for folder in folders]
-    times = [table.stat().st_mtime if table.exists() else 0.0 for table in tables]
-    newest = max(range(len(times)), key=lambda number: (times[number], number))
-    sets = [read_set(folders[newest].find_set(platform, path.stem)) for path in folders[newest].sets(platform)]
-    return collect_evidence(sets, resources, folders[newest]), folders[newest].folder.root
 
 
 def collect_evidence(sets: Sequence[ParameterSet], resources: PlatformResources, results: Results) -> Evidence:

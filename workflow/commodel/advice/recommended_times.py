@@ -1,16 +1,19 @@
 """Recommended predictions of points: `recommend_times` returns those to use where a campaign has measured errors,
-beside those of its best model."""
+beside those of models. `recommend` computes them from the predictions of the models, also for the advice."""
+
+from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from commodel.advice.evidence import Evidence, find_placement
 from commodel.compare.model_ranking import rank_models
-from commodel.compare.recommended import Places, assess_recommended
+from commodel.compare.recommended import Places, Recommender, assess_recommended
 from commodel.errors import UserError
+from commodel.models import Array
 from commodel.patterns.build import build_schedule, list_parts
 from commodel.predictions.prediction_intervals import PointSeries
 from commodel.predictions.predictions import Prediction, predict
@@ -18,9 +21,55 @@ from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import RECOMMENDED, Point
 
 
-def recommend_times(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:
-    """Return for each point the recommended prediction, then that of the model with the lowest mean μ. Where too little
-    was measured, the recommended prediction has no value."""
+@dataclass(frozen=True, eq=False)
+class ModelTimes:
+    """Predictions of one model for some points: seconds times the single-message ratio (NaN: the model has none), the
+    time of a shortest message alone (0: unknown), and the texts of the validity."""
+
+    scaled: Array
+    message_seconds: Array
+    validity: Sequence[str]
+
+    @classmethod
+    def of(cls, predictions: Sequence[Prediction]) -> ModelTimes:
+        scaled = [row.seconds * row.single_message_ratio if row.validity.has_weight else np.nan for row in predictions]
+        bounds = [row.message_seconds for row in predictions]
+        return cls(np.array(scaled), np.array(bounds), [row.validity_text for row in predictions])
+
+
+def recommend(
+    recommender: Recommender, points: Sequence[Point], of_models: Mapping[str, ModelTimes]
+) -> tuple[list[Prediction], Array]:
+    """Return the recommended predictions of points at one placement, without a value where models with most of the
+    weight have none, and the covariance of the errors of their logarithms."""
+    weighted = [of_models[name] for name in recommender.weights]
+    stacked = recommender.stack({name: of_models[name].scaled for name in recommender.weights})
+    corrections = recommender.correct(Places.of_points(points))
+    bounds = np.array([np.where(times.message_seconds > 0, times.message_seconds, np.inf) for times in weighted])
+    bounds = np.nan_to_num(bounds.min(axis=0), posinf=0.0)
+    bases = recommender.find_bases([PointSeries.of(point) for point in points])
+    heaviest = of_models[max(recommender.weights, key=recommender.weights.__getitem__)]
+    times, factors = stacked * np.exp(corrections.logs), np.exp(corrections.half_width)
+    columns = (points, times.tolist(), factors.tolist(), bounds.tolist(), bases, heaviest.validity)
+    predictions = []
+    for point, seconds, factor, bound, basis, validity_text in zip(*columns, strict=True):
+        if seconds != seconds:
+            validity = Validity(ValidityKind.NO_PREDICTION, "the models with most of the weight have none")
+            predictions.append(Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity))
+            continue
+        low, high = np.nan, np.nan
+        if basis.of_residuals:
+            low, high = max(seconds / factor, min(bound, seconds)), seconds * factor
+        validity = assess_recommended(basis, validity_text)
+        predictions.append(Prediction(RECOMMENDED, point, seconds, low, high, validity, basis))
+    return predictions, corrections.covariance
+
+
+def recommend_times(
+    evidence: Evidence, points: Sequence[Point], models: Collection[str] | None = None
+) -> list[Prediction]:
+    """Return for each point the recommended prediction, then those of the models; None: of the one with the lowest mean
+    μ. Where too little was measured, the recommended prediction has no value."""
     sets = evidence.by_family()
     recommended: dict[int, Prediction] = {}
     by_family = {name: predict(parameters, points, strict=False) for name, parameters in sets.items()}
@@ -33,9 +82,14 @@ def recommend_times(evidence: Evidence, points: Sequence[Point]) -> list[Predict
         ranks = ", ".join(map(str, sorted({point.ranks for point in points})))
         reason = recommended[0].validity.reason
         raise UserError(f"found {ranks}, for which {reason} to recommend a prediction; give --params FILE", key="ranks")
-    best = next((name for name in rank_models(evidence.predicted_points())["family"] if name in sets), None)
-    rows = [[recommended[number], *([by_family[best][number]] if best else [])] for number in range(len(points))]
-    return [prediction for row in rows for prediction in row]
+    if models is None:
+        ranked = rank_models(evidence.predicted_points())["family"]
+        models = [name for name in ranked if name in sets][:1]
+    return [
+        prediction
+        for number in range(len(points))
+        for prediction in (recommended[number], *(by_family[name][number] for name in models))
+    ]
 
 
 def _find_equal_points(evidence: Evidence, points: Sequence[Point]) -> list[int]:
@@ -64,20 +118,6 @@ def _recommend(
         validity = Validity(ValidityKind.NO_PREDICTION, f"too few workloads were measured {placement}")
         points = [next(iter(by_family.values()))[number].point for number in numbers]
         return [Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity) for point in points]
-    predictions_of_placement = {name: [by_family[name][number] for number in numbers] for name in recommender.weights}
-    times = {
-        name: np.array([row.seconds * row.single_message_ratio if row.validity.has_weight else np.nan for row in rows])
-        for name, rows in predictions_of_placement.items()
-    }
-    points = [row.point for row in next(iter(predictions_of_placement.values()))]
-    corrections = recommender.correct(Places.of_points(points))
-    stacked, factors = recommender.stack(times) * np.exp(corrections.logs), np.exp(corrections.half_width)
-    bases = recommender.find_bases([PointSeries.of(point) for point in points])
-    heaviest = predictions_of_placement[max(recommender.weights, key=recommender.weights.__getitem__)]
-    predictions = []
-    rows = zip(points, stacked.tolist(), factors.tolist(), bases, heaviest, strict=True)
-    for point, seconds, factor, basis, model in rows:
-        low, high = (seconds / factor, seconds * factor) if basis.of_residuals else (np.nan, np.nan)
-        validity = assess_recommended(basis, model.validity_text)
-        predictions.append(Prediction(RECOMMENDED, point, seconds, low, high, validity, basis, corrected=seconds))
-    return predictions
+    of_placement = {name: [by_family[name][number] for number in numbers] for name in recommender.weights}
+    points = [row.point for row in next(iter(of_placement.values()))]
+    return recommend(recommender, points, {name: ModelTimes.of(rows) for name, rows in of_placement.items()})[0]

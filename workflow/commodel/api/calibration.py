@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from commodel.advice.evidence import combine_sets, find_only_platform, find_platform_evidence
+from commodel.advice.evidence import combine_sets, find_only_platform
+from commodel.api.platform_evidence import find_platform_evidence, find_runs
 from commodel.api.predictions import read_sets
 from commodel.compare import recalibration as calibrating
 from commodel.compare.comparison_intervals import read_residuals
@@ -126,8 +127,8 @@ def read_source(
     else:
         assert platform
         source_platform = platform
-    evidence, folder = find_platform_evidence(load_resources(source_platform), results, experiment)
-    campaign = Results.of(folder)
+    campaign = find_runs(source_platform, results, experiment)[0]
+    evidence, _ = find_platform_evidence(load_resources(source_platform), results, campaign.folder.name)
     comparison = read_table(campaign.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == source_platform]
     errors = {entry.family: read_residuals(comparison, source_platform, entry.family) for entry in evidence.sets}

@@ -19,7 +19,7 @@ import pandas as pd
 
 from commodel.advice import Workload
 from commodel.advice.alternatives import list_algorithms
-from commodel.advice.evidence import Evidence, combine_sets, find_platform_evidence
+from commodel.advice.evidence import Evidence, combine_sets
 from commodel.advice.rule_validation import (
     MIN_GAIN_TO_VALIDATE,
     SCREENING_PAIRS,
@@ -32,6 +32,7 @@ from commodel.advice.rule_validation import (
     select_for_validation,
 )
 from commodel.advice.tuning import Search, choose_algorithms, list_arms, list_rule_choices, search_choices
+from commodel.api.platform_evidence import find_platform_evidence
 from commodel.api.predictions import read_sets
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
@@ -241,13 +242,13 @@ def _find_evidence(
     if params:
         return combine_sets([entry for file in params for entry in read_sets(file)], resources)
     try:
-        evidence, folder = find_platform_evidence(resources, Path("results"), experiment)
+        evidence, folders = find_platform_evidence(resources, Path("results"), experiment)
     except UserError as error:
         if experiment:
             raise
         progress(f"no predictions, so more points are measured: {error.message}")
         return None
-    progress(f"predictions: {folder}")
+    progress(f"predictions: {', '.join(map(str, folders))}")
     return evidence
 
 

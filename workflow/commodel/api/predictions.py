@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Union, cast
@@ -36,12 +37,12 @@ from commodel.units import parse_bytes, parse_count, parse_waves
 if TYPE_CHECKING:
     import pandas as pd
 
+    from commodel.advice.evidence import Evidence
     from commodel.api.campaigns import Run
     from commodel.api.fits import Fit
 
 PATTERN_FIELDS = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
 MAX_PATTERNS = 2_000_000  # of one call
-TIME_FIELDS = ("seconds", "corrected", "low", "high", "parameters_low", "parameters_high")
 
 Amounts = int | str | Sequence[int | str]  # 16, "1KiB", "2:64:*2", or several of them
 Source = Union[str, Path, ParameterSet, "Run", "Fit"]  # of parameter values
@@ -69,7 +70,8 @@ def predict(
     Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or `L=2e-6`.
     If both are given, named values replace those of the parameters. Without `algorithm` or `topology`, every algorithm
     of the operation that needs no argument is predicted. `platform` is where ranks are placed. Times are in seconds;
-    `low` and `high` are the 95 % prediction interval.
+    `low` and `high` are the 95 % prediction interval, NaN without one. A `Run` without a model also has the rows
+    `recommended`, with the times that `advise` ranks.
 
     >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
     """
@@ -79,11 +81,16 @@ def predict(
     ]
     sets = choose_sets(sources, model, settings, platform)
     sizes = join_amounts(bytes) or find_only_size(sets)
-    resources = None
+    resources, evidence = None, None
     if platform:
         from commodel.plan.planning import load_resources  # reads what a campaign needs
 
         resources = load_resources(platform)
+    if not (model or settings or pipelined or waves) and len(sources) == 1 and hasattr(sources[0], "choose_platform"):
+        from commodel.api.recommendations import gather_evidence  # imports this module
+
+        evidence = gather_evidence(sources[0], platform)
+        resources = evidence.resources
     points = list_points(
         operation,
         _make_list(algorithm),
@@ -94,11 +101,23 @@ def predict(
         resources,
         join_amounts(waves),
     )
-    rows = tabulate_predictions(predict_sets(sets, points, pipelined), sets, waves=waves is not None)
+    predictions = _recommend(evidence, points) if evidence else []
+    predictions = predictions or predict_sets(sets, points, pipelined)
+    rows = tabulate_predictions(predictions, sets, waves=waves is not None)
 
     import pandas as pd  # the command line prints rows without it
 
     return pd.DataFrame(rows)
+
+
+def _recommend(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:
+    """Return the recommended predictions and those of all models; nothing if too little was measured."""
+    from commodel.advice.recommended_times import recommend_times  # slow to load
+
+    try:
+        return recommend_times(evidence, points, list(evidence.by_family()))
+    except UserError:
+        return []
 
 
 def choose_sets(
@@ -259,11 +278,18 @@ def tabulate_predictions(
         {"family": row.family}
         | {name: getattr(row.point, name) for name in names}
         | ({"measured": measured.get(row.point)} if has_measured else {})
-        | {name: getattr(row, name) for name in TIME_FIELDS}
+        | {"seconds": row.seconds}
+        | _make_interval_columns("low", "high", row.low, row.high)
+        | _make_interval_columns("parameters_low", "parameters_high", row.parameters_low, row.parameters_high)
         | {"interval_basis": row.interval, "validity": row.validity_text}
         | ({BY_HAND_KEY: notes.get(row.family, "")} if changed else {})
         for row in predictions
     ]
+
+
+def _make_interval_columns(low_name: str, high_name: str, low: float, high: float) -> dict[str, float]:
+    """Return the columns of an interval; NaN in both without one, as of values from data sheets."""
+    return {low_name: low, high_name: high} if low < high else {low_name: nan, high_name: nan}
 
 
 def _format_with_unit(model: str | None, name: str, value: Value) -> str:

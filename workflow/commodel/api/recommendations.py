@@ -18,10 +18,10 @@ from commodel.advice.evidence import (
     collect_evidence,
     combine_sets,
     find_only_platform,
-    find_platform_evidence,
     replace_values,
 )
 from commodel.api.campaigns import Run
+from commodel.api.platform_evidence import find_platform_evidence
 from commodel.api.predictions import Amounts, Source, join_amounts, list_sources, read_sets
 from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import expand_axis
@@ -78,27 +78,32 @@ def decide(
     return decide_workloads(workloads, gather_evidence(evidence, platform), layouts, lambda workload: ())
 
 
-def find_evidence(files: Sequence[Path], platform: str | None, experiment: str | None) -> tuple[Evidence, Path | None]:
-    """Return the evidence in files, else that of a platform or an experiment, and its folder of results."""
+def find_evidence(
+    files: Sequence[Path], platform: str | None, experiment: str | None, operation: str | None = None
+) -> tuple[Evidence, list[Path]]:
+    """Return the evidence in files, else that of a platform or an experiment, and its folders of results. Without an
+    experiment, these are all runs of the platform that measured the operation."""
     if files:
-        return gather_evidence(files, platform), None
+        return gather_evidence(files, platform), []
     results = Path("results")
     if not (platform or experiment):
         runs = sorted(results.glob("*/comparison.csv"), key=lambda path: path.stat().st_mtime)
         if not runs:
             raise UserError(f"found no run in {results}, wanted --params FILE, or `commodel run EXPERIMENT` first")
-        experiment = runs[-1].parent.name
+        platform = find_only_platform(runs[-1].parent.name, results)
     if not platform:
         assert experiment
         platform = find_only_platform(experiment, results)
-    return find_platform_evidence(load_resources(platform), results, experiment)
+    operations = [operation] if operation else []
+    return find_platform_evidence(load_resources(platform), results, experiment, operations)
 
 
-def describe_evidence_folder(evidence: Evidence, folder: Path) -> str:
-    """Return a line that names the folder and the platform of the evidence, and the other platforms there."""
-    other_platforms = [name for name in Results.of(folder).platforms() if name != evidence.resources.name]
+def describe_evidence_folders(evidence: Evidence, folders: Sequence[Path]) -> str:
+    """Return a line that names the folders and the platform of the evidence, and the other platforms there."""
+    names = dict.fromkeys(name for folder in folders for name in Results.of(folder).platforms())
+    other_platforms = [name for name in names if name != evidence.resources.name]
     hint = f"; --platform {' or '.join(other_platforms)} has results, too" if other_platforms else ""
-    return f"evidence: {folder}, platform {evidence.resources.name}{hint}"
+    return f"evidence: {', '.join(map(str, folders))}, platform {evidence.resources.name}{hint}"
 
 
 def estimate_measuring(point: Point, resources: PlatformResources) -> float:

@@ -48,7 +48,8 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progre
 verbose_option = click.option("--verbose", is_flag=True, help="Print all notes, not only the first five.")
 platform_option = click.option("--platform", help="Platform: the name of a file in params/platforms, or a path.")
 experiment_option = click.option(
-    "--experiment", help="Experiment whose fitted models to use.  [default: the last one on the platform]"
+    "--experiment",
+    help="Experiment whose results to use.  [default: all runs of the platform that measured the operation]",
 )
 params_option = click.option(
     "--params",

@@ -147,10 +147,12 @@ def _advise_alternatives(
     verbose,
     **_options,
 ) -> None:
+    import pandas as pd
+
     from commodel.advice import advise as rank
     from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import replace_values
-    from commodel.api.recommendations import describe_evidence_folder, find_evidence, list_workloads
+    from commodel.api.recommendations import list_workloads
     from commodel.interchange.rules import SIZE_INDEPENDENT_OPERATIONS, Assumptions
 
     if out and out.suffix not in OUT_SUFFIXES:
@@ -160,13 +162,9 @@ def _advise_alternatives(
     if not (score or operations):
         raise UserError("give --operation NAME; `commodel show operations` lists them")
     workloads = [] if score else list_workloads(operations, leaves, ranks, sizes)
-    evidence, folder = find_evidence(params, platform, experiment)
-    if folder:
-        click.echo(describe_evidence_folder(evidence, folder), err=True)
     if score:
-        _show_score(evidence, style)
+        _show_score(_find_evidence(params, platform, experiment, None), style)
         return
-    evidence = replace_values(evidence, settings)
 
     def choose_requested(workload: Workload) -> Sequence[str]:
         return only
@@ -184,10 +182,16 @@ def _advise_alternatives(
         workloads = leave_out_unsafe(workloads, choices, make_progress_printer(False))
     if out or len(workloads) > 1:
         with show_waiting("advising", plain_lines=True):
-            decisions = decide(workloads, evidence, layouts, choices, size_independent_operations)
+            tables = []
+            for operation in dict.fromkeys(workload.operation for workload in workloads):
+                evidence = replace_values(_find_evidence(params, platform, experiment, operation), settings)
+                of_operation = [workload for workload in workloads if workload.operation == operation]
+                tables.append(decide(of_operation, evidence, layouts, choices, size_independent_operations))
+            decisions = pd.concat(tables, ignore_index=True)
         _write_decisions(decisions, out, style, assumptions, verbose)
         return
     with show_waiting("advising", plain_lines=True):
+        evidence = replace_values(_find_evidence(params, platform, experiment, workloads[0].operation), settings)
         advice = rank(workloads[0], evidence, layouts, choices(workloads[0]))
     if style != "table":
         print_rows(advice.rows.to_dict("records"), style)
@@ -196,6 +200,18 @@ def _advise_alternatives(
     answer, *notes = _describe_advice(advice, evidence, verbose)
     body = format_table([_make_alternative_row(row, records) for row in records], TIME_COLUMNS)
     print_answer(answer, body, notes, verbose)
+
+
+def _find_evidence(
+    params: tuple[Path, ...], platform: str | None, experiment: str | None, operation: str | None
+) -> Evidence:
+    """Return the evidence on an operation, and print which runs it comes from."""
+    from commodel.api.recommendations import describe_evidence_folders, find_evidence
+
+    evidence, folders = find_evidence(params, platform, experiment, operation)
+    if folders:
+        click.echo(describe_evidence_folders(evidence, folders), err=True)
+    return evidence
 
 
 def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) -> None:
@@ -259,8 +275,7 @@ def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
         | ({"measured": row["measured"]} if has_measured else {})
         | {
             "time": row["seconds"],
-            "low": row["low"],
-            "high": row["high"],
+            **{name: None if row[name] != row[name] else row[name] for name in ("low", "high")},
             "slower by [%]": excess,
             "regret [%]": float(f"{100 * row['regret']:.2g}"),
         }
@@ -314,7 +329,10 @@ def _describe_advice(advice: Advice, evidence: Evidence, verbose: bool) -> list[
             f"{gain:.2f} times as many as {best['alternative']}; one wave takes {format_seconds(fastest['seconds'])}."
             " No alternative is faster both for one wave and for a stream than those marked *."
         )
-    lines.append(f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.")
+    if rows["low"].notna().any():
+        lines.append(f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.")
+    else:
+        lines.append("The values have no intervals, so the predictions have none.")
     weights = [pair for of_placement in advice.weights.values() for pair in of_placement.items()]
     if verbose or len(advice.weights) > 1:
         zero_weight_reasons = [f"{text}." for text in advice.zero_weight_reasons] if verbose else []

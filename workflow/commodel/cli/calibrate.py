@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, experiment_option, out_option, quiet_option, style_option
+from commodel.cli._options import PATH, out_option, quiet_option, style_option
 from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows
 from commodel.errors import UserError
 from commodel.units import format_seconds
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 )
 @make_option_group(
     "Models and points",
-    experiment_option,
+    click.option(
+        "--experiment", help="Experiment whose fitted models to use.  [default: the last one on the platform]"
+    ),
     click.option("--params", type=PATH, multiple=True, help="Adapt these sets, or folders of sets, instead; repeated."),
     click.option(
         "--points",

@@ -66,7 +66,7 @@ def predict_kernel(
     """
     from commodel.advice.evidence import replace_values
     from commodel.api.kernels import KernelPredictions, add_speeds
-    from commodel.api.recommendations import describe_evidence_folder, find_evidence
+    from commodel.api.recommendations import describe_evidence_folders, find_evidence
     from commodel.patterns.points import make_point
 
     if kernel != "summa" and (iteration is not None or overlapped):
@@ -75,9 +75,9 @@ def predict_kernel(
     if speeds and not overlapped:
         raise UserError("--speeds has a meaning only with --overlapped; leave it out")
     style = choose_style(style, out, STYLES)
-    evidence, folder = find_evidence(params, platform, experiment)
-    if folder:
-        click.echo(describe_evidence_folder(evidence, folder), err=True)
+    evidence, folders = find_evidence(params, platform, experiment, kernel)
+    if folders:
+        click.echo(describe_evidence_folders(evidence, folders), err=True)
     evidence = replace_values(evidence, settings)
     parameters = {"n": side, "grid": options["grid"], "partition": options["partition"], "iteration": iteration}
     parameters |= {"overlapped": "yes" if overlapped else None}

@@ -28,7 +28,7 @@ from commodel.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
-TIME_COLUMNS = ("measured", "time", "corrected", "low", "high")
+TIME_COLUMNS = ("measured", "time", "low", "high")
 MAX_NAMED = 4  # models in the answer
 SHARED_OPTIONS = ("params", "settings", "platform", "out", "verbose")
 KERNEL_OPTIONS = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
@@ -162,12 +162,12 @@ def _predict_patterns(
     if not (params or family or recommended):
         raise UserError("--set without --params needs --family")
     if recommended:
-        from commodel.api.recommendations import describe_evidence_folder, find_evidence
+        from commodel.api.recommendations import describe_evidence_folders, find_evidence
 
-        evidence, folder = find_evidence((), platform, experiment)
+        evidence, folders = find_evidence((), platform, experiment, points[0].operation)
         resources, sets = evidence.resources, list(evidence.by_family().values())
-        if folder:
-            click.echo(describe_evidence_folder(evidence, folder), err=True)
+        if folders:
+            click.echo(describe_evidence_folders(evidence, folders), err=True)
     else:
         sets = choose_sets(params, family, settings)
     if size_from_models or recommended:
@@ -215,7 +215,6 @@ def _make_table_row(row: dict, numbers: dict[str, int]) -> dict:
     Its validity is "no information" if the interval is too wide."""
     from commodel.predictions.prediction_intervals import NO_INFORMATION, is_informative
 
-    exact = row["low"] == row["seconds"] == row["high"]
     names = [name for name in row if not name.startswith("parameters_") and name not in ("interval_basis", "validity")]
     cells = {{"seconds": "time", "family": "model"}.get(name, name): row[name] for name in names}
     number = f" [{numbers[row['validity']]}]" if row["validity"] in numbers else ""
@@ -223,7 +222,7 @@ def _make_table_row(row: dict, numbers: dict[str, int]) -> dict:
     return (
         cells
         | {"bytes": format_bytes(row["bytes"])}
-        | {name: None if exact else row[name] for name in ("low", "high")}
+        | ({} if row["low"] < row["high"] else {"low": None, "high": None})
         | {"validity": (row["validity"].partition(": ")[0] if informative else NO_INFORMATION) + number}
     )
 
@@ -232,11 +231,12 @@ def _describe_intervals(rows: list[dict]) -> list[str]:
     """Return a sentence for each basis of intervals on the meaning of low and high."""
     from commodel.predictions.prediction_intervals import IntervalBasis
 
-    if all(row["low"] == row["high"] for row in rows):
+    with_interval = [row for row in rows if row["low"] < row["high"]]
+    if not with_interval:
         return ["The values have no intervals, so the predictions have none."]
     return [
         f"Low to high: {IntervalBasis.parse(text).sentence}."
-        for text in dict.fromkeys(r["interval_basis"] for r in rows)
+        for text in dict.fromkeys(row["interval_basis"] for row in with_interval)
     ]
 
 

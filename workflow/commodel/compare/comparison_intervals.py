@@ -1,7 +1,6 @@
 """Prediction intervals of a comparison: `add_intervals` derives them from the residuals of each model at the other
 points of the platform."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.parameters import Errors
 from commodel.predictions.prediction_intervals import (
     PARAMETERS_ONLY_TEXT,
-    Interval,
     PointSeries,
     apply_residuals,
+    contain_prediction,
     cross_validate,
     find_residual_interval,
     fit_residual_intervals,
@@ -22,17 +21,14 @@ from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, find_operation_class
 from commodel.predictions.validity import Validity, have_weight
 
-MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with this share or less give no combined prediction
-
 
 def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison with the interval of each prediction, from residuals at other points, and with the
-    corrected prediction, which the interval contains. The parameter interval has separate columns."""
+    """Return the comparison with the interval of each prediction, from residuals at other points. The parameter
+    interval has separate columns."""
     frame = frame.reset_index(drop=True).assign(
         interval_basis=np.where(frame["predicted"].notna(), PARAMETERS_ONLY_TEXT, ""),
         parameters_low=frame["predicted_low"],
         parameters_high=frame["predicted_high"],
-        corrected=frame["predicted"],
     )
     # Predictions that ignore message size form separate groups, whose residuals are not used for others.
     rows = frame[frame["family"] != ""]
@@ -47,18 +43,19 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         residuals, scaled = collect_residuals(measured), scale_predictions(measured)
         interval = cross_validate(residuals)
         lacks_residuals = np.array([not basis.of_residuals for basis in interval.bases])
-        ends = {"predicted_low": interval.low, "predicted_high": interval.high, "corrected": interval.corrected}
-        for name, end in ends.items():
-            frame.loc[measured.index, name] = measured[name].where(lacks_residuals, scaled * np.exp(end))
+        ends = (scaled * np.exp(end) for end in (interval.low, interval.high))
+        names = ("predicted_low", "predicted_high")
+        for name, end in zip(names, contain_prediction(*ends, measured["predicted"]), strict=True):
+            frame.loc[measured.index, name] = measured[name].where(lacks_residuals, end)
         frame.loc[measured.index, "interval_basis"] = [basis.text for basis in interval.bases]
         residual_intervals = fit_residual_intervals(residuals) if len(unmeasured) else {}
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
             seconds, low, high, ratio = np.array(times)[:, None]
-            prediction = PredictedTimes(seconds, low, high, ratio, [Validity.parse(row.validity)])
+            prediction = PredictedTimes(seconds, low, high, ratio, [Validity.parse(row.validity)], np.zeros(1))
             interval = apply_residuals(prediction, find_residual_interval(residual_intervals, _make_series(row)))
-            cells = interval.low[0], interval.high[0], interval.corrected[0], interval.bases[0].text
-            frame.loc[row.Index, ["predicted_low", "predicted_high", "corrected", "interval_basis"]] = cells
+            cells = interval.low[0], interval.high[0], interval.bases[0].text
+            frame.loc[row.Index, ["predicted_low", "predicted_high", "interval_basis"]] = cells
     return frame
 
 
@@ -101,40 +98,3 @@ def read_residuals(comparison: pd.DataFrame, platform: str, family: str) -> dict
     rows = rows[(rows["platform"] == platform) & (rows["family"] == family)]
     rows = rows[_has_residual(rows) & have_weight(rows["validity"])]
     return fit_residual_intervals(collect_residuals(rows)) if len(rows) else {}
-
-
-def combine_residuals(rows: pd.DataFrame, weights: Mapping[str, float]) -> Residuals | None:
-    """Return the residuals of the combined prediction at the points that models with most of the weight predict; None
-    where nothing was measured. `rows` are of single waves on one platform. A model that ignores message size has weight
-    0 at other sizes."""
-    rows = add_default_columns(rows, COMPARISON)
-    rows = rows[rows["family"].isin([name for name, weight in weights.items() if weight > 0])]
-    rows = rows[have_weight(rows["validity"])]
-    if rows.empty or (rows := rows[_has_residual(rows)]).empty:
-        return None
-    weight, points = rows["family"].map(weights), rows["point"]
-    total = weight.groupby(points).sum()
-    logs = (np.log(rows["measured"] / scale_predictions(rows)) * weight).groupby(points).sum() / total
-    logs = logs[total > MIN_TOTAL_WEIGHT * sum(weights.values())]
-    first_rows = rows.drop_duplicates("point").set_index("point", drop=False)
-    return collect_residuals(first_rows.loc[logs.index], logs.to_numpy(float)) if len(logs) else None
-
-
-def combine_intervals(
-    residual_intervals: Mapping[str, Mapping[str, Errors]], weights: Mapping[str, float], workload: PointSeries
-) -> Interval:
-    """Return the interval of a combined prediction of models whose sets have residual intervals. These
-    are averaged by weight, because the models' errors are correlated. If one set has none, the
-    interval is the parameter interval."""
-    intervals = {
-        name: find_residual_interval(residual_intervals[name], workload)
-        for name, weight in weights.items()
-        if weight > 0
-    }
-    if without_residuals := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
-        return without_residuals[0]
-    low, high, corrected = (
-        sum(weights[name] * getattr(interval, bound) for name, interval in intervals.items())
-        for bound in ("low", "high", "corrected")
-    )
-    return Interval(low, high, corrected, intervals[max(intervals, key=weights.__getitem__)].bases)

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import add_choices, add_errors, is_library_default
-from commodel.compare.comparison_intervals import MIN_TOTAL_WEIGHT, collect_residuals, scale_predictions
+from commodel.compare.comparison_intervals import collect_residuals, scale_predictions
 from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
@@ -52,6 +52,7 @@ from commodel.predictions.validity import VALID, Validity, ValidityKind, have_we
 from commodel.records import RECOMMENDED, Point
 from commodel.stats import NORMAL_QUANTILE
 
+MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with this share or less give no combined prediction
 MIN_WORKLOADS = 3  # measured workloads; with fewer, none can be left out
 MIN_POINTS_OF_OPERATION_BIAS = 6  # points; with fewer, the bias of an operation is that of all operations
 MAX_FITTED_POINTS = 400  # points of a fit; with more, only evenly spread workloads are used
@@ -562,7 +563,6 @@ def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(points.index)
     columns = {
         "predicted": seconds,
-        "corrected": seconds,
         "predicted_low": np.where(has_interval, seconds / factor, np.nan),
         "predicted_high": np.where(has_interval, seconds * factor, np.nan),
         "interval_basis": [basis.text for basis in bases],

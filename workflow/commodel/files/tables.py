@@ -211,7 +211,6 @@ MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; t
     *_time_fields("parameters_low parameters_high"),
     *_split_fields(str, "interval_basis"),
     RATIO,
-    *_time_fields("corrected"),
 )
 # The texts of `compare.comparison.Measurement`.
 MEASUREMENT_PATTERN = r"ok(, \d+ of \d+ passes)?(, uncertain by a factor of [0-9.,e+inf]+)?|not measured(: .+)?"
@@ -282,20 +281,13 @@ COMPARISON = (
     *_time_fields("predicted predicted_low predicted_high", blank_without=SCHEDULE),
     VALIDITY,
     replace(RATIO, default=nan, shown=HIDDEN),
-    *_time_fields(
-        "corrected",
-        default=nan,
-        blank_without=SCHEDULE,
-        note="the prediction times the single-message ratio and the median of measured over predicted times; "
-        "within predicted low and high",
-    ),
     # The interval from the uncertainty of the parameters only.
     *_time_fields("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
     Field(
         "interval_basis",
         str,
         default="",
-        note="data from which predicted low and high come; they contain the corrected prediction",
+        note="data from which predicted low and high come",
     ),
     Field("measurement", str, pattern=MEASUREMENT_PATTERN),
     Field(

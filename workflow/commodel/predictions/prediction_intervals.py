@@ -131,7 +131,6 @@ def fit_residual_interval(part: Residuals) -> Errors | None:
         growth={name: float(value) for name, value in growth.items()},
         beyond=_extrapolate_sizes(part, groups, setting_excess, (low, high), half_size),
         half_size=half_size,
-        median=_find_weighted_quantile(part.logs, _weigh_labels(groups), 0.5),
     )
 
 
@@ -401,12 +400,11 @@ PARAMETERS_ONLY = IntervalBasis()
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """An interval at each size: its ends, the corrected prediction inside it, and its basis. The values are logarithms
-    ln(measured/predicted), or seconds."""
+    """An interval at each size: its ends, and its basis. The values are logarithms ln(measured/predicted), or
+    seconds."""
 
     low: Array
     high: Array
-    corrected: Array
     bases: list[IntervalBasis]
 
 
@@ -452,19 +450,16 @@ def find_residual_interval(intervals: Mapping[str, Errors], workload: PointSerie
     applicable = of_placement + [name for name in of_any_placement if _has_distance(intervals[name], workload)]
     if not applicable:
         zeros = np.zeros(len(workload.sizes))
-        return Interval(
-            zeros, zeros, zeros, [IntervalBasis(unmeasured=placement if of_any_placement else "")] * len(zeros)
-        )
+        return Interval(zeros, zeros, [IntervalBasis(unmeasured=placement if of_any_placement else "")] * len(zeros))
     first, interval = applicable[0], intervals[applicable[0]]
     is_measured = workload.operation in interval.operations and first in [*of_placement, *of_any_placement[:1]]
     widest = next(
         (intervals[name] for name in (name_placed_class(ALL, placement), ALL) if name in applicable), interval
     )
     low, high, widening, doublings = _extrapolate_interval(interval, widest, workload)
-    corrected = np.clip(interval.centre, low, high)
     widening = np.maximum(widening, 0.0 if is_measured else interval.widening["operation"])
     bases = [IntervalBasis(first, interval.workloads, interval.allocations, float(count)) for count in doublings]
-    return Interval(low - widening, high + widening, corrected, bases)
+    return Interval(low - widening, high + widening, bases)
 
 
 def _has_distance(interval: Errors, workload: PointSeries) -> bool:
@@ -530,24 +525,28 @@ def _compute_growth(interval: Errors, end: str, sizes: Array, nearest: float, do
 
 
 def apply_residuals(predictions: PredictedTimes, residuals: Interval) -> Interval:
-    """Return the interval of predictions in seconds. The corrected prediction inside it is the prediction times the
-    single-message ratio and the median of measured over predicted times. Beyond the measured range the interval is
-    never narrower than the parameter interval; within, residuals include that uncertainty. A model that ignores message
-    size has no residuals."""
+    """Return the interval of predictions in seconds. It always contains the prediction, and never begins below the time
+    of the shortest message. Beyond the measured range it is never narrower than the parameter interval; within,
+    residuals include that uncertainty. A model that ignores message size has no residuals."""
     bases = residuals.bases
     if predictions.validity:
         pairs = zip(bases, predictions.validity, strict=True)
         bases = [basis if validity.has_weight else PARAMETERS_ONLY for basis, validity in pairs]
     has_residuals = np.array([basis.of_residuals for basis in bases], dtype=bool)
     is_extrapolated = np.array([basis.is_extrapolated for basis in bases], dtype=bool)
-    low, high, corrected = (
-        predictions.seconds * predictions.single_message_ratio * np.exp(end)
-        for end in (residuals.low, residuals.high, residuals.corrected)
+    low, high = (
+        predictions.seconds * predictions.single_message_ratio * np.exp(end) for end in (residuals.low, residuals.high)
     )
     low = np.where(is_extrapolated, np.fmin(low, predictions.low), low)
     high = np.where(is_extrapolated, np.fmax(high, predictions.high), high)
     low, high = np.where(has_residuals, [low, high], [predictions.low, predictions.high])
-    return Interval(low, high, np.where(has_residuals, np.clip(corrected, low, high), predictions.seconds), bases)
+    low, high = contain_prediction(low, high, predictions.seconds)
+    return Interval(np.maximum(low, np.fmin(predictions.message_seconds, predictions.seconds)), high, bases)
+
+
+def contain_prediction(low: Array, high: Array, seconds: Array) -> tuple[Array, Array]:
+    """Return the ends of intervals, moved as far outward as the prediction lies outside."""
+    return np.minimum(low, seconds), np.maximum(high, seconds)
 
 
 def is_informative(low: float, high: float) -> bool:
@@ -559,7 +558,6 @@ def cross_validate(residuals: Residuals) -> Interval:
     """Return for each point the residual interval from all other groups. In operations with more than
     MAX_FOLDS groups, these are divided into MAX_FOLDS parts, each of which is left out once."""
     low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
-    corrected = np.zeros(len(residuals.logs))
     bases = [PARAMETERS_ONLY] * len(low)
     for operation in np.unique(residuals.operation):
         of_operation = np.flatnonzero(residuals.operation == operation)
@@ -576,10 +574,10 @@ def cross_validate(residuals: Residuals) -> Interval:
                 interval = find_residual_interval(
                     intervals_of_placement[workload.placement].fit_for(workload), workload
                 )
-                low[positions], high[positions], corrected[positions] = interval.low, interval.high, interval.corrected
+                low[positions], high[positions] = interval.low, interval.high
                 for point, basis in zip(positions.tolist(), interval.bases, strict=True):
                     bases[point] = basis
-    return Interval(low, high, corrected, bases)
+    return Interval(low, high, bases)
 
 
 def _select_series(residuals: Residuals, positions: np.ndarray) -> Iterator[tuple[np.ndarray, PointSeries]]:

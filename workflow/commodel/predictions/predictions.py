@@ -13,6 +13,7 @@ the period is the time that each further wave adds. A model that adds up steps f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf, nan
@@ -45,6 +46,7 @@ from commodel.predictions.validity import (
     assess_validity,
     compute_single_message_ratios,
     find_widening_factor,
+    sample_parts,
     select_reported_check,
 )
 from commodel.progress import report_step, report_within
@@ -58,12 +60,19 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class StackPrediction:
     """Predictions for a stack: seconds of shape (sizes, rows), with the estimate in row 0. For each size also the
-    single-message ratio, the validity, and the factor that widens the interval."""
+    single-message ratio, the validity, the factor that widens the interval, and the time of the shortest message."""
 
     seconds: Array
     ratios: Array
     validity: list[Validity]
     widening: Array
+    message_seconds: Array
+
+    def summarize(self) -> PredictedTimes:
+        """Return the estimates with their parameter intervals."""
+        seconds, low, high = _find_interval(self.seconds)
+        times = seconds, low / self.widening, high * self.widening
+        return PredictedTimes(*times, self.ratios, self.validity, self.message_seconds)
 
 
 def sum_parts(
@@ -78,13 +87,14 @@ def sum_parts(
     rows = min(part.seconds.shape[1] for _, part in parts)  # a long schedule has fewer draws
     zero = np.zeros(())
     total = sum((count * part.seconds[:, :rows] for count, part in parts), zero)
-    corrected = sum((count * part.seconds[:, 0] * part.ratios for count, part in parts), zero)
+    scaled = sum((count * part.seconds[:, 0] * part.ratios for count, part in parts), zero)
     estimate = total[:, 0]
     return StackPrediction(
         total,
-        np.divide(corrected, estimate, out=np.ones_like(corrected), where=estimate > 0),
+        np.divide(scaled, estimate, out=np.ones_like(scaled), where=estimate > 0),
         [select_reported_check(*checks) for checks in zip(*(part.validity for _, part in parts), strict=True)],
         np.max([part.widening for _, part in parts], axis=0),
+        sum((count * part.message_seconds for count, part in parts), zero),
     )
 
 
@@ -183,14 +193,15 @@ class PredictedTimes:
     high: Array
     single_message_ratio: Array  # measured over predicted time of its messages, each sent alone
     validity: list[Validity]
+    message_seconds: Array  # predicted time of the shortest message alone; 0 if it is no lower bound
 
     @classmethod
     def none(cls, sizes: int, validity: Validity = VALID) -> PredictedTimes:
         seconds, low, high, ratio = np.full((4, sizes), nan)
-        return cls(seconds, low, high, ratio, [validity] * sizes)
+        return cls(seconds, low, high, ratio, [validity] * sizes, np.zeros(sizes))
 
     def put(self, positions: Sequence[int], predictions: PredictedTimes) -> None:
-        for name in ("seconds", "low", "high", "single_message_ratio"):
+        for name in ("seconds", "low", "high", "single_message_ratio", "message_seconds"):
             getattr(self, name)[positions] = getattr(predictions, name)
         for position, validity in zip(positions, predictions.validity, strict=True):
             self.validity[position] = validity
@@ -211,7 +222,8 @@ def make_predictor(
         seconds = _evaluate(model, pattern, waves, cost or Model.cost)
         validity = assess_validity(model.estimate, parameters, pattern, waves)
         ratios = compute_single_message_ratios(parameters, pattern)
-        return StackPrediction(seconds, ratios, validity, find_widening_factor(model.entry, parameters, pattern))
+        widening = find_widening_factor(model.entry, parameters, pattern)
+        return StackPrediction(seconds, ratios, validity, widening, predict_shortest_message(model, pattern, waves))
 
     def predict_stack(pattern: Schedule | ScheduleSum, waves: float) -> PredictedTimes:
         try:
@@ -224,19 +236,37 @@ def make_predictor(
             if strict:
                 raise
             return PredictedTimes.none(pattern.sizes, Validity(ValidityKind.NO_PREDICTION, describe_error(error)))
-        seconds, low, high = _find_interval(prediction.seconds)
-        times = np.stack([seconds, low / prediction.widening, high * prediction.widening])
-        if parameters.draws and draws == 0:
-            times[1:] = nan  # the set has draws, but the caller wants no interval
-        is_invalid = ~np.isfinite(seconds) | (seconds < 0)
-        times[:, is_invalid] = nan
+        times = prediction.summarize()
+        if parameters.draws and draws == 0:  # the set has draws, but the caller wants no interval
+            times.low[:] = times.high[:] = nan
+        is_invalid = ~np.isfinite(times.seconds) | (times.seconds < 0)
         for number in np.flatnonzero(is_invalid):
-            why = "below 0" if seconds[number] < 0 else "no number"
-            prediction.validity[number] = Validity(ValidityKind.NO_PREDICTION, why)
-        seconds, low, high = times
-        return PredictedTimes(seconds, low, high, prediction.ratios, prediction.validity)
+            why = "below 0" if times.seconds[number] < 0 else "no number"
+            times.put([number], PredictedTimes.none(1, Validity(ValidityKind.NO_PREDICTION, why)))
+        return times
 
     return predict_stack
+
+
+def predict_shortest_message(model: Model, pattern: Schedule, waves: float = 1) -> Array:
+    """Return, at each size of a stack, the predicted time of a shortest message that is sent alone, the nearest one if
+    several distances have messages. A pattern cannot take less. Streams overlap, so the bound of a period is 0."""
+    if waves != 1 or not pattern.messages:
+        return np.zeros(pattern.sizes)
+    bounds = [np.full(pattern.sizes, inf)]
+    for _, part in sample_parts(pattern):
+        lengths = part.bytes.reshape(pattern.sizes, -1)
+        for channel in np.unique(part.channel):
+            of_channel = np.flatnonzero(part.channel == channel)
+            shortest = of_channel[lengths[0, of_channel].argmin()]
+            message = Schedule.of(2, 0, 0, 1, lengths[0, shortest]).place(
+                part.node[[part.src[shortest], part.dst[shortest]]]
+            )
+            message = message.resize(lengths[:, shortest].reshape(-1, 1, 1), np.zeros((pattern.sizes, 1, 0)))
+            with suppress(UserError):  # a model that cannot predict it gives no bound
+                bounds.append(np.broadcast_to(np.ravel(model.estimate.cost(message)), pattern.sizes))
+    bound = np.nan_to_num(np.min(bounds, axis=0), posinf=0.0)
+    return np.maximum(bound, 0.0)
 
 
 def _evaluate(model: Model, pattern: Schedule, waves: float, cost: CostFunction) -> Array:
@@ -306,7 +336,7 @@ def predict_shapes(
             no_prediction = Validity(ValidityKind.NO_PREDICTION, error.message)
             predicted = dict.fromkeys(chosen, PredictedTimes.none(len(sizes), no_prediction))
         for name, predictions in predicted.items():
-            interval = _find_prediction_interval(sets[name], predictions, point, sizes)
+            interval = find_prediction_interval(sets[name], predictions, point, sizes)
             bases = zip(interval.bases, predictions.seconds, strict=True)
             yield {
                 **names,
@@ -320,11 +350,10 @@ def predict_shapes(
                 "parameters_low": predictions.low,
                 "parameters_high": predictions.high,
                 "interval_basis": [basis.text if seconds == seconds else "" for basis, seconds in bases],
-                "corrected": interval.corrected,
             }
 
 
-def _find_prediction_interval(
+def find_prediction_interval(
     parameters: ParameterSet,
     predictions: PredictedTimes,
     point: Point,
@@ -338,8 +367,7 @@ def _find_prediction_interval(
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted time in seconds, with its prediction interval and the basis of it, its parameter interval, and the
-    corrected prediction, which lies inside the prediction interval."""
+    """A predicted time in seconds, with its prediction interval and the basis of it, and its parameter interval."""
 
     family: str
     point: Point
@@ -351,7 +379,7 @@ class Prediction:
     parameters_low: float = nan
     parameters_high: float = nan
     single_message_ratio: float = 1.0  # as of `PredictedTimes`
-    corrected: float = nan
+    message_seconds: float = 0.0  # as of `PredictedTimes`
 
     @property
     def validity_text(self) -> str:
@@ -383,7 +411,7 @@ def predict(
         waves = INFINITE_WAVES if pipelined else first.waves
         with report_within(_describe_progress(first, len(numbers), len(predictions), len(points))):
             predicted_times = predict_stack(pattern, waves)
-        interval = _find_prediction_interval(
+        interval = find_prediction_interval(
             parameters, predicted_times, first, [points[number].bytes for number in numbers], waves
         )
         times = (predicted_times.seconds, interval.low, interval.high)
@@ -391,7 +419,7 @@ def predict(
             predicted_times.low,
             predicted_times.high,
             predicted_times.single_message_ratio,
-            interval.corrected,
+            predicted_times.message_seconds,
         )
         fields = (
             *(column.tolist() for column in times),

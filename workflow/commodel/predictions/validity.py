@@ -68,7 +68,7 @@ def compute_single_message_ratios(parameters: ParameterSet, pattern: Schedule) -
         return np.ones(pattern.sizes)
     measured, predicted = np.zeros(pattern.sizes), np.zeros(pattern.sizes)
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
-    for count, part in _sample_parts(pattern):
+    for count, part in sample_parts(pattern):
         distance = levels.distance(part.node[part.src], part.node[part.dst])
         bytes = part.bytes.reshape(pattern.sizes, -1)
         for number, name in enumerate(levels.names):
@@ -79,7 +79,7 @@ def compute_single_message_ratios(parameters: ParameterSet, pattern: Schedule) -
     return np.divide(measured, predicted, out=np.ones(pattern.sizes), where=predicted > 0)
 
 
-def _sample_parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
+def sample_parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
     """Yield parts of a pattern with their counts. If there are more than MAX_EVALUATED_ROUNDS rounds, the middle one
     represents all."""
     for part in pattern.parts if isinstance(pattern, CompactSchedule) else (pattern,):

@@ -201,7 +201,6 @@ COLUMN_ORDER = (
     "relative_error",
     "mu",
     "validity",
-    "corrected",
     "predicted_low",
     "predicted_high",
     "interval_basis",

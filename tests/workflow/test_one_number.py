@@ -1,0 +1,144 @@
+"""One number for one question: `predict` and `advise`, in the terminal's tables, as JSON and in Python, have the same
+time and the same interval for the same alternative of the same workload, whatever the evidence."""
+
+from contextlib import chdir
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import commodel
+from commodel.files.parameter_sets import read_parameters, write_parameters
+from commodel.models.parameter_sets import make_given_set
+from commodel.predictions.prediction_intervals import fit_residual_intervals
+from tests.cli.running import output, read_rows
+from tests.predictions.residuals import make_residuals
+
+# Times of a user's own table: 8 broadcasts and 4 allreduces of two sizes over four numbers of ranks.
+TABLE = [
+    *(("bcast", "binomial", ranks, 1024, seconds) for ranks, seconds in ((8, 9.1e-6), (16, 12e-6), (32, 15.2e-6))),
+    ("bcast", "binomial", 64, 1024, 18.1e-6),
+    *(("bcast", "binomial", ranks, 65536, seconds) for ranks, seconds in ((8, 60.3e-6), (16, 80.9e-6), (32, 99.7e-6))),
+    ("bcast", "binomial", 64, 65536, 121.3e-6),
+    *(("allreduce", "ring", ranks, 65536, seconds) for ranks, seconds in ((8, 55.1e-6), (16, 75.4e-6), (32, 121e-6))),
+    ("allreduce", "ring", 64, 65536, 221e-6),
+]
+LOGGP = ("L=2us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns/B")
+SHEET = """
+title: sixteen nodes
+launcher: slurm
+nodes: 16
+cores: 4
+data_sheet:
+  links:
+    node: {bandwidth: 100 Gbit/s, latency: 300ns}
+  overhead: 500ns
+  eager: 16KiB
+"""
+WORKLOADS = (("bcast", 8, 8), ("bcast", 16, 65536), ("allreduce", 16, 1024), ("reduce", 8, 4096))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    table = pd.DataFrame(TABLE, columns=["operation", "algorithm", "ranks", "bytes", "seconds"])
+    return commodel.fit(table, "loggp").parameter_set
+
+
+def make_validated_set():
+    """Return a set that predicts twice the times of single messages, and 1.3 times those of collectives."""
+    errors = fit_residual_intervals(
+        make_residuals(np.linspace(-0.4, -0.1, 45), operation="bcast", size=64.0, nodes=8.0)
+    )
+    trips = {"bytes": [64], "measured": [1.0], "predicted": [2.0]}
+    probed = {"single_messages": {"beyond": trips}, "probed_classes": ["node", "beyond"]}
+    return replace(make_given_set("loggp", LOGGP), errors=errors, settings=probed)
+
+
+def make_sheet_set():
+    with open("sheet.yaml", "w") as file:
+        file.write(SHEET)
+    output("fit --data-sheet --family loggp --platform sheet.yaml --out sheet-set.yaml")
+    return read_parameters("sheet-set.yaml")
+
+
+def compare_verbs(predicted, advised, names):
+    """Check that all sources agree on each alternative that both verbs list; return these rows."""
+    tables = [pd.DataFrame(rows).set_index(name) for rows, name in zip((*predicted, *advised), names, strict=True)]
+    columns = ["seconds", "low", "high"]
+    common = set.intersection(*(set(table.index) for table in tables))
+    assert len(common) >= 2
+    first = tables[0].loc[sorted(common), columns].astype(float)
+    for table in tables[1:]:
+        pd.testing.assert_frame_equal(table.loc[sorted(common), columns].astype(float), first, check_names=False)
+    return first
+
+
+@pytest.mark.parametrize("source", ["table", "validated", "data sheet"])
+def test_verbs_and_functions_have_one_number_for_a_set(source, fitted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    makers = {"table": lambda: fitted, "validated": make_validated_set, "data sheet": make_sheet_set}
+    parameters = makers[source]()
+    write_parameters(tmp_path / "set.yaml", parameters)
+    for operation, ranks, size in WORKLOADS:
+        workload = f"--operation {operation} --ranks {ranks} --bytes {size} --layout block:1 --params set.yaml"
+        rows = compare_verbs(
+            (
+                read_rows(f"predict {workload}"),
+                commodel.predict(operation, ranks, size, parameters=parameters, layout="block:1"),
+            ),
+            (
+                read_rows(f"advise {workload}"),
+                commodel.advise(operation, ranks, size, evidence=parameters, layouts=["block:1"]).rows,
+            ),
+            ("algorithm", "algorithm", "alternative", "alternative"),
+        )
+        has_interval = source != "data sheet"
+        assert rows["low"].notna().all() == rows["high"].notna().all() == has_interval
+        if has_interval:
+            assert (rows["low"] <= rows["seconds"]).all()
+            assert (rows["seconds"] <= rows["high"]).all()
+
+
+def test_verbs_and_functions_have_one_number_for_a_campaign(finished):
+    """The campaign measured bcast at 8 and 1,024 B over 8 and 16 ranks, and trees of 7 leaves."""
+    with chdir(finished.folder):
+        run = commodel.load("results/small")
+        for operation, ranks, size in (
+            ("bcast", 8, 8),
+            ("bcast", 16, 1024),
+            ("bcast", 32, 4096),
+            ("allreduce", 16, 64),
+        ):
+            workload = f"--operation {operation} --ranks {ranks} --bytes {size} --platform loggp-64"
+            predicted, advised = (read_rows(f"{verb} {workload}") for verb in ("predict", "advise"))
+            tables = [pd.DataFrame(predicted), commodel.predict(operation, ranks, size, parameters=run)]
+            rows = compare_verbs(
+                tuple(table[table["family"] == "recommended"] for table in tables),
+                (advised, commodel.advise(operation, ranks, size, evidence=run).rows),
+                ("algorithm", "algorithm", "alternative", "alternative"),
+            )
+            assert rows.notna().all(axis=None)
+            first = advised[0]
+            assert f"use {first['alternative']}" in output(f"advise {workload}")
+
+
+def test_a_fit_is_not_corrected_by_a_factor_of_other_operations(fitted, tmp_path):
+    """The fit predicts the given times of bcast within 20 %. Its time and the advice are these predictions."""
+    for operation, algorithm, ranks, size, measured in TABLE[:8]:
+        (row,) = commodel.predict(operation, ranks, size, parameters=fitted, algorithm=algorithm).to_dict("records")
+        assert "corrected" not in row
+        assert max(row["seconds"] / measured, measured / row["seconds"]) < 1.25
+        assert row["low"] <= measured <= row["high"]
+    (at_64,) = commodel.predict("bcast", 64, 65536, parameters=fitted, algorithm="binomial").to_dict("records")
+    (at_512,) = commodel.predict("bcast", 512, 65536, parameters=fitted, algorithm="binomial").to_dict("records")
+    assert at_64["seconds"] == pytest.approx(121.3e-6, rel=0.05)
+    assert at_512["seconds"] == pytest.approx(9 / 6 * at_64["seconds"])  # rounds of a binomial tree
+
+
+def test_no_interval_begins_below_the_time_of_a_message(fitted):
+    """Far beyond the measured sizes and ranks, intervals are wide."""
+    (message,) = commodel.predict("bcast", 2, 1, parameters=fitted, algorithm="linear").to_dict("records")
+    rows = commodel.advise("bcast", 512, 1, evidence=fitted).rows
+    assert (rows["high"] > 3 * rows["seconds"]).all()
+    assert rows["low"].min() >= message["seconds"] * (1 - 1e-12)
