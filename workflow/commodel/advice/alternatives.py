@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from commodel.errors import UserError
+from commodel.errors import UserError, describe_error
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import Algorithm, find_algorithms
 from commodel.patterns.arguments import Kind
@@ -397,7 +397,7 @@ def assess_alternatives(
             try:
                 with report_within(f"alternative {number} of {len(patterns)} by {name}"):
                     assessment = Assessment.of(model, sets[name], point, pattern, stream)
-            except UserError as error:
-                reasons.setdefault(name, error.message)
+            except Exception as error:
+                reasons.setdefault(name, describe_error(error))
             assessments[name].append(assessment)
     return Panel(assessments, reasons)
