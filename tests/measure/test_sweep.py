@@ -10,7 +10,9 @@ from commodel.measure import batch as subject
 from commodel.measure.batch import (
     STOPPED_BY_BUDGET,
     STOPPED_BY_TIMEOUT,
+    CaseLimit,
     SweepState,
+    Watch,
     _is_external_failure,
     measure_start,
 )
@@ -35,6 +37,9 @@ def test_failures_of_nodes_or_allocations_are_not_attributed_to_the_case(tmp_pat
     assert _is_external_failure(tmp_path / "log", 1, "b") == external
     assert _is_external_failure(tmp_path / "log", 1, "")
     assert _is_external_failure(tmp_path / "log", 2, "b")
+
+
+LIMIT = CaseLimit(1.0, 1.0)
 
 
 @pytest.fixture
@@ -75,7 +80,9 @@ def sweep_cases(context, monkeypatch):
         monkeypatch.setattr(subject, "run_launcher", start)
         monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: left.append(start) or ())
         every = Start("player", 2, "block:2", (), tuple({"id": case} for case in cases))
-        this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
+        this = SweepState(
+            context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), LIMIT, math.inf
+        )
         assert measure_start(this, every, number)
         return left
 
@@ -111,7 +118,7 @@ def test_a_case_that_timed_out_is_marked_even_if_completed_during_termination(co
             (folder / "c.csv").touch()
             return 0, ""
         (folder / ".now").write_text("b")
-        watch.limit = 0.0
+        watch.limit = CaseLimit(0.0, 0.0)
         watch()  # sees that b has begun
         until(lambda: watch() == STOPPED_BY_TIMEOUT)
         (folder / "b.csv").touch()
@@ -122,7 +129,7 @@ def test_a_case_that_timed_out_is_marked_even_if_completed_during_termination(co
     monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: ())
     every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
     assert measure_start(
-        SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf),
+        SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), LIMIT, math.inf),
         every,
         0,
     )
@@ -143,7 +150,7 @@ def test_when_the_time_is_over_nothing_is_started_again_and_no_case_is_blamed(co
     monkeypatch.setattr(subject, "run_launcher", start)
     monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: ())
     every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
-    this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
+    this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), LIMIT, math.inf)
     assert measure_start(this, every, 0) is False
     assert len(starts) == 1
     assert not list_finished(context.folder)[1]
@@ -169,10 +176,32 @@ def test_a_start_that_slurm_refuses_is_repeated_for_a_while(context, monkeypatch
     monkeypatch.setattr(subject, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(subject, "MAX_REFUSAL_SECONDS", patience)
     every = Start("player", 2, "block:2", (), ({"id": "a"},))
-    this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
+    this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), LIMIT, math.inf)
     if patience:
         assert measure_start(this, every, 0)
         assert len(starts) == 7
     else:
         with pytest.raises(UserError, match="Memory required by task is not available"):
             measure_start(this, every, 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "limit"),
+    [((), 600.0), ((1.0,), 60.0), ((5.0, 1.0), 100.0), ((1.0, 5.0), 100.0), ((40.0,), 600.0)],
+)
+def test_a_simulated_case_is_given_up_after_twenty_times_the_slowest_one_before(context, monkeypatch, before, limit):
+    """It has at least a minute, and at most the ten minutes of a case before which none was measured."""
+    now, folder = [0.0], context.pass_folder(0)
+    monkeypatch.setattr(subject, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    case_limit = CaseLimit(600.0, 60.0)
+    watch = Watch(folder, case_limit, math.inf, tuple)
+    for number, seconds in enumerate([*before, limit]):
+        (folder / ".now").write_text(f"case {number}")
+        assert watch() == ""
+        now[0] += seconds
+        assert watch() == ""
+    now[0] += 0.1
+    assert watch() == STOPPED_BY_TIMEOUT
+    assert case_limit.text.startswith(f"{limit:.3g} s")
+    if before:
+        assert case_limit.text.endswith(f"; no case of this batch before it took more than {max(before):.2g} s")

@@ -369,3 +369,25 @@ def test_batches_share_the_lanes_and_none_is_done_before_itself():
     assert forecast_parallel([(10, 20), None], 1) is None
     assert forecast_parallel([(10, 20)], 0) is None
     assert forecast_parallel([], 1) is None
+
+
+def test_a_case_that_runs_for_long_is_named(campaign):
+    """Cases that run for seconds are not named, and neither is the last case of a program that has ended."""
+    batch = campaign.plan.batches[2]
+    point = batch.points[-1]
+    folder = leave(campaign, 2, [attempt(time.time() - 500)], in_passes=(3,))
+    assert read(campaign).batches[2].running_case is None
+    current = folder / ".pass-1" / ".now"
+    current.write_text(point.id)
+    assert read(campaign).batches[2].running_case is None
+    begun = time.time() - 200
+    os.utime(current, (begun, begun))
+    status = read(campaign)
+    wanted = f"bcast (MPI default) over {point.ranks} ranks, block:1, 5 B has been running for 3 min"
+    assert status.batches[2].running_case.sentence == wanted
+    assert format_status(status).endswith(wanted)
+    assert tabulate_batches(status)[2]["state"].endswith(wanted)
+    data = json.loads(json.dumps(make_json_data(status)))
+    assert data["batches"][2]["running_case"]["seconds"] == pytest.approx(200, abs=20)
+    current.write_text("")
+    assert read(campaign).batches[2].running_case is None

@@ -47,45 +47,71 @@ from commodel.results.attempts import DONE_OUTCOME, OwnAttempt
 from commodel.results.campaign import open_lock
 from commodel.results.process_counts import join_counts
 from commodel.results.provenance import check_setting, describe_commit
-from commodel.results.raw_samples import find_raw_file, read_marker, read_samples
+from commodel.results.raw_samples import (
+    clear_current_case,
+    find_raw_file,
+    read_current_case,
+    read_marker,
+    read_samples,
+)
 from commodel.sources import ROOT
 
 # Reasons for which `Watch` stops a program.
 STOPPED_BEFORE_FIRST_CASE, STOPPED_BY_TIMEOUT, STOPPED_BY_BUDGET = "starting", "timeout", "budget"
-MAX_NAME_BYTES = 300  # bytes read from `.now`
 MAX_START_SECONDS = 300.0  # seconds from the start of a program to its first case
 
 
-def read_current_case(folder: AnyPath) -> str:
-    """Return the case that the program of a folder measures, or measured when it died. Before the first and after the
-    last case, the text is empty."""
-    try:
-        with (folder / ".now").open("rb") as stream:
-            return stream.read(MAX_NAME_BYTES).decode().strip()
-    except (FileNotFoundError, UnicodeDecodeError):
-        return ""
+SLOWEST_FACTOR = 20.0  # limit of a simulated case, relative to the slowest case measured before in its batch
 
 
-def clear_current_case(folder: AnyPath) -> None:
-    (folder / ".now").unlink(missing_ok=True)
+@dataclass
+class CaseLimit:
+    """The time limit of a case in a pass, in seconds.
+
+    How long SimGrid takes depends on how many messages share links, so a few cases may take a thousand times as long as
+    the others. Their limit is relative to the cases measured before, from `shortest` to `longest`.
+    """
+
+    longest: float
+    shortest: float
+    slowest: float = 0.0  # seconds of the slowest case that was measured before; 0: none was
+
+    @property
+    def seconds(self) -> float:
+        if not self.slowest:
+            return self.longest
+        return min(max(SLOWEST_FACTOR * self.slowest, self.shortest), self.longest)
+
+    def add_case(self, seconds: float) -> None:
+        self.slowest = max(self.slowest, seconds)
+
+    @property
+    def text(self) -> str:
+        """The limit, and the seconds that it is relative to."""
+        text = f"{self.seconds:.3g} s"
+        if self.shortest == self.longest or not self.slowest:
+            return text
+        return f"{text}; no case of this batch before it took more than {self.slowest:.2g} s"
 
 
 class Watch:
     """Time limits of a running program. A call returns the reason to stop the program, or an empty text."""
 
-    def __init__(self, folder: AnyPath, limit: float, deadline: float, report_alive: Callable[[], None]):
+    def __init__(self, folder: AnyPath, limit: CaseLimit, deadline: float, report_alive: Callable[[], None]):
         self.folder, self.limit, self.deadline, self.report_alive = folder, limit, deadline, report_alive
         self.case, self.has_begun, self.last_change = "", False, time.monotonic()
 
     def __call__(self) -> str:
         seconds, case = time.monotonic(), read_current_case(self.folder)
         if case != self.case:
+            if self.case:
+                self.limit.add_case(seconds - self.last_change)
             self.case, self.has_begun, self.last_change = case, True, seconds
         check_stop()
         self.report_alive()
         if seconds >= self.deadline:
             return STOPPED_BY_BUDGET
-        if seconds - self.last_change > (self.limit if self.has_begun else MAX_START_SECONDS):
+        if seconds - self.last_change > (self.limit.seconds if self.has_begun else MAX_START_SECONDS):
             return STOPPED_BY_TIMEOUT if self.has_begun else STOPPED_BEFORE_FIRST_CASE
         return ""
 
@@ -102,7 +128,7 @@ class SweepState:
 
     context: StartContext
     attempt: OwnAttempt
-    limit: float  # of one case
+    limit: CaseLimit
     deadline: float  # end of measuring, by the monotonic clock
 
 
@@ -154,7 +180,7 @@ def measure_start(state: SweepState, start: Start, number: int) -> bool:
         failures = 1 if has_progressed else failures + 1
         status, reason = raw_samples.CRASH, f"ended with code {code}{pass_text}: {failure}"
         if stop_reason == STOPPED_BY_TIMEOUT:
-            status, reason = raw_samples.TIMEOUT, f"not done after {state.limit:.3g} s{pass_text}"
+            status, reason = raw_samples.TIMEOUT, f"not done after {state.limit.text}{pass_text}"
         raw_samples.write_marker(context.folder, case, status, reason, attempt.number)
         suspect = case
         if failures == MAX_FAILURES:
@@ -274,14 +300,16 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
         _set_aside_other_nodes(context, attempt, progress)
     _clean_up_dead_attempts(context, attempt)
     already_measured, marked = raw_samples.list_finished(folder)
+    durations = Durations.of_platform(context.plan, batch.platform)
+    large = {point.id for point in batch.points if durations.is_large_simulation(point)}
     starts = [
         start.without(already_measured | marked)
-        for start in list_starts(batch, work, context.platform.substrate, context.launcher.simulated)
+        for start in list_starts(batch, work, context.platform.substrate, context.launcher.simulated, large)
     ]
     starts_with_missing_cases = [start for start in starts if start.rows]
     _record_start(context, batch, attempt, bool(starts_with_missing_cases))
     in_time = _run_passes(
-        SweepState(context, attempt, _get_case_limit(context), deadline),
+        SweepState(context, attempt, _make_case_limit(context), deadline),
         starts_with_missing_cases,
         batch.name,
         progress,
@@ -331,12 +359,12 @@ def _record_start(context: StartContext, batch: Batch, attempt: OwnAttempt, miss
         write_json(path, collect_provenance(context.plan, batch, describe_nodes(context), setting))
 
 
-def _get_case_limit(context: StartContext) -> float:
-    """Return the time limit of one case in a pass, in seconds."""
+def _make_case_limit(context: StartContext) -> CaseLimit:
     settings = context.plan.measure
     if context.launcher.simulated:
-        return SIMULATED_LIMIT_FACTOR * settings.timeout
-    return settings.timeout + settings.seconds / context.passes
+        return CaseLimit(SIMULATED_LIMIT_FACTOR * settings.timeout, settings.timeout)
+    limit = settings.timeout + settings.seconds / context.passes
+    return CaseLimit(limit, limit)
 
 
 def _run_passes(state: SweepState, missing: list[Start], name: str, progress: Progress) -> bool:

@@ -7,7 +7,7 @@ in the work folder and all paths are relative to it, since smpirun accepts no pa
 import csv
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -118,6 +118,7 @@ class Start:
     layout: str
     where: tuple[int, ...]  # the platform's node for each node of the layout; empty: the first ones
     rows: tuple[dict[str, Any], ...]  # of the case file
+    single_sample: bool = False  # of each case: its simulation takes long, and each sample would be the same
 
     @property
     def name(self) -> str:
@@ -210,8 +211,11 @@ def add_image_command(context: StartContext) -> StartContext:
     return replace(context, image_command=image_command)
 
 
-def list_starts(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool = False) -> Iterator[Start]:
-    """Yield the starts of all cases and points of a batch."""
+def list_starts(
+    batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool = False, large: Collection[str] = ()
+) -> Iterator[Start]:
+    """Yield the starts of all cases and points of a batch. Those of `large` points, given by their ids, are the last
+    ones, so that all others are measured first."""
     if substrate != MPI:
         yield from _list_overlay_starts(batch, f"{substrate}-bench")
         return
@@ -219,15 +223,15 @@ def list_starts(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bo
     def case_key(case: Case) -> tuple[str, int, str, tuple[int, ...]]:
         return find_probe(case.probe).program_name, case.ranks, case.layout, case.where
 
-    def point_key(point: Point) -> tuple[int, str, str]:
-        return point.ranks, point.layout, _select_program(point)
+    def point_key(point: Point) -> tuple[bool, int, str, str]:
+        return point.id in large, point.ranks, point.layout, _select_program(point)
 
     for (program, ranks, layout, where), cases in groupby(sorted(batch.cases, key=case_key), key=case_key):
         yield Start(program, ranks, layout, where, tuple(_make_case_row(case, work) for case in cases))
     rows = {PLAYER: lambda point: _make_player_row(point, work), LIBRARY: _make_library_row}
-    for (ranks, layout, program), points in groupby(sorted(batch.points, key=point_key), key=point_key):
+    for (is_large, ranks, layout, program), points in groupby(sorted(batch.points, key=point_key), key=point_key):
         row = rows.get(program, lambda point: make_kernel_row(point, not simulated))
-        yield Start(program, ranks, layout, (), tuple(map(row, points)))
+        yield Start(program, ranks, layout, (), tuple(map(row, points)), is_large)
 
 
 def _select_program(point: Point) -> str:
@@ -323,13 +327,17 @@ def _list_arguments(context: StartContext, start: Start, number: int) -> tuple[s
         arguments |= {"--placement": f"{start.name}.placement", "--sync": settings.sync}
     if start.cores_per_rank and not context.launcher.simulated:
         arguments["--cores"] = f"{start.name}.cores"
+    min_samples = settings.min_samples
+    max_samples = max(settings.max_samples // context.passes, min_samples)
+    if start.single_sample:
+        min_samples = max_samples = 1
     arguments |= {
         "--precision": settings.precision,
-        "--min-samples": settings.min_samples,
-        "--max-samples": max(settings.max_samples // context.passes, settings.min_samples),
+        "--min-samples": min_samples,
+        "--max-samples": max_samples,
         # The budget limits real time, not simulated time.
         "--max-seconds": 1e9 if context.launcher.simulated else settings.seconds / context.passes,
-        "--warmup": settings.warmup,
+        "--warmup": 1 if start.single_sample else settings.warmup,
         "--seed": context.plan.seed + number,
     }
     return tuple(str(part) for pair in arguments.items() for part in pair)

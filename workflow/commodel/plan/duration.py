@@ -34,13 +34,14 @@ SIMULATED_PAIR_SECONDS = 5e-4  # the same for a pair of ranks, which needs no sc
 SECONDS_PER_SIMULATED_RANK = 2e-4  # of a case, not of each sample
 SECONDS_PER_SIMULATED_MESSAGE = 1e-5  # each sample has one additional message of each rank
 SECONDS_PER_SIMULATED_FLOW = 5e-8  # of a message, for each message in flight with it
+LARGE_SAMPLE_SECONDS = 1.0  # of a simulation, above which a case is measured last, with one sample
 MIN_FLOW_BYTES = 512  # bytes: shorter messages have arrived before many others are sent
 SECONDS_PER_CHECKED_BYTE = 1.7e-9  # once in a case: the player makes the data and compares what arrives
 SECONDS_PER_SIMULATED_BYTE = 1e-10  # the player copies the data that it sends
 # Ratio of the wall time of simulating a kernel to that of its messages: all ranks synchronise before each iteration,
 # and the first pass checks the data.
 SIMULATED_KERNEL_FACTOR = 16.0
-SIMULATED_LIMIT_FACTOR = 10  # time limit of a simulated case, relative to `measure: {timeout: …}`
+SIMULATED_LIMIT_FACTOR = 10  # longest time limit of a simulated case, relative to `measure: {timeout: …}`
 MAX_SHAPE_RANKS = 256  # ranks; above, the time of an algorithm is assumed to be proportional to their number
 SHAPE_SIZES = (0, 1 << 20)  # sizes at which shapes are predicted; other sizes are interpolated
 MAX_MESSAGES_BUILT = 200_000_000
@@ -166,6 +167,14 @@ class Durations:
         repeats = max(int(case.settings.get(name, 1)) for name in MESSAGE_COUNT_SETTINGS)
         seconds = PROBE_SECONDS + 2 * repeats * int(case.settings.get("bytes", 0)) / self.typical_network[1]
         return np.array([seconds, 2 * case.ranks, 0, 0])
+
+    def is_large_simulation(self, point: Point) -> bool:
+        """Return whether SimGrid needs long for one sample of an MPI default, by its number of ranks and its operation:
+        it has all messages in flight at once, and the work for each grows with their number."""
+        if not self.simulated or point.predictable:
+            return False
+        flows = self._estimate_library_default(point)[2]
+        return SECONDS_PER_SIMULATED_FLOW * flows > LARGE_SAMPLE_SECONDS
 
     def estimate_sample(self, point: Point) -> float:
         """Return the seconds of one sample of a point."""

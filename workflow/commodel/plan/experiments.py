@@ -77,7 +77,7 @@ class Measure(FileMapping):
         2, description="runs before the first sample, which are discarded"
     )
     timeout: Annotated[float, convert_quantity(units.parse_seconds, "1 min", unit_optional=False)] = Field(
-        60.0, description="time beyond its budget after which a point is given up; simulated: ten times as much"
+        60.0, description="time beyond its budget after which a point is given up; simulated: 1 to 10 times as much"
     )
 
     @model_validator(mode="after")

@@ -29,12 +29,12 @@ from commodel.files.results_folder import PLAN, SAMPLES_NAME, Results, pass_fold
 from commodel.files.safe_paths import SafePath
 from commodel.plan.duration import BATCH_START_SECONDS, Durations, estimate_analysis, fit_part_factors
 from commodel.plan.planning import load_plan
-from commodel.records import Batch, Case, Plan, Point
+from commodel.records import LIBRARY, Batch, Case, Plan, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE_OUTCOME, Attempt, read_attempts, sum_durations
 from commodel.results.campaign import Campaign
 from commodel.results.raw_samples import make_marker_path
-from commodel.units import format_duration
+from commodel.units import format_bytes, format_duration, format_extent
 
 SecondsRange = tuple[float, float]
 MIN_CASE_SECONDS = 1e-3  # resolution of the seconds of a case, which are differences of times of files
@@ -149,6 +149,31 @@ WAITING, RUNNING, SILENT, FINISHED, STOPPED = "waiting", "running", "silent", "f
 HEARTBEAT_TIMEOUT = 180.0  # seconds without a heartbeat after which a batch counts as silent; usual: every 3 s
 
 
+MIN_SHOWN_CASE_SECONDS = 30.0  # of a running case, from which on it is named
+
+
+@dataclass(frozen=True)
+class RunningCase:
+    """The case that a batch measures, in words, and for how long."""
+
+    text: str
+    seconds: float
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.text} has been running for {format_duration(round(self.seconds))}"
+
+
+def describe_member(member: Point | Case) -> str:
+    """Return a point or a case of a probe in words."""
+    if isinstance(member, Case):
+        return f"probe {member.probe} on {member.ranks} ranks, {member.layout}"
+    name = "MPI default" if member.algorithm == LIBRARY else member.alternative
+    alternative = f" ({name})" if name else ""
+    extent = format_extent(member.leaves, member.ranks)
+    return f"{member.operation}{alternative} over {extent}, {member.layout}, {format_bytes(member.bytes)}"
+
+
 @dataclass(frozen=True)
 class BatchProgress:
     """A batch: the counts of its cases, its state, and the completed and remaining work of the current attempt."""
@@ -166,6 +191,7 @@ class BatchProgress:
     current_pass: str  # such as "pass 2 of 3"; empty if there is one pass
     first_samples_at: float = 0.0  # of the current attempt; the start-up before it does not count for `duration_ratio`
     forecast: SecondsRange | None = None  # seconds until it is finished; None: unknown
+    running_case: RunningCase | None = None  # if it takes long
 
     @property
     def total(self) -> int:
@@ -313,6 +339,7 @@ class StatusReader:
             total_work=self.estimates.sum_work(batch, batch.ids, 1),
             current_pass=f"pass {stored.current_pass} of {len(passes)}" if len(passes) > 1 else "",
             first_samples_at=ends[0][0] if ends else now,
+            running_case=_find_running_case(batch, folder, stored.current_pass, now) if state == RUNNING else None,
         )
 
     def _list_cases(self, batch: Batch, folder: SafePath) -> tuple[frozenset[str], dict[str, str]]:
@@ -327,6 +354,20 @@ class StatusReader:
             statuses = {case: marker[0] for case, marker in markers.items() if marker}
             self.listed[batch.name] = mtime_ns, frozenset(measured.intersection(batch.ids)), statuses
         return self.listed[batch.name][1:]
+
+
+def _find_running_case(batch: Batch, folder: SafePath, current_pass: int, now: float) -> RunningCase | None:
+    """Return the case that a batch measures; None between cases, and if it has run for a short time only."""
+    pass_folder = folder / pass_folder_name(max(current_pass - 1, 0))
+    members = {member.id: member for member in (*batch.cases, *batch.points)}
+    member = members.get(raw_samples.read_current_case(pass_folder))
+    if member is None:
+        return None
+    try:
+        seconds = now - (pass_folder / raw_samples.CURRENT_CASE).stat().st_mtime
+    except FileNotFoundError:  # its program has ended
+        return None
+    return RunningCase(describe_member(member), seconds) if seconds >= MIN_SHOWN_CASE_SECONDS else None
 
 
 def _list_ends(
@@ -435,6 +476,9 @@ def format_status(status: Status, stage: str = "") -> str:
         parts.append(f"{running} batch{'' if running == 1 else 'es'} running")
         if status.simulation_slowdown >= MIN_REPORTED_SLOWDOWN:
             parts.append(f"{status.simulation_slowdown:.0f} times as long as planned")
+        running_cases = [batch.running_case for batch in status.batches if batch.running_case]
+        if running_cases:
+            parts.append(max(running_cases, key=lambda case: case.seconds).sentence)
     elif stage:
         parts.append(stage)
     return f"{status.experiment}: {', '.join(parts)}"
@@ -491,7 +535,8 @@ def describe_state(batch: BatchProgress) -> str:
         current_pass = f", {batch.current_pass}" if batch.current_pass else ""
         silent = f", no heartbeat for {batch.silence / 60:.0f} min" if batch.state == SILENT else ""
         since = format_clock_time(last.started)
-        return f"{RUNNING} on {last.host}{job} since {since}{current_pass}{attempt_text}{silent}"
+        case = f", {batch.running_case.sentence}" if batch.running_case else ""
+        return f"{RUNNING} on {last.host}{job} since {since}{current_pass}{attempt_text}{silent}{case}"
     if last and batch.state == STOPPED:
         where = f" on {last.host}" if last.host else ""
         return f"{STOPPED}{where} at {format_clock_time(last.ended or last.updated)}{attempt_text}: {last.outcome_text}"
@@ -524,6 +569,7 @@ def make_json_data(status: Status) -> Row:
                 "left": batch.remaining,
                 "state": batch.state,
                 "silence": round(batch.silence),
+                "running_case": asdict(batch.running_case) if batch.running_case else None,
                 "expected_end": expect_end(batch.forecast),
                 "attempts": [asdict(attempt) for attempt in batch.attempts],
             }

@@ -44,6 +44,24 @@ class DamagedError(UserError):
     """A raw file that has changed since it was written."""
 
 
+CURRENT_CASE = ".now"  # file in which a program names the case that it measures
+MAX_NAME_BYTES = 300  # bytes read from it
+
+
+def read_current_case(folder: AnyPath) -> str:
+    """Return the case that the program of a folder measures, or measured when it died. Before the first and after the
+    last case, the text is empty."""
+    try:
+        with (folder / CURRENT_CASE).open("rb") as stream:
+            return stream.read(MAX_NAME_BYTES).decode().strip()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return ""
+
+
+def clear_current_case(folder: AnyPath) -> None:
+    (folder / CURRENT_CASE).unlink(missing_ok=True)
+
+
 def is_complete(path: AnyPath) -> bool:
     """Return whether a program's file of one pass is complete; a crash of the machine may truncate it."""
     try:

@@ -56,7 +56,8 @@ Stop choose_stop(const Options *options, Samples *samples, double spent)
   sort_doubles(ordered, valid);
   samples->nvalid = valid;
   samples->median = median_sorted(ordered, valid);
-  bool precise = valid >= options->min_samples && median_is_precise(ordered, valid, options->precision);
+  bool only = COMMODEL_SIMULATED && options->max_samples == 1; /* another sample would be the same */
+  bool precise = valid >= options->min_samples && (only || median_is_precise(ordered, valid, options->precision));
   free(ordered);
   if (precise) return STOP_PRECISION;
   if (valid >= options->max_samples || samples->count >= attempts_per_sample * options->max_samples) return STOP_SAMPLES;
