@@ -97,8 +97,19 @@ def test_a_dry_run_shows_the_work_of_an_edited_experiment_and_writes_nothing(fin
     before = list_files(finished.folder / "results"), list_files(finished.folder / "reports")
     shown = finished.snakemake("--dry-run").stdout
     assert re.search(r"^measure +2$", shown, re.MULTILINE), shown  # with 8 and with 16 ranks
-    finished.snakemake("--dag")
     assert (list_files(finished.folder / "results"), list_files(finished.folder / "reports")) == before
+
+
+def test_plain_snakemake_measures_the_new_points_of_batches_that_are_done(finished):
+    """Two algorithms and the MPI default at one more size, on 8 and on 16 ranks. All other samples are kept."""
+    before = finished.raw_files()
+    finished.experiment("small", SMALL.replace("bytes: [8, 1KiB]", "bytes: [8, 1KiB, 2KiB]"))
+    finished.snakemake()
+    after = finished.raw_files()
+    assert len(after) == len(before) + 6
+    assert {name: time for name, time in after.items() if name in before} == before
+    plan = load_plan(finished.folder / "results/small/plan.json")
+    assert {2048, 1024, 8} == {point.bytes for point in plan.points}
 
 
 def test_a_dry_run_needs_no_plan(project):

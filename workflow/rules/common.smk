@@ -15,14 +15,11 @@ COMMODEL = "COMMODEL_JOB={log:q} " + quote(sys.executable) + " -m commodel"
 QUIET = "--quiet" if config.get("quiet") else ""
 FINISH = bool(config.get("finish"))
 
-# No executor: the workflow is only looked at, as by --dag or --lint.
-DRY = workflow.executor_plugin is None or workflow.dryrun
-
 try:
     check_workflow_settings(config)
     SURVEY = config.get("survey", True) not in (False, "false", "False")
     CAMPAIGN = begin_campaign(
-        str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process, SURVEY, DRY
+        str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process, SURVEY, workflow.output_settings.dryrun
     )
 except UserError as error:
     raise WorkflowError(error.message)

@@ -125,8 +125,8 @@ class Advice:
         alternative = f"{best['alternative']}, {best['layout_name']}"
         if self.keeps_default and self.default:
             default_seconds = format_seconds(self.default.seconds)
-            kept = f"keep the MPI default ({default_seconds})"
-            return f"{self.workload.text}: {kept}; the best alternative is {alternative} ({time})"
+            advice = f"keep the MPI default ({default_seconds})"
+            return f"{self.workload.text}: {advice}; the best alternative is {alternative} ({time})"
         return f"{self.workload.text}: use {alternative} ({time})"
 
     def __repr__(self) -> str:
@@ -275,7 +275,7 @@ def _list_equal_alternatives(points: Sequence[Point], chosen: Sequence[int]) -> 
         own_name, name = (entry.alternative.partition(":")[0] for entry in (points[number], point))
         if name != own_name:
             names.setdefault(points[number], {})[name] = None
-    return {point: ", ".join(others) for point, others in names.items()}
+    return {point: ", ".join(other_names) for point, other_names in names.items()}
 
 
 def _list_names(names: Sequence[str]) -> str:

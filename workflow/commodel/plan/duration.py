@@ -154,8 +154,8 @@ class Durations:
         _, messages, flows, bytes = cost.tolist()
         samples = 1 + self.measure.min_samples + self.measure.warmup
         sample = SECONDS_PER_SIMULATED_MESSAGE * (messages + ranks) + SECONDS_PER_SIMULATED_BYTE * bytes
-        once = SIMULATED_CASE_SECONDS + SECONDS_PER_SIMULATED_RANK * ranks + SECONDS_PER_CHECKED_BYTE * bytes
-        return sample * samples + once, SECONDS_PER_SIMULATED_FLOW * flows * samples
+        fixed = SIMULATED_CASE_SECONDS + SECONDS_PER_SIMULATED_RANK * ranks + SECONDS_PER_CHECKED_BYTE * bytes
+        return sample * samples + fixed, SECONDS_PER_SIMULATED_FLOW * flows * samples
 
     def _estimate_probe_sample(self, case: Case) -> np.ndarray:
         """Return what one sample of a probe takes, as `_estimate_sample` does.
