@@ -105,7 +105,7 @@ def test_a_warning_names_points_that_are_too_large_to_simulate(planned):
     platform = SIMULATED.replace("cores: 1", "cores: 64")
     matrix = "  - axes: {operation: alltoall, algorithm: linear, ranks: [64, 1024], layout: 'block:64', bytes: 1KiB}"
     (warning,) = (line for line in summarize_plan(planned(matrix, "", platform)) if line.startswith("WARNING"))
-    assert re.match(r"WARNING: 2 points are estimated to take up to \d+ d \d+ h to simulate, ", warning)
+    assert re.match(r"WARNING: 2 points are estimated to take up to \d+ h \d+ min to simulate, ", warning)
     assert "but the limit of a point is 10 min on big: they end as 'timeout', that is, not measured" in warning
     small = planned(matrix.replace("[64, 1024]", "64"), "", platform)
     assert not [line for line in summarize_plan(small) if line.startswith("WARNING")]

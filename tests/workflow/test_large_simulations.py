@@ -24,6 +24,12 @@ def test_an_mpi_default_in_which_all_ranks_send_to_all_others_is_large():
     assert not is_large("allgather", 96, durations=real)
 
 
+def test_the_estimate_of_a_large_simulation_is_near_its_measured_time():
+    """SimGrid 3.32 took 9.3 s of processor time for an allgather of 8 B over 96 ranks, with one sample."""
+    estimate = Durations("simgrid", MEASURE).estimate_point(point("allgather", LIBRARY, ranks=96, bytes=8))
+    assert 9.3 / 2 < estimate < 9.3 * 2
+
+
 def test_a_large_simulation_has_one_sample_equal_to_the_median_of_many(finished, monkeypatch):
     """Each further sample would be the same, since the simulator is deterministic."""
     defaults = {row["point"] for row in finished.rows("comparison.csv") if row["algorithm"] == LIBRARY}

@@ -35,7 +35,8 @@ SECONDS_PER_SIMULATED_RANK = 2e-4  # of a case, not of each sample
 SECONDS_PER_SIMULATED_MESSAGE = 1e-5  # each sample has one additional message of each rank
 SECONDS_PER_SIMULATED_FLOW = 5e-8  # of a message, for each message in flight with it
 LARGE_SAMPLE_SECONDS = 1.0  # of a simulation, above which a case is measured last, with one sample
-MIN_FLOW_BYTES = 512  # bytes: shorter messages have arrived before many others are sent
+# Bytes: shorter messages of an algorithm have arrived before many others are sent. MPI defaults send all at once.
+MIN_FLOW_BYTES = 512
 SECONDS_PER_CHECKED_BYTE = 1.7e-9  # once in a case: the player makes the data and compares what arrives
 SECONDS_PER_SIMULATED_BYTE = 1e-10  # the player copies the data that it sends
 # Ratio of the wall time of simulating a kernel to that of its messages: all ranks synchronise before each iteration,
@@ -100,7 +101,9 @@ class Durations:
         samples = (
             self._estimate_case(member, upper_bound)
             if isinstance(member, Case)
-            else self._estimate_samples(self._estimate_sample(member), member.ranks, upper_bound)
+            else self._estimate_samples(
+                self._estimate_sample(member), member.ranks, upper_bound, self.is_large_simulation(member)
+            )
             for member in members
         )
         return BATCH_START_SECONDS + sum(self.overlay_seconds + seconds for seconds in samples)
@@ -144,15 +147,16 @@ class Durations:
         if not self.simulated:
             return np.array([total, 0.0])
         if isinstance(member, Point):
-            seconds_of_flows = self._simulate_samples(self._estimate_sample(member), member.ranks)[1]
+            single_sample = self.is_large_simulation(member)
+            seconds_of_flows = self._simulate_samples(self._estimate_sample(member), member.ranks, single_sample)[1]
         elif not find_probe(member.probe).samples:
             seconds_of_flows = self._simulate_samples(self._estimate_probe_sample(member), member.ranks)[1]
         return np.array([total - seconds_of_flows, seconds_of_flows])
 
-    def _simulate_samples(self, cost: np.ndarray, ranks: int) -> tuple[float, float]:
+    def _simulate_samples(self, cost: np.ndarray, ranks: int, single_sample: bool = False) -> tuple[float, float]:
         """Return the wall seconds to simulate all samples of a case, without and for messages in flight together."""
         _, messages, flows, bytes = cost.tolist()
-        samples = 1 + self.measure.min_samples + self.measure.warmup
+        samples = 2 if single_sample else 1 + self.measure.min_samples + self.measure.warmup
         sample = SECONDS_PER_SIMULATED_MESSAGE * (messages + ranks) + SECONDS_PER_SIMULATED_BYTE * bytes
         fixed = SIMULATED_CASE_SECONDS + SECONDS_PER_SIMULATED_RANK * ranks + SECONDS_PER_CHECKED_BYTE * bytes
         return sample * samples + fixed, SECONDS_PER_SIMULATED_FLOW * flows * samples
@@ -180,13 +184,13 @@ class Durations:
         """Return the seconds of one sample of a point."""
         return float(self._estimate_sample(point)[0])
 
-    def _estimate_samples(self, cost: np.ndarray, ranks: int, upper_bound: bool) -> float:
+    def _estimate_samples(self, cost: np.ndarray, ranks: int, upper_bound: bool, single_sample: bool = False) -> float:
         """Return the seconds of all samples of a case, given what one takes (see `_estimate_sample`).
 
         On a quiet machine, three times the minimum number of samples is assumed; on a noisy one, the maximum.
         """
         if self.simulated:
-            estimate = sum(self._simulate_samples(cost, ranks))
+            estimate = sum(self._simulate_samples(cost, ranks, single_sample))
             return UNCERTAINTY_FACTOR * estimate if upper_bound else estimate
         settings, seconds = self.measure, float(cost[0])
         samples = min(3 * settings.min_samples, settings.max_samples)
@@ -215,7 +219,7 @@ class Durations:
             cost *= max(point.ranks / ranks, 1) * point.waves
             cost[0] += self._estimate_computation(point)
             cost[1:] *= SIMULATED_KERNEL_FACTOR if _is_kernel(point) else 1.0
-        cost[2] *= point.bytes >= MIN_FLOW_BYTES
+        cost[2] *= point.bytes >= MIN_FLOW_BYTES or not point.predictable
         return cost
 
     def _estimate_computation(self, point: Point) -> float:
