@@ -69,7 +69,7 @@ INVOCATIONS = {
     ),
     "tune": (
         f"{TUNE} --params loggp.yaml --sync barrier --commutative --same-types -o tuned -q --verbose",
-        f"{TUNE} --experiment sample --sync window",
+        f"{TUNE} --experiment local --sync window -o tuned-too -q",
     ),
     "calibrate": (
         "--params loggp.yaml --platform mycluster --points 2 --held-out 2 --nodes 4 --setting new -o adapted -q",
@@ -116,8 +116,8 @@ INVOCATIONS = {
     "build": ("replay", "overlay"),
     "measure": (
         "--in results/sample --batch fast-ethernet-32-upto16n --out raw --setting monday -q",
-        f"{MEASURE} --kernel gemm --ranks 2 --block 8 --within 20% --precision 50% -o mine.yaml -q",
-        f"{MEASURE} --kernel wave -o mine-wave.yaml",
+        f"{MEASURE} --kernel gemm --ranks 2 --block 8 --within 20% --precision 50% -o gemm.yaml -q",
+        f"{MEASURE} --kernel wave -o wave.yaml",
     ),
     "collect": ("--in results/sample --out collected/observations.csv",),
     "fit": (
@@ -139,6 +139,15 @@ FILES = {
     "node-1.txt": NETGAUGE,
     "trace.goal": TEXT,
 }
+LOCAL = """
+title: two ranks of this machine
+platform: desk
+families: [hockney]
+measure: {precision: 50%, min_samples: 2, max_samples: 4, seconds: 0.1, passes: 1, warmup: 0}
+probe_bytes: [1, 1024]
+matrix:
+  - axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}
+"""
 # Options and their values that other tests run, because they start Snakemake, need a cluster or measure for long.
 ELSEWHERE = {
     "run": {"tests/workflow/test_run.py": ("--profile",)},
@@ -164,8 +173,11 @@ SMALLER_VALUES = {
     "10": "0.01",
     "16:256": "16:64",
 }  # in slow examples
-# Remains of Python in a text for people.
-NOT_FOR_PEOPLE = re.compile(r"\b(?:nan|None(?! of)|NaN|NaT|Traceback|Sentinel|dtype)\b| object at 0x")
+# Remains of Python in a text for people, and `1 rows`.
+NOT_FOR_PEOPLE = re.compile(
+    r"\b(?:nan|None(?! of)|NaN|NaT|Traceback|Sentinel|dtype)\b| object at 0x|"
+    r"(?<![\d.,×−-])\b1 (?:batches|cases|kinds|models|points|predictions|rounds|rows|speeds|times|values|workloads)\b"
+)
 CELL_PREFIX = "'"  # keeps a spreadsheet from reading a cell as a formula
 
 
@@ -292,7 +304,7 @@ def check_file(path: Path) -> None:
     """Check that a file that a command wrote is what its name promises."""
     if path.is_dir():
         assert list(path.iterdir())
-        for file in path.iterdir():
+        for file in filter(Path.is_file, path.iterdir()):
             check_file(file)
         return
     text = "" if path.suffix in (".xlsx", ".png", ".parquet") else path.read_text(encoding="utf-8")
@@ -386,6 +398,9 @@ def test_a_slow_command_is_valid_in_every_format(project, mpi_programs, line):
         project.verb("init", "mine")
         shutil.copy(project.folder / "params/experiments/sample.yaml", project.folder / "mine/params/experiments")
     words = shlex.split(line)
+    if "--experiment local" in line:
+        project.experiment("local", LOCAL)
+        project.compare("local")
     if "--verify" in words:
         project.verb("report", "--in", SAMPLE)
     if find_page(line) == "run":

@@ -57,7 +57,7 @@ def test_one_family_in_detail(table):
         ["nearest", "point"],
         ["pmnf", "per"],
     ]
-    assert "left out 1 rows of algorithm 'library'" in said.stderr
+    assert "left out 1 row of algorithm 'library'" in said.stderr
     assert len(list(table.parent.iterdir())) == 1
 
 
@@ -248,7 +248,7 @@ def test_several_tables_are_fitted_together(table, tmp_path):
     whole, parts = (read_parameters(tmp_path / f"{name}.yaml") for name in ("whole", "both"))
     assert parts.values == whole.values
     assert parts.source == "fitted from 16 points of a.csv, b.csv; these points are not held out"
-    assert "left out 1 rows of algorithm 'library'" in both.stderr
+    assert "left out 1 row of algorithm 'library'" in both.stderr
     fitted = commodel.fit([tmp_path / "a.csv", tmp_path / "b.csv"], "hockney")
     assert fitted.parameter_set.values == whole.values
     (tmp_path / "b.csv").write_text(head.replace("seconds", "time") + "\nbcast,binomial,4,8,1e-5\n")

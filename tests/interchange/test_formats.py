@@ -221,7 +221,7 @@ def test_a_library_has_no_prediction(tmp_path):
     measured = read_points(path)
     assert (len(measured.points), measured.seconds, measured.unpredicted) == (1, [2e-5], 1)
     path.write_text(head + "bcast,library,,4,8,1e-5,mean,f:1\n")
-    with pytest.raises(UserError, match="found only 1 rows of algorithm 'library'"):
+    with pytest.raises(UserError, match="found only 1 row of algorithm 'library'"):
         read_points(path)
 
 

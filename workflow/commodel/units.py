@@ -132,6 +132,11 @@ def parse_waves(value: object) -> int:
     return parse_count(value, 1, MAX_WAVES)
 
 
+def format_count(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 row`, `3 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def parse_count(value: object, low: int = 1, high: int = MAX_COUNT) -> int:
     number = _parse_quantity(value, {}, COUNT)
     if not low <= number <= high or number != int(number):

@@ -33,6 +33,7 @@ from commodel.models.families import find_family
 from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
 from commodel.progress import report_within
+from commodel.units import format_count
 
 if TYPE_CHECKING:
     import altair
@@ -185,9 +186,9 @@ def fit_collectives(
         raise UserError(f"found a file, wanted a folder for the sets of {len(names)} families", file=out)
     measured, table_names = read_points(*tables), join_names(tables)
     if measured.unpredicted:
-        print_note(f"left out {measured.unpredicted} rows of algorithm 'library': no prediction")
+        print_note(f"left out {format_count(measured.unpredicted, 'row')} of algorithm 'library': no prediction")
     if measured.streams:
-        print_note(f"left out {measured.streams} rows of several waves: one wave is fitted")
+        print_note(f"left out {format_count(measured.streams, 'row')} of several waves: one wave is fitted")
     parts = split_points(measured, hold_out) if hold_out else None
     fitted_points = parts.fitted if parts else measured
     reference = choose_reference(fitted_points, setting)

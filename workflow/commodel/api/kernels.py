@@ -59,7 +59,7 @@ from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity
 from commodel.records import Measure, Point
 from commodel.results.raw_samples import read_marker, read_samples
-from commodel.units import format_bytes, format_seconds
+from commodel.units import format_bytes, format_count, format_seconds
 
 MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the τ–Lop paper's sum
 MAX_SHOWN_ITERATIONS = 5  # slowest kinds of iterations that are shown
@@ -243,7 +243,7 @@ def balance_partition(processes: Processes, side: int, method: str, tolerance: f
             return np.array([float(curve.seconds(share)) for curve, share in zip(curves, shares, strict=True)])
 
         balanced = partition_dynamic(len(curves), total, measure, Speed.of, tolerance)
-        rounds = f"{balanced.rounds} rounds that take their times from the file of speeds"
+        rounds = f"{format_count(balanced.rounds, 'round')} with times from the file of speeds"
         shares, method_used = balanced.shares, f"dynamic, {rounds}, {_describe_convergence(balanced)}"
     elif method == "constant":
         # The baseline uses only these speeds, also for rounding to whole blocks.

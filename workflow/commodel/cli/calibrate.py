@@ -12,7 +12,7 @@ from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, out_option, quiet_option, style_option
 from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows
 from commodel.errors import UserError
-from commodel.units import format_seconds
+from commodel.units import format_count, format_seconds
 
 if TYPE_CHECKING:
     from commodel.compare.recalibration import RecalibratedSet
@@ -90,9 +90,11 @@ def calibrate(platform, experiment, params, setting, count, held_out_count, node
         seconds = sum(entry.seconds for entry in (*fit_times, *held_out_times))
         best = min(calibrations, key=lambda entry: entry.after if entry.after == entry.after else inf)
         errors = f" (mean error μ {best.before:.3g} before, {best.after:.3g} after)" if best.checked else ""
-        points = f"factors from {len(fit_times)} points, errors at {len(held_out_times)} held-out points"
+        points = f"factors from {format_count(len(fit_times), 'point')}"
+        points += f", errors at {format_count(len(held_out_times), 'held-out point')}"
         notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
-        answer = f"{len(calibrations)} models are adapted to this allocation; best: {best.parameters.family}{errors}."
+        adapted = f"{format_count(len(calibrations), 'model')} adapted to this allocation"
+        answer = f"{adapted}; best: {best.parameters.family}{errors}."
         print_answer(answer, format_table([_make_factor_row(entry, style) for entry in calibrations]), notes)
     else:
         print_rows([_make_factor_row(entry, style) for entry in calibrations], style)

@@ -12,7 +12,7 @@ from commodel.cli._help import Verb, VerbGroup, make_option_group
 from commodel.cli._options import PATH, adapt_parameters, out_option
 from commodel.cli._output import format_csv, show_waiting
 from commodel.registry import lookup
-from commodel.units import format_seconds, parse_count
+from commodel.units import format_count, format_seconds, parse_count
 
 if TYPE_CHECKING:
     from commodel.interchange import Format
@@ -101,7 +101,7 @@ def _make_time_command(entry: Format) -> click.Command:
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
         kinds = dict.fromkeys(time.statistic for time in imported.times)
         statistics = ", ".join("mean or median unknown" if name == "unknown" else name for name in kinds)
-        click.echo(f"{out}: {len(imported.times)} times of {operations} ({statistics})")
+        click.echo(f"{out}: {format_count(len(imported.times), 'time')} of {operations} ({statistics})")
         for remark in imported.remarks:
             click.echo(f"commodel: {remark}", err=True)
         if imported.left_out:
@@ -184,4 +184,4 @@ def _write_set(out: Path, parameters: ParameterSet) -> None:
     from commodel.files.parameter_sets import write_parameters
 
     write_parameters(out, parameters)
-    click.echo(f"{out}: {len(parameters.values)} values of {parameters.platform}, {parameters.source}")
+    click.echo(f"{out}: {format_count(len(parameters.values), 'value')} of {parameters.platform}, {parameters.source}")

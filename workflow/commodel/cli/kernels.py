@@ -29,7 +29,7 @@ from commodel.cli._output import (
     write_or_print,
 )
 from commodel.errors import UserError, locate_mistakes
-from commodel.units import format_seconds, parse_bytes, parse_count, parse_fraction
+from commodel.units import format_count, format_seconds, parse_bytes, parse_count, parse_fraction
 
 if TYPE_CHECKING:
     from commodel.advice.configurations import Configuration
@@ -103,7 +103,7 @@ def predict_kernel(
 def _format_prediction_table(predicted: KernelPredictions) -> str:
     predicted_rows = [row for row in predicted.rows if row["seconds"] is not None]
     extremes = [select(predicted_rows, key=lambda row: row["seconds"]) for select in (min, max) if predicted_rows]
-    times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in extremes)
+    times = " to ".join(dict.fromkeys(f"{format_seconds(row['seconds'])} ({row['family']})" for row in extremes))
     parts = [format_table([_make_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
     if predicted.slowest_iterations:
         rows = [row | {"share [%]": round(100 * row.pop("share"))} for row in predicted.slowest_iterations]
@@ -519,7 +519,8 @@ def measure_kernel_speeds(
     unit = f"[{UNIT_NAMES[kernel]}s/s]"
     names = (f"size [{UNIT_NAMES[kernel]}s]", f"speed {unit}", f"low {unit}", f"high {unit}")
     shown = [{"kind": kind, **dict(zip(names, row, strict=True))} for kind in rows for row in rows[kind]]
-    print_answer(f"{out}: {len(shown)} speeds of {kernel} of {len(rows)} kinds of processes.", format_table(shown))
+    speeds_text = f"{format_count(len(shown), 'speed')} of {kernel}"
+    print_answer(f"{out}: {speeds_text} of {format_count(len(rows), 'kind')} of processes.", format_table(shown))
 
 
 def _parse_size_range(text: str) -> tuple[int, int]:

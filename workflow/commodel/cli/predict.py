@@ -23,7 +23,7 @@ from commodel.cli._options import (
 )
 from commodel.cli._output import count_progress, format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
-from commodel.units import format_bytes, format_seconds
+from commodel.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
@@ -361,7 +361,7 @@ def _predict_matrix(
         command = make_snakemake_command("workflow/rules/predict_matrix.smk", config, None, profile)
         raise SystemExit(run_in_terminal([*command, "--quiet", "host", "reason"]))
     rows, points = write_matrix_predictions(path, sets, out, placement, draws, fraction, count_progress)
-    click.echo(f"{out}: {rows:,} predictions of {points:,} points", err=True)
+    click.echo(f"{out}: {format_count(rows, 'prediction')} of {format_count(points, 'point')}", err=True)
     _print_notes(placement.notes)
 
 

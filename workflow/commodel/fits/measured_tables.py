@@ -20,7 +20,7 @@ from commodel.files.safe_paths import check_inside
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.records import LIBRARY, Point
-from commodel.units import parse_bytes, parse_count, parse_number_of_seconds, parse_waves
+from commodel.units import format_count, parse_bytes, parse_count, parse_number_of_seconds, parse_waves
 
 
 def _check_spec(spec: str) -> str:
@@ -77,8 +77,12 @@ def read_points(*paths: Path) -> Measured:
             places.setdefault(point, []).append(f"{path.name}:{line}")
     mistakes.raise_any()
     if not samples:
-        unused = [f"{unpredicted} rows of algorithm '{LIBRARY}', whose schedule is unknown"] if unpredicted else []
-        unused += [f"{streams} rows of several waves, which are not fitted"] if streams else []
+        unused = (
+            [f"{format_count(unpredicted, 'row')} of algorithm '{LIBRARY}', whose schedule is unknown"]
+            if unpredicted
+            else []
+        )
+        unused += [f"{format_count(streams, 'row')} of several waves, which are not fitted"] if streams else []
         raise UserError(f"found only {' and '.join(unused)}", file=paths[0])
     points, settings = [point for point, _ in samples], [setting for _, setting in samples]
     medians = [median(times) for times in samples.values()]
