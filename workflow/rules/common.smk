@@ -19,7 +19,11 @@ try:
     check_workflow_settings(config)
     SURVEY = config.get("survey", True) not in (False, "false", "False")
     CAMPAIGN = begin_campaign(
-        str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process, SURVEY, workflow.output_settings.dryrun
+        str(config.get("experiment", "demo")),
+        config.get("only"),
+        workflow.is_main_process,
+        SURVEY,
+        workflow.output_settings.dryrun,
     )
 except UserError as error:
     raise WorkflowError(error.message)
