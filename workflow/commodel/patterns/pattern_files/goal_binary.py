@@ -11,6 +11,9 @@ depend on its end and the index of the first among the followers, and the same f
 comments and therefore no unit of calc.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
 from commodel.errors import UserError
@@ -45,20 +48,113 @@ def is_goal(beginning: bytes) -> bool:
 
 
 def read_tasks(path: AnyPath) -> Tasks:
-    content = read_unpacked(path, MAX_FILE, "GOAL")
-    row_blocks, follower_blocks = _read_blocks(path, content)
-    counts, follower_counts = (np.array([len(block) for block in blocks]) for blocks in (row_blocks, follower_blocks))
-    rank = np.repeat(np.arange(len(row_blocks)), counts)
-    rows, followers = np.concatenate(row_blocks), np.concatenate(follower_blocks).astype(np.int64)
-    size = np.minimum(rows["size"], MAX_READ_SIZE).astype(np.int64)
-    kind, peer, tag = (rows[name].astype(np.int64) for name in ("kind", "peer", "tag"))
-    dependencies = _read_dependencies(path, rows, followers, rank, counts, follower_counts)
-    other_units = int(((rows["cpu"] > 0) | (rows["nic"] > 0)).sum())
-    return Tasks(path, len(counts), rank, kind, size, peer, tag, dependencies, other_units=other_units)
+    blocks = _read_blocks(path, read_unpacked(path, MAX_FILE, "GOAL"))
+    dependencies = _read_dependencies(path, blocks)
+    kind = blocks.read_field("kind")
+    size = np.minimum(blocks.read_field("size"), MAX_READ_SIZE).astype(np.int64)
+    peer, tag = (blocks.read_field(name).astype(np.int64) for name in ("peer", "tag"))
+    other_units = int(((blocks.read_field("cpu") > 0) | (blocks.read_field("nic") > 0)).sum())
+    return Tasks(path, len(blocks.begin), blocks.rank, kind, size, peer, tag, dependencies, other_units=other_units)
 
 
-def _read_blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the tasks and the followers of every rank, whose blocks follow each other without gaps."""
+def _view_at_every_byte(content: bytearray, dtype: np.dtype, offset: int = 0) -> np.ndarray:
+    """Return a view whose element i is the value that begins at byte i + offset; the elements overlap."""
+    count = max(len(content) - offset - dtype.itemsize + 1, 0)
+    return np.ndarray(count, dtype, content, offset if count else 0, (1,))
+
+
+def _list_positions(first: np.ndarray, counts: np.ndarray, distance: int) -> np.ndarray:
+    """Return for every list its positions: `counts` of them, from `first` on, at this distance."""
+    earlier = np.cumsum(counts) - counts
+    return np.repeat(first - distance * earlier, counts) + distance * np.arange(counts.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """The blocks of ranks, with a row for each rank: where its block begins and ends, and its numbers of tasks and of
+    tasks without dependencies. All ranks are read together, since a file may have a million of them."""
+
+    content: bytearray
+    begin: np.ndarray
+    end: np.ndarray
+    tasks: np.ndarray
+    independent: np.ndarray
+
+    @classmethod
+    def of(cls, content: bytearray, begin: np.ndarray, end: np.ndarray) -> "_Blocks":
+        """Return the blocks with their numbers. A block that is too short for these gets some that do not fit it."""
+        has_numbers = end - begin >= 8
+        tasks, independent = np.zeros(len(begin), dtype=np.int64), np.ones(len(begin), dtype=np.int64)
+        numbers = _view_at_every_byte(content, UINT32)
+        tasks[has_numbers], independent[has_numbers] = numbers[begin[has_numbers]], numbers[begin[has_numbers] + 4]
+        return cls(content, begin, end, tasks, independent)
+
+    def select(self, rows: np.ndarray | slice) -> "_Blocks":
+        columns = self.begin, self.end, self.tasks, self.independent
+        return _Blocks(self.content, *(column[rows] for column in columns))
+
+    @property
+    def first_task(self) -> np.ndarray:
+        """The number of the first task of each rank."""
+        return np.cumsum(self.tasks) - self.tasks
+
+    @property
+    def tasks_begin(self) -> np.ndarray:
+        return self.begin + 8 + 4 * self.independent
+
+    @property
+    def followers_begin(self) -> np.ndarray:
+        return self.tasks_begin + TASK.itemsize * self.tasks
+
+    @property
+    def followers(self) -> np.ndarray:
+        """The number of followers in each block."""
+        return (self.end - self.followers_begin) // 4
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """The rank of each task."""
+        return np.repeat(np.arange(len(self.begin)), self.tasks)
+
+    @cached_property
+    def task_begins(self) -> np.ndarray:
+        return _list_positions(self.tasks_begin, self.tasks, TASK.itemsize)
+
+    def read_field(self, name: str) -> np.ndarray:
+        dtype, offset = TASK.fields[name][:2]
+        return _view_at_every_byte(self.content, dtype, offset)[self.task_begins]
+
+    def count_named_followers(self) -> np.ndarray:
+        """Return how many followers the tasks of each rank name."""
+        counts = self.read_field("on_end").astype(np.int64) + self.read_field("on_start")
+        named = np.concatenate([[0], np.cumsum(counts)])
+        return named[self.first_task + self.tasks] - named[self.first_task]
+
+    def match_task_size(self, task_size: int) -> np.ndarray:
+        """Return whether tasks of this size fit each block, and have no dependencies where the block lists that."""
+        rest = self.end - self.tasks_begin - task_size * self.tasks
+        matches = (rest >= 0) & (rest % 4 == 0)
+        # The numbers of these blocks are bounded by the size of the file; those of the others may be any.
+        fitting = np.flatnonzero(matches)
+        matches[fitting] = self.select(fitting)._list_independent_tasks(task_size)
+        return matches
+
+    def _list_independent_tasks(self, task_size: int) -> np.ndarray:
+        """Return whether each block lists its tasks without dependencies, in their order and no others."""
+        numbers = _view_at_every_byte(self.content, UINT32)
+        waits = numbers[_list_positions(self.tasks_begin, self.tasks, task_size)]
+        independent = np.flatnonzero(waits == 0)
+        rank = self.rank[independent]
+        matches = np.bincount(rank, minlength=len(self.begin)) == self.independent
+        blocks, in_blocks = self.select(matches), matches[rank]
+        rank, independent = rank[in_blocks], independent[in_blocks]
+        listed = numbers[_list_positions(blocks.begin + 8, blocks.independent, 4)]
+        matches[rank[listed != independent - self.first_task[rank]]] = False
+        return matches
+
+
+def _read_blocks(path: AnyPath, content: bytearray) -> _Blocks:
+    """Return the blocks of all ranks, which follow each other without gaps."""
     if len(content) < HEADER.itemsize:
         raise UserError(f"found {len(content)} bytes, wanted at least {HEADER.itemsize}; is the file cut?", file=path)
     head = np.frombuffer(content, HEADER, 1)[0]
@@ -76,72 +172,53 @@ def _read_blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], l
     if int(limits[-1, 1]) != len(content) - 8:
         sizes = f"found {len(content)} bytes, wanted {int(limits[-1, 1]) + 8}"
         raise UserError(f"{sizes}; is the file cut?" if int(limits[-1, 1]) > len(content) - 8 else sizes, file=path)
-    blocks = [
-        _read_block(path, content, rank, int(first) + 8, int(last) + 8) for rank, (first, last) in enumerate(limits)
-    ]
-    return [rows for rows, _ in blocks], [followers for _, followers in blocks]
+    begin, end = limits.T.astype(np.int64) + 8
+    blocks = _Blocks.of(content, begin, end)
+    _refuse_other_sizes(path, blocks)
+    return blocks
 
 
-def _read_block(path: AnyPath, content: bytearray, rank: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    count, independent_count = np.frombuffer(content, UINT32, 2, first).tolist() if last - first >= 8 else (0, 1)
-    tasks_begin = first + 8 + 4 * independent_count
-
-    def matches_task_size(task_size: int) -> bool:
-        """Return whether tasks of this size fit the block, and have no dependencies where the block lists that."""
-        tasks_end = tasks_begin + task_size * count
-        if tasks_end > last or (last - tasks_end) % 4:
-            return False
-        named = np.frombuffer(content, UINT32, independent_count, first + 8)
-        waits = np.ndarray(count, UINT32, content, tasks_begin, (task_size,))
-        return np.array_equal(named, np.flatnonzero(waits == 0))
-
-    other_program = UserError("found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text", file=path)
-    if not matches_task_size(TASK.itemsize):
-        if matches_task_size(LOGGOPSIM_2_SIZE):
-            raise other_program
-        raise UserError(f"the block of rank {rank} has {last - first} bytes, which do not match its counts", file=path)
-    tasks_end = tasks_begin + TASK.itemsize * count
-    rows = np.frombuffer(content, TASK, count, tasks_begin)
-    followers = np.frombuffer(content, UINT32, (last - tasks_end) // 4, tasks_end)
-    # Tasks of LogGOPSim 2 with few values above 0 match both sizes.
-    if len(followers) != rows["on_end"].sum() + rows["on_start"].sum() and matches_task_size(LOGGOPSIM_2_SIZE):
-        raise other_program
-    return rows, followers
+def _refuse_other_sizes(path: AnyPath, blocks: _Blocks) -> None:
+    """Refuse a block whose tasks have another size, such as that of LogGOPSim 2. Its tasks match both sizes if few of
+    their values are above 0."""
+    wrong = np.flatnonzero(~blocks.match_task_size(TASK.itemsize))
+    before = blocks.select(slice(wrong[0])) if len(wrong) else blocks
+    doubtful = np.flatnonzero(before.count_named_followers() != before.followers)
+    doubtful = np.append(doubtful, wrong[:1])
+    if blocks.select(doubtful).match_task_size(LOGGOPSIM_2_SIZE).any():
+        raise UserError("found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text", file=path)
+    if len(wrong):
+        rank, size = wrong[0], blocks.end[wrong[0]] - blocks.begin[wrong[0]]
+        raise UserError(f"the block of rank {rank} has {size} bytes, which do not match its counts", file=path)
 
 
-def _read_dependencies(
-    path: AnyPath,
-    rows: np.ndarray,
-    followers: np.ndarray,
-    rank: np.ndarray,
-    counts: np.ndarray,
-    follower_counts: np.ndarray,
-) -> Dependencies:
+def _read_dependencies(path: AnyPath, blocks: _Blocks) -> Dependencies:
     """Return the dependencies. Followers are the tasks that depend on a task, as numbers within its rank."""
-    first_task, first_follower = np.cumsum(counts) - counts, np.cumsum(follower_counts) - follower_counts
-    parts = [rows[name].astype(np.int64) for name in ("on_end", "on_end_first", "on_start", "on_start_first")]
-    named_count = np.bincount(rank, parts[0] + parts[2], minlength=len(counts))
-    wrong = named_count[rank] != follower_counts[rank]
-    for count, first in (parts[:2], parts[2:]):
-        wrong |= (count > 0) & (first + count > follower_counts[rank])
+    rank, followers = blocks.rank, blocks.followers
+    wrong = blocks.count_named_followers() != followers
+    naming, counts, firsts = [], [], []
+    for kind in ("on_end", "on_start"):
+        count = blocks.read_field(kind)
+        task = np.flatnonzero(count)
+        naming.append(task)
+        counts.append(count[task].astype(np.int64))
+        firsts.append(blocks.read_field(f"{kind}_first")[task].astype(np.int64))
+    task, count, first = (np.concatenate(columns) for columns in (naming, counts, firsts))
+    wrong[rank[task[first + count > followers[rank[task]]]]] = True
     if wrong.any():
-        raise UserError(f"rank {rank[wrong.argmax()]} names other followers than it has", file=path)
-    befores, afters = [], []
-    for count, first in (parts[:2], parts[2:]):
-        start = np.repeat(first_follower[rank] + first - np.cumsum(count) + count, count)
-        befores.append(np.repeat(np.arange(len(rank)), count))
-        afters.append(followers[start + np.arange(len(start))])
-    on_start = np.repeat([False, True], [len(tasks) for tasks in befores])
-    before, after = np.concatenate(befores), np.concatenate(afters)
+        raise UserError(f"rank {wrong.argmax()} names other followers than it has", file=path)
+    on_start = np.repeat([False, True], [column.sum() for column in counts])
+    before = np.repeat(task, count)
+    positions = _list_positions(blocks.followers_begin[rank[task]] + 4 * first, count, 4)
+    after = _view_at_every_byte(blocks.content, UINT32)[positions].astype(np.int64)
     rank_before = rank[before]
-    if (wrong := after >= counts[rank_before]).any():
+    if (wrong := after >= blocks.tasks[rank_before]).any():
         row = int(wrong.argmax())
-        raise UserError(
-            f"rank {rank_before[row]} names task {after[row]}, wanted one of {counts[rank_before[row]]}", file=path
-        )
-    after += first_task[rank_before]
-    if (wrong := np.bincount(after, minlength=len(rank)) != rows["waits"]).any():
+        owner = rank_before[row]
+        raise UserError(f"rank {owner} names task {after[row]}, wanted one of {blocks.tasks[owner]}", file=path)
+    after += blocks.first_task[rank_before]
+    if (wrong := np.bincount(after, minlength=len(rank)) != blocks.read_field("waits")).any():
         task = int(wrong.argmax())
-        number = task - first_task[rank[task]]
+        number = task - blocks.first_task[rank[task]]
         raise UserError(f"task {number} of rank {rank[task]} has another number of dependencies than listed", file=path)
     return Dependencies(before, after, on_start)
