@@ -35,7 +35,8 @@ def find_longest_paths(
     """
     order = np.argsort(before, kind="stable")
     reached, distance = after[order], distance[order]
-    first = np.searchsorted(before[order], np.arange(len(start) + 1))
+    del order
+    first = find_first_rows(before, len(start))
     waiting = np.bincount(reached, minlength=len(start))
     number = start.astype(np.int64)
     ready = np.flatnonzero(waiting == 0)
@@ -49,12 +50,30 @@ def find_longest_paths(
     return number, waiting > 0
 
 
+def find_first_rows(owner: np.ndarray, owners: int) -> np.ndarray:
+    """Return the first row of each owner where rows are sorted by owner, and the number of rows."""
+    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=owners))])
+
+
 def sort_unique(numbers: np.ndarray) -> np.ndarray:
     """Return the sorted unique numbers: `np.unique` in half the time for short arrays."""
     numbers = np.sort(numbers)
     first = np.ones(len(numbers), dtype=bool)
     np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
     return numbers[first]
+
+
+MAX_TABLE = 4  # elements of a table for each number in it; sorting is faster than a larger one
+
+
+def number_distinct(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted distinct numbers, and the index of each number among these. No number is below 0."""
+    span = int(numbers.max(initial=-1)) + 1
+    if span > MAX_TABLE * len(numbers):
+        return np.unique(numbers, return_inverse=True)
+    is_used = np.zeros(span, dtype=bool)
+    is_used[numbers] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[numbers]
 
 
 def find_cycle(before: np.ndarray, after: np.ndarray, unresolved: np.ndarray) -> list[int]:
@@ -169,8 +188,7 @@ class _NumberedSteps:
 class _RankSteps:
     """The steps of all ranks, sorted by rank and step.
 
-    The other columns are indices of steps: of each message's post and wait at both ends, and of each work. A step is
-    two nodes of a graph: the beginning of step i is node 2i, its end node 2i + 1.
+    The other columns are indices of steps: of each message's post and wait at both ends, and of each work.
     """
 
     rank: np.ndarray
@@ -185,27 +203,34 @@ class _RankSteps:
     def of(
         cls, src: np.ndarray, dst: np.ndarray, src_step: np.ndarray, nonblocking: NonblockingSteps, work: Work
     ) -> "_RankSteps":
-        rank = np.concatenate([src, src, dst, dst, work.rank]).astype(np.int64)
-        step = np.concatenate([src_step, *nonblocking.columns, work.step])
-        span = int(step.max(initial=0)) + 1
-        codes, numbers = np.unique(rank * span + step, return_inverse=True)
-        return cls(codes // span, codes % span, *np.split(numbers, len(src) * np.arange(1, 5)))
+        ranks = np.concatenate([src, src, dst, dst, work.rank])
+        steps = np.concatenate([src_step, *nonblocking.columns, work.step])
+        counts = np.zeros(int(ranks.max(initial=-1)) + 1, dtype=np.int64)
+        np.maximum.at(counts, ranks, steps + 1)
+        first = np.cumsum(counts) - counts
+        codes, indices = number_distinct(first[ranks] + steps)
+        rank = np.repeat(np.arange(len(first)), np.diff(np.searchsorted(codes, first), append=len(codes)))
+        return cls(rank, codes - first[rank], *np.split(indices, len(src) * np.arange(1, 5)))
 
     def assign_steps(self, rendezvous: np.ndarray) -> _NumberedSteps:
-        """Return the least common steps that satisfy the rules; the last rule holds for rendezvous messages."""
-        steps = np.arange(len(self.rank))
-        later = 1 + np.flatnonzero(self.rank[1:] == self.rank[:-1])  # steps with a previous step of the same rank
-        befores = [2 * steps, 2 * later - 1, 2 * self.send_post, 2 * self.receive_post[rendezvous]]
-        afters = [2 * steps + 1, 2 * later, 2 * self.receive_wait + 1, 2 * self.send_wait[rendezvous] + 1]
-        distance = np.repeat([0, 1, 0, 0], [len(column) for column in befores])
-        before, after = np.concatenate(befores), np.concatenate(afters)
-        level, unresolved = find_longest_paths(before, after, distance, np.zeros(2 * len(self.rank)))
+        """Return the least common steps that satisfy the rules; the last rule holds for rendezvous messages.
+
+        The beginning of a step is a node of a graph, and so is the step after the last one of each rank. The rules for
+        the end of a step are those for the beginning of its rank's next one, which is a step later.
+        """
+        begin = np.arange(len(self.rank)) + np.cumsum(np.diff(self.rank, prepend=self.rank[:1]) > 0)
+        begin = begin.astype(np.int32)  # `check_rows` bounds their number
+        before = np.concatenate([begin, begin[self.send_post], begin[self.receive_post[rendezvous]]])
+        after = np.concatenate([begin, begin[self.receive_wait], begin[self.send_wait[rendezvous]]]) + 1
+        start = np.zeros(int(begin.max(initial=-1)) + 2)
+        level, unresolved = find_longest_paths(before, after, np.ones(len(before), dtype=np.int8), start)
         if unresolved.any():
-            raise UserError(self._describe_deadlock(find_cycle(before, after, unresolved)))
-        begin, end = level[::2], level[1::2]
+            cycle = np.array(find_cycle(before, after, unresolved))
+            raise UserError(self._describe_deadlock(np.searchsorted(begin, cycle - 1)))
+        begin, end = level[begin], level[begin + 1] - 1
         nonblocking = NonblockingSteps(end[self.send_wait], begin[self.receive_post], end[self.receive_wait])
         return _NumberedSteps(begin[self.send_post], nonblocking, end[self.work])
 
-    def _describe_deadlock(self, nodes: list[int]) -> str:
-        steps = dict.fromkeys(node // 2 for node in nodes if node % 2)  # the steps that cannot end
+    def _describe_deadlock(self, steps: np.ndarray) -> str:
+        """Return the error for steps that cannot end, each of which waits for the next one."""
         return f"a deadlock: {describe_cycle([f'rank {self.rank[step]} in step {self.step[step]}' for step in steps])}"

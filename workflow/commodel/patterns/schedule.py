@@ -10,6 +10,7 @@ step. It is computed once for all sizes and parameters.
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -162,7 +163,19 @@ def argsort_stably(numbers: np.ndarray) -> np.ndarray:
     return np.argsort(numbers.astype(np.uint16) if short else numbers, axis=-1, kind="stable")
 
 
+def argsort_columns(*columns: np.ndarray) -> np.ndarray:
+    """Return the stable sort order of rows by several columns, the first one first. No number is below 0."""
+    spans = [int(column.max(initial=0)) + 1 for column in columns]
+    if math.prod(spans) > MAX_INTEGER:
+        return np.lexsort(columns[::-1])
+    code = columns[0].astype(np.int64)
+    for column, span in zip(columns[1:], spans[1:], strict=True):
+        code = code * span + column
+    return argsort_stably(code)
+
+
 MAX_ROWS = 50_000_000
+MAX_INTEGER = 2**63 - 1  # of a column
 MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
 
 

@@ -27,6 +27,7 @@ from commodel.errors import UserError
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, decode_line, read_blocks
 from commodel.patterns.pattern_files.tasks import ANY, CALCULATE, RECEIVE, SEND, Dependencies, Tasks
+from commodel.patterns.schedule import MAX_INTEGER
 from commodel.units import MAX_COUNT, show_value
 
 MAX_FILE = 1024 * MIB
@@ -36,7 +37,6 @@ UNIT_COMMENT = re.compile(r"//\s*one unit of calc is 1 (ns|ps)")
 UNITS_PER_SECOND = {"ns": 1e9, "ps": 1e12}  # units of calc in a second
 LABEL = r"[A-Za-z][A-Za-z0-9_]*"
 NUMBER = "[0-9]{1,19}"
-MAX_INTEGER = 2**63 - 1  # of a column
 TASK_LINE = re.compile(
     rf"(?:({LABEL})\s*:\s*)?(?:(send)\s*({NUMBER})\s*b\s*to\s*(-?{NUMBER})|(recv)\s*({NUMBER})\s*b\s*from\s*(-?{NUMBER})"
     rf"|(calc)\s*({NUMBER}))(?:\s*tag\s*(-?{NUMBER}))?(?:\s*cpu\s*({NUMBER}))?(?:\s*nic\s*({NUMBER}))?"

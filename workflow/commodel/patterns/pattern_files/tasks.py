@@ -24,11 +24,13 @@ from commodel.files.safe_paths import AnyPath
 from commodel.patterns.rank_local_steps import (
     describe_cycle,
     find_cycle,
+    find_first_rows,
     find_longest_paths,
     make_rank_local_schedule,
+    number_distinct,
     sort_unique,
 )
-from commodel.patterns.schedule import KINDS, NonblockingSteps, Schedule, Work, check_rows
+from commodel.patterns.schedule import KINDS, MAX_INTEGER, NonblockingSteps, Schedule, Work, argsort_columns, check_rows
 from commodel.units import MAX_BYTES, MAX_SECONDS
 
 SEND, RECEIVE, CALCULATE = 1, 2, 3
@@ -220,9 +222,7 @@ class _Followers:
     def of(cls, tasks: Tasks, edges: np.ndarray) -> "_Followers":
         before = tasks.dependencies.before[edges]
         order = np.argsort(before, kind="stable")
-        return cls(
-            np.searchsorted(before[order], np.arange(len(tasks.kind) + 1)), tasks.dependencies.after[edges][order]
-        )
+        return cls(find_first_rows(before, len(tasks.kind)), tasks.dependencies.after[edges][order])
 
     def list_after(self, tasks: np.ndarray) -> np.ndarray:
         counts = self.first[tasks + 1] - self.first[tasks]
@@ -244,19 +244,13 @@ class _Slots:
 
     @classmethod
     def of(cls, tasks: Tasks) -> "_Slots":
-        sends, receives = (np.flatnonzero(tasks.kind == kind) for kind in (SEND, RECEIVE))
-        sent = np.stack([tasks.rank[sends], tasks.peer[sends], tasks.tag[sends]])
-        received = np.stack([tasks.peer[receives], tasks.rank[receives], tasks.tag[receives]])
-        orders = [np.lexsort(key[::-1]) for key in (sent, received)]
-        sends, receives, sent, received = (
-            sends[orders[0]],
-            receives[orders[1]],
-            sent[:, orders[0]],
-            received[:, orders[1]],
-        )
+        channel = _number_channels(tasks)
+        ends = [np.flatnonzero(tasks.kind == kind) for kind in (SEND, RECEIVE)]
+        sends, receives = (rows[np.argsort(channel[rows], kind="stable")] for rows in ends)
+        sent, received = channel[sends], channel[receives]
         _refuse_unmatched_ends(tasks, sends, receives, sent, received)
         is_first = np.ones(len(sends), dtype=bool)
-        is_first[1:] = (sent[:, 1:] != sent[:, :-1]).any(axis=0)
+        is_first[1:] = sent[1:] != sent[:-1]
         first_slot = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
         group = np.full(len(tasks.kind), -1)
         group[sends] = group[receives] = first_slot
@@ -291,17 +285,28 @@ class _Slots:
         return other_end
 
 
+def _number_channels(tasks: Tasks) -> np.ndarray:
+    """Return a number of each message end that is equal for equal sender, receiver and tag, and sorts like these
+    three; other tasks have any number."""
+    is_send = tasks.kind == SEND
+    source, target = np.where(is_send, tasks.rank, tasks.peer), np.where(is_send, tasks.peer, tasks.rank)
+    pair, tags = source * tasks.ranks + target, int(tasks.tag.max(initial=0)) + 1
+    if int(pair.max(initial=0)) >= MAX_INTEGER // tags:
+        pair = number_distinct(pair)[1]
+    return pair * tags + tasks.tag
+
+
 def _refuse_unmatched_ends(
     tasks: Tasks, sends: np.ndarray, receives: np.ndarray, sent: np.ndarray, received: np.ndarray
 ) -> None:
-    """Refuse a message without another end. Sends and receives are both sorted by pair and tag, so the first difference
+    """Refuse a message without another end. Sends and receives are both sorted by channel, so the first difference
     shows it."""
     both = min(len(sends), len(receives))
-    differ = np.append((sent[:, :both] != received[:, :both]).any(axis=0), len(sends) != len(receives))
+    differ = np.append(sent[:both] != received[:both], len(sends) != len(receives))
     if not differ.any():
         return
     row = int(differ.argmax())
-    if row == len(receives) or (row < len(sends) and tuple(sent[:, row]) < tuple(received[:, row])):
+    if row == len(receives) or (row < len(sends) and sent[row] < received[row]):
         raise tasks.make_named_error(sends[row], f"{tasks.describe(sends[row])}, and it has no matching receive")
     raise tasks.make_named_error(receives[row], f"{tasks.describe(receives[row])}, and it has no matching send")
 
@@ -321,19 +326,23 @@ def make_schedule(tasks: Tasks) -> Schedule:
 
 
 def _schedule_all_ranks(tasks: Tasks) -> Schedule:
+    messages, work = _list_rank_local_steps(tasks)
+    with locate_mistakes(tasks.path):
+        return make_rank_local_schedule(tasks.ranks, *messages, work=work)
+
+
+def _list_rank_local_steps(tasks: Tasks) -> tuple[tuple[np.ndarray, ...], Work]:
+    """Return the messages and the work for `make_rank_local_schedule`. All that leads to them can then be freed."""
     matching = match_messages(tasks)
     steps = Steps.of(tasks, matching)
     sends = np.flatnonzero(tasks.kind == SEND)
-    sends = sends[np.lexsort((sends, matching.round[sends], steps.position[sends], tasks.rank[sends]))]
+    sends = sends[argsort_columns(tasks.rank[sends], steps.position[sends], matching.round[sends])]
     receives, is_calculation = matching.other_end[sends], np.flatnonzero(tasks.is_calculation)
     compute = np.full(len(is_calculation), KINDS.index("compute"))
     seconds = tasks.size[is_calculation] / tasks.per_second
     work = Work(steps.post[is_calculation], tasks.rank[is_calculation], compute, np.zeros(len(is_calculation)), seconds)
     ends = steps.post[sends], steps.wait[sends], steps.post[receives], steps.wait[receives]
-    with locate_mistakes(tasks.path):
-        return make_rank_local_schedule(
-            tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work
-        )
+    return (tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends), work
 
 
 def find_shift(tasks: Tasks) -> int:
@@ -364,8 +373,10 @@ def find_shift(tasks: Tasks) -> int:
             np.array_equal(column[offset : offset + length], column[:length]) for offset, length, column in parts
         )
 
-    divisors = (shift for shift in range(1, ranks) if ranks % shift == 0)
-    return next((shift for shift in divisors if is_repeated(shift, 1) and is_repeated(shift, ranks - shift)), ranks)
+    for shift in (1 + np.flatnonzero(ranks % np.arange(1, ranks) == 0)).tolist():
+        if is_repeated(shift, 1) and is_repeated(shift, ranks - shift):
+            return shift
+    return ranks
 
 
 def _select_first_ranks(tasks: Tasks, shift: int) -> Tasks:
@@ -430,22 +441,24 @@ class Steps:
         position = _order_tasks(tasks, matching)
         is_message_end, calculations = np.flatnonzero(tasks.is_message_end), np.flatnonzero(tasks.is_calculation)
         wait_position = _find_wait_positions(tasks, position)
-        waits = np.full(len(is_message_end), WAITING)
-        action = np.concatenate([tasks.kind[is_message_end] == SEND, waits, np.full(len(calculations), WORKING)])
+        posts, waits = tasks.kind[is_message_end] == SEND, np.full(len(is_message_end), WAITING, dtype=np.int8)
+        action = np.concatenate([posts, waits, np.full(len(calculations), WORKING, dtype=np.int8)])
         step = np.concatenate(
             [2 * position[is_message_end], 2 * wait_position[is_message_end] - 1, 2 * position[calculations]]
         )
-        rank = tasks.rank[np.concatenate([is_message_end, is_message_end, calculations])]
-        span = int(step.max(initial=0)) + 1
-        codes, numbers = np.unique(rank * span + step, return_inverse=True)
-        first, last = np.full(len(codes), WORKING), np.full(len(codes), OPENING)
+        # Positions increase from rank to rank, so that no two ranks have the same step.
+        codes, numbers = number_distinct(step)
+        rank = np.empty(len(codes), dtype=np.int64)
+        rank[numbers] = tasks.rank[np.concatenate([is_message_end, is_message_end, calculations])]
+        first, last = np.full(len(codes), WORKING, dtype=np.int8), np.full(len(codes), OPENING, dtype=np.int8)
         np.minimum.at(first, numbers, action)
         np.maximum.at(last, numbers, action)
-        rank, is_first = codes // span, np.ones(len(codes), dtype=bool)
         can_join = (last[:-1] <= first[1:]) & ~((last[:-1] == WAITING) & (first[1:] == WAITING))
-        is_first[1:] = (rank[1:] != rank[:-1]) | ~can_join
+        begins_rank = np.diff(rank, prepend=-1) > 0
+        is_first = begins_rank.copy()
+        is_first[1:] |= ~can_join
         new_step = np.cumsum(is_first)
-        new_step -= new_step[np.searchsorted(rank, rank)]
+        new_step -= new_step[begins_rank][np.cumsum(begins_rank) - 1]
         post, wait = np.zeros(len(position), dtype=np.int64), np.zeros(len(position), dtype=np.int64)
         post[is_message_end], wait[is_message_end], post[calculations] = np.split(
             new_step[numbers], [len(is_message_end), 2 * len(is_message_end)]
@@ -474,7 +487,7 @@ def _separate_waits(tasks: Tasks, round: np.ndarray, position: np.ndarray) -> np
     before, after = tasks.dependencies.before[requires], tasks.dependencies.after[requires]
     must_wait = np.zeros(len(position), dtype=bool)
     must_wait[after] = True
-    order = np.lexsort((np.arange(len(position)), must_wait, round, position, tasks.rank))
+    order = argsort_columns(tasks.rank, position, round, must_wait)
     rank_in_order = np.empty(len(position), dtype=np.int64)
     rank_in_order[order] = np.arange(len(position))
     np.minimum.at(first, before, rank_in_order[after])
