@@ -2,6 +2,8 @@
 dependencies."""
 
 import struct
+import sys
+import tracemalloc
 from dataclasses import fields
 
 import hypothesis
@@ -23,7 +25,7 @@ from commodel.patterns.pattern_files.tasks import (
     make_schedule,
     match_messages,
 )
-from tests.patterns.goal_files import BINARY, TEXT, packed
+from tests.patterns.goal_files import BINARY, TEXT, make_binomial_broadcast, make_dissemination, packed
 from tests.patterns.rank_local import ends
 from tests.refusals import catch_error_message
 
@@ -429,6 +431,53 @@ def test_packed_binary_tasks_are_read_unchanged(tmp_path_factory, tasks):
         for program in (tasks, again)
     ]
     assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("make", [make_dissemination, make_binomial_broadcast])
+def test_ranks_of_a_binary_file_are_read_together(tmp_path, make):
+    """A call for each rank would take a minute for a million ranks."""
+    calls = []
+    for ranks in (8, 2048):
+        path = tmp_path / f"{ranks}.bin"
+        path.write_bytes(packed(make(ranks)))
+        calls.append(count_calls(goal_binary.read_tasks, path))
+    assert calls[0] == calls[1]
+
+
+def count_calls(function, *arguments):
+    """Return the number of Python and C functions that a call calls."""
+    events = []
+    sys.setprofile(lambda frame, event, argument: events.append(event))
+    try:
+        function(*arguments)
+    finally:
+        sys.setprofile(None)
+    return sum(event in ("call", "c_call") for event in events)
+
+
+def test_a_broadcast_is_put_in_steps_within_400_bytes_a_message():
+    """A file of a million messages, one for each rank, therefore takes 400 MB besides the interpreter."""
+    tasks = make_binomial_broadcast(1 << 15)
+    tracemalloc.start()
+    try:
+        pattern = make_schedule(tasks)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert pattern.messages == (1 << 15) - 1
+    assert peak / pattern.messages < 400
+
+
+@pytest.mark.parametrize("ranks", [3, 1 << 24])
+def test_channels_of_large_ranks_and_tags_match(ranks):
+    """The number of a channel would not fit 64 bits if it had all bits of two ranks and a tag."""
+    last, tag = ranks - 1, 2**32 - 2
+    rows = [(0, SEND, 1, last, tag), (0, SEND, 2, last, 0), (0, SEND, 3, last - 1, tag)]
+    rows += [(last - 1, RECEIVE, 0, 0, tag), (last, RECEIVE, 0, 0, 0), (last, RECEIVE, 0, 0, tag)]
+    none = np.zeros(0, dtype=int)
+    columns = np.array(rows, dtype=np.int64).T
+    tasks = Tasks("made up", ranks, *columns, Dependencies(none, none, none.astype(bool)))
+    assert match_messages(tasks).other_end.tolist() == [5, 4, 3, 2, 1, 0]
 
 
 def test_a_truncated_binary_file_is_refused(read_binary):

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
-from commodel.patterns.schedule import NonblockingSteps, Runs, Schedule, Work, check_rows
+from commodel.patterns.schedule import NonblockingSteps, Runs, Schedule, Work, check_ranks, check_rows
 
 
 def find_longest_paths(
@@ -135,6 +135,8 @@ def _number_steps(
     contents: Callable[[], Runs] | None,
 ) -> Schedule:
     check_rows(len(src))
+    for column in (src, dst, work.rank):
+        check_ranks(column, ranks)
     _refuse_early_waits(src, src_step, src_wait, "sends")
     _refuse_early_waits(dst, dst_step, dst_wait, "receives")
     nonblocking = NonblockingSteps(src_wait, dst_step, dst_wait)

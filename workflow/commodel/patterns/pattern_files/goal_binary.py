@@ -132,14 +132,14 @@ class _Blocks:
 
     def match_task_size(self, task_size: int) -> np.ndarray:
         """Return whether tasks of this size fit each block, and have no dependencies where the block lists that."""
-        rest = self.end - self.tasks_begin - task_size * self.tasks
-        matches = (rest >= 0) & (rest % 4 == 0)
+        remaining_bytes = self.end - self.tasks_begin - task_size * self.tasks
+        matches = (remaining_bytes >= 0) & (remaining_bytes % 4 == 0)
         # The numbers of these blocks are bounded by the size of the file; those of the others may be any.
         fitting = np.flatnonzero(matches)
-        matches[fitting] = self.select(fitting)._list_independent_tasks(task_size)
+        matches[fitting] = self.select(fitting)._matches_lists(task_size)
         return matches
 
-    def _list_independent_tasks(self, task_size: int) -> np.ndarray:
+    def _matches_lists(self, task_size: int) -> np.ndarray:
         """Return whether each block lists its tasks without dependencies, in their order and no others."""
         numbers = _view_at_every_byte(self.content, UINT32)
         waits = numbers[_list_positions(self.tasks_begin, self.tasks, task_size)]
@@ -148,8 +148,8 @@ class _Blocks:
         matches = np.bincount(rank, minlength=len(self.begin)) == self.independent
         blocks, in_blocks = self.select(matches), matches[rank]
         rank, independent = rank[in_blocks], independent[in_blocks]
-        listed = numbers[_list_positions(blocks.begin + 8, blocks.independent, 4)]
-        matches[rank[listed != independent - self.first_task[rank]]] = False
+        listed_tasks = numbers[_list_positions(blocks.begin + 8, blocks.independent, 4)]
+        matches[rank[listed_tasks != independent - self.first_task[rank]]] = False
         return matches
 
 
