@@ -8,9 +8,11 @@ from commodel.cli._output import fold_columns
 from commodel.files.parameter_sets import write_parameters
 from commodel.models.parameter_sets import make_given_set
 from tests.cli.running import CAB, output, read_rows, refused, run, sets
+from tests.patterns.goal_files import BINARY
 
 LOGGP_BROADCASTS = ((2500, 1500, 1000, 6, 22000), (1000, 100, 500, 2, 4800), (5000, 300, 4000, 1, 22400))  # ns
 LINEAR = "--operation bcast --algorithm linear"
+BY_HOCKNEY = "--family hockney --set alpha=1us --set beta=1ns"
 
 
 def predict(line, *arguments):
@@ -236,6 +238,27 @@ def test_a_value_in_a_file_may_be_written_as_elsewhere(tmp_path):
     (from_file,) = predict(f"--params {tmp_path}/own.yaml {LINEAR} --ranks 8 --bytes 1KiB")
     (given,) = predict(f"--family hockney {sets(alpha='50us', beta='80ns/B')} {LINEAR} --ranks 8 --bytes 1KiB")
     assert from_file["seconds"] == given["seconds"] == pytest.approx(7 * 50e-6 + 7 * 1024 * 80e-9)
+
+
+def test_ranks_of_a_pattern_file_are_taken_if_they_agree(tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_bytes(BINARY)
+    line = f"{BY_HOCKNEY} --operation file:{path}"
+    assert predict(f"{line} --ranks 3") == predict(line)
+    for ranks, found in (("4", "4"), ("3,4", "4"), ("x", "'x'")):
+        message = refused(f"predict {line} --ranks {ranks}")
+        assert f"ranks: found {found}" in message
+    assert f"found 4, but 'file:{path}' has 3 ranks" in refused(f"predict {line} --ranks 4")
+    assert "bytes: the file of" in refused(f"predict {line} --bytes 8")
+
+
+@pytest.mark.parametrize(
+    "twice", ["--ranks 8,8 --bytes 8", "--ranks 8 --bytes 1KiB,1024", "--ranks 8 --bytes 8 --algorithm linear"]
+)
+def test_a_pattern_that_is_named_twice_is_predicted_once(twice):
+    """Without --format, all columns were once in the line above the table, which had no column left."""
+    assert len(predict(f"{BY_HOCKNEY} {LINEAR} {twice}")) == 1
+    assert output(f"predict {BY_HOCKNEY} {LINEAR} {twice}").count("linear") >= 1
 
 
 def test_lists_and_ranges():

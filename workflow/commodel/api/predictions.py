@@ -177,7 +177,7 @@ def list_points(
     waves: str | None = None,
     omitted: list[str] | None = None,
 ) -> list[Point]:
-    """Return every combination of the given names and amounts as a point. If the platform has too few nodes for the
+    """Return every combination of the given names and amounts as one point. If the platform has too few nodes for the
     ranks, more are assumed. With `omitted`, ranks that the platform cannot hold are left out and the reasons added to
     it, unless it holds none."""
     if not operation:
@@ -187,10 +187,14 @@ def list_points(
         [{"waves": count} for count in expand_axis(waves, parse_waves)] if waves is not None else [{}]
     )
     if is_pattern_file(operation):
-        pattern_options = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
+        pattern_options = {"algorithm": algorithm, "topology": topology, "bytes": sizes}
         if wrong := [key for key, value in pattern_options.items() if value]:
             raise UserError(f"{wrong[0]}: the file of '{operation}' has all messages; leave it out")
-        return [make_point(resources, {"operation": operation, "layout": layout} | count) for count in repeats]
+        with locate_mistakes(key="ranks"):
+            counts = expand_axis(ranks, parse_count) if ranks else [None]
+        common = {"operation": operation, "layout": layout}
+        points = [make_point(resources, common | {"ranks": count} | repeat) for count in counts for repeat in repeats]
+        return list(dict.fromkeys(points))
     name = canonicalize_operation(operation)
     if algorithm and topology:
         raise UserError("give algorithm or topology, not both")
@@ -234,7 +238,7 @@ def list_points(
         raise mistakes[0]
     if omitted is not None:
         omitted += dict.fromkeys(f"left out: {error.message}" for error in mistakes)
-    return points
+    return list(dict.fromkeys(points))
 
 
 def _make_near_point(resources: PlatformResources, combination: Mapping[str, Any]) -> Point:
