@@ -165,6 +165,7 @@ bench: $(READY)
 	.venv/bin/python -m tests.bench.campaign
 	.venv/bin/python -m tests.bench.overlay
 	.venv/bin/python -m tests.bench.kernels
+	.venv/bin/python -m tests.bench.goal_scale
 
 bench-million: $(READY)
 	.venv/bin/python -m tests.bench.million
