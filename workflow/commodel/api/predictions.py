@@ -190,11 +190,7 @@ def list_points(
         pattern_options = {"algorithm": algorithm, "topology": topology, "bytes": sizes}
         if wrong := [key for key, value in pattern_options.items() if value]:
             raise UserError(f"{wrong[0]}: the file of '{operation}' has all messages; leave it out")
-        with locate_mistakes(key="ranks"):
-            counts = expand_axis(ranks, parse_count) if ranks else [None]
-        common = {"operation": operation, "layout": layout}
-        points = [make_point(resources, common | {"ranks": count} | repeat) for count in counts for repeat in repeats]
-        return list(dict.fromkeys(points))
+        return _list_file_points(operation, ranks, layout, resources, repeats)
     name = canonicalize_operation(operation)
     if algorithm and topology:
         raise UserError("give algorithm or topology, not both")
@@ -238,6 +234,21 @@ def list_points(
         raise mistakes[0]
     if omitted is not None:
         omitted += dict.fromkeys(f"left out: {error.message}" for error in mistakes)
+    return list(dict.fromkeys(points))
+
+
+def _list_file_points(
+    operation: str,
+    ranks: str | None,
+    layout: str | None,
+    resources: PlatformResources,
+    repeats: Sequence[dict[str, Any]],
+) -> list[Point]:
+    """Return the points of a pattern file. Ranks may be given if they agree with it."""
+    pattern: dict[str, Any] = {"operation": operation, "layout": layout}
+    with locate_mistakes(key="ranks"):
+        counts = expand_axis(ranks, parse_count) if ranks else [None]
+    points = (make_point(resources, pattern | {"ranks": count} | repeat) for count in counts for repeat in repeats)
     return list(dict.fromkeys(points))
 
 

@@ -57,10 +57,9 @@ def read_tasks(path: AnyPath) -> Tasks:
     return Tasks(path, len(blocks.begin), blocks.rank, kind, size, peer, tag, dependencies, other_units=other_units)
 
 
-def _view_at_every_byte(content: bytearray, dtype: np.dtype, offset: int = 0) -> np.ndarray:
-    """Return a view whose element i is the value that begins at byte i + offset; the elements overlap."""
-    count = max(len(content) - offset - dtype.itemsize + 1, 0)
-    return np.ndarray(count, dtype, content, offset if count else 0, (1,))
+def _view_at_every_byte(content: bytearray, dtype: np.dtype) -> np.ndarray:
+    """Return a view whose element i is the value that begins at byte i; the elements overlap."""
+    return np.ndarray(max(len(content) - dtype.itemsize + 1, 0), dtype, content, 0, (1,))
 
 
 def _list_positions(first: np.ndarray, counts: np.ndarray, distance: int) -> np.ndarray:
@@ -121,8 +120,7 @@ class _Blocks:
         return _list_positions(self.tasks_begin, self.tasks, TASK.itemsize)
 
     def read_field(self, name: str) -> np.ndarray:
-        dtype, offset = TASK.fields[name][:2]
-        return _view_at_every_byte(self.content, dtype, offset)[self.task_begins]
+        return _view_at_every_byte(self.content, TASK)[name][self.task_begins]
 
     def count_named_followers(self) -> np.ndarray:
         """Return how many followers the tasks of each rank name."""
@@ -218,7 +216,7 @@ def _read_dependencies(path: AnyPath, blocks: _Blocks) -> Dependencies:
         raise UserError(f"rank {owner} names task {after[row]}, wanted one of {blocks.tasks[owner]}", file=path)
     after += blocks.first_task[rank_before]
     if (wrong := np.bincount(after, minlength=len(rank)) != blocks.read_field("waits")).any():
-        task = int(wrong.argmax())
-        number = task - blocks.first_task[rank[task]]
-        raise UserError(f"task {number} of rank {rank[task]} has another number of dependencies than listed", file=path)
+        row = int(wrong.argmax())
+        number = row - blocks.first_task[rank[row]]
+        raise UserError(f"task {number} of rank {rank[row]} has another number of dependencies than listed", file=path)
     return Dependencies(before, after, on_start)

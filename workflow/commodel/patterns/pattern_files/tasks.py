@@ -457,8 +457,8 @@ class Steps:
         begins_rank = np.diff(rank, prepend=-1) > 0
         is_first = begins_rank.copy()
         is_first[1:] |= ~can_join
-        new_step = np.cumsum(is_first)
-        new_step -= new_step[begins_rank][np.cumsum(begins_rank) - 1]
+        number = np.cumsum(is_first)
+        new_step = number - number[begins_rank][np.cumsum(begins_rank) - 1]
         post, wait = np.zeros(len(position), dtype=np.int64), np.zeros(len(position), dtype=np.int64)
         post[is_message_end], wait[is_message_end], post[calculations] = np.split(
             new_step[numbers], [len(is_message_end), 2 * len(is_message_end)]
