@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -85,6 +86,9 @@ def pytest_sessionfinish(session):
     """Fail if a process that the tests started is left. Print its command line, and kill it."""
     if hasattr(session.config, "workerinput"):
         return
+    render = sys.modules.get("commodel.reports.pictures.render")
+    if render:  # it would end with this process
+        render.end_drawing()
     left = await_end(f"{TEST_RUN}={os.environ[TEST_RUN]}", LEFT_SECONDS)
     if left:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -106,6 +106,11 @@ class _Drawer:
 _DRAWER = _Drawer()
 
 
+def end_drawing() -> None:
+    """End the process that draws; the next chart starts another one."""
+    _DRAWER.close()
+
+
 def find_obstacle() -> str:
     """Return the reason why charts cannot be drawn on this machine; empty if they can."""
     try:
