@@ -203,7 +203,8 @@ def test_each_file_has_the_number_of_ranks_of_its_name_its_output_or_its_option(
             "a_128.txt: found --ranks 32, but 128",
         ),
         (("x.txt", "y.txt", "z.txt"), "--ranks 2 --ranks 4", "found 2 values of --ranks for 3 files"),
-        (("x.txt",), "", "x.txt:3: the file does not name the number of ranks; give --ranks"),
+        (("x.txt",), "", "x.txt:3: found no number of ranks in the file, none or several in its name"),
+        (("x_np32_n2_ppn32.txt",), "", "found no number of ranks in the file, none or several in its name"),
     ],
 )
 def test_numbers_of_ranks_that_contradict_a_name_are_refused(tmp_path, names, options, wanted):

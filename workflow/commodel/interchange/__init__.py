@@ -117,7 +117,7 @@ class ImportedTimes:
         self.uses_name |= not (ranks or source_row.stated.ranks)
         ranks = source_row.choose_ranks(ranks)
         if not ranks:
-            raise source_row.error("the file does not name the number of ranks; give --ranks")
+            raise source_row.error("found no number of ranks in the file, none or several in its name; give --ranks")
         size = size if has_size(operation) else 0
         self._add(source_row, operation, algorithm_name, ranks, size, seconds, statistic)
 
