@@ -339,7 +339,7 @@ def _recommend_alternatives(evidence: Evidence, points: Sequence[Point], panel: 
         recommender = evidence.find_recommender(list(evidence.by_family()), placement)
         if recommender is None or not panel.assessments.keys() >= recommender.weights.keys():
             continue
-        numbers = np.flatnonzero(placements == placement)
+        numbers = np.flatnonzero(placements == placement).tolist()
         of_models = {
             name: _list_model_times([panel.assessments[name][number] for number in numbers])
             for name in recommender.weights
@@ -347,7 +347,7 @@ def _recommend_alternatives(evidence: Evidence, points: Sequence[Point], panel: 
         predictions, covariance[np.ix_(numbers, numbers)] = recommend(
             recommender, [points[number] for number in numbers], of_models
         )
-        for number, prediction in zip(numbers.tolist(), predictions, strict=True):
+        for number, prediction in zip(numbers, predictions, strict=True):
             seconds[number], low[number], high[number] = prediction.seconds, prediction.low, prediction.high
             bases[number] = prediction.basis
         if np.isfinite(seconds[numbers]).any():

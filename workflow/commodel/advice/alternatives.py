@@ -8,7 +8,7 @@ the predictions of all models, of one wave and of the time between waves.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -250,6 +250,10 @@ class Assessment:
         )
 
 
+def _are_assessments(entries: Sequence[Assessment | None]) -> TypeGuard[Sequence[Assessment]]:
+    return None not in entries
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
     """Predictions of each model for each alternative, None where it has none, and the first reason of each model for
@@ -260,7 +264,7 @@ class Panel:
 
     @cached_property
     def models(self) -> dict[str, Sequence[Assessment]]:
-        return {name: entries for name, entries in self.assessments.items() if None not in entries}
+        return {name: entries for name, entries in self.assessments.items() if _are_assessments(entries)}
 
     @property
     def missing(self) -> dict[str, str]:

@@ -43,9 +43,9 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         residuals, scaled = collect_residuals(measured), scale_predictions(measured)
         interval = cross_validate(residuals)
         lacks_residuals = np.array([not basis.of_residuals for basis in interval.bases])
-        ends = (scaled * np.exp(end) for end in (interval.low, interval.high))
+        low, high = (scaled * np.exp(end) for end in (interval.low, interval.high))
         names = ("predicted_low", "predicted_high")
-        for name, end in zip(names, contain_prediction(*ends, measured["predicted"]), strict=True):
+        for name, end in zip(names, contain_prediction(low, high, measured["predicted"]), strict=True):
             frame.loc[measured.index, name] = measured[name].where(lacks_residuals, end)
         frame.loc[measured.index, "interval_basis"] = [basis.text for basis in interval.bases]
         residual_intervals = fit_residual_intervals(residuals) if len(unmeasured) else {}

@@ -240,7 +240,7 @@ def make_predictor(
         if parameters.draws and draws == 0:  # the set has draws, but the caller wants no interval
             times.low[:] = times.high[:] = nan
         is_invalid = ~np.isfinite(times.seconds) | (times.seconds < 0)
-        for number in np.flatnonzero(is_invalid):
+        for number in np.flatnonzero(is_invalid).tolist():
             why = "below 0" if times.seconds[number] < 0 else "no number"
             times.put([number], PredictedTimes.none(1, Validity(ValidityKind.NO_PREDICTION, why)))
         return times

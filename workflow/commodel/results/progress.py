@@ -359,7 +359,8 @@ class StatusReader:
 def _find_running_case(batch: Batch, folder: SafePath, current_pass: int, now: float) -> RunningCase | None:
     """Return the case that a batch measures; None between cases, and if it has run for a short time only."""
     pass_folder = folder / pass_folder_name(max(current_pass - 1, 0))
-    members = {member.id: member for member in (*batch.cases, *batch.points)}
+    members: dict[str, Point | Case] = {case.id: case for case in batch.cases}
+    members.update((point.id, point) for point in batch.points)
     member = members.get(raw_samples.read_current_case(pass_folder))
     if member is None:
         return None
