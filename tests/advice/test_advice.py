@@ -8,7 +8,7 @@ import pytest
 
 from commodel.advice import Advice, Workload, advise
 from commodel.advice.decision_tables import _put_first, decide, describe_weights
-from commodel.advice.evidence import Evidence, find_library_default
+from commodel.advice.evidence import Evidence, LibraryDefault, describe_library_default, find_library_default
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT, fit_residual_intervals
@@ -224,6 +224,18 @@ def test_shared_memory_is_named_where_the_mpi_default_is_faster_within_a_node(no
     advice = advise(WORKLOAD, Evidence(sets, RESOURCES, rows), [layout], WAYS, streams=False)
     (note,) = (note for note in advice.notes if note.startswith("the MPI default "))
     assert ("it may use collectives over shared memory" in note) is named
+
+
+@pytest.mark.parametrize(
+    ("measured", "note"),
+    [
+        (427e-6, "the MPI default takes 1.60 times as long (both measured)"),
+        (np.nan, "the MPI default takes 1.67 times as long (measured, against a predicted time)"),
+    ],
+)
+def test_the_mpi_default_is_compared_with_the_measured_time_of_the_alternative_if_there_is_one(measured, note):
+    default = LibraryDefault(685e-6, 680e-6, 690e-6, (65536,))
+    assert describe_library_default(default, 409e-6, measured, within_real_node=False) == [note]
 
 
 def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():

@@ -237,7 +237,7 @@ def advise(
     )
     first = rows.iloc[0]
     within_real_node = points[order[0]].nodes == 1 and not any(parameters.simulated for parameters in evidence.sets)
-    notes += describe_library_default(default, first["seconds"], within_real_node)
+    notes += describe_library_default(default, first["seconds"], first["measured"], within_real_node)
     deviations = tuple(combined.deviation[order].tolist())
     keeps_default = default is not None and bool(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviations[0], default.deviation))

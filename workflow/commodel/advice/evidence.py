@@ -206,7 +206,7 @@ class LibraryDefault:
     def source(self) -> str:
         between = [" and ".join(map(format_bytes, self.sizes))] if len(self.sizes) > 1 else []
         between += [f"{self.counts[0]} and {self.counts[1]} {self.count_name}"] if len(self.counts) > 1 else []
-        return f"interpolated between {', '.join(between)}" if between else "measured"
+        return f"interpolated between {', '.join(between)}" if between else MEASURED
 
     @property
     def deviation(self) -> float:
@@ -263,19 +263,25 @@ def _interpolate(below: Sequence[float], above: Sequence[float], share: float) -
     return seconds, low / widening, high * widening
 
 
+MEASURED = "measured"  # source of a time of the MPI default that is not interpolated
 MAX_UNEXPLAINED_RATIO = 0.9  # of the MPI default's time to that of an alternative; below it, a reason is named
 SHARED_MEMORY_HINT = "; within a node it may use collectives over shared memory, which no alternative here models"
 
 
-def describe_library_default(default: LibraryDefault | None, seconds: float, within_real_node: bool) -> list[str]:
-    """Return a note that compares the MPI default with the predicted time of the first alternative. Within a node of a
-    platform that is not simulated, it names a possible reason for a faster default."""
+def describe_library_default(
+    default: LibraryDefault | None, predicted: float, measured: float, within_real_node: bool
+) -> list[str]:
+    """Return a note that compares the MPI default with the first alternative: two measured times if both were measured
+    for the workload, else the predicted time of the alternative. `measured` may be NaN. Within a node of a platform
+    that is not simulated, the note names a possible reason for a faster default."""
     if default is None:
         return []
-    ratio = default.seconds / seconds
+    both_measured = default.source == MEASURED and measured == measured
+    ratio = default.seconds / (measured if both_measured else predicted)
     speed = f"takes {ratio:.2f} times as long" if ratio >= 1 else f"is {1 / ratio:.2f} times as fast"
+    compared = "both measured" if both_measured else f"{default.source}, against a predicted time"
     hint = SHARED_MEMORY_HINT if within_real_node and ratio < MAX_UNEXPLAINED_RATIO else ""
-    return [f"the MPI default {speed} ({default.source}){hint}"]
+    return [f"the MPI default {speed} ({compared}){hint}"]
 
 
 def _format_range(low: object, high: object) -> str:
