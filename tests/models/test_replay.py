@@ -234,7 +234,7 @@ def test_contributions_of_messages_and_work_add_up_to_the_prediction(name):
 
 def test_the_drawing_and_the_table_state_the_same(tmp_path):
     write_parameters(tmp_path / "hockney.yaml", HOCKNEY)
-    requested = ("topology", "binomial:3", "--params", tmp_path / "hockney.yaml", "--bytes", "1000")
+    requested = ("show", "topology", "binomial:3", "--params", tmp_path / "hockney.yaml", "--bytes", "1000")
     printed = run(*requested).stdout
     drawn = run(*requested, "--format", "svg").stdout
     rows = [line.split()[:2] for line in printed.splitlines() if re.match(r" *\d", line)]

@@ -80,7 +80,9 @@ def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
     checks = iter([Validity(ValidityKind.CONTENTION, "4 at a time"), size_not_modelled])
     ((_, kernel),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
     ones = np.ones(1)
-    costs = sum_parts(kernel, lambda part, waves: StackPrediction(ones[None], ones, [next(checks, VALID)], ones), 1)
+    costs = sum_parts(
+        kernel, lambda part, waves: StackPrediction(ones[None], ones, [next(checks, VALID)], ones, ones), 1
+    )
     assert costs.validity == [size_not_modelled]
 
 
@@ -89,7 +91,9 @@ def test_the_single_message_ratio_of_a_sum_is_weighted_by_the_predicted_parts(pa
     ((_, kernel),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
     parts = [count for count, _ in kernel.iterate_parts()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
-    answers = iter([StackPrediction(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
+    answers = iter(
+        [StackPrediction(np.full((1, 1), number), (number + 1) * ones, [VALID], ones, ones) for number in numbers]
+    )
     costs = sum_parts(kernel, lambda part, waves: next(answers), 1)
     assert costs.ratios == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
 
@@ -123,7 +127,8 @@ def test_equal_iterations_are_predicted_once(partition, monkeypatch):
     (whole,) = predict(make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
     assert entry.independent
     assert whole.seconds == SIDE
-    assert len(requested) == len({0, 4, 9, 7, 8})
+    iterations = [pattern for pattern in requested if pattern.ranks > 2]  # others are single messages
+    assert len(iterations) == len({0, 4, 9, 7, 8})
 
 
 def test_waves_of_a_sum_are_refused_in_one_line(partition):

@@ -525,9 +525,9 @@ def _compute_growth(interval: Errors, end: str, sizes: Array, nearest: float, do
 
 
 def apply_residuals(predictions: PredictedTimes, residuals: Interval) -> Interval:
-    """Return the interval of predictions in seconds. It always contains the prediction, and never begins below the time
-    of the shortest message. Beyond the measured range it is never narrower than the parameter interval; within,
-    residuals include that uncertainty. A model that ignores message size has no residuals."""
+    """Return the interval of predictions in seconds. It always contains the prediction. A prediction interval never
+    begins below the time of the shortest message. Beyond the measured range it is never narrower than the parameter
+    interval; within, residuals include that uncertainty. A model that ignores message size has no residuals."""
     bases = residuals.bases
     if predictions.validity:
         pairs = zip(bases, predictions.validity, strict=True)
@@ -541,7 +541,9 @@ def apply_residuals(predictions: PredictedTimes, residuals: Interval) -> Interva
     high = np.where(is_extrapolated, np.fmax(high, predictions.high), high)
     low, high = np.where(has_residuals, [low, high], [predictions.low, predictions.high])
     low, high = contain_prediction(low, high, predictions.seconds)
-    return Interval(np.maximum(low, np.fmin(predictions.message_seconds, predictions.seconds)), high, bases)
+    # The draws of a parameter interval contain the uncertainty of a message's latency.
+    bound = np.where(has_residuals, np.fmin(predictions.message_seconds, predictions.seconds), 0.0)
+    return Interval(np.maximum(low, bound), high, bases)
 
 
 def contain_prediction(low: Array, high: Array, seconds: Array) -> tuple[Array, Array]:
