@@ -79,7 +79,7 @@ def test_plain_snakemake_plans_there(new_project):
     done = subprocess.run(command, cwd=new_project, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^report +1$", done.stdout + done.stderr, re.MULTILINE), "what it would run"
-    assert (new_project / "results/sample/plan.json").exists()
+    assert not (new_project / "results/sample/plan.json").exists()  # a dry run writes nothing
 
 
 def test_the_error_for_an_included_file_gives_a_working_copy_command(new_project, monkeypatch):
