@@ -433,10 +433,12 @@ def predict(
 
 
 def predict_all(parameters: ParameterSet, points: Sequence[Point]) -> list[Prediction]:
-    """Return the predictions of a campaign. If no point can be predicted for any reason, all have that reason, so that
-    the other models are reported."""
+    """Return the predictions of a campaign. If an error of the program prevents them all, all have that reason, so
+    that the other models are reported."""
     try:
         return predict(parameters, points, strict=False)
+    except UserError:  # a mistake in the points, such as a changed file of a pattern: it concerns all models
+        raise
     except Exception as error:
         validity = Validity(ValidityKind.NO_PREDICTION, describe_error(error))
         predictable = [point for point in points if point.predictable]
