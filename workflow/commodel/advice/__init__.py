@@ -34,7 +34,7 @@ from commodel.advice.evidence import (
     select_placement,
 )
 from commodel.advice.gather_windows import gather_bounds
-from commodel.advice.recommended_times import ModelTimes, recommend
+from commodel.advice.recommended_times import ModelTimes, average_models, recommend
 from commodel.advice.sequential_sampling import choose_informative_points
 from commodel.compare.combined_prediction import (
     CombinedPrediction,
@@ -375,31 +375,15 @@ class Combination:
 
 
 def _combine_models(panel: Panel, weights: Mapping[str, ModelWeight]) -> Combination:
-    """Return the combination of the models. If a model with a weight has no prediction interval, the ends are those of
-    the parameter intervals."""
-    shares = np.array([weights[name].weight for name in panel.models])
-    shares = shares / shares.sum(axis=0)
-    seconds, low, high = np.empty((3, shares.shape[1]))
-    bases = np.empty(shares.shape[1], dtype=object)
-    for number, share in enumerate(shares.T):
+    """Return the combination of the models."""
+    weights_of_points = np.array([weights[name].weight for name in panel.models]).T
+    seconds, low, high = np.empty((3, len(weights_of_points)))
+    bases = np.empty(len(weights_of_points), dtype=object)
+    for number, of_models in enumerate(weights_of_points):
         entries = [assessments[number] for assessments in panel.models.values()]
-        ends = ("low", "high")
-        heaviest = entries[int(share.argmax())]
-        for part, entry in zip(share, entries, strict=True):
-            if part > 0 and not entry.basis.of_residuals:
-                ends, heaviest = ("parameters_low", "parameters_high"), entry
-        bases[number] = heaviest.basis
-        seconds[number] = _average(share, [entry.seconds[0] for entry in entries])
-        low[number], high[number] = (_average(share, [getattr(entry, end) for entry in entries]) for end in ends)
+        estimates = [float(entry.seconds[0]) for entry in entries]
+        seconds[number], low[number], high[number], bases[number] = average_models(of_models, estimates, entries)
     return Combination(seconds, low, high, bases)
-
-
-def _average(share: np.ndarray, values: Sequence[float]) -> float:
-    """Return the weighted geometric mean. A single value is returned unchanged, without rounding."""
-    counting = share > 0
-    if counting.sum() == 1:
-        return float(np.array(values)[counting][0])
-    return float(np.exp(np.dot(share[counting], np.log(np.array(values)[counting]))))
 
 
 def _list_points(

@@ -1,21 +1,23 @@
 """Recommended predictions of points: `recommend_times` returns those to use where a campaign has measured errors,
-beside those of models. `recommend` computes them from the predictions of the models, also for the advice."""
+beside those of models. `recommend` computes them from the predictions of the models, and `average_models` where too
+little was measured for that, both also for the advice."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from commodel.advice.evidence import Evidence, find_placement
+from commodel.advice.evidence import Evidence, find_placement, select_placement
+from commodel.compare.combined_prediction import weigh_models, weigh_probed_models
 from commodel.compare.model_ranking import rank_models
 from commodel.compare.recommended import Places, Recommender, assess_recommended
-from commodel.errors import UserError
 from commodel.models import Array
 from commodel.patterns.build import build_schedule, list_parts
-from commodel.predictions.prediction_intervals import PointSeries
+from commodel.predictions.prediction_intervals import IntervalBasis, PointSeries
 from commodel.predictions.predictions import Prediction, predict
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import RECOMMENDED, Point
@@ -65,11 +67,50 @@ def recommend(
     return predictions, corrections.covariance
 
 
+class ModelInterval(Protocol):
+    """The interval of one model's prediction: its prediction interval, or that of its parameters alone."""
+
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def parameters_low(self) -> float: ...
+    @property
+    def parameters_high(self) -> float: ...
+    @property
+    def basis(self) -> IntervalBasis: ...
+
+
+def average_models(
+    weights: Sequence[float], seconds: Sequence[float], intervals: Sequence[ModelInterval]
+) -> tuple[float, float, float, IntervalBasis]:
+    """Return the weighted geometric mean of the predictions of several models, of the ends of their intervals, and the
+    basis of these. If a model with a weight has no prediction interval, the ends are those of the parameter
+    intervals."""
+    shares = np.array(weights) / np.sum(weights)
+    counting = [entry for entry, share in zip(intervals, shares, strict=True) if share > 0]
+    without_residuals = [entry for entry in counting if not entry.basis.of_residuals]
+    basis = without_residuals[-1].basis if without_residuals else intervals[int(shares.argmax())].basis
+    low_name, high_name = ("parameters_low", "parameters_high") if without_residuals else ("low", "high")
+    low, high = ([getattr(entry, name) for entry in intervals] for name in (low_name, high_name))
+    return _average(shares, seconds), _average(shares, low), _average(shares, high), basis
+
+
+def _average(shares: Array, values: Sequence[float]) -> float:
+    """Return the weighted geometric mean. A single value is returned unchanged, without rounding."""
+    counting = shares > 0
+    if counting.sum() == 1:
+        return float(np.array(values)[counting][0])
+    return float(np.exp(np.dot(shares[counting], np.log(np.array(values)[counting]))))
+
+
 def recommend_times(
     evidence: Evidence, points: Sequence[Point], models: Collection[str] | None = None
 ) -> list[Prediction]:
     """Return for each point the recommended prediction, then those of the models; None: of the one with the lowest mean
-    μ. Where too little was measured, the recommended prediction has no value."""
+    μ, or of all if nothing was measured. Where too little was measured, the recommended prediction is the weighted mean
+    of the models, as in the advice."""
     sets = evidence.by_family()
     recommended: dict[int, Prediction] = {}
     by_family = {name: predict(parameters, points, strict=False) for name, parameters in sets.items()}
@@ -78,13 +119,9 @@ def recommend_times(
         recommended |= dict(zip(numbers, _recommend(evidence, placement, numbers, by_family), strict=True))
     for number, other in enumerate(_find_equal_points(evidence, points)):
         recommended[number] = replace(recommended[other], point=points[number])
-    if not any(row.seconds == row.seconds for row in recommended.values()):
-        ranks = ", ".join(map(str, sorted({point.ranks for point in points})))
-        reason = recommended[0].validity.reason
-        raise UserError(f"found {ranks}, for which {reason} to recommend a prediction; give --params FILE", key="ranks")
     if models is None:
         ranked = rank_models(evidence.predicted_points())["family"]
-        models = [name for name in ranked if name in sets][:1]
+        models = [name for name in ranked if name in sets][:1] or list(sets)
     return [
         prediction
         for number in range(len(points))
@@ -115,9 +152,40 @@ def _recommend(
     """Return the recommended predictions of the points of one placement."""
     recommender = evidence.find_recommender(list(by_family), placement)
     if recommender is None:
-        validity = Validity(ValidityKind.NO_PREDICTION, f"too few workloads were measured {placement}")
-        points = [next(iter(by_family.values()))[number].point for number in numbers]
-        return [Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity) for point in points]
+        return _average_by_weights(evidence, placement, numbers, by_family)
     of_placement = {name: [by_family[name][number] for number in numbers] for name in recommender.weights}
     points = [row.point for row in next(iter(of_placement.values()))]
     return recommend(recommender, points, {name: ModelTimes.of(rows) for name, rows in of_placement.items()})[0]
+
+
+def _average_by_weights(
+    evidence: Evidence, placement: str, numbers: Sequence[int], by_family: dict[str, list[Prediction]]
+) -> list[Prediction]:
+    """Return the weighted means of the models' predictions of the points of one placement, where too little was
+    measured for a recommender. A model without a prediction of a point does not count there."""
+    has_value = {
+        name: [number for number in numbers if rows[number].validity.has_weight and rows[number].seconds > 0]
+        for name, rows in by_family.items()
+    }
+    complete = [name for name in by_family if len(has_value[name]) == len(numbers)]
+    counting = complete or [name for name in by_family if has_value[name]]
+    unprobed = [
+        name
+        for name in counting
+        if any(by_family[name][number].validity.kind is ValidityKind.NOT_PROBED for number in numbers)
+    ]
+    held_out = select_placement(evidence.predicted_points(), [placement])
+    predictions = []
+    for number in numbers:
+        point = next(iter(by_family.values()))[number].point
+        rows = [by_family[name][number] for name in counting if number in has_value[name]]
+        measured = weigh_models([row.family for row in rows], held_out, point.operation)
+        weights = [float(entry.weight) for entry in weigh_probed_models(measured, unprobed).values()]
+        if not sum(weights):
+            validity = Validity(ValidityKind.NO_PREDICTION, "the models with a weight have none")
+            predictions.append(Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity))
+            continue
+        seconds, low, high, basis = average_models(weights, [row.seconds for row in rows], rows)
+        heaviest = rows[int(np.argmax(weights))]
+        predictions.append(Prediction(RECOMMENDED, point, seconds, low, high, heaviest.validity, basis))
+    return predictions
