@@ -132,7 +132,7 @@ def test_an_invalid_topology_is_refused_with_the_reason(start, text, error):
 def test_every_spec_of_commodel_topology_is_a_tree_here(start, spec):
     exported = {}
     for form in ("mrnet", "csv"):
-        command = [sys.executable, "-m", "commodel", "topology", spec, "--format", form]
+        command = [sys.executable, "-m", "commodel", "show", "topology", spec, "--format", form]
         exported[form] = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     names = []
     for text in exported.values():
