@@ -209,6 +209,15 @@ def test_an_error_shows_the_value_of_the_file(tmp_path, value):
         load_platform(tmp_path / "net.yaml")
 
 
+def test_a_wrong_last_piece_of_hundreds_is_refused_at_once(tmp_path):
+    """The time to refuse a value must not double with each piece. Sizes of ten digits up to an int are accepted."""
+    pieces = ";".join(f"{size}:0.5" for size in range(10, 400))
+    check_value("smpi/bw-factor", f"{pieces};2146999999:1")
+    for last in ("2147483648:1", "12345678901:1", "500:x"):
+        with pytest.raises(UserError, match="SIZE:FACTOR"):
+            check_value("smpi/bw-factor", f"{pieces};{last}")
+
+
 LOAD = """<zone id="z" routing="Full"><host id="node-0" speed="1Gf"/><host id="node-1" speed="1Gf"/>
 <link id="l" bandwidth="100MBps" latency="1us"/><route src="node-0" dst="node-1"><link_ctn id="l"/></route></zone>
 <trace id="load" periodicity="0.5">

@@ -28,7 +28,7 @@ from commodel.units import format_seconds
 LOGGP = ("L", "o_s", "o_r", "g", "G")
 UNLIMITED_BANDWIDTH = 1e15  # B/s
 ENVELOPE_BYTES = 16  # bytes that SMPI adds to each message
-MAX_MESSAGE_BYTES = 2**31  # bytes
+MAX_MESSAGE_BYTES = 2_100_000_000  # SimGrid reads a size as an int
 SIZE_RATIO = 1.02  # between the first sizes of adjacent ranges of sizes with one bandwidth factor
 NEGLIGIBLE_SHARE = 1e-3  # of a message's time
 UNREACHABLE_SIZE = 1_000_000_000  # bytes: a protocol with this threshold is never used
@@ -93,7 +93,7 @@ def _fit_port(g: float, G: float) -> tuple[float, str]:
     smallest = ENVELOPE_BYTES + 1  # a message of 0 bytes takes as long as one of 1
     sizes, excess = [smallest], g - smallest * G  # beyond G for each byte, the envelope's too
     while sizes[-1] < MAX_MESSAGE_BYTES and abs(excess) > NEGLIGIBLE_SHARE * sizes[-1] * G:
-        sizes.append(max(sizes[-1] + 1, int(sizes[-1] * SIZE_RATIO)))
+        sizes.append(min(max(sizes[-1] + 1, int(sizes[-1] * SIZE_RATIO)), MAX_MESSAGE_BYTES))
     last = [size - 1 for size in sizes[1:]] + [MAX_MESSAGE_BYTES]
     middle = [sqrt(first * end) for first, end in zip(sizes, last, strict=True)]
     rates = [ENVELOPE_BYTES / g, *(size / (excess + size * G) for size in middle)]

@@ -28,8 +28,9 @@ class ValueSyntax(NamedTuple):
     description: str
 
 
-# Sizes, for which SimGrid reads an int. The pattern excludes some that it could read, near 2 GiB.
-SIZE = r"1?[0-9]{1,9}"
+# Sizes, for which SimGrid reads an int: up to 2,146,999,999. Every size matches in one way only, since a pattern with
+# two ways would take a time that doubles with each piece of a wrong value.
+SIZE = r"([0-9]{1,9}|1[0-9]{9}|20[0-9]{8}|21[0-3][0-9]{7}|214[0-6][0-9]{6})"
 
 
 def _make_piecewise_pattern(values: str) -> str:
