@@ -433,19 +433,27 @@ def predict(
 
 
 def predict_all(parameters: ParameterSet, points: Sequence[Point]) -> list[Prediction]:
-    """Return the predictions of a campaign. If an error of the program prevents them all, all have that reason, so
-    that the other models are reported."""
+    """Return the predictions of a campaign. If a set without a needed value or an error of the program prevents them
+    all, all have that reason, so that the other models are reported. A mistake in the points concerns all models."""
+    try:
+        make_predictor(parameters, strict=False)
+    except Exception as error:
+        return _explain_no_predictions(parameters, points, error)
     try:
         return predict(parameters, points, strict=False)
-    except UserError:  # a mistake in the points, such as a changed file of a pattern: it concerns all models
+    except UserError:  # such as a changed file of a pattern
         raise
     except Exception as error:
-        validity = Validity(ValidityKind.NO_PREDICTION, describe_error(error))
-        predictable = [point for point in points if point.predictable]
-        return [
-            Prediction(parameters.family, point, nan, nan, nan, validity, single_message_ratio=nan)
-            for point in predictable
-        ]
+        return _explain_no_predictions(parameters, points, error)
+
+
+def _explain_no_predictions(parameters: ParameterSet, points: Sequence[Point], error: Exception) -> list[Prediction]:
+    validity = Validity(ValidityKind.NO_PREDICTION, describe_error(error))
+    return [
+        Prediction(parameters.family, point, nan, nan, nan, validity, single_message_ratio=nan)
+        for point in points
+        if point.predictable
+    ]
 
 
 def _describe_progress(point: Point, sizes: int, finished: int, total: int) -> str:
