@@ -121,5 +121,7 @@ if __name__ == "__main__":
     if task == "record":
         golden.mkdir(parents=True, exist_ok=True)
         run_everything(golden, names)
+    elif not (golden / "results").is_dir():
+        sys.exit(f"golden: found no recorded outputs in {golden}; record them before a change: make golden TASK=record")
     else:
         sys.exit(min(compare(golden, names), 1))
