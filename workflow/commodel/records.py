@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Interval, Predicate
@@ -21,6 +21,18 @@ BARRIER = "barrier"  # the operation that may align ranks before a sample
 LIBRARY = "library"  # the algorithm of the library default: measured, never predicted
 DEFAULT_LABEL = "MPI default"  # its name in reports
 RECOMMENDED = "recommended"  # the model of the recommended prediction, in tables
+
+
+class Statistic(StrEnum):
+    """Which ranks a measured time is of, as tables name it: the time of an operation over all its ranks, which begin
+    together, or a statistic of the ranks' own times."""
+
+    COMPLETION = "completion"  # until the result is complete: at the root of gather or reduce, else at the last rank
+    LAST_RANK = "last rank"
+    FIRST_RANK = "first rank"
+    RANK_MEAN = "rank mean"  # the mean of the ranks' own times, as OSU prints it
+    UNKNOWN = "unknown"
+
 
 LARGEST_NUMBER = 2**63  # of any number in a plan
 PATH_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
