@@ -26,13 +26,14 @@ from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.safe_reading import read_bytes
 from commodel.fits.data_sheets import SheetTimes, make_set_from_sheets
-from commodel.fits.measured_tables import Measured, read_points
+from commodel.fits.measured_tables import Measured, describe_assumed_statistic, parse_statistic, read_points
 from commodel.fits.settings import choose_reference, describe_factors, fit_in_settings, select_setting
 from commodel.fits.table_fits import describe_fit, list_fitted_by_collectives
 from commodel.models.families import find_family
 from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
 from commodel.progress import report_within
+from commodel.records import Statistic
 from commodel.units import format_count
 
 if TYPE_CHECKING:
@@ -91,17 +92,19 @@ def fit(
     *,
     hold_out: str | None = None,
     setting: str | None = None,
+    statistic: str | None = None,
 ) -> Fit:
     """Fit a model to measured collectives: columns operation, algorithm or topology, ranks, bytes, seconds.
 
     `table` is a file, several files or a DataFrame.
     `hold_out` is an expression such as `"ranks > 32"`: points for which it is true are predicted, not fitted.
     `setting` names the setting to fit if the table has several.
+    `statistic` says which ranks the times are of, such as `"rank mean"` for OSU's, if the table does not state it.
 
     >>> fit("collectives.csv", "loggp", hold_out="ranks > 32").held_out["mu"].mean()  # doctest: +SKIP
     """
     name = find_family(model).name
-    measured, source = _read_measured(table)
+    measured, source = _read_measured(table, parse_statistic(statistic) if statistic else None)
     if hold_out is None:
         return Fit(fit_in_settings(measured, name, source, setting))
     parts = split_points(measured, hold_out)
@@ -109,17 +112,19 @@ def fit(
     return Fit(parameters, predict_held_out(parameters, parts.held_out))
 
 
-def _read_measured(table: str | Path | Sequence[str | Path] | pd.DataFrame) -> tuple[Measured, str]:
+def _read_measured(
+    table: str | Path | Sequence[str | Path] | pd.DataFrame, statistic: Statistic | None
+) -> tuple[Measured, str]:
     """Return the checked points of a table, and the name of the table."""
     if not isinstance(table, pd.DataFrame):
         paths = [Path(table)] if isinstance(table, str | Path) else [Path(path) for path in table]
         if not paths:
             raise UserError("found no table of measured collectives")
-        return read_points(*paths), join_names(paths)
+        return read_points(*paths, statistic=statistic), join_names(paths)
     with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8") as file:
         table.to_csv(file, index=False)
         file.flush()
-        return read_points(Path(file.name)), "a DataFrame"
+        return read_points(Path(file.name), statistic=statistic), "a DataFrame"
 
 
 def join_names(paths: Sequence[Path]) -> str:
@@ -173,6 +178,7 @@ def fit_collectives(
     setting: str | None,
     out: Path | None,
     print_note: Callable[[str], None],
+    statistic: Statistic | None = None,
 ) -> FitEvaluation:
     """Fit each model to all tables together and write its set into the file, or into a folder if there are several
     models. `hold_out` is an expression that selects the held-out points. `print_note` prints a line of progress."""
@@ -184,7 +190,7 @@ def fit_collectives(
     several = len(names) > 1
     if several and out and out.is_file():
         raise UserError(f"found a file, wanted a folder for the sets of {len(names)} families", file=out)
-    measured, table_names = read_points(*tables), join_names(tables)
+    measured, table_names = read_points(*tables, statistic=statistic), join_names(tables)
     if measured.unpredicted:
         print_note(f"left out {format_count(measured.unpredicted, 'row')} of algorithm 'library': no prediction")
     if measured.streams:
@@ -195,7 +201,7 @@ def fit_collectives(
     fit = partial(fit_without_held_out, parts) if parts else partial(fit_in_settings, measured)
     sets, rows = [], []
     for number, name in enumerate(names, 1):
-        digest = digest_fit_inputs(tables, name, hold_out, reference)
+        digest = digest_fit_inputs(tables, name, hold_out, reference, statistic)
         path = out / f"{name}.yaml" if several and out else out
         with report_within(f"{name}, family {number} of {len(names)}" if several else name):
             try:
@@ -217,6 +223,8 @@ def fit_collectives(
             sets.append(fitted)
             if parts:
                 rows.append(predict_held_out(fitted, parts.held_out))
+    if sets and (note := describe_assumed_statistic(measured)):
+        print_note(note)
     if not rows or parts is None:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
     predicted, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)

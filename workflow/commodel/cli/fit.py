@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         "--hold-out", "where", metavar="EXPRESSION", help="Hold out points for which this is true, to measure errors."
     ),
     click.option("--setting", help="Fit this setting; others get factors.  [default: the one with most points]"),
+    click.option("--statistic", help="Which ranks times are of, if the table does not say it: 'rank mean' for OSU's."),
 )
 @make_option_group(
     "Fit to a data sheet",
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     out_option("Parameter set (YAML) to write; a folder for several.  [default with --points: print the values]"),
     style_option,
 )
-def fit(observations, plan_file, families, platform, tables, data_sheet, where, setting, out, style) -> None:
+def fit(observations, plan_file, families, platform, tables, data_sheet, where, setting, statistic, out, style) -> None:
     from commodel.files.parameter_sets import write_parameters
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import OBSERVATIONS, read_table
@@ -71,6 +72,7 @@ def fit(observations, plan_file, families, platform, tables, data_sheet, where, 
     probed = {"--in": observations, "--plan": plan_file, "--platform": platform}
     if data_sheet:
         other_options = {**probed, "--points": tables or None, "--hold-out": where, "--setting": setting}
+        other_options["--statistic"] = statistic
         other_options["--platform"] = None
         if conflicting := _find_given_option(other_options):
             raise UserError(f"--data-sheet takes only --family, --platform and --out: found {conflicting}")
@@ -79,9 +81,10 @@ def fit(observations, plan_file, families, platform, tables, data_sheet, where, 
     if tables:
         if conflicting := _find_given_option(probed):
             raise UserError(f"found {conflicting} together with --points, wanted one of them")
-        _fit_tables(tables, families, where, setting, out, style)
+        _fit_tables(tables, families, where, setting, statistic, out, style)
         return
-    only_with_points = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}
+    only_with_points = {"--hold-out": where, "--setting": setting, "--statistic": statistic}
+    only_with_points |= {"more than one --family": len(families) > 1 or None}
     if conflicting := _find_given_option(only_with_points):
         raise UserError(f"{conflicting} needs --points")
     if missing := [option for option, value in probed.items() if value is None]:
@@ -103,16 +106,19 @@ def _fit_tables(
     families: tuple[str, ...],
     where: str | None,
     setting: str | None,
+    statistic: str | None,
     out: Path | None,
     style: str,
 ) -> None:
     """Fit models to tables of measured collectives. Print their errors at held-out points, or their values if these are
     not written to a file."""
     from commodel.api.fits import fit_collectives, join_names
+    from commodel.fits.measured_tables import parse_statistic
 
+    wanted = parse_statistic(statistic) if statistic else None
     with show_waiting(f"fitting to {join_names(tables)}", plain_lines=True):
         evaluation = fit_collectives(
-            tables, families, where, setting, out, lambda text: click.echo(f"commodel: {text}", err=True)
+            tables, families, where, setting, out, lambda text: click.echo(f"commodel: {text}", err=True), wanted
         )
     if len(evaluation.rows):
         show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)

@@ -74,7 +74,7 @@ def list_points(measured: Measured) -> pd.DataFrame:
 
 def predict_held_out(parameters: ParameterSet, held_out: Measured) -> pd.DataFrame:
     """Return a row for each held-out point with its prediction and its time, as in a comparison."""
-    predictions = predict(parameters, held_out.points, strict=False)
+    predictions = predict(parameters, held_out.points, strict=False, statistic=held_out.statistic)
     columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
     columns |= {name: name for name in ("parameters_low", "parameters_high")} | {"interval_basis": "interval"}
     columns["validity"] = "validity_text"

@@ -1,10 +1,13 @@
 """Measured collectives from a table of the user or of another tool: points and their times.
 
-The columns are operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share nodes, and setting (see
-`files/quantities.py`). Other columns are ignored. The meaning of `bytes` depends on the operation (see `operations`):
-for gather and allgather it is one block, not the whole result. Rows of one point in one setting are samples, and the
-median is its time. Rows of the algorithm `library` have no prediction. They are counted, and their times are a
-baseline of choices. Rows of several waves are only counted, since their times are not those of one pattern.
+The columns are operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share nodes, setting (see
+`files/quantities.py`) and statistic: which ranks a time is of. Other columns are ignored. All points have one
+statistic, the first of STATISTICS that all have, or the wanted one.
+
+The meaning of `bytes` depends on the operation (see `operations`): for gather and allgather it is one block, not the
+whole result. Rows of one point in one setting are samples, and the median is its time. Rows of the algorithm `library`
+have no prediction. They are counted, and their times are a baseline of choices. Rows of several waves are only counted,
+since their times are not those of one pattern.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,8 +22,8 @@ from commodel.files.quantities import parse_setting
 from commodel.files.safe_paths import check_inside
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.patterns.points import PlatformResources, make_point
-from commodel.records import LIBRARY, Point
-from commodel.units import format_count, parse_bytes, parse_count, parse_number_of_seconds, parse_waves
+from commodel.records import LIBRARY, Point, Statistic
+from commodel.units import format_count, parse_bytes, parse_count, parse_number_of_seconds, parse_waves, show_value
 
 
 def _check_spec(spec: str) -> str:
@@ -29,6 +32,19 @@ def _check_spec(spec: str) -> str:
 
 
 IMPORT_ADVICE = "; convert a table with other column names: commodel import csv FILE --column NAME=COLUMN -o TABLE"
+# Statistics from the best for a fit to the worst: what is nearest to the time until an operation is complete.
+STATISTICS = (Statistic.COMPLETION, Statistic.LAST_RANK, Statistic.RANK_MEAN, Statistic.FIRST_RANK)
+
+
+def parse_statistic(text: str) -> Statistic:
+    """Return the statistic of a word."""
+    try:
+        return Statistic(text.strip().lower())
+    except ValueError:
+        words = ", ".join(Statistic)
+        raise UserError(f"found {show_value(text)}, wanted one of {words}", key="statistic") from None
+
+
 COLUMNS: dict[str, Callable] = {
     "operation": _check_spec,
     "algorithm": str,
@@ -51,29 +67,32 @@ class Measured:
     places: dict[Point, list[str]] = field(default_factory=dict)  # of each point in the tables, as `times.csv:3`
     settings: list[str] = field(default_factory=list)  # of each point, blank if it has none; empty list: no row has one
     library: dict[tuple[str, str], float] = field(default_factory=dict)  # of the library default, by workload, setting
+    statistic: Statistic = Statistic.COMPLETION  # of all times
+    is_assumed: bool = False  # whether the tables do not state the statistic
 
 
-def read_points(*paths: Path) -> Measured:
-    """Return the points of one or several tables. Rows of one point in several tables are samples of it."""
-    samples: dict[tuple[Point, str], list[float]] = {}
+def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
+    """Return the points of one or several tables. Rows of one point in several tables are samples of it. `statistic` is
+    that of the rows to read, and of rows that state none; without it, such rows count as completions."""
+    samples: dict[tuple[Point, str, Statistic], list[float]] = {}
     places: dict[Point, list[str]] = {}
-    library: dict[tuple[str, str], list[float]] = {}
+    library: dict[tuple[str, str, Statistic], list[float]] = {}
     unpredicted = streams = 0
     mistakes = Mistakes()
     for path, line, row in _read_tables(paths):
         if row.get("algorithm") == LIBRARY:
             unpredicted += 1
             with suppress(UserError):  # mistakes in a row that is not fitted are ignored
-                point, setting, seconds = _read_row(row)
+                point, setting, stated, seconds = _read_row(row)
                 if not _has_several_waves(row):
-                    library.setdefault((point.workload, setting), []).append(seconds)
+                    library.setdefault((point.workload, setting, stated), []).append(seconds)
             continue
         with add_line_to_errors(path, line, mistakes):
             if _has_several_waves(row):
                 streams += 1
                 continue
-            point, setting, seconds = _read_row(row)
-            samples.setdefault((point, setting), []).append(seconds)
+            point, setting, stated, seconds = _read_row(row)
+            samples.setdefault((point, setting, stated), []).append(seconds)
             places.setdefault(point, []).append(f"{path.name}:{line}")
     mistakes.raise_any()
     if not samples:
@@ -84,10 +103,41 @@ def read_points(*paths: Path) -> Measured:
         )
         unused += [f"{format_count(streams, 'row')} of several waves, which are not fitted"] if streams else []
         raise UserError(f"found only {' and '.join(unused)}", file=paths[0])
-    points, settings = [point for point, _ in samples], [setting for _, setting in samples]
-    medians = [median(times) for times in samples.values()]
-    library_seconds = {workload: median(times) for workload, times in library.items()}
-    return Measured(points, medians, unpredicted, streams, places, settings, library_seconds)
+    chosen = _choose_statistic(samples, statistic, paths[0])
+    of_statistic = {(point, setting): times for (point, setting, stated), times in samples.items() if stated is chosen}
+    default = {(workload, setting): times for (workload, setting, stated), times in library.items() if stated is chosen}
+    return Measured(
+        [point for point, _ in of_statistic],
+        [median(times) for times in of_statistic.values()],
+        unpredicted,
+        streams,
+        places,
+        [setting for _, setting in of_statistic],
+        {workload: median(times) for workload, times in default.items()},
+        statistic or (Statistic.COMPLETION if chosen is Statistic.UNKNOWN else chosen),
+        is_assumed=statistic is None and chosen is Statistic.UNKNOWN,
+    )
+
+
+def _choose_statistic(
+    samples: Iterable[tuple[Point, str, Statistic]], wanted: Statistic | None, path: Path
+) -> Statistic:
+    """Return the statistic of the rows to read: the wanted one, else the best that all points have."""
+    stated: dict[Statistic, set[Point]] = {}
+    for point, _, name in samples:
+        stated.setdefault(name, set()).add(point)
+    if wanted:
+        found = next((name for name in (wanted, Statistic.UNKNOWN) if name in stated), None)
+        if found is None:
+            names = " and ".join(f"'{name}'" for name in stated)
+            raise UserError(f"found times of {names}, wanted '{wanted}'", file=path, key="--statistic")
+        return found
+    points = set().union(*stated.values())
+    complete = [name for name in (*STATISTICS, Statistic.UNKNOWN) if stated.get(name) == points]
+    if not complete:
+        counts = ", ".join(f"{len(of_name)} points with '{name}'" for name, of_name in stated.items())
+        raise UserError(f"found {counts}, wanted one statistic for all: give --statistic", file=path, key="statistic")
+    return complete[0]
 
 
 def _read_tables(paths: Iterable[Path]) -> Iterator[tuple[Path, int, dict[str, str]]]:
@@ -101,16 +151,31 @@ def _has_several_waves(row: dict[str, str]) -> bool:
     return bool(row.get("waves")) and parse_cell(row, "waves", parse_waves) > 1
 
 
-def _read_row(row: dict[str, str]) -> tuple[Point, str, float]:
+def _read_row(row: dict[str, str]) -> tuple[Point, str, Statistic, float]:
     point = make_point(PlatformResources.unlimited(), _make_combination(row))
     seconds = parse_cell(row, "seconds", parse_number_of_seconds)
     setting = parse_cell(row, "setting", parse_setting) if row.get("setting") else ""
     if not seconds:
         raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")
-    return point, setting, seconds
+    stated = parse_cell(row, "statistic", parse_statistic) if row.get("statistic") else Statistic.UNKNOWN
+    return point, setting, stated, seconds
 
 
 def _make_combination(row: dict[str, str]) -> dict[str, Any]:
     if not row["operation"]:
         raise UserError("found nothing, wanted the name of an operation", key="operation")
     return {name: parse_cell(row, name, parse) for name, parse in COLUMNS.items() if row.get(name)}
+
+
+ROOTED_OPERATIONS = ("bcast", "scatter", "gather", "reduce")
+
+
+def describe_assumed_statistic(measured: Measured) -> str:
+    """Return a note if the times of rooted operations were taken for completions without the tables' saying so."""
+    rooted = sorted({point.operation for point in measured.points} & set(ROOTED_OPERATIONS))
+    if not measured.is_assumed or not rooted:
+        return ""
+    return (
+        f"the table has no column 'statistic': times of {', '.join(rooted)} count as completions; "
+        f"for those that OSU printed give --statistic '{Statistic.RANK_MEAN}'"
+    )

@@ -67,7 +67,7 @@ from commodel.predictions.predictions import predict
 from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.predictions.validity import MIN_COUNTED_BYTES
 from commodel.progress import report_step
-from commodel.records import Point
+from commodel.records import Point, Statistic
 from commodel.stats import MAD_TO_SIGMA
 from commodel.units import format_bytes, format_seconds
 
@@ -252,11 +252,12 @@ def fit_measured(
     name: str,
     table: str,
     seed: int = 1,
+    statistic: Statistic = Statistic.COMPLETION,
 ) -> ParameterSet:
     """Fit one model to measured collectives. Unlike all other sets, this set used matrix points, which its source
     states."""
     entry = find_family(name)
-    fitted = fit_points(entry, points, seconds, seed)
+    fitted = fit_points(entry, points, seconds, seed, statistic)
     used, parameters = len(fitted.curves[0].x), make_parameter_set(entry, fitted)
     ranks = [point.ranks for point in points]
     return replace(
@@ -273,8 +274,14 @@ def fit_regression(points: Sequence[Point], seconds: Sequence[float]) -> Paramet
     return make_parameter_set(entry, entry.fit_points([build_schedule(point) for point in points], np.asarray(seconds)))
 
 
-def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
-    """Fit a model to points and their times."""
+def fit_points(
+    entry: Family,
+    points: Sequence[Point],
+    seconds: Sequence[float],
+    seed: int = 1,
+    statistic: Statistic = Statistic.COMPLETION,
+) -> Fitted:
+    """Fit a model to points and this statistic of the times of their ranks."""
     if not _can_fit_tables(entry):
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
     table_points, table_seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
@@ -292,7 +299,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         wanted = f"wanted more than its {len(guess)} values: {', '.join(guess)}"
         raise UserError(f"family {entry.name}: found {len(points)} points, {wanted}")
     forms = infer_forms(entry, guess)
-    task = SearchTask(entry, tuple(guess), forms, stacks, sorted_seconds)
+    task = SearchTask(entry, tuple(guess), forms, stacks, sorted_seconds, statistic=statistic)
     rng = np.random.default_rng(seed)
     report_step(f"the best values for {len(points)} points")
     task, best, equally_good = _search_best(task, log(np.array(list(guess.values()))), rng)
@@ -408,7 +415,7 @@ MAX_RELATIVE_DIFFERENCE = 0.02  # of predictions, up to which LogGP counts as eq
 
 def describe_fit(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
     """Yield a line for each remark about a fit."""
-    predictions = predict_seconds(parameters, measured.points)
+    predictions = predict_seconds(parameters, measured.points, measured.statistic)
     yield from _describe_unexplained_rows(predictions, measured, table)
     if parameters.family == "loggp":
         yield from _describe_collapse(parameters, predictions, measured.points)
@@ -451,7 +458,9 @@ def _describe_collapse(parameters: ParameterSet, predictions: Array, points: lis
         yield f"loggp has collapsed to Hockney: with {constants} predictions are equal within {100 * difference:.1g} %"
 
 
-def predict_seconds(parameters: ParameterSet, points: Sequence[Point]) -> Array:
+def predict_seconds(
+    parameters: ParameterSet, points: Sequence[Point], statistic: Statistic = Statistic.COMPLETION
+) -> Array:
     """Return predicted times; NaN if the model ignores the size of a point, or a time is not above 0."""
-    rows = predict(parameters, points, strict=False, draws=0)
+    rows = predict(parameters, points, strict=False, draws=0, statistic=statistic)
     return np.array([row.seconds if row.validity.has_weight and row.seconds > 0 else np.nan for row in rows])

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
+from commodel.records import Statistic
 
 Rows = slice | np.ndarray
 
@@ -343,11 +344,16 @@ class Schedule:
         """Return the seconds of each row of local work; `per_byte` is the time of reduce and copy."""
         return self.work.seconds + per_byte * self.work.bytes
 
-    def cost(self, finish: np.ndarray) -> np.ndarray:
-        """Return the time of the pattern, without overlapped computation; `finish` is the finish time of every rank
-        (last axis)."""
+    def cost(self, finish: np.ndarray, statistic: Statistic = Statistic.COMPLETION) -> np.ndarray:
+        """Return a statistic of the finish times, without overlapped computation; `finish` is the finish time of every
+        rank (last axis)."""
         finish = finish if self.overlapped_seconds is None else finish - self.overlapped_seconds
-        return finish.max(axis=-1) if self.root is None else finish[..., self.root]
+        if statistic is Statistic.RANK_MEAN:
+            return finish.mean(axis=-1)
+        if statistic is Statistic.FIRST_RANK:
+            return finish.min(axis=-1)
+        is_at_root = statistic is Statistic.COMPLETION and self.root is not None
+        return finish[..., self.root] if is_at_root else finish.max(axis=-1)
 
     def has_same_structure(self, other: Schedule) -> bool:
         """Return whether the two differ in sizes only."""
