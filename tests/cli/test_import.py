@@ -118,7 +118,8 @@ def test_measured_times_become_a_table(name, tmp_path):
     assert [(row["operation"], row["algorithm"], int(row["ranks"])) for row in rows] == [
         (operation, algorithm, ranks) for operation, algorithm, _, ranks, *_ in wanted.times
     ]
-    assert len(result.stderr.splitlines()) == bool(wanted.left_out)
+    unknown = any(row["statistic"] == "unknown" for row in rows)
+    assert len(result.stderr.splitlines()) == bool(wanted.left_out) + unknown
     assert all(f"{count} {left}" in result.stderr for left, count in wanted.left_out.items())
 
 
@@ -140,7 +141,7 @@ def test_several_files_are_one_table(tmp_path):
         text = f"# Benchmarking Bcast\n# #processes = {ranks}\n#bytes #repetitions t_max[usec]\n8 1 1.0\n"
         (tmp_path / f"{name}.txt").write_text(text)
     said = output(f"import imb {tmp_path}/a.txt {tmp_path}/b.txt --algorithm binomial -o {tmp_path}/t")
-    assert "2 times of bcast (mean of the slowest rank)" in said
+    assert "2 times of bcast (last rank)" in said
     assert [line.split(",")[-1] for line in (tmp_path / "t").read_text().splitlines()[1:]] == ["a.txt:4", "b.txt:4"]
     (tmp_path / "b.txt").write_text("")
     said = output(f"import imb {tmp_path}/a.txt {tmp_path}/b.txt -o {tmp_path}/u", code=2)
@@ -228,6 +229,40 @@ def test_numbers_of_ranks_that_contradict_the_file_are_refused(tmp_path):
     (tmp_path / "t.csv").write_text("operation,seconds,ranks,bytes\nbcast,1,2,3\n")
     said = refused(f"import csv {tmp_path}/t.csv --ranks 8 -o {tmp_path}/u")
     assert "t.csv:2: found 2 ranks in the file and --ranks 8" in said
+
+
+def import_statistics(line, out, *options):
+    """Run an import, and return the statistics in the table, the summary and the messages."""
+    result = run(f"import {line} -o {out}", *options)
+    with out.open(newline="") as stream:
+        statistics = [(row["statistic"], row["repetitions"]) for row in csv.DictReader(stream)]
+    return statistics, result.stdout.strip(), result.stderr
+
+
+@pytest.mark.parametrize("statistic", ["completion", "last rank", "first rank", "rank mean"])
+def test_the_statistic_of_a_table_is_requested_in_one_line_and_stated_by_an_option(tmp_path, statistic):
+    table, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    table.write_text("operation,algorithm,seconds,ranks,bytes\nreduce,linear,1us,4,8\nreduce,linear,2us,4,16\n")
+    statistics, summary, said = import_statistics(f"csv {table}", out)
+    assert statistics == [("unknown", "unknown")] * 2
+    assert summary.endswith("2 times of reduce (statistic unknown)")
+    assert said.startswith("commodel: the statistic of 2 times is unknown; give --statistic 'rank mean' for means over")
+    assert said.count("\n") == 1
+    statistics, summary, said = import_statistics(f"csv {table}", out, "--statistic", statistic)
+    assert statistics == [(statistic, "unknown")] * 2
+    assert summary.endswith(f"2 times of reduce ({statistic})")
+    assert not said
+    assert import_statistics(f"csv {out}", tmp_path / "again.csv")[0] == statistics
+
+
+def test_a_wrong_statistic_is_refused_with_its_place(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("operation,seconds,ranks,bytes,statistic\nreduce,1us,4,8,slowest\n")
+    words = "wanted one of: completion, first rank, last rank, rank mean, unknown"
+    assert f"t.csv:2: statistic: found 'slowest', {words}" in refused(f"import csv {table} -o {tmp_path}/u")
+    said = refused(f"import csv {table} --statistic slowest -o {tmp_path}/u")
+    assert "'--statistic': 'slowest' is not one of 'completion', 'last rank', 'first rank', 'rank mean'" in said
+    assert not (tmp_path / "u").exists()
 
 
 @pytest.mark.skipif(not MARENOSTRUM.is_file(), reason="the measured collectives are not part of the project")

@@ -89,11 +89,10 @@ def test_texts_like_formulas_are_quoted_in_a_streamed_table(tmp_path):
 @pytest.mark.parametrize("start", ["=", "+", "-", "@"])
 def test_import_quotes_a_file_name_like_a_formula(tmp_path, start):
     file = tmp_path / f"{start}cmd.csv"
-    file.write_text("operation,ranks,bytes,seconds,statistic\nbcast,4,8,1us,=1+1\n")
+    file.write_text("operation,ranks,bytes,seconds\nbcast,4,8,1us\n")
     done = CliRunner().invoke(main, ["import", "csv", str(file), "-o", str(tmp_path / "out.csv")])
     assert done.exit_code == 0, done.output
     (written,) = cells(tmp_path / "out.csv")
-    assert written["statistic"] == "'=1+1"
     assert written["source"].startswith(f"'{start}cmd")
     assert written["seconds"] == "1e-06"
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Sample:
-    """A file's text, options and expected times (operation, algorithm, layout, ranks, bytes, seconds, statistic);
-    `left_out` counts rows by name."""
+    """A file's text, options and expected times (operation, algorithm, layout, ranks, bytes, seconds, statistic,
+    repetitions); `left_out` counts rows by name."""
 
     text: str
     times: list
@@ -173,11 +173,15 @@ SAMPLES = {
     "osu": Sample(
         OSU,
         [
-            ("bcast", "library", "", 16, 1, 3.50e-6, "mean of the slowest rank"),
-            ("bcast", "library", "", 16, 1024, 7.00e-6, "mean of the slowest rank"),
-            ("bcast", "linear", "", 2, 0, 1.10e-6, "mean"),
-            ("bcast", "linear", "", 2, 8192, 3.25e-6, "mean"),
-            ("barrier", "library", "", 16, 0, 8e-6, "mean over the ranks"),
+            ("bcast", "library", "", 16, 1, 2.01e-6, "first rank", "mean"),
+            ("bcast", "library", "", 16, 1, 2.40e-6, "rank mean", "median"),
+            ("bcast", "library", "", 16, 1, 3.50e-6, "last rank", "mean"),
+            ("bcast", "library", "", 16, 1024, 6.10e-6, "first rank", "mean"),
+            ("bcast", "library", "", 16, 1024, 6.50e-6, "rank mean", "median"),
+            ("bcast", "library", "", 16, 1024, 7.00e-6, "last rank", "mean"),
+            ("bcast", "linear", "", 2, 0, 1.10e-6, "completion", "mean"),
+            ("bcast", "linear", "", 2, 8192, 3.25e-6, "completion", "mean"),
+            ("barrier", "library", "", 16, 0, 8e-6, "rank mean", "mean"),
         ],
         {"ranks": 16},
         {"Exscan": 1, "MPI_Put Latency": 2, "MPI Bandwidth": 1},
@@ -185,12 +189,20 @@ SAMPLES = {
     "imb": Sample(
         IMB,
         [
-            ("bcast", "linear", "block:1", 2, 0, 0.5e-6, "mean"),
-            ("bcast", "linear", "block:1", 2, 4096, 2e-6, "mean"),
-            ("allreduce", "library", "block:1", 4, 64, 5e-6, "mean of the slowest rank"),
-            ("reduce-scatter", "library", "block:1", 3, 48, 6e-6, "mean of the slowest rank"),
-            ("reduce-scatter", "library", "block:1", 3, 48, 6.5e-6, "mean of the slowest rank"),
-            ("barrier", "library", "block:1", 4, 0, 2e-6, "mean of the slowest rank"),
+            ("bcast", "linear", "block:1", 2, 0, 0.5e-6, "completion", "mean"),
+            ("bcast", "linear", "block:1", 2, 4096, 2e-6, "completion", "mean"),
+            ("allreduce", "library", "block:1", 4, 64, 3e-6, "first rank", "mean"),
+            ("allreduce", "library", "block:1", 4, 64, 4e-6, "rank mean", "mean"),
+            ("allreduce", "library", "block:1", 4, 64, 5e-6, "last rank", "mean"),
+            ("reduce-scatter", "library", "block:1", 3, 48, 3e-6, "first rank", "mean"),
+            ("reduce-scatter", "library", "block:1", 3, 48, 4e-6, "rank mean", "mean"),
+            ("reduce-scatter", "library", "block:1", 3, 48, 6e-6, "last rank", "mean"),
+            ("reduce-scatter", "library", "block:1", 3, 48, 3e-6, "first rank", "mean"),
+            ("reduce-scatter", "library", "block:1", 3, 48, 4e-6, "rank mean", "mean"),
+            ("reduce-scatter", "library", "block:1", 3, 48, 6.5e-6, "last rank", "mean"),
+            ("barrier", "library", "block:1", 4, 0, 1e-6, "first rank", "mean"),
+            ("barrier", "library", "block:1", 4, 0, 1.5e-6, "rank mean", "mean"),
+            ("barrier", "library", "block:1", 4, 0, 2e-6, "last rank", "mean"),
         ],
         {"layout": "block:1"},
         {"Allreduce of 0 bytes": 1, "Allreduce that IMB aborted": 1, "Multi-Bcast": 1, "PingPing": 1},
@@ -198,38 +210,41 @@ SAMPLES = {
     "reprompi": Sample(
         REPROMPI,
         [
-            ("bcast", "library", "", 16, 80, 10.9819e-6, "sample"),
-            ("bcast", "library", "", 16, 80, 3.0911e-6, "sample"),
-            ("gather", "library", "", 16, 16, 5e-6, "sample"),
+            ("bcast", "library", "", 16, 80, 10.9819e-6, "last rank", "single"),
+            ("bcast", "library", "", 16, 80, 3.0911e-6, "last rank", "single"),
+            ("gather", "library", "", 16, 16, 5e-6, "last rank", "single"),
         ],
     ),
     "mpiblib": Sample(
         MPIBLIB,
-        [("bcast", "linear", "", 2, 0, 2e-6, "mean"), ("bcast", "linear", "", 2, 1024, 4e-6, "mean")],
+        [
+            ("bcast", "linear", "", 2, 0, 2e-6, "completion", "mean"),
+            ("bcast", "linear", "", 2, 1024, 4e-6, "completion", "mean"),
+        ],
         {"operation": "pingpong"},
     ),
     "skampi": Sample(
         SKAMPI,
         [
-            ("bcast", "linear", "", 2, 4, 3e-6, "mean"),
-            ("bcast", "library", "", 2, 256, 10e-6, "mean"),
-            ("bcast", "library", "", 4, 256, 20e-6, "mean"),
-            ("reduce", "library", "", 3, 256, 30e-6, "mean"),
+            ("bcast", "linear", "", 2, 4, 3e-6, "completion", "mean"),
+            ("bcast", "library", "", 2, 256, 10e-6, "last rank", "mean"),
+            ("bcast", "library", "", 4, 256, 20e-6, "last rank", "mean"),
+            ("reduce", "library", "", 3, 256, 30e-6, "last rank", "mean"),
         ],
         left_out={"Bcast_using_Send_Recv": 1},
     ),
     "pico": Sample(
         PICO,
         [
-            ("bcast", "binomial-near", "block:1", 32, 4096, 1e-5, "median"),
-            ("gather", "linear", "block:4", 32, 128, 2e-5, "median"),
-            ("allreduce", "library", "block:2", 8, 64, 3e-5, "median"),
-            ("allgather", "ring", "block:1", 16, 64, 4e-5, "median"),
-            ("reduce", "in-order:2GiB", "block:1", 32, 1024, 5e-5, "median"),
-            ("scatter", "linear", "block:1", 32, 32, 6e-5, "median"),
-            ("gather", "linear-sync:2GiB", "block:1", 32, 32, 7e-5, "median"),
-            ("bcast", "binomial", "block:1", 32, 1024, 8e-5, "median"),
-            ("bcast", "chain:2GiB", "block:1", 32, 1024, 9e-5, "median"),
+            ("bcast", "binomial-near", "block:1", 32, 4096, 1e-5, "last rank", "median"),
+            ("gather", "linear", "block:4", 32, 128, 2e-5, "last rank", "median"),
+            ("allreduce", "library", "block:2", 8, 64, 3e-5, "last rank", "median"),
+            ("allgather", "ring", "block:1", 16, 64, 4e-5, "last rank", "median"),
+            ("reduce", "in-order:2GiB", "block:1", 32, 1024, 5e-5, "last rank", "median"),
+            ("scatter", "linear", "block:1", 32, 32, 6e-5, "last rank", "median"),
+            ("gather", "linear-sync:2GiB", "block:1", 32, 32, 7e-5, "last rank", "median"),
+            ("bcast", "binomial", "block:1", 32, 1024, 8e-5, "last rank", "median"),
+            ("bcast", "chain:2GiB", "block:1", 32, 1024, 9e-5, "last rank", "median"),
         ],
         left_out={
             "bcast bine-lat": 2,
@@ -241,9 +256,9 @@ SAMPLES = {
     "csv": Sample(
         CSV,
         [
-            ("bcast", "binomial", "block:2", 8, 4096, 12.5e-6, "unknown"),
-            ("barrier", "library", "", 8, 0, 3e-6, "unknown"),
-            ("bcast", "linear", "", 2, 8, 2.5e-6, "unknown"),
+            ("bcast", "binomial", "block:2", 8, 4096, 12.5e-6, "unknown", "unknown"),
+            ("barrier", "library", "", 8, 0, 3e-6, "unknown", "unknown"),
+            ("bcast", "linear", "", 2, 8, 2.5e-6, "completion", "unknown"),
         ],
         {
             "columns": (

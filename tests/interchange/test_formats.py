@@ -36,7 +36,7 @@ WRITTEN = {"goal", "mrnet", "extrap", "simgrid", "rules", "selection"}
 
 def times(table):
     """Return the times of a table without their positions in the file."""
-    names = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic")
+    names = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic", "repetitions")
     return [tuple(getattr(time, name) for name in names) for time in table.times]
 
 
@@ -105,7 +105,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(name, tmp_path_factory, d
         refused = error.message
     assert bool(refused) != bool(table and table.times)
     assert "\n" not in refused
-    for operation, _, _, ranks, size, seconds, _ in times(table) if table else ():
+    for operation, _, _, ranks, size, seconds, *_ in times(table) if table else ():
         assert operation in list_operations()
         assert ranks >= 2
         assert size >= 0
@@ -217,10 +217,10 @@ def test_a_library_that_has_nothing_to_do_is_no_sample(name, tmp_path):
 def test_a_library_has_no_prediction(tmp_path):
     head = "operation,algorithm,layout,ranks,bytes,seconds,statistic,source\n"
     path = tmp_path / "t.csv"
-    path.write_text(head + "bcast,library,,4,8,1e-5,mean,f:1\nbcast,binomial,,4,8,2e-5,mean,f:2\n")
+    path.write_text(head + "bcast,library,,4,8,1e-5,rank mean,f:1\nbcast,binomial,,4,8,2e-5,rank mean,f:2\n")
     measured = read_points(path)
     assert (len(measured.points), measured.seconds, measured.unpredicted) == (1, [2e-5], 1)
-    path.write_text(head + "bcast,library,,4,8,1e-5,mean,f:1\n")
+    path.write_text(head + "bcast,library,,4,8,1e-5,rank mean,f:1\n")
     with pytest.raises(UserError, match="found only 1 row of algorithm 'library'"):
         read_points(path)
 
@@ -280,8 +280,9 @@ def test_imb_means_a_block_or_a_vector(version, size, tmp_path):
     )
     names = ("Reduce_scatter", "Reduce_scatter_block", "Reduce", "Allgather")
     table = read("imb", tmp_path, f"#    {version}\n" + "".join(map(block.format, names)))
-    assert [time.bytes for time in table.times] == [size, 256, 64, 64]
-    assert [time.seconds for time in table.times] == pytest.approx([3e-6] * 4)
+    means = [time for time in table.times if time.statistic == "rank mean"]
+    assert [time.bytes for time in means] == [size, 256, 64, 64]
+    assert [time.seconds for time in means] == pytest.approx([2e-6] * 4)
 
 
 def test_reprompi_counts_of_reduce_scatters_are_per_rank(tmp_path):
@@ -302,29 +303,142 @@ def test_blocks_of_pico_have_whole_elements(elements, size, tmp_path):
     assert table.left_out["allgather of 0 bytes"] == (not size)
 
 
-def test_a_collective_of_osu_has_ended_when_the_last_rank_has(tmp_path):
-    head = "# OSU MPI Broadcast Latency Test v7.3\n# Size  Avg Latency(us)"
-    for more, cells, wanted in (
-        ("", "", (1e-6, "mean over the ranks")),
-        ("  P50 Tail Lat(us)", "2.0", (2e-6, "median of the ranks' mean")),
+def list_statistics(table):
+    """Return the times of a table in microseconds, each with its statistic and its repetitions."""
+    return [(round(time.seconds * 1e6, 6), time.statistic, time.repetitions) for time in table.times]
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "wanted"),
+    [
+        ("", "", [(1.0, "rank mean", "mean")]),
+        ("  P50 Tail Lat(us)", "2.0", [(2.0, "rank mean", "median")]),
+        (
+            "  Min Latency(us)  Max Latency(us)  Iterations",
+            "0.5 3.0 9",
+            [(0.5, "first rank", "mean"), (1.0, "rank mean", "mean"), (3.0, "last rank", "mean")],
+        ),
         (
             "  Min Latency(us)  Max Latency(us)  Iterations  P50 Tail Lat(us)",
             "0.5 3.0 9 2.0",
-            (3e-6, "mean of the slowest rank"),
+            [(0.5, "first rank", "mean"), (2.0, "rank mean", "median"), (3.0, "last rank", "mean")],
         ),
-    ):
-        table = read("osu", tmp_path, f"{head}{more}\n8 1.0 {cells}\n", ranks=4)
-        assert [(time.seconds, time.statistic) for time in table.times] == [(pytest.approx(wanted[0]), wanted[1])]
+    ],
+)
+def test_osu_prints_the_mean_over_the_ranks_and_the_fastest_and_slowest_of_them(columns, cells, wanted, tmp_path):
+    head = "# OSU MPI Broadcast Latency Test v7.3\n# Size  Avg Latency(us)"
+    table = read("osu", tmp_path, f"{head}{columns}\n8 1.0 {cells}\n", ranks=4)
+    assert list_statistics(table) == wanted
 
 
-def test_a_process_a_row_means_the_slowest(tmp_path):
+def test_a_first_rank_whose_time_is_rounded_to_0_is_left_out(tmp_path):
+    """The first rank of an eager reduce may be done in less than the 10 ns that OSU prints."""
+    text = "# OSU MPI Reduce Latency Test\n# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)\n8 0.02 0.00 1.0\n"
+    table = read("osu", tmp_path, text, ranks=4)
+    assert list_statistics(table) == [(0.02, "rank mean", "mean"), (1.0, "last rank", "mean")]
+    assert table.left_out == {"Reduce whose first rank takes 0 s": 1}
+    with pytest.raises(UserError, match=r"file\.txt:3: found a time of 0 s"):
+        read("osu", tmp_path, text.replace("1.0\n", "0.0\n"), ranks=4)
+
+
+IMB_ROW = "# #processes = 4\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n64 9 1.0 3.0 2.0\n\n"
+ALL_RANKS = [(1.0, "first rank", "mean"), (2.0, "rank mean", "mean"), (3.0, "last rank", "mean")]
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "rotates"),  # from the sources of IMB: the root of repetition i is i modulo ranks, or 0
+    [
+        ("Intel (R) MPI Benchmarks 4.1, MPI-1 part", "IMB-MPI1", True),
+        ("Intel (R) MPI Benchmarks 4.1, MPI-1 part", "IMB-MPI1 -root_shift off", False),
+        ("Intel(R) MPI Benchmarks 2018, MPI-1 part", "IMB-MPI1 Reduce", False),
+        ("Intel(R) MPI Benchmarks 2021.3, MPI-1 part", "IMB-MPI1 -npmin 4 -root_shift on Reduce", True),
+        ("Intel(R) MPI Benchmarks 2021.3, MPI-1 part", "IMB-MPI1 -root_shift 0", False),
+    ],
+)
+def test_imb_with_a_rotating_root_has_no_first_and_last_rank(version, options, rotates, tmp_path):
+    """With a rotating root every rank is the root as often as the others, so their means are alike."""
+    blocks = "".join(f"# Benchmarking {name}\n{IMB_ROW}" for name in ("Reduce", "Alltoall"))
+    table = read("imb", tmp_path, f"#    {version}\n# Calling sequence was:\n\n# {options}\n\n{blocks}")
+    wanted = [(2.0, "rank mean", "mean")] if rotates else ALL_RANKS
+    assert list_statistics(table) == [*wanted, *ALL_RANKS]
+
+
+@pytest.mark.parametrize(
+    ("columns", "wanted"),
+    [
+        ("runtime_sec", (2.0, "last rank", "single")),
+        ("mean_sec median_sec", (3.0, "last rank", "median")),
+        ("max_sec mean_sec", (3.0, "last rank", "mean")),
+        ("min_sec max_sec", (2.0, "last rank", "least")),
+        ("max_sec", (2.0, "last rank", "largest")),
+    ],
+)
+def test_reprompi_prints_times_of_the_last_rank_by_repetition_or_summarised(columns, wanted, tmp_path):
+    cells = ["2e-6", "3e-6"][: len(columns.split())]
+    text = f"#@nprocs=4\ntest count {columns}\nMPI_Bcast 8 {' '.join(cells)}\n"
+    assert list_statistics(read("reprompi", tmp_path, text)) == [wanted]
+
+
+CSV_ROWS = "operation,seconds,ranks,bytes,kind,of\nreduce,1us,4,8,Rank Mean,median\nreduce,2us,4,16,,\n"
+OF_THE_FILE = ("statistic=kind", "repetitions=of")
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, [("unknown", "unknown"), ("unknown", "unknown")]),
+        ({"columns": OF_THE_FILE}, [("rank mean", "median"), ("unknown", "unknown")]),
+        ({"statistic": "completion"}, [("completion", "unknown"), ("completion", "unknown")]),
+        ({"columns": OF_THE_FILE, "statistic": "rank mean"}, [("rank mean", "median"), ("rank mean", "unknown")]),
+    ],
+)
+def test_the_statistic_of_a_csv_table_is_in_a_column_or_stated(given, wanted, tmp_path):
+    table = read("csv", tmp_path, CSV_ROWS, **given)
+    assert [(time.statistic, time.repetitions) for time in table.times] == wanted
+    unknown = sum(statistic == "unknown" for statistic, _ in wanted)
+    assert len(table.remarks) == bool(unknown)
+    assert all(f"statistic of {unknown} time" in remark and "--statistic" in remark for remark in table.remarks)
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (
+            {"columns": ("statistic=of",)},
+            r"file.txt:2: statistic: found 'median', wanted one of: completion, first rank",
+        ),
+        (
+            {"columns": ("repetitions=kind",)},
+            "file.txt:2: repetitions: found 'Rank Mean', did you mean 'mean'?",
+        ),
+        (
+            {"columns": OF_THE_FILE, "statistic": "last rank"},
+            "file.txt:2: statistic: found 'rank mean' and --statistic 'last rank'; leave --statistic out",
+        ),
+    ],
+)
+def test_a_wrong_statistic_is_refused_in_one_line(given, complaint, tmp_path):
+    with pytest.raises(UserError) as error:
+        read("csv", tmp_path, CSV_ROWS, **given)
+    assert complaint in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_process_a_row_has_the_first_and_last_process_and_their_mean(tmp_path):
     text = "test process nrep count runtime_sec\n" + "".join(
         f"MPI_Bcast {process} {nrep} 4 {1e-6 * (1 + process + 10 * nrep):.9f}\n"
         for nrep in (0, 1)
         for process in (1, 0)
     )
     table = read("reprompi", tmp_path, "#@nprocs=2\n" + text)
-    assert [time.seconds for time in table.times] == pytest.approx([2e-6, 12e-6])
+    assert list_statistics(table) == [
+        (1.0, "first rank", "single"),
+        (1.5, "rank mean", "single"),
+        (2.0, "last rank", "single"),
+        (11.0, "first rank", "single"),
+        (11.5, "rank mean", "single"),
+        (12.0, "last rank", "single"),
+    ]
 
 
 @given(rows=st.lists(st.tuples(st.integers(1, 1 << 30), st.integers(1, 10**9)), min_size=1, max_size=20))

@@ -34,6 +34,17 @@ class Statistic(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Repetitions(StrEnum):
+    """How the repetitions of a measurement became one time, as tables name it."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    LEAST = "least"
+    LARGEST = "largest"
+    SINGLE = "single"  # the time is that of one repetition
+    UNKNOWN = "unknown"
+
+
 LARGEST_NUMBER = 2**63  # of any number in a plan
 PATH_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 

@@ -11,6 +11,7 @@ import click
 from commodel.cli._help import Verb, VerbGroup, make_option_group
 from commodel.cli._options import PATH, adapt_parameters, out_option
 from commodel.cli._output import format_csv, show_waiting
+from commodel.records import Statistic
 from commodel.registry import lookup
 from commodel.units import format_count, format_seconds, parse_count
 
@@ -44,6 +45,11 @@ OPTIONS = {
         help="SYSTEM_metadata.csv of the run.  [default: beside the file or a folder above]",
     ),
     "operation": click.option("--operation", default="", help="Operation measured; pingpong halves round trips."),
+    "statistic": click.option(
+        "--statistic",
+        type=click.Choice([word.value for word in Statistic if word is not Statistic.UNKNOWN]),
+        help="Statistic of all times, if the file does not name it.",
+    ),
     "columns": click.option(
         "--column",
         "columns",
@@ -100,7 +106,7 @@ def _make_time_command(entry: Format) -> click.Command:
         write_text(out, format_csv([asdict(time) for time in imported.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
         kinds = dict.fromkeys(time.statistic for time in imported.times)
-        statistics = ", ".join("mean or median unknown" if name == "unknown" else name for name in kinds)
+        statistics = ", ".join("statistic unknown" if kind is Statistic.UNKNOWN else kind for kind in kinds)
         click.echo(f"{out}: {format_count(len(imported.times), 'time')} of {operations} ({statistics})")
         for remark in imported.remarks:
             click.echo(f"commodel: {remark}", err=True)

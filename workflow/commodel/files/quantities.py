@@ -1,5 +1,5 @@
-"""Quantities as users write them: numbers with units (`parse_with_unit`), axes (`expand_axis`), and names of settings
-(`parse_setting`).
+"""Quantities as users write them: numbers with units (`parse_with_unit`), axes (`expand_axis`), names of settings
+(`parse_setting`), and what a measured time is of (`parse_statistic`, `parse_repetitions`).
 
 A number with a unit is converted to seconds, bytes, s/B or B/s. An axis is one value, a list or a range, with at most
 `MAX_ENTRIES` values.
@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from commodel.errors import UserError, make_printable, suggest_name
+from commodel.records import Repetitions, Statistic
 from commodel.units import (
     BYTE_UNITS,
     MAX_BYTES,
@@ -168,3 +169,19 @@ def parse_setting(value: object) -> str:
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise UserError(f"found '{twice}' twice, wanted each name once")
     return " ".join(pairs)
+
+
+def parse_statistic(text: str) -> Statistic:
+    return Statistic(_find_word(text, list(Statistic)))
+
+
+def parse_repetitions(text: str) -> Repetitions:
+    return Repetitions(_find_word(text, list(Repetitions)))
+
+
+def _find_word(text: str, words: Sequence[str]) -> str:
+    """Return the word that a text is, in any case; refuse any other text."""
+    word = " ".join(text.split()).lower()
+    if word not in words:
+        raise UserError(f"found {show_value(text)}, {suggest_name(word, words)}")
+    return word

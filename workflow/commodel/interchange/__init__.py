@@ -2,10 +2,11 @@
 parameter set, or names a format that is only written.
 
 This module has the shared parts of readers: measured times (`MeasuredTime`, `ImportedTimes`), limits, and the parsing
-of numbers from unknown sources. A measured time is that of a collective operation of commodel. Half a round trip of two
-ranks is stored as a linear broadcast over two ranks, which is one message. The library default has the algorithm
-`library`: its times can be reported, not predicted. Modules about patterns are imported inside functions, since shell
-completion imports every format for its title and has to be fast.
+of numbers from unknown sources. A measured time is that of a collective operation of commodel. If a file has several
+statistics of a point, each is a row. Half a round trip of two ranks is stored as a linear broadcast over two ranks,
+which is one message. The library default has the algorithm `library`: its times can be reported, not predicted. Modules
+about patterns are imported inside functions, since shell completion imports every format for its title and has to be
+fast.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from commodel.errors import UserError
 from commodel.files.rank_counts import NO_RANKS, NamedRanks, read_ranks_in_name
 from commodel.files.safe_paths import check_inside
 from commodel.files.safe_reading import MIB, read_lines
-from commodel.records import LIBRARY
-from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, show_value
+from commodel.records import LIBRARY, Repetitions, Statistic
+from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, format_count, show_value
 
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
 MAX_FILE_BYTES = 256 * MIB
 MAX_LISTED_NAMES = 12  # at most, of operations and algorithms that are left out, in a message
-SINGLE_MESSAGE = ("bcast", "linear", 2)  # operation, algorithm and ranks by which one message is stored
-SLOWEST_RANK_MEAN = (
-    "mean of the slowest rank"  # the statistic of a tool's output that is nearest to the time of the collective
+WANTED_STATISTIC = (
+    "give --statistic 'rank mean' for means over the ranks, as OSU prints, or completion, 'last rank', 'first rank'"
 )
+SINGLE_MESSAGE = ("bcast", "linear", 2)  # operation, algorithm and ranks by which one message is stored
 OPERATIONS = {  # by the tools' names in lower case, without separators
     "bcast": "bcast",
     "broadcast": "bcast",
@@ -51,9 +52,17 @@ OPERATIONS = {  # by the tools' names in lower case, without separators
 
 
 @dataclass(frozen=True, slots=True)
+class PrintedTime:
+    """A time that a benchmark prints: which ranks it is of, and how its repetitions became one time."""
+
+    seconds: float
+    statistic: Statistic
+    repetitions: Repetitions
+
+
+@dataclass(frozen=True, slots=True)
 class MeasuredTime:
-    """A row of a table of measured collectives, with its source; `seconds` is the `statistic` of its samples, such as
-    the median."""
+    """A row of a table of measured collectives, with its source."""
 
     operation: str
     algorithm: str
@@ -61,7 +70,8 @@ class MeasuredTime:
     ranks: int
     bytes: int
     seconds: float
-    statistic: str
+    statistic: Statistic
+    repetitions: Repetitions
     setting: str  # the name of the circumstances of the measurement: docs/calibrate.md
     source: str
 
@@ -73,6 +83,7 @@ class StatedProperties:
     operation: str = ""
     algorithm: str = ""
     layout: str = ""
+    statistic: str | None = None
     ranks: int = 0
     named_ranks: NamedRanks = NO_RANKS  # the number in the file's name
     columns: tuple[str, ...] = ()  # NAME=COLUMN or NAME=COLUMN:UNIT
@@ -96,10 +107,9 @@ class ImportedTimes:
         algorithm_name: str,
         ranks: int,
         size: int,
-        seconds: float,
-        statistic: str,
+        *times: PrintedTime,
     ) -> None:
-        """Add a row of a collective, or count it as left out.
+        """Add a collective with its times, a row each, or count it as left out.
 
         `algorithm_name` is empty for the library default. With 0 bytes to move, a library returns at once, so such a
         row is not used.
@@ -119,11 +129,15 @@ class ImportedTimes:
         if not ranks:
             raise source_row.error("found no number of ranks in the file, none or several in its name; give --ranks")
         size = size if has_size(operation) else 0
-        self._add(source_row, operation, algorithm_name, ranks, size, seconds, statistic)
+        for time in times:
+            if time.statistic is Statistic.FIRST_RANK and not time.seconds and len(times) > 1:
+                self.left_out[f"{name} whose first rank takes 0 s"] += 1  # rounded
+            else:
+                self._add(source_row, operation, algorithm_name, ranks, size, time)
 
-    def add_message(self, source_row: SourceRow, size: int, seconds: float, statistic: str) -> None:
+    def add_message(self, source_row: SourceRow, size: int, seconds: float, repetitions: Repetitions) -> None:
         """Add half a round trip of two ranks, as one message."""
-        self._add(source_row, *SINGLE_MESSAGE, size, seconds, statistic)
+        self._add(source_row, *SINGLE_MESSAGE, size, PrintedTime(seconds, Statistic.COMPLETION, repetitions))
 
     def _add(
         self,
@@ -132,9 +146,9 @@ class ImportedTimes:
         algorithm_name: str,
         ranks: int,
         size: int,
-        seconds: float,
-        statistic: str,
+        time: PrintedTime,
     ) -> None:
+        seconds = time.seconds
         if not (isfinite(seconds) and 0 < seconds <= MAX_SECONDS):
             raise source_row.error(f"found a time of {seconds:g} s, wanted one above 0")
         if not 0 <= size <= MAX_BYTES:
@@ -146,7 +160,16 @@ class ImportedTimes:
             raise source_row.error(reason)
         self.times.append(
             MeasuredTime(
-                operation, algorithm_name, layout, ranks, size, seconds, statistic, source_row.setting, source_row.name
+                operation,
+                algorithm_name,
+                layout,
+                ranks,
+                size,
+                seconds,
+                time.statistic,
+                time.repetitions,
+                source_row.setting,
+                source_row.name,
             )
         )
 
@@ -236,6 +259,8 @@ def read_all_times(
             by_name[file.name] = named
     if by_name:
         joined.remarks.append(_describe_ranks_by_name(by_name))
+    if unknown := sum(time.statistic is Statistic.UNKNOWN for time in joined.times):
+        joined.remarks.append(f"the statistic of {format_count(unknown, 'time')} is unknown; {WANTED_STATISTIC}")
     return joined
 
 

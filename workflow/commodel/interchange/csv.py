@@ -1,20 +1,21 @@
 """Any CSV table of measured collectives, with a time in each row. Options NAME=COLUMN or NAME=COLUMN:UNIT name its
 columns.
 
-The names are operation, algorithm, layout, ranks, bytes, seconds and statistic; a column of the same name needs no
-option. Names are in any case. Cells may have their own units; times in a column of another name than `seconds` need a
-unit. The operation `pingpong` is a full round trip, and is halved.
+The names are operation, algorithm, layout, ranks, bytes, seconds, statistic and repetitions; a column of the same name
+needs no option. Names are in any case. Cells may have their own units; times in a column of another name than `seconds`
+need a unit. The operation `pingpong` is a full round trip, and is halved.
 """
 
 from pathlib import Path
 
 from commodel.errors import UserError, suggest_name
+from commodel.files.quantities import parse_repetitions, parse_statistic
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
-from commodel.interchange import Format, ImportedTimes, SourceRow, StatedProperties
-from commodel.records import LIBRARY
+from commodel.interchange import Format, ImportedTimes, PrintedTime, SourceRow, StatedProperties
+from commodel.records import LIBRARY, Repetitions, Statistic
 from commodel.units import BYTE_UNITS, TIME_UNITS, parse_bare_number, parse_bytes, parse_count, parse_seconds
 
-NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic")
+NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic", "repetitions")
 UNITS = {"seconds": TIME_UNITS, "bytes": BYTE_UNITS}
 
 
@@ -44,10 +45,14 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, texts: dict[str, st
     from commodel.patterns.operations import canonicalize_operation, has_size
 
     name = source_row.stated.operation or texts["operation"]
-    statistic, seconds = texts["statistic"] or "unknown", parse_cell(texts, "seconds", parse_seconds)
+    seconds = parse_cell(texts, "seconds", parse_seconds)
+    repetitions = Repetitions.UNKNOWN
+    if texts["repetitions"]:
+        repetitions = parse_cell(texts, "repetitions", parse_repetitions)
     if name == "pingpong":
-        imported.add_message(source_row, parse_cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
+        imported.add_message(source_row, parse_cell(texts, "bytes", parse_bytes), seconds / 2, repetitions)
         return
+    time = PrintedTime(seconds, _choose_statistic(source_row, texts), repetitions)
     name = canonicalize_operation(name)
     chosen = source_row.stated.algorithm or texts["algorithm"]
     if chosen and chosen != LIBRARY:
@@ -55,7 +60,18 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, texts: dict[str, st
     is_known = source_row.choose_ranks(0) > 0
     ranks = parse_cell(texts, "ranks", parse_count) if texts["ranks"] or not is_known else 0
     size = parse_cell(texts, "bytes", parse_bytes) if has_size(name) else 0
-    imported.add_collective(source_row, name, chosen, ranks, size, seconds, statistic)
+    imported.add_collective(source_row, name, chosen, ranks, size, time)
+
+
+def _choose_statistic(source_row: SourceRow, texts: dict[str, str]) -> Statistic:
+    """Return the statistic of a row, else that of the user; refuse two that differ."""
+    found = parse_cell(texts, "statistic", parse_statistic) if texts["statistic"] else Statistic.UNKNOWN
+    stated = Statistic(source_row.stated.statistic or Statistic.UNKNOWN)
+    if Statistic.UNKNOWN in (found, stated):
+        return stated if found is Statistic.UNKNOWN else found
+    if found is not stated:
+        raise UserError(f"found '{found}' and --statistic '{stated}'; leave --statistic out", key="statistic")
+    return found
 
 
 def _parse_column_options(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
@@ -75,4 +91,4 @@ def _parse_column_options(settings: tuple[str, ...]) -> dict[str, tuple[str, str
     return columns
 
 
-FORMAT = Format("csv", "a CSV table", read_file, extra_options=("operation", "columns"))
+FORMAT = Format("csv", "a CSV table", read_file, extra_options=("operation", "statistic", "columns"))

@@ -1,44 +1,77 @@
 """Text output of the Intel MPI Benchmarks (`read_file`): a block for each benchmark and number of processes, in
 microseconds.
 
-The time of a row is t_max: the mean time over the repetitions, on the slowest rank. An operation ends when the last
-rank has finished. PingPong prints half a round trip. As in commodel, a size is that of a block for gather, allgather,
-scatter and alltoall, and of the whole vector for reductions. The size of Reduce_scatter is that of the vector in
-versions up to 2019, and in the IMB-MPI1 of the source folder src_c, which prints version 2018. From 2019 Update 1 on it
-is that of one block, as in all versions for Reduce_scatter_block.
+The times of a row are the least, mean and largest of the ranks' own mean times. With a root that rotates, as in
+versions before 2017 or with `-root_shift on`, every rank is the root in turn. The least and largest times are then not
+those of the first and last rank, and only the mean is used. PingPong prints half a round trip.
+
+As in commodel, a size is that of a block for gather, allgather, scatter and alltoall, and of the whole vector for
+reductions. The size of Reduce_scatter is that of the vector in versions up to 2019, and in the IMB-MPI1 of the source
+folder src_c, which prints version 2018. From 2019 Update 1 on it is that of one block, as in all versions for
+Reduce_scatter_block.
 """
 
 import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commodel.interchange import (
-    SLOWEST_RANK_MEAN,
     Format,
     ImportedTimes,
+    PrintedTime,
     SourceRow,
     StatedProperties,
     normalize_operation,
     read_source_rows,
 )
+from commodel.records import Repetitions, Statistic
 
 VERSION = re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks ([0-9]{1,4})(?:\.([0-9]{1,4}))?(?: Update ([0-9]{1,4}))?\b")
 NAME = re.compile(r"#\s*Benchmarking\s+(\S+)")
 PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]{1,9})\b")
 HEADER = re.compile(r"\s*#(?:bytes|repetitions)\b")
-BYTES_COLUMN, SLOWEST_COLUMN, HALF_TRIP_COLUMN = "#bytes", "t_max[usec]", "t[usec]"
+ROOT_SHIFT = re.compile(r"#.*-root_shift[ =]+(\w+)")  # in the command line that IMB repeats
+BYTES_COLUMN, HALF_TRIP_COLUMN = "#bytes", "t[usec]"
+STATISTICS = {
+    "t_min[usec]": Statistic.FIRST_RANK,
+    "t_avg[usec]": Statistic.RANK_MEAN,
+    "t_max[usec]": Statistic.LAST_RANK,
+}
+ROOTED = {"bcast", "gather", "reduce", "scatter"}
 ABORT_MARKS = {"out-of-mem.;", "int-overflow;", "time-out.;"}
 ONE_BLOCK_SINCE_VERSION = (2019, 1)
-Version = tuple[int, int] | None
+FIXED_ROOT_SINCE_VERSION = (2017, 0)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The properties of a run of IMB that change the meaning of its rows."""
+
+    version: tuple[int, int] | None = None
+    root_shift: str = ""  # the value of the option
+
+    @property
+    def prints_one_block(self) -> bool:
+        """Whether the size of Reduce_scatter is that of one block."""
+        return self.version is not None and self.version >= ONE_BLOCK_SINCE_VERSION
+
+    @property
+    def rotates_root(self) -> bool:
+        if self.root_shift:
+            return self.root_shift.lower() in ("on", "1", "enable", "yes")
+        return self.version is not None and self.version < FIXED_ROOT_SINCE_VERSION
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     """Return the times of a file; other benchmarks are counted as left out."""
     imported, name, ranks = ImportedTimes(), "", 0
     columns: list[str] = []
-    version: Version = None
+    run = Run()
     for source_row, line in read_source_rows(path, stated):
         if match := VERSION.match(line):
-            version = int(match[1]), int(match[3] or match[2] or 0)
+            run = Run((int(match[1]), int(match[3] or match[2] or 0)))
+        elif match := ROOT_SHIFT.match(line):
+            run = replace(run, root_shift=match[1])
         elif match := NAME.match(line):
             name, ranks, columns = match[1], 0, []
             if name.startswith("Multi-"):  # several groups of ranks run the operation at once
@@ -57,29 +90,33 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
                 continue
             if len(cells) >= len(columns) or cells[0].isdigit():
                 row = source_row.split(columns, cells[: len(columns)])
-                _add_row(imported, source_row, name, ranks, version, row)
+                _add_row(imported, source_row, name, ranks, run, row)
     return imported
 
 
 def _add_row(
-    imported: ImportedTimes, source_row: SourceRow, name: str, ranks: int, version: Version, row: dict[str, str]
+    imported: ImportedTimes, source_row: SourceRow, name: str, ranks: int, run: Run, row: dict[str, str]
 ) -> None:
     size = source_row.parse_whole(row[BYTES_COLUMN]) if BYTES_COLUMN in row else 0
+    operation = normalize_operation(name)
+    columns = [column for column in STATISTICS if column in row]
+    if operation in ROOTED and run.rotates_root:
+        columns = [column for column in columns if STATISTICS[column] is Statistic.RANK_MEAN]
     if name.lower() == "pingpong" and HALF_TRIP_COLUMN in row:
-        imported.add_message(source_row, size, source_row.parse_number(row[HALF_TRIP_COLUMN]) * 1e-6, "mean")
-    elif SLOWEST_COLUMN not in row:
+        seconds = source_row.parse_number(row[HALF_TRIP_COLUMN]) * 1e-6
+        imported.add_message(source_row, size, seconds, Repetitions.MEAN)
+    elif not columns:
         imported.left_out[name] += 1
-    elif normalize_operation(name) == "reducescatter" and version is None:
+    elif operation == "reducescatter" and run.version is None:
         imported.left_out[f"{name}, whose sizes are ambiguous, since the file does not name the version of IMB"] += 1
     else:
-        prints_one_block = version is not None and version >= ONE_BLOCK_SINCE_VERSION
-        if normalize_operation(name) == "reducescatterblock" or (
-            normalize_operation(name) == "reducescatter" and prints_one_block
-        ):
+        if operation == "reducescatterblock" or (operation == "reducescatter" and run.prints_one_block):
             size *= source_row.choose_ranks(ranks) or 1
-        imported.add_collective(
-            source_row, name, "", ranks, size, source_row.parse_number(row[SLOWEST_COLUMN]) * 1e-6, SLOWEST_RANK_MEAN
-        )
+        times = [
+            PrintedTime(source_row.parse_number(row[column]) * 1e-6, STATISTICS[column], Repetitions.MEAN)
+            for column in columns
+        ]
+        imported.add_collective(source_row, name, "", ranks, size, *times)
 
 
 FORMAT = Format("imb", "the Intel MPI Benchmarks", read_file)

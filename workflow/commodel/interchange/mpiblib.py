@@ -1,13 +1,15 @@
 """Text output of MPIBlib: a row for each message size, `#msg time wtick reps ci`, in seconds, means over the
 repetitions.
 
-Neither the operation nor the number of ranks is in the file. A measurement between two processes is a full round trip:
-it has the name `pingpong` and is halved.
+Neither the operation nor the number of ranks is in the file. Each of MPIBlib's three timers lasts until the last rank
+has finished: `max`, which is the default, `root`, which includes a barrier, and `global`. A measurement between two
+processes is a full round trip: it has the name `pingpong` and is halved.
 """
 
 from pathlib import Path
 
-from commodel.interchange import Format, ImportedTimes, StatedProperties, read_source_rows
+from commodel.interchange import Format, ImportedTimes, PrintedTime, StatedProperties, read_source_rows
+from commodel.records import Repetitions, Statistic
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
@@ -23,9 +25,10 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
                 raise source_row.error("the file does not name the operation; give --operation, e.g. bcast or pingpong")
             size, seconds = source_row.parse_whole(row["msg"]), source_row.parse_number(row["time"])
             if stated.operation == "pingpong":
-                imported.add_message(source_row, size, seconds / 2, "mean")
+                imported.add_message(source_row, size, seconds / 2, Repetitions.MEAN)
             else:
-                imported.add_collective(source_row, stated.operation, "", 0, size, seconds, "mean")
+                time = PrintedTime(seconds, Statistic.LAST_RANK, Repetitions.MEAN)
+                imported.add_collective(source_row, stated.operation, "", 0, size, time)
     return imported
 
 

@@ -2,29 +2,40 @@
 microseconds.
 
 The title names the operation. The number of ranks is that of a header or of the launcher's command line above the
-title, if the file has one (`read_ranks_in_line`). As in commodel, a size is that of a block for
-gather, allgather, scatter and alltoall, and of the whole vector for reductions, including reduce-scatter. The time of a
-collective is the maximum over the ranks if it is printed (`-f`), since an operation has ended when the last rank has;
-else the median or mean of the ranks' average. The latency test prints half a round trip.
+title, if the file has one (`read_ranks_in_line`). As in commodel, a size is that of a block for gather, allgather,
+scatter and alltoall, and of the whole vector for reductions, including reduce-scatter.
+
+OSU prints the mean over the ranks of each rank's own mean time, with `-f` also the least and largest of the ranks'
+means. Its percentiles (`-z`) are those of the repetitions' means over the ranks. The latency test prints half a round
+trip.
 """
 
 import re
 from pathlib import Path
 
 from commodel.files.rank_counts import read_ranks_in_line
-from commodel.interchange import SLOWEST_RANK_MEAN, Format, ImportedTimes, SourceRow, StatedProperties, read_source_rows
+from commodel.interchange import (
+    Format,
+    ImportedTimes,
+    PrintedTime,
+    SourceRow,
+    StatedProperties,
+    read_source_rows,
+)
+from commodel.records import Repetitions, Statistic
 
 TITLE = re.compile(r"#\s*OSU\s+(?P<name>.+?)\s+Test\b")
 LATENCY = re.compile(r"MPI(?:-\w+)?\s+(?P<name>.*?)\s*Latency")
 LATENCY_TEST = "latency"
 COLUMN = re.compile(r"(?P<size>Size)|(?P<kind>\w+)?\s*(?:Tail\s+)?Lat(?:ency)?\s*\(us\)|(?P<other>\w+)", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:[0-9.]+|nan|inf)", re.IGNORECASE)
-STATISTICS = {
-    "max": SLOWEST_RANK_MEAN,
-    "p50": "median of the ranks' mean",
-    "avg": "mean over the ranks",
-}  # the best first
-LATENCY_STATISTICS = {"p50": "median", "latency": "mean", "avg": "mean"}
+COLUMNS = {  # of each statistic, the preferred one first
+    Statistic.FIRST_RANK: ("min",),
+    Statistic.RANK_MEAN: ("p50", "avg"),
+    Statistic.LAST_RANK: ("max",),
+}
+LATENCY_COLUMNS = {Statistic.COMPLETION: ("p50", "latency", "avg")}
+MEDIAN_COLUMN = "p50"  # the other columns are means over the repetitions
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
@@ -62,16 +73,19 @@ def _parse_column_names(line: str) -> list[str]:
 
 
 def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, ranks: int, row: dict[str, str]) -> None:
-    statistics = LATENCY_STATISTICS if name == LATENCY_TEST else STATISTICS
-    column = next((column for column in statistics if column in row), None)
-    if column is None:
+    times = []
+    for statistic, names in (LATENCY_COLUMNS if name == LATENCY_TEST else COLUMNS).items():
+        column = next((column for column in names if column in row), None)
+        if column is not None:
+            repetitions = Repetitions.MEDIAN if column == MEDIAN_COLUMN else Repetitions.MEAN
+            times.append(PrintedTime(source_row.parse_number(row[column]) * 1e-6, statistic, repetitions))
+    if not times:
         raise source_row.error("found no column of average latency")
     size = source_row.parse_whole(row["size"]) if "size" in row else 0
-    seconds = source_row.parse_number(row[column]) * 1e-6
     if name == LATENCY_TEST:
-        imported.add_message(source_row, size, seconds, statistics[column])
+        imported.add_message(source_row, size, times[0].seconds, times[0].repetitions)
     else:
-        imported.add_collective(source_row, name, "", ranks, size, seconds, statistics[column])
+        imported.add_collective(source_row, name, "", ranks, size, *times)
 
 
 FORMAT = Format("osu", "the OSU microbenchmarks", read_file)

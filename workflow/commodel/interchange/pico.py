@@ -29,8 +29,8 @@ from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import MAX_SETTING_LENGTH
 from commodel.files.safe_reading import MAX_LINE_BYTES, read_files_in, read_lines
 from commodel.files.tables import add_line_to_errors, read_rows
-from commodel.interchange import MAX_FILE_BYTES, Format, ImportedTimes, SourceRow, StatedProperties
-from commodel.records import LIBRARY
+from commodel.interchange import MAX_FILE_BYTES, Format, ImportedTimes, PrintedTime, SourceRow, StatedProperties
+from commodel.records import LIBRARY, Repetitions, Statistic
 from commodel.units import MAX_COUNT, show_value
 
 ORIGIN = re.compile(r"_(ompi|over|mpich|craympich)$")
@@ -530,7 +530,8 @@ def _add_row(row: Row, follows: bool, imported: ImportedTimes) -> None:
             imported.left_out[f"{collective} of 0 bytes"] += 1
             return
     name = LIBRARY if follows else translate_algorithm(collective, row.tool_name, ranks, row.elements)
-    imported.add_collective(row.source_row, collective, name, ranks, size, row.seconds, "median")
+    time = PrintedTime(row.seconds, Statistic.LAST_RANK, Repetitions.MEDIAN)
+    imported.add_collective(row.source_row, collective, name, ranks, size, time)
 
 
 FORMAT = Format("pico", "PICO", read_file, extra_options=("metadata",))
