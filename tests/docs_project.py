@@ -153,6 +153,7 @@ def _write_files(project: Project) -> None:
     _write(folder / "choices.csv", "operation,ranks,bytes,algorithm\nallreduce,8,1024,ring\n")
     _write(folder / "hosts.txt", "".join(f"n{number}\n" for number in range(80)))
     _write(folder / "osu_bcast.txt", OSU)
+    _write(folder / "bcast.csv", "ranks,bytes,time\n4,8,10\n4,1024,20\n")
     _write(folder / "collectives.csv", _measured(folder / "loggp.yaml"))
     for name, text in TABLES.items():
         _write(folder / "taulop-tables" / f"{name}.txt", text)

@@ -331,7 +331,7 @@ def test_osu_prints_the_mean_over_the_ranks_and_the_fastest_and_slowest_of_them(
     assert list_statistics(table) == wanted
 
 
-def test_a_first_rank_whose_time_is_rounded_to_0_is_left_out(tmp_path):
+def test_a_time_of_the_first_rank_that_is_rounded_to_0_is_left_out(tmp_path):
     """The first rank of an eager reduce may be done in less than the 10 ns that OSU prints."""
     text = "# OSU MPI Reduce Latency Test\n# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)\n8 0.02 0.00 1.0\n"
     table = read("osu", tmp_path, text, ranks=4)
