@@ -23,10 +23,11 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import Family
 from commodel.models.fitting.numerics import MIN_DIVISOR, Residuals, exp, log, minimize_rows, multiply_columns, solve
 from commodel.models.keys import make_key
+from commodel.patterns.build import ScheduleSum, stack_points
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.progress import report_step
-from commodel.records import Statistic
+from commodel.records import Point, Statistic
 from commodel.stats import MAD_TO_SIGMA
 from commodel.units import format_bytes
 
@@ -48,6 +49,14 @@ MIN_BEND = 0.005  # of a logarithm; residuals from rounding and small effects ou
 PROFILE_OFFSETS = np.round(
     np.geomspace(0.02, MAX_LOG_VALUE, 16), 6
 )  # distances from the best logarithm at which the profile likelihood is evaluated
+
+
+def stack_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
+    """Yield points stacked by shape: their numbers, their schedules, and a repeat count. A sum is split into its
+    parts."""
+    for numbers, pattern in stack_points(points, many_sizes=True):
+        counted = pattern.iterate_parts() if isinstance(pattern, ScheduleSum) else [(1, pattern)]
+        yield from ((numbers, part, count) for count, part in counted)
 
 
 @dataclass(frozen=True, eq=False)

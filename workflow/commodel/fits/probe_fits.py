@@ -341,7 +341,9 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
         for key, draws_of_value in fitted.values.items()
         if not entry.by_name[parse_key(key).parameter].random
     }
-    unidentified = find_indistinct_values(estimated) | dict(fitted.unidentified)
+    has_draws = any(len(draws_of_value) > 1 for draws_of_value in estimated.values())
+    indistinct = find_indistinct_values(estimated) if has_draws else {}
+    unidentified = indistinct | dict(fitted.unidentified)
     values = {}
     for value, draws in fitted.values.items():
         name = parse_key(value).parameter

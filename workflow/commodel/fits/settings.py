@@ -32,7 +32,8 @@ import numpy as np
 
 from commodel.errors import UserError, suggest_name
 from commodel.fits.measured_tables import Measured
-from commodel.fits.table_fits import fit_measured, predict_seconds, stack_parts
+from commodel.fits.parameter_search import stack_parts
+from commodel.fits.table_fits import fit_measured, predict_seconds
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family

@@ -49,16 +49,18 @@ from commodel.fits.parameter_search import (
     START_RANGE,
     SearchTask,
     find_protocol_changes,
+    stack_parts,
 )
+from commodel.fits.prior_search import PriorTask, fit_with_priors
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
-from commodel.models.families import Family, find_family, infer_forms, list_family_names
+from commodel.models.families import LOCAL_WORK, Family, find_family, infer_forms, list_family_names
 from commodel.models.fitting.numerics import MIN_DIVISOR, draw_normals, exp, log, multiply_columns, solve
 from commodel.models.fitting.observed import DEFAULT_DRAWS, Fitted
 from commodel.models.fitting.regression import make_curve
 from commodel.parameters import Errors, Estimate, ParameterSet
-from commodel.patterns.build import ScheduleSum, build_schedule, group_by_shape, stack_points
+from commodel.patterns.build import build_schedule, group_by_shape
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
@@ -70,14 +72,6 @@ from commodel.progress import report_step
 from commodel.records import Point, Statistic
 from commodel.stats import MAD_TO_SIGMA
 from commodel.units import format_bytes, format_seconds
-
-
-def stack_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
-    """Yield points stacked by shape: their numbers, their schedules, and a repeat count. A sum is split into its
-    parts."""
-    for numbers, pattern in stack_points(points, many_sizes=True):
-        counted = pattern.iterate_parts() if isinstance(pattern, ScheduleSum) else [(1, pattern)]
-        yield from ((numbers, part, count) for count, part in counted)
 
 
 def select_observable_points(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
@@ -243,7 +237,7 @@ def list_fitted_by_collectives() -> list[str]:
 
 
 def _can_fit_tables(entry: Family) -> bool:
-    return entry.initial_values is not None or entry.fit_points is not None
+    return bool(entry.initial_values or entry.fit_points or entry.priors)
 
 
 def fit_measured(
@@ -290,6 +284,8 @@ def fit_points(
         schedules, exact_seconds = [build_schedule(point) for point in points], table_seconds[order]
         errors = cross_validate_points(points, exact_seconds, make_refit(entry, schedules, exact_seconds))
         return replace(entry.fit_points(schedules, exact_seconds), errors=errors)
+    if entry.priors is not None:
+        return _fit_by_priors(entry, points, sorted_seconds, statistic, np.random.default_rng(seed))
     stacks = list(stack_parts(points))
     guess = dict(entry.initial_values or {})
     has_local_work = any(pattern.reduces for _, pattern, _ in stacks)
@@ -333,6 +329,52 @@ def fit_points(
         if lacks_gamma
         else {},
         errors=left_out_errors,
+    )
+
+
+PROTOCOL_NOTE = "the best of the powers of two"
+NO_LIMIT_NOTE = "no message of the points is slower for waiting for its receiver"
+
+
+def _has_local_work(points: Sequence[Point]) -> bool:
+    """Return whether an operation reduces, by the schedule of its point with the fewest ranks."""
+    smallest = {point.operation: point for point in sorted(points, key=lambda point: -point.ranks)}
+    return any(pattern.reduces for _, pattern, _ in stack_parts(list(smallest.values())))
+
+
+def _fit_by_priors(
+    entry: Family, points: Sequence[Point], seconds: Array, statistic: Statistic, rng: np.random.Generator
+) -> Fitted:
+    """Return the fit of a model with a prior for each value. Classes of distance without messages have no value."""
+    assert entry.priors is not None
+    present = {"", *list_placements(points), *([LOCAL_WORK] if _has_local_work(points) else [])}
+    priors = {name: prior for name, prior in entry.priors.items() if prior.needs in present}
+    limits = [name for name, place in (entry.eager_limits or {}).items() if place in present]
+    if len(points) <= len(priors):
+        raise UserError(f"family {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values")
+    constants = {"gamma.a": 0.0} if LOCAL_WORK in present else {}
+    forms = infer_forms(entry, [*priors, *constants])
+    task = PriorTask(entry, priors, forms, constants, limits, points, seconds, statistic)
+    fit = fit_with_priors(task, rng)
+    sample = [points[number] for number in fit.sample]
+    sample_seconds = seconds[fit.sample]
+    report_step("its error at sizes, ranks and operations left out")
+    predictions = sample_seconds * exp(fit.misfit)
+    title, labels = "prediction of some of the fitted points", ("size of the operation / B", "time / s")
+    sizes = [float(point.bytes) for point in sample]
+    curve = make_curve(title, sizes, sample_seconds, predictions, entry.equation, len(priors), labels)
+    ends = [end for _, pattern, _ in fit.task.stacks if pattern.messages for end in pattern.extremes()]
+    messages = np.concatenate(ends) if ends else np.zeros(1)
+    return Fitted(
+        {name: np.array([value]) for name, value in (fit.values | constants).items()},
+        (float(messages.min()), float(messages.max())),
+        forms=forms,
+        notes={name: PROTOCOL_NOTE for name in limits if name in fit.values},
+        unidentified=find_unidentified(fit.intervals),
+        intervals=fit.intervals,
+        curves=(curve,),
+        missing={name: NO_LIMIT_NOTE for name in limits if name not in fit.values},
+        errors=cross_validate_points(sample, sample_seconds, fit.refit_without),
     )
 
 

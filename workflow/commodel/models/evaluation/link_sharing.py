@@ -128,11 +128,13 @@ def _predict_by_rounds(schedule: CompactSchedule, values: Values, links: SharedL
     """Return the finish times by a replay round by round. `contention_free`: no two messages of a round share a
     link. Messages above E, which leave when their receiver is ready, count as rendezvous, though their sender does not
     wait."""
-    S = np.minimum(values.numbers.get("S", np.inf), values.numbers.get("E", np.inf))
-    levels = links.levels
+    S, E = values.numbers.get("S", np.inf), values.numbers.get("E", np.inf)
+    S_inside, levels = values.numbers.get("S_inside", S), links.levels
 
     def is_rendezvous(part: Schedule) -> np.ndarray:
-        return np.asarray((part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1))))
+        inside = Classes.of(part, levels).distance == 0
+        is_above = part.bytes > np.minimum(np.where(inside, S_inside, S), E)
+        return np.asarray(is_above.any(axis=tuple(range(is_above.ndim - 1))))
 
     def find_shared_links(part: Schedule) -> Sharing:
         return links.find_shared_links(part, find_transfer_seconds(part, values, levels), is_rendezvous(part))
@@ -231,9 +233,10 @@ class _TimeOrderReplay:
     def prepare(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
         """Yield for each draw the operations of all ranks and their costs."""
         # Above S bytes the sender waits for the receiver. Above E bytes a message leaves when its receiver is ready.
-        defaults = {"S": np.inf, "E": np.inf, "back": 0.0}
+        inside = self.classes.distance == 0
+        defaults = {"S": np.inf, "S_inside": values.numbers.get("S", np.inf), "E": np.inf, "back": 0.0}
         numbers = (values.numbers.get(name, default) for name, default in defaults.items())
-        S, E, opposite_share = (np.broadcast_to(number, (*values.draw_shape, 1))[:, 0] for number in numbers)
+        S, S_inside, E, opposite_share = (np.broadcast_to(number, (*values.draw_shape, 1))[:, 0] for number in numbers)
         copying = copy_seconds_between_nodes(schedule.bytes, self.classes.distance > 0, values)
         ends = (values[name] + seconds for name, seconds in zip(("o_s", "o_r"), copying, strict=True))
         send, receive = (np.broadcast_to(column, (*values.draw_shape, len(schedule.src))) for column in ends)
@@ -245,7 +248,7 @@ class _TimeOrderReplay:
         link_seconds = self.passed_links.find_link_seconds(schedule.bytes, values)
         work = np.broadcast_to(compute_work_seconds(schedule, values), (*values.draw_shape, len(schedule.work.step)))
         for draw in range(values.draw_shape[0]):
-            sender_waits = schedule.bytes > S[draw]
+            sender_waits = schedule.bytes > np.where(inside, S_inside[draw], S[draw])
             # E = 0: even empty messages use rendezvous.
             rendezvous = sender_waits | (schedule.bytes > E[draw]) | (E[draw] == 0)
             if (key := sender_waits.tobytes() + rendezvous.tobytes()) not in self.programs:

@@ -31,11 +31,13 @@ from commodel.units import show_value
 
 __all__ = [  # what the file of a model needs
     "GAMMA",
+    "LOCAL_WORK",
     "Array",
     "Family",
     "Fitted",
     "Observed",
     "Parameter",
+    "Prior",
     "Schedule",
     "Values",
     "find_family",
@@ -87,6 +89,19 @@ def fit_local_work(observed: Observed) -> Array:
     return fit_mean(work.seconds / work["bytes"])
 
 
+LOCAL_WORK = "local work"
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A typical value, and the factor within which, either way, a value lies with a probability of two thirds. `needs`:
+    what the points of a table must have to determine it."""
+
+    typical: float
+    factor: float
+    needs: str = ""  # messages of a distance class, or LOCAL_WORK
+
+
 @dataclass(frozen=True)
 class Family:
     name: str
@@ -112,6 +127,8 @@ class Family:
     delivered: Callable[[Schedule, Values], Array | None] | None = None
     initial_values: Mapping[str, float] | None = None  # for a fit to measured collectives
     fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own fit to measured collectives
+    priors: Mapping[str, Prior] | None = None  # for a fit to measured collectives with priors
+    eager_limits: Mapping[str, str] | None = None  # values that it chooses among message sizes, with what each needs
     by_class: str = ""  # ranks whose messages may have values by distance class: EVERYWHERE, BETWEEN nodes
     by_size: tuple[str, ...] = ()  # functions of `initial_values` that change at the same message sizes
 

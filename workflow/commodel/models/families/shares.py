@@ -23,6 +23,7 @@ Details, each fitted from a probe:
 - `against`: acknowledgements are slowed down by messages in their direction. Then all messages on a link and on the
   opposite link progress as the fuller of the two allows, and `back` of a share is added.
 - S: above S bytes, a message leaves when its receiver is ready, and its sender waits for delivery (rendezvous).
+  Within a node the limit may be another one, S_inside.
 - E: above E bytes, a message waits for its receiver, but its sender does not (probe `start`).
 - O_s(m), O_r(m): between nodes, overheads of eager messages grow with the size, since they are copied.
 
@@ -36,7 +37,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from commodel.hierarchy import NODE
+from commodel.hierarchy import BEYOND, NODE
 from commodel.models.evaluation.link_sharing import (
     ONE_AT_A_TIME,
     SHARED,
@@ -52,7 +53,7 @@ from commodel.models.evaluation.shared_links import (
     SHARINGS,
     TORUS,
 )
-from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
+from commodel.models.families import LOCAL_WORK, Array, Family, Fitted, Observed, Parameter, Prior, Schedule, Values
 from commodel.models.fitting.channels import fit_local_work
 from commodel.models.fitting.link_capacities import (
     choose_link_sharing,
@@ -233,6 +234,19 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
     return f"not probed: ranks in {', '.join(unprobed)}" if unprobed else ""
 
 
+# Clusters of the last twenty years, from Gigabit Ethernet to several InfiniBand ports a node.
+PRIORS = {
+    "o_s": Prior(3e-7, 3),
+    "o_r": Prior(3e-7, 3),
+    "L.node.a": Prior(3e-7, 4, NODE),
+    "G.node.a": Prior(1.5e-10, 4, NODE),
+    "L.beyond.a": Prior(1e-6, 4, BEYOND),
+    "G.beyond.a": Prior(1e-10, 6, BEYOND),
+    "c_out.node.a": Prior(5e-11, 6, BEYOND),
+    "c_inside.node.a": Prior(2e-11, 6, NODE),
+    "gamma.b": Prior(2e-10, 4, LOCAL_WORK),
+}
+
 FAMILY = Family(
     name="shares",
     title="Shares",
@@ -247,6 +261,7 @@ FAMILY = Family(
         Parameter("O_r", "s", "increase of o_r for a copied message of m bytes", "m", optional=True),
         Parameter("H", "B", "header: bytes of a link that a message occupies besides its own; none: 0", optional=True),
         Parameter("S", "B", "largest message whose sender does not wait for its receiver", optional=True),
+        Parameter("S_inside", "B", "S of messages within a node; none: S", optional=True),
         Parameter("E", "B", "largest message that leaves before its receiver is ready; 0: none does", optional=True),
         Parameter(
             "c_out",
@@ -298,6 +313,8 @@ FAMILY = Family(
     independent=True,
     by_message=True,
     settings=SETTINGS,
+    priors=PRIORS,
+    eager_limits={"S": BEYOND, "S_inside": NODE},
     setting_meanings={
         "order": "Whether a rank's messages to another share their links, or go one after the other",
         "sharing": "Whether messages on a link get equal shares, or shares in inverse proportion to their latency",

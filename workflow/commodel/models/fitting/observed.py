@@ -171,6 +171,9 @@ class PartialFit:
 def make_estimate(
     draws: Array, unit: str, note: str = "", determined: bool = True, interval: tuple[float, float] | None = None
 ) -> Estimate:
-    """Return the value of row 0 with the 95 % interval of the draws, or with `interval`."""
+    """Return the value of row 0 with the 95 % interval of the draws, or with `interval`; without both, the value is
+    exact."""
+    if interval is None and len(draws) == 1:
+        return Estimate.exact(float(draws[0]), unit, note, determined)
     low, high = np.percentile(draws[1:], [2.5, 97.5]) if interval is None else interval
     return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, determined)
