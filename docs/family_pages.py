@@ -153,7 +153,7 @@ def _limits(entry: Family) -> Iterator[str]:
         yield "Ranks proceed independently: the model predicts streams of waves and overlapping steps."
     else:
         yield "The model adds up steps that all ranks share: it predicts no stream of waves."
-    if entry.initial_values or entry.fit_points:
+    if entry.initial_values or entry.fit_points or entry.priors:
         yield "Measured collectives alone are enough to fit the model: `commodel fit --points`."
     else:
         yield "The model needs probes: measured collectives alone do not determine its parameters."

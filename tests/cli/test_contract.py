@@ -121,7 +121,7 @@ INVOCATIONS = {
     ),
     "collect": ("--in results/sample --out collected/observations.csv",),
     "fit": (
-        "--family hockney --points collectives.csv --setting friday",
+        "--family hockney --points collectives.csv --setting friday --statistic completion",
         f"--family loggp --in {SAMPLE}/observations.csv --plan {SAMPLE}/plan.json {PLATFORM} -o s.yaml",
     ),
     "compare": ("--in results/sample --out compared.csv",),

@@ -54,7 +54,7 @@ def list_points(counts, per_node=RANKS_PER_NODE):
         for operation, algorithms in ALTERNATIVES.items()
         for algorithm in algorithms
         for ranks in counts
-        for size in (8, 2048, 8192, 65536, 1 << 20)
+        for size in (8, 2048, 8192, 1 << 18)
     ]
 
 
@@ -95,6 +95,7 @@ def test_twice_the_ranks_are_predicted_also_in_another_statistic(truth, fitted, 
     assert np.exp(errors.max()) < 2
 
 
+@pytest.mark.slow
 def test_the_start_does_not_matter(truth, fitted):
     points = list_points((2, 6, 12, 24))
     times, further_points = measure(truth, points), list_points((48,))
@@ -110,11 +111,11 @@ def test_without_a_distance_its_values_are_missing(truth):
     parameters = fit_measured(points, measure(truth, points), "shares", "t.csv", statistic=Statistic.RANK_MEAN)
     assert not [name for name in parameters.numbers if ".node." in name and not name.startswith("c_out")]
     (row,) = predict(parameters, list_points((24,))[:1], strict=False)
-    assert row.validity_text.startswith("not probed: ranks in one node")
+    assert "not probed: ranks in same node" in row.validity_text
 
 
 def test_fewer_points_than_values_are_refused():
-    with pytest.raises(UserError, match="family shares: found 4 points, wanted more than its 9 values"):
+    with pytest.raises(UserError, match="family shares: found 4 points, wanted more than its 8 values"):
         fit_measured(list_points((24,))[:4], [1e-5] * 4, "shares", "t.csv")
 
 

@@ -24,9 +24,10 @@ from commodel.compare.held_out import fit_without_held_out, predict_held_out, sp
 from commodel.errors import UserError
 from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.parameter_sets import read_parameters, write_parameters
+from commodel.files.quantities import parse_statistic
 from commodel.files.safe_reading import read_bytes
 from commodel.fits.data_sheets import SheetTimes, make_set_from_sheets
-from commodel.fits.measured_tables import Measured, describe_assumed_statistic, parse_statistic, read_points
+from commodel.fits.measured_tables import Measured, describe_assumed_statistic, read_points
 from commodel.fits.settings import choose_reference, describe_factors, fit_in_settings, select_setting
 from commodel.fits.table_fits import describe_fit, list_fitted_by_collectives
 from commodel.models.families import find_family

@@ -113,7 +113,7 @@ def _fit_tables(
     """Fit models to tables of measured collectives. Print their errors at held-out points, or their values if these are
     not written to a file."""
     from commodel.api.fits import fit_collectives, join_names
-    from commodel.fits.measured_tables import parse_statistic
+    from commodel.files.quantities import parse_statistic
 
     wanted = parse_statistic(statistic) if statistic else None
     with show_waiting(f"fitting to {join_names(tables)}", plain_lines=True):

@@ -18,12 +18,12 @@ from statistics import median
 from typing import Any
 
 from commodel.errors import Mistakes, UserError
-from commodel.files.quantities import parse_setting
+from commodel.files.quantities import parse_setting, parse_statistic
 from commodel.files.safe_paths import check_inside
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.records import LIBRARY, Point, Statistic
-from commodel.units import format_count, parse_bytes, parse_count, parse_number_of_seconds, parse_waves, show_value
+from commodel.units import format_count, parse_bytes, parse_count, parse_number_of_seconds, parse_waves
 
 
 def _check_spec(spec: str) -> str:
@@ -34,17 +34,6 @@ def _check_spec(spec: str) -> str:
 IMPORT_ADVICE = "; convert a table with other column names: commodel import csv FILE --column NAME=COLUMN -o TABLE"
 # Statistics from the best for a fit to the worst: what is nearest to the time until an operation is complete.
 STATISTICS = (Statistic.COMPLETION, Statistic.LAST_RANK, Statistic.RANK_MEAN, Statistic.FIRST_RANK)
-
-
-def parse_statistic(text: str) -> Statistic:
-    """Return the statistic of a word."""
-    try:
-        return Statistic(text.strip().lower())
-    except ValueError:
-        words = ", ".join(Statistic)
-        raise UserError(f"found {show_value(text)}, wanted one of {words}", key="statistic") from None
-
-
 COLUMNS: dict[str, Callable] = {
     "operation": _check_spec,
     "algorithm": str,

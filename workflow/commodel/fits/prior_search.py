@@ -238,7 +238,7 @@ def select_sample(points: Sequence[Point], most_points: int, most_messages: int,
     stacks = stack_parts([points[number] for number in candidates])
     counts = np.zeros(len(candidates))
     for numbers, pattern, count in stacks:
-        counts[numbers] += count * max(pattern.width, 1)
+        counts[numbers] += count * max(pattern.messages, 1)
     largest = max(MAX_SHARE_OF_POINT * most_messages, counts.min())
     chosen: list[int] = []
     used = 0.0
