@@ -203,8 +203,8 @@ def fit_with_priors(task: PriorTask, rng: np.random.Generator) -> PriorFit:
 
 def _describe_minimum(task: PriorTask, best: Array, limit: Array, sample: list[int]) -> PriorFit:
     shifted = np.vstack([best, best + DIFFERENCE_STEP * np.eye(len(best))])
-    misfits = task.misfit(shifted, np.tile(limit, (len(shifted), 1)))
-    misfit, slopes = misfits[0], (misfits[1:] - misfits[0]) / DIFFERENCE_STEP
+    misfit_rows = task.misfit(shifted, np.tile(limit, (len(shifted), 1)))
+    misfit, slopes = misfit_rows[0], (misfit_rows[1:] - misfit_rows[0]) / DIFFERENCE_STEP
     weights = np.broadcast_to(task.weights, misfit.shape)
     covariance = task.noise**2 * solve(
         np.tile(_make_normal(slopes, weights, task), (len(best), 1, 1)), np.eye(len(best))

@@ -349,7 +349,7 @@ def _fit_by_priors(
     assert entry.priors is not None
     present = {"", *list_placements(points), *([LOCAL_WORK] if _has_local_work(points) else [])}
     priors = {name: prior for name, prior in entry.priors.items() if prior.needs in present}
-    limits = [name for name, place in (entry.eager_limits or {}).items() if place in present]
+    limits = [name for name, need in (entry.eager_limits or {}).items() if need in present]
     if len(points) <= len(priors):
         raise UserError(f"family {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values")
     constants = {"gamma.a": 0.0} if LOCAL_WORK in present else {}
