@@ -1,81 +1,127 @@
-"""Errors of models and regret of their choices at held-out points of a measured table: `make bench-heldout`.
+"""Errors of models and regret of their choices at held-out points of a table: `make bench-heldout TABLE=T.csv`.
 
-Arguments: a table as `commodel import` writes it, then models. The run takes minutes a model.
+Options of the command: FAMILIES, the models; RANKS, the largest number of ranks that is used; POINTS, the number of
+points to which a model is fitted; STATISTIC, that of the times if the table does not state it. The fitted points are
+drawn at random from those that are not held out, without those of more than 1,000 messages. Baselines, the recommended
+prediction and ratios use all points that are not held out.
 
-Held out are every other range of sizes, the larger half of the numbers of ranks and, if the table has several settings,
-each setting. Baselines without a model of communication have rows of their own (`compare/baselines.py`).
-`neighbouring sizes` is a reference that knows the held-out times: it interpolates each of them between the neighbouring
-sizes of its series, that is, of the same operation, alternative, layout, ranks and setting.
+Held out are, one after the other:
+
+- every second size;
+- every other range of three doublings of the size;
+- the three largest numbers of ranks, each scored by itself;
+- the larger half of the numbers of ranks, if these are others;
+- all but three numbers of ranks (the least, the median and the largest) and every second size;
+- each setting, if the table has several.
+
+The first table has the scores of each split, the second and third those by operation and by doublings of the ranks
+beyond the fitted ones. Baselines have rows of their own (`compare/baselines.py`). `neighbouring sizes` is a reference
+that knows the held-out times: it interpolates each of them between the neighbouring sizes of its series, that is, of
+the same operation, alternative, layout, ranks and setting.
 
 - μ: max(prediction, time) / min(prediction, time).
 - covered: share of the times inside the prediction intervals.
 - width: mean width of the intervals over that of the narrowest interval that covers 95 % of the times, as logarithms.
 - high/low: median ratio of the ends of the intervals.
-- regret: measured time of the chosen alternative over that of the fastest one of its workload, minus 1.
-- time / library: measured time of the chosen alternative over that of the library default, geometric mean."""
+- regret: measured time of the chosen alternative over that of the fastest one of its workload, minus 1. That of the MPI
+  default is below 0 if the default is faster than all alternatives of the table.
+- time / library: measured time of the chosen alternative over that of the MPI default, geometric mean."""
 
+import argparse
+import math
 import sys
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from commodel.cli._output import format_table
-from commodel.compare.baselines import BASELINE, BASELINES, predict_baselines
-from commodel.compare.comparison import add_choices, add_errors, summarize_choices
+from commodel.compare.baselines import BASELINE, choose_by_rule, is_baseline, predict_baselines
+from commodel.compare.comparison import add_choices, add_errors, compute_geometric_mean
 from commodel.compare.held_out import (
     Split,
     fit_without_held_out,
     list_points,
     predict_held_out,
     recommend_held_out,
-    split_points,
+    split_flagged,
 )
 from commodel.errors import UserError
-from commodel.fits.measured_tables import Measured, read_points
+from commodel.fits.measured_tables import Measured, parse_statistic, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
+from commodel.fits.table_fits import list_fitted_by_collectives, stack_parts
 from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import ValidityKind
-from commodel.records import LIBRARY
+from commodel.records import LIBRARY, Point, Statistic
 
 MIN_NARROWEST_WIDTH = 0.01  # logarithm; the narrowest interval counts as at least as wide
-TABLE_FAMILIES = ("hockney", "loggp", "pmnf")
-MAX_RANKS = 256  # ranks of a point; schedules of thousands of ranks take minutes each
-EVERY_OTHER_SIZE = "log2(max(bytes, 1)) // 3 % 2 == 0"
+DRAWS = 20  # of parameters, for the interval of a prediction; more take longer, and residuals decide about the width
+MAX_DRAWN_MESSAGES = 1000  # of a point to which a model is fitted, if points are drawn
 NEIGHBOURS = "neighbouring sizes"
 CHOICE_COLUMNS = ("workloads", "regret", "worst regret", "time / library")
+SMALL_DEVIATION = 1e-9  # of a logarithm
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is left out to save time."""
+
+    ranks: int = 256  # ranks of a point
+    points: int = 60  # points to which a model is fitted
+
+
+def prepare_scores(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with their errors and the choices of each model. Rows of one workload are its alternatives.
+    Predictions without an interval have NaN for its ends, and rows of the library default have no family."""
+    measured_interval = {"measured_low": rows["measured"], "measured_high": rows["measured"]}
+    rows = rows.assign(held_out=True, point=range(len(rows)), **measured_interval)
+    return add_choices(add_errors(rows))
+
+
+def add_rules(rows: pd.DataFrame, parts: Split) -> pd.DataFrame:
+    """Return the rows with those of baselines that choose without a prediction. Each has one for a workload."""
+    by_rule = choose_by_rule(parts)
+    workloads = rows.drop_duplicates("workload").set_index("workload")
+    copied = ("operation", "ranks", "doublings", "library_default")
+    by_rule = by_rule.assign(
+        **{name: by_rule["workload"].map(workloads[name]) for name in copied},
+        regret=by_rule["measured"] / by_rule["fastest"] - 1,
+        chosen=True,
+    )
+    return pd.concat([rows, by_rule], ignore_index=True)
 
 
 def score_models(rows: pd.DataFrame) -> Iterator[dict]:
-    """Yield a row of scores for each model.
-
-    `rows` has the columns of a comparison that the scores need. Rows of one workload are its alternatives. Predictions
-    without an interval have NaN for its ends, and rows of the library default have no family.
-    """
-    measured_interval = {"measured_low": rows["measured"], "measured_high": rows["measured"]}
-    rows = rows.assign(held_out=True, point=range(len(rows)), **measured_interval)
-    rows = add_choices(add_errors(rows))
-    choices = summarize_choices(rows, ["family"]).set_index("family")
-    for name, predicted in rows.dropna(subset=["mu"]).groupby("family", sort=False):
-        mu, is_reference = predicted["mu"], name in (*BASELINES, NEIGHBOURS)
+    """Yield a row of scores for each model. `rows` are those of `prepare_scores`."""
+    for name, rows_of_model in rows[rows["family"] != ""].groupby("family", sort=False):
+        predicted = rows_of_model.dropna(subset=["mu"])
+        chosen = rows_of_model[rows_of_model["chosen"]]
+        if predicted.empty and chosen.empty:
+            continue
+        mu, is_reference = predicted["mu"], is_baseline(str(name)) or name == NEIGHBOURS
+        is_valid = predicted["validity"].eq(ValidityKind.VALID.value)
         yield {
             "family": name,
-            "points": len(predicted),
-            "μ": f"{mu.mean():.2f}",
-            "median μ": f"{mu.median():.2f}",
-            "90 %": f"{mu.quantile(0.9):.2f}",
-            "worst": f"{mu.max():.1f}",
+            "points": len(predicted) or "-",
+            "median μ": _format_number(mu.median()),
+            "mean μ": _format_number(mu.mean()),
+            "90 %": _format_number(mu.quantile(0.9)),
+            "worst": _format_number(mu.max(), 1),
             **_format_intervals(predicted),
-            "points valid": "-" if is_reference else f"{predicted['validity'].eq(ValidityKind.VALID.value).sum()}",
-            **(_format_choices(choices.loc[name]) if name in choices.index else dict.fromkeys(CHOICE_COLUMNS, "-")),
+            "points valid": "-" if is_reference else f"{is_valid.sum()}",
+            **_format_choices(chosen),
         }
 
 
+def _format_number(value: float, digits: int = 2) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
 def _format_intervals(predicted: pd.DataFrame) -> dict[str, str]:
-    width = np.log(predicted["predicted_high"] / predicted["predicted_low"])
-    if width.isna().any():
+    width = np.log(predicted["predicted_high"].astype(float) / predicted["predicted_low"].astype(float))
+    if width.empty or width.isna().any():
         return {"covered": "-", "width": "-", "high/low": "-"}
     narrowest = find_narrowest_width(np.log(predicted["measured"] / predicted["predicted"]).to_numpy())
     return {
@@ -85,13 +131,16 @@ def _format_intervals(predicted: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _format_choices(choices: pd.Series) -> dict[str, str]:
-    over_default = choices["over_default"]
+def _format_choices(chosen: pd.DataFrame) -> dict[str, str]:
+    if chosen.empty:
+        return dict.fromkeys(CHOICE_COLUMNS, "-")
+    regret = chosen["regret"].astype(float)
+    over_default = compute_geometric_mean(np.log(chosen["measured"] / chosen["library_default"].astype(float)))
     cells = (
-        f"{choices['workloads']:.0f}",
-        f"{100 * choices['regret_mean']:.1f} %",
-        f"{100 * choices['regret_max']:.0f} %",
-        "-" if np.isnan(over_default) else f"{over_default:.2f}",
+        f"{len(chosen)}",
+        f"{100 * regret.mean():.1f} %",
+        f"{100 * regret.max():.0f} %",
+        _format_number(over_default),
     )
     return dict(zip(CHOICE_COLUMNS, cells, strict=True))
 
@@ -103,30 +152,102 @@ def find_narrowest_width(residuals: np.ndarray) -> float:
     return max(float(np.min(ordered[covered - 1 :] - ordered[: len(ordered) - covered + 1])), MIN_NARROWEST_WIDTH)
 
 
-def list_splits(measured: Measured) -> Iterator[tuple[str, list[str]]]:
-    """Yield each kind of split: its title, and the expressions of the points that are held out in turn."""
-    yield "other sizes", [EVERY_OTHER_SIZE]
-    ranks = sorted({point.ranks for point in measured.points})
+def score_groups(rows: pd.DataFrame, column: str) -> Iterator[dict]:
+    """Yield a row for each model with its median μ and its mean regret in each group, as `1.20 / 3.1 %`."""
+    groups = sorted(rows[column].dropna().unique())
+    for name, rows_of_model in rows[rows["family"] != ""].groupby("family", sort=False):
+        cells = {}
+        for group in groups:
+            part = rows_of_model[rows_of_model[column] == group]
+            regret = part.loc[part["chosen"], "regret"].astype(float).mean()
+            regret_text = "-" if math.isnan(regret) else f"{100 * regret:.1f} %"
+            cells[str(group)] = f"{_format_number(part['mu'].astype(float).median())} / {regret_text}"
+        yield {"family": name, **cells}
+
+
+@dataclass(frozen=True)
+class SplitKind:
+    """A kind of split: which points are held out, in turn if there are several rows of flags."""
+
+    title: str
+    flags: list[list[bool]]
+    each_ranks: bool = False  # whether each number of ranks is scored by itself
+
+
+def list_splits(measured: Measured) -> Iterator[SplitKind]:
+    """Yield each kind of split that the table has: some points are fitted, and some held out."""
+    kinds = [kind for kind in _list_all_splits(measured) if all(any(f) and not all(f) for f in kind.flags)]
+    seen = []
+    for kind in kinds:
+        if kind.flags not in seen:
+            seen.append(kind.flags)
+            yield kind
+
+
+def _list_all_splits(measured: Measured) -> Iterator[SplitKind]:
+    points = measured.points
+    ranks, sizes = sorted({point.ranks for point in points}), sorted({point.bytes for point in points})
+    second_sizes = set(sizes[1::2])
+    yield SplitKind("every second size", [[point.bytes in second_sizes for point in points]])
+    in_ranges = [int(math.log2(max(point.bytes, 1)) // 3) % 2 == 0 for point in points]
+    yield SplitKind("ranges of sizes", [in_ranges])
     if len(ranks) > 1:
-        yield "more ranks", [f"ranks > {ranks[(len(ranks) - 1) // 2]}"]
+        largest = ranks[-min(3, len(ranks) - 1) :]
+        yield SplitKind("ranks", [[point.ranks in largest for point in points]], each_ranks=True)
+        larger_half = ranks[(len(ranks) - 1) // 2 + 1 :]
+        yield SplitKind("larger half of ranks", [[point.ranks in larger_half for point in points]])
+    if len(ranks) > 3:
+        kept = {ranks[0], ranks[len(ranks) // 2], ranks[-1]}
+        flags = [point.ranks not in kept or point.bytes in second_sizes for point in points]
+        yield SplitKind("all but 3 ranks, half of sizes", [flags])
     settings = list(dict.fromkeys(list_settings(measured)))
     if len(settings) > 1:
-        yield "a setting", [f"setting == '{setting}'" for setting in settings]
+        flags_of_settings = [[name == setting for name in list_settings(measured)] for setting in settings]
+        yield SplitKind("a setting", flags_of_settings)
 
 
-def predict_split(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFrame]:
+def draw_points(parts: Split, limits: Limits) -> Split:
+    """Return the split with a limited number of fitted points, drawn at random. If more points are known, those with
+    long schedules and those of settings that are not fitted are not drawn."""
+    fitted = parts.fitted
+    if len(fitted.points) <= limits.points:
+        return parts
+    is_reference = np.array(list_settings(fitted)) == choose_reference(fitted)
+    is_short = count_messages(fitted.points) <= MAX_DRAWN_MESSAGES
+    candidates = np.flatnonzero(is_reference & is_short)
+    drawn = set(np.random.default_rng(0).permutation(candidates)[: limits.points].tolist())
+    return replace(parts, fitted=select_points(fitted, [number in drawn for number in range(len(fitted.points))]))
+
+
+def count_messages(points: Sequence[Point]) -> np.ndarray:
+    """Return the number of messages of each point."""
+    counts = np.zeros(len(points))
+    for numbers, part, count in stack_parts(points):
+        counts[numbers] += count * part.messages / len(numbers)
+    return counts
+
+
+def predict_split(parts: Split, families: Sequence[str], name: str, limits: Limits) -> Iterator[pd.DataFrame]:
     """Yield rows of all held-out points: for each model, the recommended prediction, each baseline, and the library
     default."""
-    sets = []
+    drawn = draw_points(parts, limits)
+    of_fitted, of_held_out = [], []
     for family in families:
         try:
-            sets.append(fit_without_held_out(parts, family, name))
-            yield predict_held_out(sets[-1], parts.held_out)
+            parameters = fit_without_held_out(drawn, family, name)
         except UserError as error:
             print(f"{family}: {error.message}", file=sys.stderr)
-    if sets:
-        yield recommend_held_out(sets, parts)
-    yield predict_baselines(parts, choose_reference(parts.fitted))
+            continue
+        of_held_out.append(predict_held_out(parameters, parts.held_out, draws=DRAWS))
+        of_fitted.append(predict_held_out(parameters, parts.fitted, draws=0))
+    reference = choose_reference(parts.fitted)
+    if of_fitted:
+        predicted = pd.concat(of_fitted, ignore_index=True), pd.concat(of_held_out, ignore_index=True)
+        yield predicted[1]
+        yield recommend_held_out(*predicted, parts)
+        yield predict_baselines(parts, reference, *predicted)
+    else:
+        yield predict_baselines(parts, reference)
     yield interpolate_neighbours(parts)
     times = parts.held_out.library.items()
     default_rows = [{"workload": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
@@ -156,25 +277,81 @@ def interpolate_neighbours(parts: Split) -> pd.DataFrame:
     return add_errors(rows.assign(**blank)).assign(covered=np.nan)
 
 
-def score_table(path: Path, families: list[str]) -> Iterator[dict]:
-    """Yield a row of scores for each kind of split of a table and each model."""
-    table = read_points(path)
-    measured = select_points(table, [point.ranks <= MAX_RANKS for point in table.points])
-    for title, expressions in list_splits(measured):
-        try:
-            splits = [split_points(measured, expression) for expression in expressions]
-        except UserError as error:
-            print(f"{title}: {error.message}", file=sys.stderr)
+def count_doublings(ranks: pd.Series, fitted: Measured) -> pd.Series:
+    """Return by how many doublings each number of ranks exceeds the fitted ones, rounded up."""
+    largest = max(point.ranks for point in fitted.points)
+    doublings = np.log2(ranks.astype(float) / largest) - SMALL_DEVIATION
+    return np.ceil(doublings.clip(lower=0.0))
+
+
+def predict_splits(measured: Measured, families: Sequence[str], name: str, limits: Limits) -> Iterator[pd.DataFrame]:
+    """Yield the rows of each title: a kind of split, or of one number of ranks in it."""
+    for kind in list_splits(measured):
+        parts_of_kind = []
+        for flags in kind.flags:
+            parts = split_flagged(measured, flags, kind.title)
+            rows = pd.concat(list(predict_split(parts, families, name, limits)), ignore_index=True)
+            rows["doublings"] = count_doublings(rows["ranks"], parts.fitted)
+            rows = add_rules(prepare_scores(rows), parts)
+            parts_of_kind.append(rows.assign(title=kind.title))
+        rows = pd.concat(parts_of_kind, ignore_index=True)
+        if not kind.each_ranks:
+            yield rows
             continue
-        rows = pd.concat(
-            [rows for split in splits for rows in predict_split(split, families, path.name)], ignore_index=True
-        )
-        yield from ({"table": path.name, "held out": title} | row for row in score_models(rows))
+        for ranks, rows_of_ranks in rows.groupby("ranks"):
+            doublings = rows_of_ranks["doublings"].iloc[0]
+            title = f"{ranks:.0f} ranks ({doublings:.0f} {'doubling' if doublings == 1 else 'doublings'})"
+            yield rows_of_ranks.assign(title=title)
 
 
-def main(path: Path, families: list[str]) -> None:
-    print(format_table(list(score_table(path, families or list(TABLE_FAMILIES)))))
+def describe_limits(table: Measured, measured: Measured, limits: Limits) -> str:
+    """Return what is left out, with counts."""
+    left_out = Counter(point.ranks for point in table.points if point.ranks > limits.ranks)
+    texts = [f"{len(measured.points)} of {len(table.points)} points", f"statistic: {table.statistic}"]
+    if left_out:
+        counts = ", ".join(f"{count} of {ranks}" for ranks, count in sorted(left_out.items()))
+        texts.append(f"left out by number of ranks: {counts} (RANKS={limits.ranks})")
+    texts.append(
+        f"models are fitted to at most {limits.points} of the points that are not held out (POINTS=N for more)"
+    )
+    return "; ".join(texts)
+
+
+def score_table(
+    path: Path, families: Sequence[str], limits: Limits, statistic: Statistic | None = None
+) -> Iterator[tuple[str, list[dict]]]:
+    """Yield a heading and the rows of each table of scores."""
+    table = read_points(path, statistic=statistic)
+    measured = select_points(table, [point.ranks <= limits.ranks for point in table.points])
+    if not measured.points:
+        raise UserError(f"found no point of at most {limits.ranks} ranks", file=path)
+    print(f"{path.name}: {describe_limits(table, measured, limits)}", file=sys.stderr)
+    parts = list(predict_splits(measured, families, path.name, limits))
+    yield "Held out", [{"held out": rows["title"].iloc[0]} | row for rows in parts for row in score_models(rows)]
+    for heading, column in (("by operation", "operation"), ("by doublings of ranks beyond the fitted", "doublings")):
+        wanted = [rows for rows in parts if rows[column].nunique() > 1]
+        scores = [{"held out": rows["title"].iloc[0]} | row for rows in wanted for row in score_groups(rows, column)]
+        if scores:
+            yield f"Median μ / mean regret {heading}", scores
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Errors at held-out points of a measured table.")
+    parser.add_argument("table", type=Path)
+    parser.add_argument("families", nargs="*", help="models; default: all that can be fitted to tables")
+    parser.add_argument("--ranks", type=int, default=Limits.ranks, help="largest number of ranks")
+    parser.add_argument("--points", type=int, default=Limits.points, help="points to which a model is fitted")
+    parser.add_argument("--statistic", help="which ranks times are of, if the table does not say it")
+    options = parser.parse_args(arguments)
+    families = options.families or list_fitted_by_collectives()
+    try:
+        statistic = parse_statistic(options.statistic) if options.statistic else None
+        limits = Limits(options.ranks, options.points)
+        for heading, rows in score_table(options.table, families, limits, statistic):
+            print(f"{heading}:\n{pd.DataFrame(rows).fillna('').to_string(index=False)}\n", flush=True)
+    except UserError as error:
+        sys.exit(f"bench-heldout: {error}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main()

@@ -42,7 +42,7 @@ from commodel.predictions.predictions import predict
 from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.records import Plan
 from commodel.results.collection import collect_samples
-from tests.bench.heldout import score_models
+from tests.bench.heldout import prepare_scores, score_models
 from tests.bench.random_networks import DEFAULTS, XML_HEAD, Network, draw_network, make_config
 
 EXPERIMENT = "networks"
@@ -129,7 +129,7 @@ def print_scores(project: Path, raw_folder: Path, platforms: list[str]) -> None:
             [
                 {"platform": name} | row
                 for name, rows_of_platform in rows.items()
-                for row in score_models(add_intervals(rows_of_platform))
+                for row in score_models(prepare_scores(add_intervals(rows_of_platform)))
             ]
         )
     )

@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 from commodel.compare.baselines import (
     ALWAYS_SAME,
     BASELINES,
+    INTERPOLATION,
     LIBRARY,
+    NEAREST,
+    NEAREST_RATIO,
+    choose_by_rule,
+    is_baseline,
     predict_baselines,
+    predict_by_interpolation,
     predict_by_nearest_point,
+    predict_by_nearest_ratio,
     predict_by_regression,
     score_choices,
 )
@@ -32,7 +39,8 @@ from commodel.models.families import list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.predictions import predict
-from tests.bench.heldout import score_table
+from tests.bench import heldout
+from tests.bench.heldout import Limits, list_splits
 from tests.patterns.catalogue import point
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"
@@ -47,6 +55,11 @@ def exact(truth=LOGGP) -> Measured:
     sizes = (8, 64, 512, 4096, 32768)
     points = [point(*algorithm, ranks=ranks, bytes=size) for algorithm in WAYS for ranks in (4, 8) for size in sizes]
     return Measured(points, [prediction.seconds for prediction in predict(truth, points)], 0)
+
+
+def rows_at(parameters, parts):
+    """Return the rows of a model at fitted and at held-out points."""
+    return predict_held_out(parameters, parts.fitted), predict_held_out(parameters, parts.held_out)
 
 
 def held_out(measured, where, family):
@@ -64,13 +77,13 @@ def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
     )
     parts = split_points(measured, OTHER_SIZES)
     known = predict_held_out(LOGGP, parts.held_out).query("operation == 'scatter'")
-    recommended = recommend_held_out([LOGGP], parts)
+    recommended = recommend_held_out(*rows_at(LOGGP, parts), parts)
     assert len(recommended) == len(parts.held_out.points)
     assert known["mu"].min() == pytest.approx(2)
     assert recommended["mu"].max() < 1.3
     assert recommended["predicted"].between(recommended["predicted_low"], recommended["predicted_high"]).all()
     changed = replace(parts, held_out=replace(parts.held_out, seconds=[9 * time for time in parts.held_out.seconds]))
-    again = recommend_held_out([LOGGP], changed)
+    again = recommend_held_out(*rows_at(LOGGP, changed), changed)
     assert again["predicted"].tolist() == recommended["predicted"].tolist()
 
 
@@ -225,6 +238,85 @@ def test_the_nearest_point_is_of_the_same_setting_where_there_is_one():
     assert predict_by_nearest_point(seen, requested).tolist() == [1.0, 2.0, 1.0]
 
 
+def test_of_equally_near_points_that_of_the_same_layout_then_the_smaller_one_is_the_nearest():
+    """256 B lies two doublings from 64 B and from 1 KiB, in any order of the table."""
+    rows = [("linear", 8, 1024, 3.0), ("linear", 8, 64, 1.0)]
+    for order in (rows, rows[::-1]):
+        assert predict_by_nearest_point(table(order), table([("linear", 8, 256, 1.0)])).tolist() == [1.0]
+    shared, apart = (
+        make_point(PlatformResources.unlimited(), {**entry, "layout": layout})
+        for entry in [{"operation": "bcast", "algorithm": "linear", "ranks": 8, "bytes": 64}]
+        for layout in ("block:4", "block:1")
+    )
+    seen = Measured([shared, apart], [1.0, 5.0], 0)
+    assert predict_by_nearest_point(seen, Measured([apart, shared], [9.0, 9.0], 0)).tolist() == [5.0, 1.0]
+
+
+# seconds = bytes × ranks² × 1 ns, at three sizes of two numbers of ranks
+POWER_LAW = [("linear", ranks, size, size * ranks**2 * 1e-9) for ranks in (4, 16) for size in (64, 512, 4096)]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "size"),
+    [(4, 128), (8, 64), (8, 1000), (16, 4096), (4, 8), (16, 1 << 20), (64, 512), (2, 512), (64, 1 << 16)],
+)
+def test_interpolation_is_exact_for_a_power_law_within_and_beyond_the_points(ranks, size):
+    requested = table([("linear", ranks, size, 1.0)])
+    assert predict_by_interpolation(table(POWER_LAW), requested) == pytest.approx([size * ranks**2 * 1e-9])
+
+
+@pytest.mark.parametrize(
+    ("row", "seconds"),
+    [
+        (("linear", 4, 64), 1.0),
+        (("linear", 4, 512), math.sqrt(3.0)),  # halfway to 4 KiB in log2
+        (("linear", 8, 64), math.sqrt(2.0)),
+        (("linear", 64, 64), 4.0),  # another two doublings with the last slope
+        (("linear", 8, 512), math.sqrt(math.sqrt(3.0) * 2.0)),  # 16 ranks have one size, whose time holds for all
+        (("binomial", 16, 4096), 9.0),  # the only point
+        (("chain", 4, 64), np.nan),
+    ],
+)
+def test_interpolation_over_sizes_and_then_over_ranks(row, seconds):
+    assert predict_by_interpolation(SEEN, table([(*row, 1.0)])) == pytest.approx([seconds], nan_ok=True)
+
+
+def test_interpolation_uses_the_same_setting_where_it_has_one():
+    rows = [("linear", 4, 64, 1.0), ("linear", 4, 64, 100.0), ("linear", 4, 1024, 4.0)]
+    seen = table(rows, settings=["a", "b", "a"])
+    requested = table([("linear", 4, 256, 1.0)] * 3, settings=["a", "b", "c"])
+    of_all = 2 * math.sqrt(10.0)  # at 64 B the median of logarithms of 1 and 100
+    assert predict_by_interpolation(seen, requested) == pytest.approx([2.0, 100.0, of_all])
+
+
+def test_interpolation_without_a_finite_time_is_blank():
+    steep = table([("linear", 4, 64, 1e-9), ("linear", 4, 65, 1e9)])
+    assert np.isnan(predict_by_interpolation(steep, table([("linear", 4, 1 << 30, 1.0)]))).all()
+
+
+def test_the_nearest_ratio_corrects_a_model_that_is_wrong_by_a_factor_for_each_alternative():
+    """Measured times are 3 and 5 times the predictions. The nearest point alone is wrong by the growth in between."""
+    factors = {"linear": 3.0, "binomial": 5.0}
+    places = [(choice, ranks, size) for choice in factors for ranks in (4, 8, 32) for size in (64, 4096)]
+    predicted = predict(HOCKNEY, [at(*place) for place in places])
+    rows = [(*place, factors[place[0]] * entry.seconds) for place, entry in zip(places, predicted, strict=True)]
+    parts = split_points(table(rows), "ranks == 32")
+    assert predict_by_nearest_ratio(parts, *rows_at(HOCKNEY, parts)) == pytest.approx(parts.held_out.seconds)
+    assert (predict_by_nearest_point(parts.fitted, parts.held_out) < parts.held_out.seconds).all()
+    by_name = predict_baselines(parts, "", *rows_at(HOCKNEY, parts)).groupby("family")["mu"].max()
+    assert by_name["hockney" + NEAREST_RATIO] == pytest.approx(1)
+    assert {NEAREST, INTERPOLATION} < set(by_name.index)
+
+
+def test_a_ratio_that_a_model_cannot_have_is_blank():
+    """LogP ignores the size, so it has no valid prediction of long messages."""
+    parts = split_points(exact(), "bytes > 8")
+    logp = fit_without_held_out(parts, "logp", "t.csv")
+    assert np.isnan(predict_by_nearest_ratio(parts, *rows_at(logp, parts))).all()
+    rows = predict_baselines(parts, "", *rows_at(logp, parts))
+    assert rows.loc[rows["family"] == "logp" + NEAREST_RATIO, "mu"].isna().all()
+
+
 def test_a_regression_is_of_one_algorithm_alone():
     """The times follow the form of the regression, with different coefficients for each algorithm."""
     rows = [
@@ -265,10 +357,14 @@ def test_baselines_are_the_best_fixed_alternative_and_the_library_default(tmp_pa
     assert judgement.loc[ALWAYS_SAME, "over_fastest_worst"] == pytest.approx(1.5)
     assert judgement.loc[LIBRARY, ["workloads", "over_fastest"]].tolist() == [1, pytest.approx(0.8)]
     assert judgement["baseline"].to_dict() == {name: name in BASELINES for name in judgement.index}
+    by_rule = choose_by_rule(parts).set_index(["family", "workload"])
+    assert by_rule.loc[ALWAYS_SAME, "measured"].tolist() == [1.5, 1.0]
+    assert by_rule.loc[ALWAYS_SAME, "fastest"].tolist() == [1.0, 1.0]
+    assert by_rule.loc[LIBRARY, "measured"].tolist() == [0.8]
 
 
 def test_baselines_stand_apart_from_families():
-    assert not set(BASELINES) & set(list_family_names())
+    assert not any(is_baseline(name) for name in list_family_names())
     parts = split_points(table(WORKLOADS), "bytes == 64")
     rows = predict_baselines(parts, "")
     assert set(rows["family"]) < set(BASELINES)
@@ -306,21 +402,25 @@ def scored(tmp_path_factory):
             lines.append(f"bcast,library,{entry.ranks},{entry.bytes},{LIBRARY_SECONDS!r},{job}")
     path = tmp_path_factory.mktemp("bench") / "table.csv"
     path.write_text("\n".join(lines) + "\n")
-    return {(row["held out"], row["family"]): row for row in score_table(path, ["hockney"])}
+    (_, rows), *_ = heldout.score_table(path, ["hockney"], Limits())
+    return {(row["held out"], row["family"]): row for row in rows}
 
 
 def test_sizes_ranks_and_jobs_are_held_out_in_turn(scored):
     held_out = list(dict.fromkeys(title for title, _ in scored))
-    assert held_out == ["other sizes", "more ranks", "a setting"]
-    assert {family for _, family in scored} >= {"hockney", "nearest point"}
+    assert held_out == ["every second size", "ranges of sizes", "16 ranks (2 doublings)", "a setting"]
+    families = {"hockney", "nearest point", "interpolation", "hockney × nearest ratio", "always one", "library"}
+    assert {family for _, family in scored} >= families
 
 
 def test_the_error_between_settings_is_the_slowdown_of_the_slower_setting(scored):
     """In the splits by size and by ranks, half of the points belong to the slower setting."""
-    assert scored["a setting", "hockney"]["μ"] == scored["a setting", "hockney"]["worst"] + "0" == "2.00"
-    for title in ("other sizes", "more ranks"):
-        assert scored[title, "hockney"]["μ"] == "1.50"
+    row = scored["a setting", "hockney"]
+    assert row["mean μ"] == row["worst"] + "0" == "2.00"
+    for title in ("ranges of sizes", "16 ranks (2 doublings)"):
+        assert scored[title, "hockney"]["mean μ"] == "1.50"
         assert scored[title, "hockney"]["covered"] == "100 %"
+        assert scored[title, "hockney × nearest ratio"]["worst"] == "1.0"
 
 
 def test_choices_are_the_fastest_and_their_gain_over_the_library_is_reported(scored):
@@ -332,3 +432,57 @@ def test_choices_are_the_fastest_and_their_gain_over_the_library_is_reported(sco
     ]
     ratios = [slower * seconds / LIBRARY_SECONDS for seconds in fastest for slower in SLOWNESS.values()]
     assert row["time / library"] == f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}"
+    assert scored["a setting", "always one"]["regret"] == "0.0 %"
+    assert scored["a setting", "always one"]["time / library"] == row["time / library"]
+    assert scored["a setting", "library"]["time / library"] == "1.00"
+
+
+def grid(ranks, sizes):
+    return table([("linear", count, size, 1.0) for count in ranks for size in sizes])
+
+
+def test_splits_hold_out_sizes_and_the_largest_numbers_of_ranks():
+    measured = grid((2, 4, 8, 16, 32, 64, 128, 256), (1, 8, 64, 512))
+    held_out = {}
+    for kind in list_splits(measured):
+        assert len(kind.flags) == 1
+        flagged = zip(measured.points, kind.flags[0], strict=True)
+        held_out[kind.title] = {(entry.ranks, entry.bytes) for entry, flag in flagged if flag}
+    everything = {(entry.ranks, entry.bytes) for entry in measured.points}
+    assert held_out["every second size"] == {place for place in everything if place[1] in (8, 512)}
+    assert held_out["ranges of sizes"] == {place for place in everything if place[1] in (1, 64)}
+    assert held_out["ranks"] == {place for place in everything if place[0] > 32}
+    assert held_out["larger half of ranks"] == {place for place in everything if place[0] > 16}
+    known = {(ranks, size) for ranks in (2, 32, 256) for size in (1, 64)}
+    assert held_out["all but 3 ranks, half of sizes"] == everything - known
+
+
+def test_splits_that_a_table_does_not_have_are_left_out():
+    assert [kind.title for kind in list_splits(grid((4, 8), (8,)))] == ["ranks"]
+    assert not list(list_splits(grid((4,), (8,))))
+
+
+def test_points_left_out_by_the_bench_are_counted(tmp_path, capsys):
+    """Times grow with the square of the ranks, so that a doubling is a factor of four."""
+    rows = [
+        f"bcast,{choice},{ranks},{size},{factor * ranks**2 * 1e-6!r}"
+        for choice, factor in (("linear", 1.0), ("binomial", 2.0))
+        for ranks in (2, 4, 8, 16, 32)
+        for size in (8, 64, 512)
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *rows]) + "\n")
+    (_, rows), *others = heldout.score_table(path, ["hockney"], Limits(ranks=16, points=8))
+    printed = capsys.readouterr().err
+    assert "t.csv: 24 of 30 points; statistic: completion; left out by number of ranks: 6 of 32 (RANKS=16)" in printed
+    assert "at most 8 of the points" in printed
+    worst = {row["held out"]: row["worst"] for row in rows if row["family"] == NEAREST}
+    assert worst["4 ranks (1 doubling)"] == "4.0"
+    assert worst["8 ranks (2 doublings)"] == "16.0"
+    assert worst["16 ranks (3 doublings)"] == "64.0"
+    headings = ["Median μ / mean regret by doublings of ranks beyond the fitted"]
+    assert [heading for heading, _ in others] == headings
+    heldout.main([str(path), "hockney", "--ranks", "16"])
+    assert headings[0] in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="no point of at most 1 ranks"):
+        heldout.main([str(path), "hockney", "--ranks", "1"])

@@ -228,7 +228,10 @@ def fit_collectives(
         print_note(note)
     if not rows or parts is None:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
-    predicted, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
+    predicted = pd.concat(rows, ignore_index=True)
+    with report_within("baselines"):
+        of_fitted = pd.concat([predict_held_out(fitted, parts.fitted, draws=0) for fitted in sets])
+        baselines = predict_baselines(parts, reference, of_fitted, predicted)
     choices = score_choices(pd.concat([predicted, baselines]), parts)
     return FitEvaluation(sets, predicted, baselines, choices)
 

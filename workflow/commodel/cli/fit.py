@@ -196,7 +196,7 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
         parts = [format_table(_make_model_rows(rows))]
     if len(evaluated := baselines.dropna(subset=["mu"])):
         lines = [_drop_range(row) for row in _make_model_rows(evaluated)]
-        parts.append("Baselines, without a model of communication:\n" + format_table(lines))
+        parts.append("Baselines:\n" + format_table(lines))
     if len(choices):
         ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable").to_dict("records")
         choice_table = format_table([_make_choice_row(row) for row in ordered])

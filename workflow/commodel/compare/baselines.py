@@ -1,10 +1,16 @@
-"""Baselines of predictions and choices: rules without a model of communication, listed separately from the models.
+"""Baselines of predictions and choices: simple rules, listed separately from the models. Three need no model:
 
-`nearest point`: the time of the measured point of the same operation and alternative whose ranks and bytes are nearest,
-in doublings, in the same setting if possible. `pmnf per algorithm`: a regression in the performance model normal form
-for each operation and alternative; accurate within the measured range, inaccurate beyond it. `always one`: in every
-workload of an operation the alternative that was best in the fitted workloads, by geometric mean. `library`: the
-library default. `predict_baselines` returns the predictions of the first two, `score_choices` the quality of choices.
+- `nearest point`: the time of the measured point of the same operation and alternative whose ranks and bytes are
+  nearest, in doublings, in the same setting if possible;
+- `interpolation`: linear in the logarithms of time and bytes at the two nearest numbers of ranks, then in that of the
+  ranks; beyond the measured sizes or ranks with the last slope;
+- `pmnf per algorithm`: a regression in the performance model normal form for each operation and alternative; accurate
+  within the measured range, inaccurate beyond it.
+
+`MODEL × nearest ratio` is the prediction of a model times measured over predicted time at the nearest measured point.
+`always one`: in every workload of an operation the alternative that was best in the fitted workloads, by geometric
+mean. `library`: the MPI default. `predict_baselines` returns the predictions of those that predict times,
+`choose_by_rule` the choices of the last two, `score_choices` the quality of all choices.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,23 +25,40 @@ from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import list_settings, select_setting
 from commodel.fits.table_fits import fit_regression
+from commodel.models import Array
 from commodel.predictions.predictions import predict
+from commodel.predictions.validity import have_weight
 
-NEAREST, REGRESSION = "nearest point", "pmnf per algorithm"
+NEAREST, INTERPOLATION, REGRESSION = "nearest point", "interpolation", "pmnf per algorithm"
+NEAREST_RATIO = " × nearest ratio"  # after the name of a model
 ALWAYS_SAME, LIBRARY = "always one", "library"
 BASELINE = "baseline"  # in place of a prediction's validity
-BASELINES = (NEAREST, REGRESSION, ALWAYS_SAME, LIBRARY)
+BASELINES = (NEAREST, INTERPOLATION, REGRESSION, ALWAYS_SAME, LIBRARY)  # without those that correct a model
 OTHER_SETTING_DOUBLINGS = 1e3  # doublings: another setting is farther than any point of the same
+OTHER_LAYOUT_DOUBLINGS = 1e-3  # doublings: of equally near points, one of the same layout is nearest
 
 
-def predict_baselines(parts: Split, reference: str) -> pd.DataFrame:
+def is_baseline(name: str) -> bool:
+    return name in BASELINES or name.endswith(NEAREST_RATIO)
+
+
+def predict_baselines(
+    parts: Split, reference: str, of_fitted: pd.DataFrame | None = None, of_held_out: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Return a row, like that of a model, for each held-out point and each baseline that predicts times; NaN without a
-    prediction. The regression uses the points of the setting `reference`, as the models do."""
+    prediction. The regression uses the points of the setting `reference`, as the models do. `of_fitted` and
+    `of_held_out` are the rows of models at all fitted and held-out points (`predict_held_out`)."""
     points, fitted = list_points(parts.held_out), select_setting(parts.fitted, reference)
     times = {
         NEAREST: predict_by_nearest_point(parts.fitted, parts.held_out),
+        INTERPOLATION: predict_by_interpolation(parts.fitted, parts.held_out),
         REGRESSION: predict_by_regression(fitted, parts.held_out),
     }
+    if of_fitted is not None and of_held_out is not None:
+        rows_at_fitted = dict(iter(of_fitted.groupby("family", sort=False)))
+        for name, rows_of_model in of_held_out.groupby("family", sort=False):
+            predicted = predict_by_nearest_ratio(parts, rows_at_fitted[name], rows_of_model)
+            times[f"{name}{NEAREST_RATIO}"] = predicted
     rows = [points.assign(family=name, predicted=predicted, validity=BASELINE) for name, predicted in times.items()]
     blank = {"predicted_low": np.nan, "predicted_high": np.nan}
     return add_errors(pd.concat(rows, ignore_index=True).assign(**blank)).assign(covered=np.nan)
@@ -44,17 +67,105 @@ def predict_baselines(parts: Split, reference: str) -> pd.DataFrame:
 def predict_by_nearest_point(fitted: Measured, held_out: Measured) -> np.ndarray:
     """Return the time of the nearest fitted point for each held-out one; NaN if no point of its operation and
     alternative was fitted."""
-    times, seconds = np.full(len(held_out.points), np.nan), np.array(fitted.seconds)
+    return _take_nearest(fitted, held_out, np.array(fitted.seconds))
+
+
+def predict_by_nearest_ratio(parts: Split, of_fitted: pd.DataFrame, of_held_out: pd.DataFrame) -> np.ndarray:
+    """Return a model's prediction of each held-out point times measured over predicted time at the nearest fitted
+    point; NaN if the model predicts no fitted point of its operation and alternative, or not the point itself. The rows
+    are those of one model."""
+    predicted_fitted, predicted = _select_valid_times(of_fitted), _select_valid_times(of_held_out)
+    return _take_nearest(parts.fitted, parts.held_out, np.array(parts.fitted.seconds) / predicted_fitted) * predicted
+
+
+def _select_valid_times(rows: pd.DataFrame) -> Array:
+    """Return the predicted times; NaN where a prediction has no weight, such as that of a size not modelled."""
+    is_valid = have_weight(rows["validity"]) & (rows["predicted"] > 0)
+    return rows["predicted"].where(is_valid).to_numpy(float)
+
+
+def _take_nearest(fitted: Measured, held_out: Measured, values: Array) -> Array:
+    """Return for each held-out point the value of the nearest fitted point that has one. Of equally near points, it is
+    that of the same layout, then that of the fewest ranks, then that of the fewest bytes."""
+    values_of_nearest = np.full(len(held_out.points), np.nan)
     fitted_places, held_out_places = _locate_points(fitted), _locate_points(held_out)
-    for fitted_numbers, held_out_numbers in _group_by_algorithm(fitted, held_out):
-        distances = np.abs(fitted_places[fitted_numbers] - held_out_places[held_out_numbers, None]).sum(axis=-1)
-        settings = [
-            np.array(list_settings(part))[numbers]
-            for part, numbers in ((fitted, fitted_numbers), (held_out, held_out_numbers))
-        ]
-        distances += OTHER_SETTING_DOUBLINGS * (settings[0] != settings[1][:, None])
-        times[held_out_numbers] = seconds[fitted_numbers[distances.argmin(axis=1)]]
+    fitted_names, held_out_names = _name_settings_and_layouts(fitted), _name_settings_and_layouts(held_out)
+    for numbers, held_out_numbers in _group_by_algorithm(fitted, held_out):
+        with_value = numbers[np.isfinite(values[numbers])]
+        if not len(with_value):
+            continue
+        ordered = with_value[np.lexsort(fitted_places[with_value].T[::-1])]
+        distances = np.abs(fitted_places[ordered] - held_out_places[held_out_numbers, None]).sum(axis=-1)
+        differs = fitted_names[ordered] != held_out_names[held_out_numbers, None]
+        distances += differs @ np.array([OTHER_SETTING_DOUBLINGS, OTHER_LAYOUT_DOUBLINGS])
+        # Rounded, so that points that are equally near remain so.
+        values_of_nearest[held_out_numbers] = values[ordered[distances.round(6).argmin(axis=1)]]
+    return values_of_nearest
+
+
+def _name_settings_and_layouts(measured: Measured) -> np.ndarray:
+    names = zip(list_settings(measured), (point.layout for point in measured.points), strict=True)
+    return np.array(list(names), dtype=object).reshape(-1, 2)
+
+
+def predict_by_interpolation(fitted: Measured, held_out: Measured) -> np.ndarray:
+    """Return the time of each held-out point, interpolated between the fitted points of its operation and alternative:
+    those of the same setting and layout if there are any, else those of the same setting, else all. NaN without any."""
+    times = np.full(len(held_out.points), np.nan)
+    fitted_places, held_out_places = _locate_points(fitted), _locate_points(held_out)
+    fitted_names, held_out_names = _name_settings_and_layouts(fitted), _name_settings_and_layouts(held_out)
+    logs = np.log(fitted.seconds)
+    for numbers, held_out_numbers in _group_by_algorithm(fitted, held_out):
+        curves: dict[tuple[str, str], dict[float, Curve]] = {}
+        for number in held_out_numbers:
+            setting, layout = held_out_names[number]
+            if (setting, layout) not in curves:
+                is_same = fitted_names[numbers] == (setting, layout)
+                both_same = is_same.all(axis=1)
+                selected = both_same if both_same.any() else is_same[:, 0]
+                used = numbers[selected] if selected.any() else numbers
+                curves[setting, layout] = _make_curves(fitted_places[used], logs[used])
+            with np.errstate(over="ignore"):
+                seconds = np.exp(_interpolate_curves(curves[setting, layout], *held_out_places[number]))
+            times[number] = seconds if np.isfinite(seconds) and seconds > 0 else np.nan
     return times
+
+
+Curve = tuple[Array, Array]  # log2 of sizes, increasing, and logarithms of times
+
+
+def _make_curves(places: Array, logs: Array) -> dict[float, Curve]:
+    """Return the times over the sizes for each number of ranks (log2). Several points of one size have their median."""
+    samples = pd.DataFrame({"ranks": places[:, 0], "bytes": places[:, 1], "log": logs})
+    medians = samples.groupby(["ranks", "bytes"])["log"].median()
+    return {
+        float(ranks): (curve.index.get_level_values("bytes").to_numpy(), curve.to_numpy())
+        for ranks, curve in medians.groupby("ranks")
+    }
+
+
+def _interpolate_curves(curves: Mapping[float, Curve], ranks: float, size: float) -> float:
+    if ranks in curves:
+        return _interpolate(*curves[ranks], size)
+    counts = np.array(sorted(curves))
+    first = _find_segment(counts, ranks)
+    nearest = counts[first : first + 2]
+    return _interpolate(nearest, np.array([_interpolate(*curves[count], size) for count in nearest]), ranks)
+
+
+def _interpolate(x: Array, y: Array, at: float) -> float:
+    """Return the value at a place: linear between two neighbours, beyond the ends with the last slope. A single value
+    holds everywhere."""
+    if len(x) == 1:
+        return float(y[0])
+    first = _find_segment(x, at)
+    slope = (y[first + 1] - y[first]) / (x[first + 1] - x[first])
+    return float(y[first] + slope * (at - x[first]))
+
+
+def _find_segment(x: Array, at: float) -> int:
+    """Return the number of the first of the two neighbouring places; beyond the ends, of the two last ones."""
+    return int(np.clip(np.searchsorted(x, at) - 1, 0, max(len(x) - 2, 0)))
 
 
 def predict_by_regression(fitted: Measured, held_out: Measured) -> np.ndarray:
@@ -91,10 +202,15 @@ def score_choices(rows: pd.DataFrame, parts: Split) -> pd.DataFrame:
     in which it chooses, how often the choice is the fastest, and its time over the fastest. `rows` are the held-out
     rows of both."""
     table = []
-    for name, ratios in [*_choose_by_prediction(rows), *_choose_by_rule(parts.fitted, parts.held_out)]:
-        if len(times := np.array(ratios)):
+    by_rule = choose_by_rule(parts)
+    ratios_by_rule = (
+        (str(name), (chosen["measured"] / chosen["fastest"]).tolist()) for name, chosen in by_rule.groupby("family")
+    )
+    for name, ratios in [*_choose_by_prediction(rows), *ratios_by_rule]:
+        times = np.array(ratios)
+        if len(times):
             mean, worst = float(np.exp(np.log(times).mean())), float(times.max())
-            table.append((name, name in BASELINES, len(times), float(np.mean(times <= 1)), mean, worst))
+            table.append((name, is_baseline(name), len(times), float(np.mean(times <= 1)), mean, worst))
     columns = ["family", "baseline", "workloads", "fastest", "over_fastest", "over_fastest_worst"]
     return pd.DataFrame(table, columns=columns)
 
@@ -109,20 +225,26 @@ def _choose_by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]
         yield str(name), (chosen["measured"] / chosen["workload"].map(fastest)).tolist()
 
 
-def _choose_by_rule(fitted: Measured, held_out: Measured) -> Iterator[tuple[str, list[float]]]:
-    fitted_workloads = _group_by_workload(fitted)
+def choose_by_rule(parts: Split) -> pd.DataFrame:
+    """Return a row for each held-out workload with alternatives and each of the baselines `always one` and `library`:
+    the measured time of its choice and that of the fastest alternative. A workload has no row if the alternative or the
+    MPI default was not measured there."""
+    fitted_workloads, held_out = _group_by_workload(parts.fitted), parts.held_out
     workloads = {key: times for key, times in _group_by_workload(held_out).items() if len(times) > 1}
     best_on_average = {
         operation: _find_best_on_average(fitted_workloads, operation) for operation in {key[0] for key in workloads}
     }
-    same: dict[tuple[str, str, str], float] = {}
+    chosen: list[tuple[str, tuple[str, str, str], float]] = []
     for key, times in workloads.items():
         alternative = best_on_average[key[0]]
         if alternative in times:
-            same[key] = times[alternative]
-    defaults = {key: held_out.library[key[1:]] for key in workloads if key[1:] in held_out.library}
-    for name, chosen in ((ALWAYS_SAME, same), (LIBRARY, defaults)):
-        yield name, [seconds / min(workloads[key].values()) for key, seconds in chosen.items()]
+            chosen.append((ALWAYS_SAME, key, times[alternative]))
+    chosen += [(LIBRARY, key, held_out.library[key[1:]]) for key in workloads if key[1:] in held_out.library]
+    rows = [
+        (name, f"{workload} {setting}", seconds, min(workloads[operation, workload, setting].values()))
+        for name, (operation, workload, setting), seconds in chosen
+    ]
+    return pd.DataFrame(rows, columns=["family", "workload", "measured", "fastest"])
 
 
 def _group_by_workload(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:

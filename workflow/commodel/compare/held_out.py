@@ -3,7 +3,6 @@ point, `fit_without_held_out` fits a model to the other points, and `predict_hel
 measured times. `recommend_held_out` returns those of the recommended prediction, from all these models and the points
 that they fit."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -43,8 +42,13 @@ def split_points(measured: Measured, expression: str) -> Split:
         count = len(is_held_out)
         problem = f"all {count} points, wanted some to fit" if all(is_held_out) else f"none of the {count} points"
         raise UserError(f"'{held_out.text}' holds out {problem}", key="--hold-out")
+    return split_flagged(measured, is_held_out, held_out.text)
+
+
+def split_flagged(measured: Measured, is_held_out: list[bool], expression: str) -> Split:
+    """Return the split whose flagged points are held out. `expression` describes them."""
     fitted = select_points(measured, [not flag for flag in is_held_out])
-    return Split(held_out.text, fitted, select_points(measured, is_held_out))
+    return Split(expression, fitted, select_points(measured, is_held_out))
 
 
 def _name_values(point: Point) -> dict[str, str | int]:
@@ -72,9 +76,10 @@ def list_points(measured: Measured) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(held_out=True)
 
 
-def predict_held_out(parameters: ParameterSet, held_out: Measured) -> pd.DataFrame:
-    """Return a row for each held-out point with its prediction and its time, as in a comparison."""
-    predictions = predict(parameters, held_out.points, strict=False, statistic=held_out.statistic)
+def predict_held_out(parameters: ParameterSet, held_out: Measured, draws: int | None = None) -> pd.DataFrame:
+    """Return a row for each held-out point with its prediction and its time, as in a comparison. `draws` limits the
+    draws for the interval; without any, there is none."""
+    predictions = predict(parameters, held_out.points, strict=False, draws=draws, statistic=held_out.statistic)
     columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
     columns |= {name: name for name in ("parameters_low", "parameters_high")} | {"interval_basis": "interval"}
     columns["validity"] = "validity_text"
@@ -82,12 +87,13 @@ def predict_held_out(parameters: ParameterSet, held_out: Measured) -> pd.DataFra
     return add_errors(list_points(held_out).assign(family=parameters.family, **values))
 
 
-def recommend_held_out(sets: Sequence[ParameterSet], split: Split) -> pd.DataFrame:
-    """Return a row for each held-out point with the recommended prediction. It is
-    fitted to residuals at the points of the models' own fits; no row if there are too few."""
+def recommend_held_out(of_fitted: pd.DataFrame, of_held_out: pd.DataFrame, split: Split) -> pd.DataFrame:
+    """Return a row for each held-out point with the recommended prediction. It is fitted to residuals at the points of
+    the models' own fits; no row if there are too few. The arguments are the rows of all models at fitted and held-out
+    points."""
     fitted, held_out = (
-        pd.concat([_describe_places(predict_held_out(parameters, points), points) for parameters in sets])
-        for points in (split.fitted, split.held_out)
+        pd.concat([_describe_places(rows_of_model, points) for _, rows_of_model in rows.groupby("family", sort=False)])
+        for rows, points in ((of_fitted, split.fitted), (of_held_out, split.held_out))
     )
     recommender = Recommender.fit(fitted)
     return fitted.iloc[:0] if recommender is None else add_errors(recommend_rows(recommender, held_out))
