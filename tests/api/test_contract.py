@@ -33,7 +33,7 @@ CALLS: dict[str, tuple[dict, ...]] = {
         {**BCAST, "parameters": "loggp.yaml", "values": {"L": "3us"}},
     ),
     "fit": (
-        {"table": "collectives.csv", "model": "hockney", "setting": "friday"},
+        {"table": "collectives.csv", "model": "hockney", "setting": "friday", "statistic": "rank mean"},
         {"table": ["collectives.csv"], "model": "pmnf", "hold_out": "ranks > 4"},
     ),
     "advise": (
