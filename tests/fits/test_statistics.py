@@ -106,6 +106,13 @@ def test_mixed_statistics_are_refused(tmp_path):
         read_points(path)
 
 
+def test_points_without_the_wanted_statistic_are_counted(tmp_path):
+    path = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
+    path.write_text(path.read_text() + "bcast,linear,block:1,2,64,9e-6,completion\n")
+    said = run(f"fit --family hockney --points {path}", "--statistic", "rank mean").stderr
+    assert "left out 1 point without a time of 'rank mean': one statistic is fitted" in said
+
+
 def test_a_wrong_word_is_refused_with_its_line(tmp_path):
     path = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
     path.write_text(path.read_text().replace("rank mean", "average", 1))

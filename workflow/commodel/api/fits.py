@@ -196,6 +196,9 @@ def fit_collectives(
         print_note(f"left out {format_count(measured.unpredicted, 'row')} of algorithm 'library': no prediction")
     if measured.streams:
         print_note(f"left out {format_count(measured.streams, 'row')} of several waves: one wave is fitted")
+    if measured.other_statistics:
+        count = format_count(measured.other_statistics, "point")
+        print_note(f"left out {count} without a time of '{measured.statistic}': one statistic is fitted")
     parts = split_points(measured, hold_out) if hold_out else None
     fitted_points = parts.fitted if parts else measured
     reference = choose_reference(fitted_points, setting)

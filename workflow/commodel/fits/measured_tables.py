@@ -57,6 +57,7 @@ class Measured:
     settings: list[str] = field(default_factory=list)  # of each point, blank if it has none; empty list: no row has one
     library: dict[tuple[str, str], float] = field(default_factory=dict)  # of the library default, by workload, setting
     statistic: Statistic = Statistic.COMPLETION  # of all times
+    other_statistics: int = 0  # points that have only times of another statistic
     is_assumed: bool = False  # whether the tables do not state the statistic
 
 
@@ -104,6 +105,7 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
         [setting for _, setting in of_statistic],
         {workload: median(times) for workload, times in default.items()},
         statistic or (Statistic.COMPLETION if chosen is Statistic.UNKNOWN else chosen),
+        other_statistics=len({point for point, _, _ in samples} - {point for point, _ in of_statistic}),
         is_assumed=statistic is None and chosen is Statistic.UNKNOWN,
     )
 
