@@ -113,6 +113,15 @@ def test_points_without_the_wanted_statistic_are_counted(tmp_path):
     assert "left out 1 point without a time of 'rank mean': one statistic is fitted" in said
 
 
+def test_rows_that_state_none_count_as_completions_or_as_the_wanted_statistic(tmp_path):
+    path = write_table(tmp_path / "t.csv", [Statistic.COMPLETION])
+    text = path.read_text()
+    path.write_text(text.replace("completion", "unknown", 5).replace("completion", "", 3))
+    assert len(read_points(path).points) == len(POINTS)
+    path.write_text(text.replace("completion", "rank mean").replace("rank mean", "unknown", 5))
+    assert len(read_points(path, statistic=Statistic.RANK_MEAN).points) == len(POINTS)
+
+
 def test_a_wrong_word_is_refused_with_its_line(tmp_path):
     path = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
     path.write_text(path.read_text().replace("rank mean", "average", 1))
@@ -124,7 +133,7 @@ def test_an_unknown_statistic_of_rooted_operations_is_said_in_one_line(tmp_path)
     path = write_table(tmp_path / "t.csv", [None])
     line = f"fit --family hockney --points {path}"
     said = run(line).stderr
-    assert "no column 'statistic': times of bcast, reduce count as completions" in said
+    assert "the statistic of some rows is unknown: times of bcast, reduce count as completions" in said
     assert "statistic" not in run(line, "--statistic", "rank mean").stderr
     assert read_points(path, statistic=Statistic.RANK_MEAN).statistic is Statistic.RANK_MEAN
-    assert "--statistic needs --points" in run("fit --family loggp --statistic root", code=2).stderr
+    assert "--statistic needs --points" in run("fit --family loggp --statistic completion", code=2).stderr

@@ -34,6 +34,9 @@ class Statistic(StrEnum):
     UNKNOWN = "unknown"
 
 
+ROOTED_OPERATIONS = frozenset(("bcast", "gather", "reduce", "scatter"))  # whose ranks finish at very different times
+
+
 class Repetitions(StrEnum):
     """How the repetitions of a measurement became one time, as tables name it."""
 

@@ -227,7 +227,8 @@ def fit_collectives(
             sets.append(fitted)
             if parts:
                 rows.append(predict_held_out(fitted, parts.held_out))
-    if sets and (note := describe_assumed_statistic(measured)):
+    note = describe_assumed_statistic(measured)
+    if sets and note:
         print_note(note)
     if not rows or parts is None:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))

@@ -18,10 +18,12 @@ from click.shell_completion import CompletionItem
 from commodel.cli._help import make_option_group
 from commodel.errors import UserError, make_printable
 from commodel.files.results_folder import PLAN
+from commodel.records import Statistic
 from commodel.registry import list_names
 from commodel.sources import PACKAGE, ROOT
 
 PATH = click.Path(path_type=Path)
+STATISTIC = click.Choice([word.value for word in Statistic if word is not Statistic.UNKNOWN])
 PROJECT_FOLDERS = ("params/experiments", "params/platforms")  # a folder with one of these is a project
 PUBLISHED_FOLDER = "params/published/"
 

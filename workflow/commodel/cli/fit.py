@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, out_option, style_option
+from commodel.cli._options import PATH, STATISTIC, out_option, style_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 
@@ -51,7 +51,11 @@ if TYPE_CHECKING:
         "--hold-out", "where", metavar="EXPRESSION", help="Hold out points for which this is true, to measure errors."
     ),
     click.option("--setting", help="Fit this setting; others get factors.  [default: the one with most points]"),
-    click.option("--statistic", help="Which ranks times are of, if the table does not say it: 'rank mean' for OSU's."),
+    click.option(
+        "--statistic",
+        type=STATISTIC,
+        help="Which ranks times are of, if the table does not say it: 'rank mean' for OSU's.",
+    ),
 )
 @make_option_group(
     "Fit to a data sheet",
@@ -113,9 +117,9 @@ def _fit_tables(
     """Fit models to tables of measured collectives. Print their errors at held-out points, or their values if these are
     not written to a file."""
     from commodel.api.fits import fit_collectives, join_names
-    from commodel.files.quantities import parse_statistic
+    from commodel.records import Statistic
 
-    wanted = parse_statistic(statistic) if statistic else None
+    wanted = Statistic(statistic) if statistic else None
     with show_waiting(f"fitting to {join_names(tables)}", plain_lines=True):
         evaluation = fit_collectives(
             tables, families, where, setting, out, lambda text: click.echo(f"commodel: {text}", err=True), wanted

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, VerbGroup, make_option_group
-from commodel.cli._options import PATH, adapt_parameters, out_option
+from commodel.cli._options import PATH, STATISTIC, adapt_parameters, out_option
 from commodel.cli._output import format_csv, show_waiting
 from commodel.records import Statistic
 from commodel.registry import lookup
@@ -47,7 +47,7 @@ OPTIONS = {
     "operation": click.option("--operation", default="", help="Operation measured; pingpong halves round trips."),
     "statistic": click.option(
         "--statistic",
-        type=click.Choice([word.value for word in Statistic if word is not Statistic.UNKNOWN]),
+        type=STATISTIC,
         help="Statistic of all times, if the file does not name it.",
     ),
     "columns": click.option(

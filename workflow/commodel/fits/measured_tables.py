@@ -22,7 +22,7 @@ from commodel.files.quantities import parse_setting, parse_statistic
 from commodel.files.safe_paths import check_inside
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.patterns.points import PlatformResources, make_point
-from commodel.records import LIBRARY, Point, Statistic
+from commodel.records import LIBRARY, ROOTED_OPERATIONS, Point, Statistic
 from commodel.units import format_count, parse_bytes, parse_count, parse_number_of_seconds, parse_waves
 
 
@@ -58,7 +58,7 @@ class Measured:
     library: dict[tuple[str, str], float] = field(default_factory=dict)  # of the library default, by workload, setting
     statistic: Statistic = Statistic.COMPLETION  # of all times
     other_statistics: int = 0  # points that have only times of another statistic
-    is_assumed: bool = False  # whether the tables do not state the statistic
+    is_assumed: bool = False  # whether some rows do not state the statistic
 
 
 def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
@@ -68,12 +68,14 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
     places: dict[Point, list[str]] = {}
     library: dict[tuple[str, str, Statistic], list[float]] = {}
     unpredicted = streams = 0
+    assumed = statistic or Statistic.COMPLETION
+    are_stated: set[bool] = set()
     mistakes = Mistakes()
     for path, line, row in _read_tables(paths):
         if row.get("algorithm") == LIBRARY:
             unpredicted += 1
             with suppress(UserError):  # mistakes in a row that is not fitted are ignored
-                point, setting, stated, seconds = _read_row(row)
+                point, setting, stated, seconds = _read_row(row, assumed)
                 if not _has_several_waves(row):
                     library.setdefault((point.workload, setting, stated), []).append(seconds)
             continue
@@ -81,7 +83,8 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
             if _has_several_waves(row):
                 streams += 1
                 continue
-            point, setting, stated, seconds = _read_row(row)
+            point, setting, stated, seconds = _read_row(row, assumed)
+            are_stated.add(_states_statistic(row))
             samples.setdefault((point, setting, stated), []).append(seconds)
             places.setdefault(point, []).append(f"{path.name}:{line}")
     mistakes.raise_any()
@@ -104,9 +107,9 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
         places,
         [setting for _, setting in of_statistic],
         {workload: median(times) for workload, times in default.items()},
-        statistic or (Statistic.COMPLETION if chosen is Statistic.UNKNOWN else chosen),
+        chosen,
         other_statistics=len({point for point, _, _ in samples} - {point for point, _ in of_statistic}),
-        is_assumed=statistic is None and chosen is Statistic.UNKNOWN,
+        is_assumed=statistic is None and False in are_stated,
     )
 
 
@@ -117,18 +120,15 @@ def _choose_statistic(
     stated: dict[Statistic, set[Point]] = {}
     for point, _, name in samples:
         stated.setdefault(name, set()).add(point)
-    if wanted:
-        found = next((name for name in (wanted, Statistic.UNKNOWN) if name in stated), None)
-        if found is None:
-            names = " and ".join(f"'{name}'" for name in stated)
-            raise UserError(f"found times of {names}, wanted '{wanted}'", file=path, key="--statistic")
-        return found
+    if wanted and wanted not in stated:
+        names = " and ".join(f"'{name}'" for name in stated)
+        raise UserError(f"found times of {names}, wanted '{wanted}'", file=path, key="--statistic")
     points = set().union(*stated.values())
-    complete = [name for name in (*STATISTICS, Statistic.UNKNOWN) if stated.get(name) == points]
-    if not complete:
+    complete = [name for name in STATISTICS if stated.get(name) == points]
+    if not (wanted or complete):
         counts = ", ".join(f"{len(of_name)} points with '{name}'" for name, of_name in stated.items())
         raise UserError(f"found {counts}, wanted one statistic for all: give --statistic", file=path, key="statistic")
-    return complete[0]
+    return wanted or complete[0]
 
 
 def _read_tables(paths: Iterable[Path]) -> Iterator[tuple[Path, int, dict[str, str]]]:
@@ -142,13 +142,18 @@ def _has_several_waves(row: dict[str, str]) -> bool:
     return bool(row.get("waves")) and parse_cell(row, "waves", parse_waves) > 1
 
 
-def _read_row(row: dict[str, str]) -> tuple[Point, str, Statistic, float]:
+def _states_statistic(row: dict[str, str]) -> bool:
+    return row.get("statistic", "") not in ("", Statistic.UNKNOWN)
+
+
+def _read_row(row: dict[str, str], assumed: Statistic) -> tuple[Point, str, Statistic, float]:
+    """Return the point, its setting and its time, of the `assumed` statistic if the row states none."""
     point = make_point(PlatformResources.unlimited(), _make_combination(row))
     seconds = parse_cell(row, "seconds", parse_number_of_seconds)
     setting = parse_cell(row, "setting", parse_setting) if row.get("setting") else ""
     if not seconds:
         raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")
-    stated = parse_cell(row, "statistic", parse_statistic) if row.get("statistic") else Statistic.UNKNOWN
+    stated = parse_cell(row, "statistic", parse_statistic) if _states_statistic(row) else assumed
     return point, setting, stated, seconds
 
 
@@ -158,15 +163,12 @@ def _make_combination(row: dict[str, str]) -> dict[str, Any]:
     return {name: parse_cell(row, name, parse) for name, parse in COLUMNS.items() if row.get(name)}
 
 
-ROOTED_OPERATIONS = ("bcast", "scatter", "gather", "reduce")
-
-
 def describe_assumed_statistic(measured: Measured) -> str:
     """Return a note if the times of rooted operations were taken for completions without the tables' saying so."""
-    rooted = sorted({point.operation for point in measured.points} & set(ROOTED_OPERATIONS))
+    rooted = sorted({point.operation for point in measured.points} & ROOTED_OPERATIONS)
     if not measured.is_assumed or not rooted:
         return ""
     return (
-        f"the table has no column 'statistic': times of {', '.join(rooted)} count as completions; "
+        f"the statistic of some rows is unknown: times of {', '.join(rooted)} count as completions; "
         f"for those that OSU printed give --statistic '{Statistic.RANK_MEAN}'"
     )

@@ -170,7 +170,7 @@ class PriorFit:
         for flags in included:
             weights = np.broadcast_to(self.task.weights, self.misfit.shape) * flags
             step = _solve_step(self.slopes, weights, self.misfit, self.task, self.best)
-            logs.append(-(self.misfit + step @ self.slopes))
+            logs.append(-(self.misfit + np.sum(step[:, None] * self.slopes, axis=0)))
         return np.array(logs)
 
 
@@ -183,7 +183,8 @@ def fit_with_priors(task: PriorTask, rng: np.random.Generator) -> PriorFit:
     limits = rough.list_limits()[::STEP_OF_STARTS]
     draws = np.round(rng.standard_normal((RANDOM_STARTS, len(task.names))), 10)
     starts = np.vstack([np.tile(task.centre, (len(limits), 1)), task.centre + draws * task.widths])
-    limits = np.tile([*limits, *limits[-RANDOM_STARTS:]], (len(task.limits), 1)).T
+    of_random_starts = np.resize(limits[-RANDOM_STARTS:], RANDOM_STARTS)
+    limits = np.tile([*limits, *of_random_starts], (len(task.limits), 1)).T
     # Multiplying all times by a factor multiplies predictions by it.
     starts = starts - np.median(rough.misfit(starts, limits), axis=1, keepdims=True)
     report_step(f"the best of {len(starts)} starts")
@@ -226,9 +227,9 @@ def _make_normal(slopes: Array, weights: Array, task: PriorTask) -> Array:
 
 def _solve_step(slopes: Array, weights: Array, misfit: Array, task: PriorTask, best: Array) -> Array:
     """Return the Gauss–Newton step of the logarithms for these weights."""
-    gradient = slopes @ (weights * misfit) + (task.noise / task.widths) ** 2 * (best - task.centre)
-    normal = _make_normal(slopes, weights, task)
-    return np.asarray(-np.linalg.solve(normal, gradient), dtype=float)
+    of_priors = (task.noise / task.widths) ** 2 * (best - task.centre)
+    gradient = np.sum(slopes * (weights * misfit), axis=1) + of_priors
+    return -solve(_make_normal(slopes, weights, task)[None], gradient[None])[0]
 
 
 def select_sample(points: Sequence[Point], most_points: int, most_messages: int, rng: np.random.Generator) -> list[int]:

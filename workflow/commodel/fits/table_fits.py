@@ -62,6 +62,7 @@ from commodel.models.fitting.regression import make_curve
 from commodel.parameters import Errors, Estimate, ParameterSet
 from commodel.patterns.build import build_schedule, group_by_shape
 from commodel.patterns.layouts import place_ranks
+from commodel.patterns.operations import find_base_name, list_operations
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import fit_residual_intervals
@@ -336,23 +337,19 @@ PROTOCOL_NOTE = "the best of the powers of two"
 NO_LIMIT_NOTE = "no message of the points is slower for waiting for its receiver"
 
 
-def _has_local_work(points: Sequence[Point]) -> bool:
-    """Return whether an operation reduces, by the schedule of its point with the fewest ranks."""
-    smallest = {point.operation: point for point in sorted(points, key=lambda point: -point.ranks)}
-    return any(pattern.reduces for _, pattern, _ in stack_parts(list(smallest.values())))
-
-
 def _fit_by_priors(
     entry: Family, points: Sequence[Point], seconds: Array, statistic: Statistic, rng: np.random.Generator
 ) -> Fitted:
     """Return the fit of a model with a prior for each value. Classes of distance without messages have no value."""
     assert entry.priors is not None
-    present = {"", *list_placements(points), *([LOCAL_WORK] if _has_local_work(points) else [])}
+    operations = list_operations()
+    reduces = any(operations[find_base_name(point.operation)].reduces for point in points)
+    present = {"", *list_placements(points), *([LOCAL_WORK] if reduces else [])}
     priors = {name: prior for name, prior in entry.priors.items() if prior.needs in present}
     limits = [name for name, need in (entry.eager_limits or {}).items() if need in present]
     if len(points) <= len(priors):
         raise UserError(f"family {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values")
-    constants = {"gamma.a": 0.0} if LOCAL_WORK in present else {}
+    constants = {"gamma.a": 0.0} if reduces else {}
     forms = infer_forms(entry, [*priors, *constants])
     task = PriorTask(entry, priors, forms, constants, limits, points, seconds, statistic)
     fit = fit_with_priors(task, rng)

@@ -259,7 +259,8 @@ def read_all_times(
             by_name[file.name] = named
     if by_name:
         joined.remarks.append(_describe_ranks_by_name(by_name))
-    if unknown := sum(time.statistic is Statistic.UNKNOWN for time in joined.times):
+    unknown = sum(time.statistic is Statistic.UNKNOWN for time in joined.times)
+    if unknown:
         joined.remarks.append(f"the statistic of {format_count(unknown, 'time')} is unknown; {WANTED_STATISTIC}")
     return joined
 

@@ -24,7 +24,7 @@ from commodel.interchange import (
     normalize_operation,
     read_source_rows,
 )
-from commodel.records import Repetitions, Statistic
+from commodel.records import ROOTED_OPERATIONS, Repetitions, Statistic
 
 VERSION = re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks ([0-9]{1,4})(?:\.([0-9]{1,4}))?(?: Update ([0-9]{1,4}))?\b")
 NAME = re.compile(r"#\s*Benchmarking\s+(\S+)")
@@ -37,7 +37,6 @@ STATISTICS = {
     "t_avg[usec]": Statistic.RANK_MEAN,
     "t_max[usec]": Statistic.LAST_RANK,
 }
-ROOTED = {"bcast", "gather", "reduce", "scatter"}
 ABORT_MARKS = {"out-of-mem.;", "int-overflow;", "time-out.;"}
 ONE_BLOCK_SINCE_VERSION = (2019, 1)
 FIXED_ROOT_SINCE_VERSION = (2017, 0)
@@ -100,7 +99,7 @@ def _add_row(
     size = source_row.parse_whole(row[BYTES_COLUMN]) if BYTES_COLUMN in row else 0
     operation = normalize_operation(name)
     columns = [column for column in STATISTICS if column in row]
-    if operation in ROOTED and run.rotates_root:
+    if operation in ROOTED_OPERATIONS and run.rotates_root:
         columns = [column for column in columns if STATISTICS[column] is Statistic.RANK_MEAN]
     if name.lower() == "pingpong" and HALF_TRIP_COLUMN in row:
         seconds = source_row.parse_number(row[HALF_TRIP_COLUMN]) * 1e-6
