@@ -65,7 +65,9 @@ def test_topology_formats():
     assert "n0 -> n2" in output("show topology flat:2 --format dot")
 
 
-def test_plan_in_every_format(tmp_path):
+def test_plan_in_every_format(tmp_path, monkeypatch):
+    output(f"init {tmp_path / 'unmeasured'}")
+    monkeypatch.chdir(tmp_path / "unmeasured")
     rows = read_rows("plan demo")
     assert len(rows) >= 180
     assert {"reduce", "bcast", "gather"} <= {row["operation"] for row in rows}

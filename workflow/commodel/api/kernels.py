@@ -275,7 +275,8 @@ def balance_measuring(
         balanced = partition_dynamic(len(kinds), side * side, measure, Speed.of, tolerance)
     curves = [Speed.of(rows) for rows in balanced.rows]
     tiling = even_out_times(arrange_in_columns(balanced.shares, side), curves)
-    method = f"dynamic, {balanced.rounds} rounds of measuring, {_describe_convergence(balanced)}"
+    rounds = format_count(balanced.rounds, "round")
+    method = f"dynamic, {rounds} of measuring, {_describe_convergence(balanced)}"
     return replace(processes, curves=curves), tiling, method
 
 
