@@ -157,6 +157,7 @@ ELSEWHERE = {
     "import csv": {
         "tests/cli/test_import.py": ("--ranks", "--statistic", "completion", "last rank", "first rank", "rank mean")
     },
+    "fit": {"tests/fits/test_statistics.py": ("last rank", "first rank", "rank mean")},
     "import imb": {"tests/cli/test_import.py": ("--ranks",)},
     "import skampi": {"tests/cli/test_import.py": ("--ranks",)},
 }

@@ -97,6 +97,15 @@ def test_of_several_statistics_of_all_points_one_is_read(tmp_path):
         read_points(path, statistic=Statistic.COMPLETION)
 
 
+@pytest.mark.parametrize("word", ["completion", "last rank", "first rank", "rank mean"])
+def test_every_statistic_can_be_given(word, tmp_path):
+    path = write_table(tmp_path / "t.csv", [name for name in Statistic if name is not Statistic.UNKNOWN])
+    fitted = tmp_path / "hockney.yaml"
+    run(f"fit --family hockney --points {path} -o {fitted} --statistic", word)
+    assert read_points(path, statistic=Statistic(word)).statistic == word
+    assert fitted.exists()
+
+
 def test_mixed_statistics_are_refused(tmp_path):
     path = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
     lines = path.read_text().splitlines()
