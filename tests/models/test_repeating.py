@@ -258,3 +258,20 @@ def test_few_rounds_are_replayed():
     assert calls < 10
     assert model.cost(pattern) > 0
     assert "whole" not in vars(pattern)  # nor written out
+
+
+@pytest.mark.parametrize("at_once", [1, 100, 1 << 14])
+@pytest.mark.parametrize("key", [key for key in REPEATING if key not in LOG_ROUNDS])
+def test_rounds_without_symmetry_are_replayed_in_batches(monkeypatch, key, at_once):
+    """Nodes of 5 ranks, the last one of 2: no rank represents another. Blocks differ by a byte. Batches of any size are
+    equal to the expanded schedule, to the last digit, and each round is replayed once."""
+    ranks = 37
+    monkeypatch.setattr(repeated_rounds, "MAX_BATCH_ENTRIES", at_once)
+    pattern = long(*key, ranks, 64 * ranks + 5, np.arange(ranks) // 5)
+    model = Model.of_set(fitted_set("loggp"))
+    assert (model.entry.predict(pattern, model.values) == model.entry.predict(pattern.whole, model.values)).all()
+    for rounds, placed in repeated_rounds.place_rounds(pattern).items():
+        batches = []
+        placed.run(np.zeros((1, ranks)), lambda state, batch, batches=batches: batches.append(batch) or state + 1)
+        assert sum(len(batch.rounds) for batch in batches) == rounds.count
+        assert len(batches) == -(-rounds.count // max(at_once // ranks, 1))

@@ -103,6 +103,7 @@ def _is_close(other: State, increase: State, state: State) -> bool:
 
 
 MAX_CACHED_ENTRIES = 1_000_000  # ranks × rounds that are cached, or compared at a time
+MAX_BATCH_ENTRIES = 1 << 14  # ranks × rounds that are replayed at a time: more would not fit into a processor's cache
 MAX_COMPARED_ENTRIES = 100_000_000  # ranks × rounds compared in total, to find equal pairwise rounds
 
 
@@ -119,22 +120,29 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Successive rounds that are replayed at once."""
+    """Successive rounds that are replayed at once: columns as of `Round` with a row for each round."""
 
-    rounds: Sequence[Round]
+    source: np.ndarray
+    target: np.ndarray
+    sent: np.ndarray
+    received: np.ndarray
     combines: bool  # whether ranks reduce what they receive
+
+    @property
+    def rounds(self) -> list[Round]:
+        return [Round(*rows) for rows in zip(self.source, self.target, self.sent, self.received, strict=True)]
 
     @cached_property
     def kinds(self) -> np.ndarray:
         """The kind of each message."""
-        return np.concatenate([one_round.sent for one_round in self.rounds])
+        return self.sent.ravel()
 
     @cached_property
     def schedule(self) -> Schedule:
         """The messages; the number of its kind stands for the bytes of each."""
-        width = len(self.rounds[0].target)
-        step, src = np.divmod(np.arange(len(self.rounds) * width), width)
-        target, kinds = np.concatenate([one_round.target for one_round in self.rounds]), self.kinds
+        count, width = self.target.shape
+        step, src = np.repeat(np.arange(count), width), np.tile(np.arange(width), count)
+        target, kinds = self.target.ravel(), self.kinds
         work = Work(step, target, kinds, kinds, kinds) if self.combines else Work.empty()
         return Schedule(width, step, src, target, kinds, work, src)
 
@@ -159,7 +167,7 @@ class PlacedRounds:
             if rounds.bit_flip_symmetric
             else find_rotation_period(rounds.ranks, rounds.shift, groups, types)
         )
-        self._cached: dict[tuple[int, int], list[Batch]] = {}
+        self._cached: dict[tuple[int, int, int], list[Batch]] = {}
 
     def number_pairs(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return a number for each pair of ranks that identifies its node types and its distance class."""
@@ -218,37 +226,33 @@ class PlacedRounds:
         step, source = np.zeros(kinds, dtype=int), np.tile(source, len(self.sizes))
         return MessageKinds(self.rounds.ranks, step, source, target, bytes, work, self.platform_node)
 
-    def find_kinds(self, number: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the kind of the message of each pair of ranks in a round."""
+    def find_kinds(self, number: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the kind of the message of each pair of ranks in these rounds."""
         pairs, *_ = self.pair_kinds
         size = 0 if len(self.sizes) == 1 else self.size_of[self.rounds.block(number, source)]
         if len(pairs) == 1:
-            return size + np.zeros(len(source), dtype=int)
+            return size + np.zeros(target.shape, dtype=int)
         return size * len(pairs) + np.searchsorted(pairs, self.number_pairs(source, target))
 
-    def make_round(self, number: int, width: int) -> Round:
-        """Return a round of the first `width` ranks."""
-        ranks = np.arange(width)
-        target = self.rounds.receiver(number, ranks)
-        kinds, local_target = self.find_kinds(number, ranks, target), target % width
-        source = np.empty(width, dtype=int)
-        source[local_target] = ranks
-        return Round(source, local_target, kinds, kinds[source])
-
-    def make_batch(self, numbers: Iterable[int], width: int) -> Batch:
+    def make_batch(self, numbers: Sequence[int], width: int) -> Batch:
         """Return some rounds of the first `width` ranks."""
-        return Batch([self.make_round(number, width) for number in numbers], self.rounds.combines)
+        number, ranks = np.array(numbers)[:, None], np.arange(width)
+        target = np.broadcast_to(self.rounds.receiver(number, ranks), (len(numbers), width))
+        kinds, local_target = self.find_kinds(number, ranks, target), target % width
+        source = np.empty_like(local_target)
+        np.put_along_axis(source, local_target, np.broadcast_to(ranks, target.shape), axis=1)
+        return Batch(source, local_target, kinds, np.take_along_axis(kinds, source, axis=1), self.rounds.combines)
 
-    def iterate_period(self, number: int, width: int) -> Iterable[Batch]:
-        """Yield the rounds of one period from `number` on, in batches that fit into memory."""
-        end, at_once = number + self.period, max(MAX_CACHED_ENTRIES // width, 1)
-        parts = (range(first, min(first + at_once, end)) for first in range(number, end, at_once))
+    def iterate_batches(self, first: int, end: int, width: int) -> Iterable[Batch]:
+        """Yield the rounds from `first` to `end` in batches."""
+        at_once = max(MAX_BATCH_ENTRIES // width, 1)
+        parts = (range(start, min(start + at_once, end)) for start in range(first, end, at_once))
         batches = (self.make_batch(numbers, width) for numbers in parts)
-        if self.period > at_once:
+        if (end - first) * width > MAX_CACHED_ENTRIES:
             return batches
-        if (number, width) not in self._cached:
-            self._cached[number, width] = list(batches)
-        return self._cached[number, width]
+        if (first, end, width) not in self._cached:
+            self._cached[first, end, width] = list(batches)
+        return self._cached[first, end, width]
 
     def count_kinds(self) -> dict[int, int]:
         """Return one round of each kind, and how many rounds are of that kind.
@@ -266,8 +270,8 @@ class PlacedRounds:
             return {first: len(range(first, rounds.count, period)) for first in range(min(period, rounds.count))}
         firsts: dict[tuple[bytes, bytes], int] = {}
         width = self.period if rounds.equal_sizes else rounds.ranks
-        all_rounds = (self.make_round(number, width) for number in range(rounds.count))
-        kinds = ((one_round.sent.tobytes(), one_round.received.tobytes()) for one_round in all_rounds)
+        batches = (self.make_batch([number], width) for number in range(rounds.count))
+        kinds = ((batch.sent.tobytes(), batch.received.tobytes()) for batch in batches)
         return dict(Counter(firsts.setdefault(key, number) for number, key in enumerate(kinds)))
 
     def run(self, state: State, play: PlayRounds, first: int = 0) -> State:
@@ -278,14 +282,16 @@ class PlacedRounds:
         number = first
         while number < rounds.count:
             times = self._count_periods(number, width)
-            if times < 3:
-                state = play(state, self.make_batch([number], width))
-                number += 1
+            if times < MIN_SKIPPED_PERIODS:
+                end = self._find_repetition(number + 1, width)
+                for batch in self.iterate_batches(number, end, width):
+                    state = play(state, batch)
+                number = end
                 continue
             rotation = self.period if rounds.relays_blocks else 0
 
             def run_period(state: State, first: int = number, rotation: int = rotation) -> State:
-                for batch in self.iterate_period(first, width):
+                for batch in self.iterate_batches(first, first + self.period, width):
                     state = play(state, batch)
                 return _rotate_ranks(state, -rotation)
 
@@ -294,6 +300,13 @@ class PlacedRounds:
         if width == 1:  # a view: with many draws, a copy for each rank would be large
             return np.broadcast_to(state, (*state.shape[:-1], ranks))
         return np.concatenate([state] * (ranks // width), axis=-1)
+
+    def _find_repetition(self, number: int, width: int) -> int:
+        """Return the first round from `number` on from which periods are repeated, or the number of rounds."""
+        repeats = (
+            at for at in range(number, self.rounds.count) if self._count_periods(at, width) >= MIN_SKIPPED_PERIODS
+        )
+        return next(repeats, self.rounds.count)
 
     def _count_periods(self, number: int, width: int) -> int:
         """Return how many times the next period is repeated in the same way."""
