@@ -49,7 +49,7 @@ from commodel.compare.held_out import (
     split_flagged,
 )
 from commodel.errors import UserError
-from commodel.fits.measured_tables import Measured, parse_statistic, read_points
+from commodel.fits.measured_tables import Measured, describe_statistics, parse_statistic, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
 from commodel.fits.table_fits import list_fitted_by_collectives, stack_parts
 from commodel.predictions.prediction_intervals import COVERAGE
@@ -307,7 +307,7 @@ def predict_splits(measured: Measured, families: Sequence[str], name: str, limit
 def describe_limits(table: Measured, measured: Measured, limits: Limits) -> str:
     """Return what is left out, with counts."""
     left_out = Counter(point.ranks for point in table.points if point.ranks > limits.ranks)
-    texts = [f"{len(measured.points)} of {len(table.points)} points", f"statistic: {table.statistic}"]
+    texts = [f"{len(measured.points)} of {len(table.points)} points", describe_statistics(table.points)]
     if left_out:
         counts = ", ".join(f"{count} of {ranks}" for ranks, count in sorted(left_out.items()))
         texts.append(f"left out by number of ranks: {counts} (RANKS={limits.ranks})")

@@ -474,7 +474,7 @@ def test_points_left_out_by_the_bench_are_counted(tmp_path, capsys):
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *rows]) + "\n")
     (_, rows), *others = heldout.score_table(path, ["hockney"], Limits(ranks=16, points=8))
     printed = capsys.readouterr().err
-    assert "t.csv: 24 of 30 points; statistic: completion; left out by number of ranks: 6 of 32 (RANKS=16)" in printed
+    assert "t.csv: 24 of 30 points; 30 points of completion; left out by number of ranks: 6 of 32 (RANKS=16)" in printed
     assert "at most 8 of the points" in printed
     worst = {row["held out"]: row["worst"] for row in rows if row["family"] == NEAREST}
     assert worst["4 ranks (1 doubling)"] == "4.0"

@@ -1,5 +1,7 @@
 """A fit of model `shares` to a table of a machine with several ranks a node, whose values are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -44,12 +46,15 @@ def make_set(values):
     return make_given_set("shares", [*texts, "gamma.a=0s", f"gamma.b={values['gamma.b']}s/B"])
 
 
-def list_points(counts, per_node=RANKS_PER_NODE):
+def list_points(counts, per_node=RANKS_PER_NODE, statistic=Statistic.RANK_MEAN):
     axes = {"layout": f"block:{per_node}"}
     return [
-        make_point(
-            PlatformResources.unlimited(),
-            {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size, **axes},
+        replace(
+            make_point(
+                PlatformResources.unlimited(),
+                {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size, **axes},
+            ),
+            statistic=statistic,
         )
         for operation, algorithms in ALTERNATIVES.items()
         for algorithm in algorithms
@@ -63,15 +68,15 @@ def truth():
     return make_set(TRUE_VALUES)
 
 
-def measure(truth, points, seed=0, statistic=Statistic.RANK_MEAN):
-    times = np.array([row.seconds for row in predict(truth, points, draws=0, statistic=statistic)])
+def measure(truth, points, seed=0):
+    times = np.array([row.seconds for row in predict(truth, points, draws=0)])
     return times * np.exp(0.03 * np.random.default_rng(seed).standard_normal(len(times)))
 
 
 @pytest.fixture(scope="module")
 def fitted(truth):
     points = list_points((2, 6, 12, 24))
-    return fit_measured(points, measure(truth, points), "shares", "t.csv", statistic=Statistic.RANK_MEAN)
+    return fit_measured(points, measure(truth, points), "shares", "t.csv")
 
 
 def test_known_values_are_found_again(fitted):
@@ -88,9 +93,9 @@ def test_known_values_are_found_again(fitted):
 
 @pytest.mark.parametrize("statistic", [Statistic.COMPLETION, Statistic.RANK_MEAN])
 def test_twice_the_ranks_are_predicted_also_in_another_statistic(truth, fitted, statistic):
-    points = list_points((48,))
-    predicted = np.array([row.seconds for row in predict(fitted, points, statistic=statistic)])
-    errors = np.abs(np.log(predicted / measure(truth, points, 1, statistic)))
+    points = list_points((48,), statistic=statistic)
+    predicted = np.array([row.seconds for row in predict(fitted, points)])
+    errors = np.abs(np.log(predicted / measure(truth, points, 1)))
     assert np.exp(np.median(errors)) < 1.1
     assert np.exp(errors.max()) < 2
 
@@ -100,7 +105,7 @@ def test_the_start_does_not_matter(truth, fitted):
     points = list_points((2, 6, 12, 24))
     times, further_points = measure(truth, points), list_points((48,))
     expected = [row.seconds for row in predict(fitted, further_points, draws=0)]
-    other = fit_measured(points, times, "shares", "t.csv", seed=2, statistic=Statistic.RANK_MEAN)
+    other = fit_measured(points, times, "shares", "t.csv", seed=2)
     ratios = np.log([row.seconds for row in predict(other, further_points, draws=0)]) - np.log(expected)
     assert np.exp(np.median(np.abs(ratios))) < 1.05
 
@@ -108,7 +113,7 @@ def test_the_start_does_not_matter(truth, fitted):
 def test_without_a_distance_its_values_are_missing(truth):
     """One rank a node: nothing is known of messages within a node, and a prediction of them says so."""
     points = list_points((2, 4, 8, 16), per_node=1)
-    parameters = fit_measured(points, measure(truth, points), "shares", "t.csv", statistic=Statistic.RANK_MEAN)
+    parameters = fit_measured(points, measure(truth, points), "shares", "t.csv")
     assert not [name for name in parameters.numbers if ".node." in name and not name.startswith("c_out")]
     (row,) = predict(parameters, list_points((24,))[:1], strict=False)
     assert "not probed: ranks in same node" in row.validity_text

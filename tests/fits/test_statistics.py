@@ -1,5 +1,7 @@
 """The statistic of measured times: which ranks they are of, in tables, fits and predictions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ def point(operation, algorithm, ranks, size):
 
 
 def seconds(points, statistic):
-    return [row.seconds for row in predict(SET, points, draws=0, statistic=statistic)]
+    return [row.seconds for row in predict(SET, [replace(point, statistic=statistic) for point in points], draws=0)]
 
 
 def test_ranks_of_a_linear_broadcast_finish_one_after_the_other():
@@ -79,10 +81,14 @@ def write_table(path, statistics):
     return path
 
 
+def list_statistics(table):
+    return {point.statistic for point in table.points}
+
+
 def test_a_fit_predicts_the_statistic_of_its_table(tmp_path):
     table = read_points(write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN]))
-    assert table.statistic is Statistic.RANK_MEAN
-    values = fit_measured(table.points, table.seconds, "loggp", "t.csv", statistic=table.statistic).numbers
+    assert list_statistics(table) == {Statistic.RANK_MEAN}
+    values = fit_measured(table.points, table.seconds, "loggp", "t.csv").numbers
     assert values["G"] == pytest.approx(G, rel=0.01)
     assert values["L"] + values["o_s"] + values["o_r"] == pytest.approx(L + 2 * o, rel=0.05)
 
@@ -90,7 +96,7 @@ def test_a_fit_predicts_the_statistic_of_its_table(tmp_path):
 def test_of_several_statistics_of_all_points_one_is_read(tmp_path):
     every = [Statistic.FIRST_RANK, Statistic.RANK_MEAN, Statistic.LAST_RANK]
     path = write_table(tmp_path / "t.csv", every)
-    assert read_points(path).statistic is Statistic.LAST_RANK
+    assert list_statistics(read_points(path)) == {Statistic.LAST_RANK}
     chosen = read_points(path, statistic=Statistic.RANK_MEAN)
     assert chosen.seconds == pytest.approx(seconds(POINTS, Statistic.RANK_MEAN), rel=1e-12)
     with pytest.raises(UserError, match="wanted 'completion'"):
@@ -102,24 +108,33 @@ def test_every_statistic_can_be_given(word, tmp_path):
     path = write_table(tmp_path / "t.csv", [name for name in Statistic if name is not Statistic.UNKNOWN])
     fitted = tmp_path / "hockney.yaml"
     run(f"fit --family hockney --points {path} -o {fitted} --statistic", word)
-    assert read_points(path, statistic=Statistic(word)).statistic == word
+    assert list_statistics(read_points(path, statistic=Statistic(word))) == {word}
     assert fitted.exists()
 
 
-def test_mixed_statistics_are_refused(tmp_path):
+def test_workloads_of_different_statistics_are_fitted_together(tmp_path):
+    """As single messages, which are complete, and collectives of OSU."""
     path = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
-    lines = path.read_text().splitlines()
-    lines[1:4] = [line.replace("rank mean", "completion") for line in lines[1:4]]
-    path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(UserError, match="3 points with 'completion', 24 points with 'rank mean', wanted one statistic"):
-        read_points(path)
+    single_messages = [point("bcast", "linear", 2, size) for size in (64, 1024, 16384)]
+    for row, time in zip(single_messages, seconds(single_messages, Statistic.COMPLETION), strict=True):
+        path.write_text(path.read_text() + f"bcast,linear,block:1,2,{row.bytes},{time!r},completion\n")
+    table = read_points(path)
+    assert [row.seconds for row in predict(SET, table.points, draws=0)] == pytest.approx(table.seconds, rel=1e-12)
+    assert fit_measured(table.points, table.seconds, "loggp", "t.csv").numbers["G"] == pytest.approx(G, rel=0.01)
+    said = run(f"fit --family hockney --points {path}").stderr
+    assert "the times are those of 27 points of rank mean, 3 of completion" in said
 
 
-def test_points_without_the_wanted_statistic_are_counted(tmp_path):
+def test_alternatives_of_a_workload_have_one_statistic(tmp_path):
+    """The others are counted."""
     path = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
-    path.write_text(path.read_text() + "bcast,linear,block:1,2,64,9e-6,completion\n")
-    said = run(f"fit --family hockney --points {path}", "--statistic", "rank mean").stderr
-    assert "left out 1 point without a time of 'rank mean': one statistic is fitted" in said
+    line = "reduce,{},block:1,4,64,9e-6,{}\n"
+    path.write_text(path.read_text() + line.format("binomial", "rank mean") + line.format("chain", "completion"))
+    table = read_points(path)
+    assert list_statistics(table) == {Statistic.RANK_MEAN}
+    assert table.other_statistics == 1
+    said = run(f"fit --family hockney --points {path}").stderr
+    assert "left out 1 point without a time of the statistic of the other alternatives" in said
 
 
 def test_rows_that_state_none_count_as_completions_or_as_the_wanted_statistic(tmp_path):
@@ -144,5 +159,5 @@ def test_an_unknown_statistic_of_rooted_operations_is_said_in_one_line(tmp_path)
     said = run(line).stderr
     assert "the statistic of some rows is unknown: times of bcast, reduce count as completions" in said
     assert "statistic" not in run(line, "--statistic", "rank mean").stderr
-    assert read_points(path, statistic=Statistic.RANK_MEAN).statistic is Statistic.RANK_MEAN
+    assert list_statistics(read_points(path, statistic=Statistic.RANK_MEAN)) == {Statistic.RANK_MEAN}
     assert "--statistic needs --points" in run("fit --family loggp --statistic completion", code=2).stderr

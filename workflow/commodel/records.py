@@ -122,6 +122,7 @@ class Point:
     pattern: str = ""  # digest of its messages: points with equal names but other messages differ (see `identity`)
     waves: Annotated[int, Interval(ge=1, le=MAX_WAVES)] = 1  # with several, its time is that between two waves
     measured_only: bool = False  # True if it has no schedule to predict
+    statistic: Statistic = Statistic.COMPLETION  # which ranks its time is of; commodel itself measures completions
 
     @property
     def id(self) -> str:

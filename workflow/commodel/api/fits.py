@@ -27,7 +27,7 @@ from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.quantities import parse_statistic
 from commodel.files.safe_reading import read_bytes
 from commodel.fits.data_sheets import SheetTimes, make_set_from_sheets
-from commodel.fits.measured_tables import Measured, describe_assumed_statistic, read_points
+from commodel.fits.measured_tables import Measured, describe_assumed_statistic, describe_statistics, read_points
 from commodel.fits.settings import choose_reference, describe_factors, fit_in_settings, select_setting
 from commodel.fits.table_fits import describe_fit, list_fitted_by_collectives
 from commodel.models.families import find_family
@@ -198,7 +198,9 @@ def fit_collectives(
         print_note(f"left out {format_count(measured.streams, 'row')} of several waves: one wave is fitted")
     if measured.other_statistics:
         count = format_count(measured.other_statistics, "point")
-        print_note(f"left out {count} without a time of '{measured.statistic}': one statistic is fitted")
+        print_note(f"left out {count} without a time of the statistic of the other alternatives: these are compared")
+    if any(point.statistic is not Statistic.COMPLETION for point in measured.points):
+        print_note(f"the times are those of {describe_statistics(measured.points)}")
     parts = split_points(measured, hold_out) if hold_out else None
     fitted_points = parts.fitted if parts else measured
     reference = choose_reference(fitted_points, setting)

@@ -183,11 +183,13 @@ def predict_by_regression(fitted: Measured, held_out: Measured) -> np.ndarray:
 
 
 def _group_by_algorithm(fitted: Measured, held_out: Measured) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the numbers of the fitted and of the held-out points of each operation and alternative that has both."""
-    numbers: tuple[dict[tuple[str, str, str], list[int]], dict[tuple[str, str, str], list[int]]] = {}, {}
+    """Yield the numbers of the fitted and of the held-out points of each operation, alternative and statistic that has
+    both."""
+    numbers: tuple[dict[tuple[str, ...], list[int]], dict[tuple[str, ...], list[int]]] = {}, {}
     for groups, measured in zip(numbers, (fitted, held_out), strict=True):
         for number, point in enumerate(measured.points):
-            groups.setdefault((point.operation, point.kind, point.alternative), []).append(number)
+            names = point.operation, point.kind, point.alternative, point.statistic
+            groups.setdefault(names, []).append(number)
     for algorithm in (name for name in numbers[1] if name in numbers[0]):
         of_fitted, of_held_out = numbers
         yield np.array(of_fitted[algorithm]), np.array(of_held_out[algorithm])

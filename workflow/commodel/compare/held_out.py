@@ -79,7 +79,7 @@ def list_points(measured: Measured) -> pd.DataFrame:
 def predict_held_out(parameters: ParameterSet, held_out: Measured, draws: int | None = None) -> pd.DataFrame:
     """Return a row for each held-out point with its prediction and its time, as in a comparison. `draws` limits the
     draws for the interval; without any, there is none."""
-    predictions = predict(parameters, held_out.points, strict=False, draws=draws, statistic=held_out.statistic)
+    predictions = predict(parameters, held_out.points, strict=False, draws=draws)
     columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
     columns |= {name: name for name in ("parameters_low", "parameters_high")} | {"interval_basis": "interval"}
     columns["validity"] = "validity_text"

@@ -1,8 +1,9 @@
 """Measured collectives from a table of the user or of another tool: points and their times.
 
 The columns are operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share nodes, setting (see
-`files/quantities.py`) and statistic: which ranks a time is of. Other columns are ignored. All points have one
-statistic, the first of STATISTICS that all have, or the wanted one.
+`files/quantities.py`) and statistic: which ranks a time is of. Other columns are ignored. Alternatives are compared,
+so all points of a workload have one statistic: the wanted one, else that of most of its points, else the first of
+STATISTICS. Different workloads may have different ones, such as single messages and collectives of OSU.
 
 The meaning of `bytes` depends on the operation (see `operations`): for gather and allgather it is one block, not the
 whole result. Rows of one point in one setting are samples, and the median is its time. Rows of the algorithm `library`
@@ -10,9 +11,10 @@ have no prediction. They are counted, and their times are a baseline of choices.
 since their times are not those of one pattern.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -56,15 +58,15 @@ class Measured:
     places: dict[Point, list[str]] = field(default_factory=dict)  # of each point in the tables, as `times.csv:3`
     settings: list[str] = field(default_factory=list)  # of each point, blank if it has none; empty list: no row has one
     library: dict[tuple[str, str], float] = field(default_factory=dict)  # of the library default, by workload, setting
-    statistic: Statistic = Statistic.COMPLETION  # of all times
-    other_statistics: int = 0  # points that have only times of another statistic
+    other_statistics: int = 0  # points without a time of the statistic of their workload
     is_assumed: bool = False  # whether some rows do not state the statistic
 
 
 def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
     """Return the points of one or several tables. Rows of one point in several tables are samples of it. `statistic` is
-    that of the rows to read, and of rows that state none; without it, such rows count as completions."""
-    samples: dict[tuple[Point, str, Statistic], list[float]] = {}
+    that of rows that state none, and the one to read where a workload has several; without it, such rows count as
+    completions."""
+    samples: dict[tuple[Point, str], list[float]] = {}
     places: dict[Point, list[str]] = {}
     library: dict[tuple[str, str, Statistic], list[float]] = {}
     unpredicted = streams = 0
@@ -75,17 +77,17 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
         if row.get("algorithm") == LIBRARY:
             unpredicted += 1
             with suppress(UserError):  # mistakes in a row that is not fitted are ignored
-                point, setting, stated, seconds = _read_row(row, assumed)
+                point, setting, seconds = _read_row(row, assumed)
                 if not _has_several_waves(row):
-                    library.setdefault((point.workload, setting, stated), []).append(seconds)
+                    library.setdefault((point.workload, setting, point.statistic), []).append(seconds)
             continue
         with add_line_to_errors(path, line, mistakes):
             if _has_several_waves(row):
                 streams += 1
                 continue
-            point, setting, stated, seconds = _read_row(row, assumed)
+            point, setting, seconds = _read_row(row, assumed)
             are_stated.add(_states_statistic(row))
-            samples.setdefault((point, setting, stated), []).append(seconds)
+            samples.setdefault((point, setting), []).append(seconds)
             places.setdefault(point, []).append(f"{path.name}:{line}")
     mistakes.raise_any()
     if not samples:
@@ -96,39 +98,44 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
         )
         unused += [f"{format_count(streams, 'row')} of several waves, which are not fitted"] if streams else []
         raise UserError(f"found only {' and '.join(unused)}", file=paths[0])
-    chosen = _choose_statistic(samples, statistic, paths[0])
-    of_statistic = {(point, setting): times for (point, setting, stated), times in samples.items() if stated is chosen}
-    default = {(workload, setting): times for (workload, setting, stated), times in library.items() if stated is chosen}
+    found = dict.fromkeys(point.statistic for point, _ in samples)
+    if statistic and statistic not in found:
+        names = " and ".join(f"'{name}'" for name in found)
+        raise UserError(f"found times of {names}, wanted '{statistic}'", file=paths[0], key="--statistic")
+    chosen = _choose_statistics((point for point, _ in samples), statistic)
+    read = {key: times for key, times in samples.items() if key[0].statistic is chosen[key[0].workload]}
+    default = {
+        (workload, setting): times
+        for (workload, setting, stated), times in library.items()
+        if stated is chosen.get(workload, stated)
+    }
     return Measured(
-        [point for point, _ in of_statistic],
-        [median(times) for times in of_statistic.values()],
+        [point for point, _ in read],
+        [median(times) for times in read.values()],
         unpredicted,
         streams,
         places,
-        [setting for _, setting in of_statistic],
+        [setting for _, setting in read],
         {workload: median(times) for workload, times in default.items()},
-        chosen,
-        other_statistics=len({point for point, _, _ in samples} - {point for point, _ in of_statistic}),
+        other_statistics=len(_forget_statistics(samples) - _forget_statistics(read)),
         is_assumed=statistic is None and False in are_stated,
     )
 
 
-def _choose_statistic(
-    samples: Iterable[tuple[Point, str, Statistic]], wanted: Statistic | None, path: Path
-) -> Statistic:
-    """Return the statistic of the rows to read: the wanted one, else the best that all points have."""
-    stated: dict[Statistic, set[Point]] = {}
-    for point, _, name in samples:
-        stated.setdefault(name, set()).add(point)
-    if wanted and wanted not in stated:
-        names = " and ".join(f"'{name}'" for name in stated)
-        raise UserError(f"found times of {names}, wanted '{wanted}'", file=path, key="--statistic")
-    points = set().union(*stated.values())
-    complete = [name for name in STATISTICS if stated.get(name) == points]
-    if not (wanted or complete):
-        counts = ", ".join(f"{len(of_name)} points with '{name}'" for name, of_name in stated.items())
-        raise UserError(f"found {counts}, wanted one statistic for all: give --statistic", file=path, key="statistic")
-    return wanted or complete[0]
+def _choose_statistics(points: Iterable[Point], wanted: Statistic | None) -> dict[str, Statistic]:
+    """Return the statistic of the points to read, for each workload: the wanted one if it has that, else the one that
+    most of its points have; of several, the first of STATISTICS."""
+    counts: dict[str, Counter[Statistic]] = {}
+    for point in set(points):
+        counts.setdefault(point.workload, Counter())[point.statistic] += 1
+    return {
+        workload: wanted if wanted and wanted in count else max(STATISTICS, key=count.__getitem__)
+        for workload, count in counts.items()
+    }
+
+
+def _forget_statistics(samples: Iterable[tuple[Point, str]]) -> set[Point]:
+    return {replace(point, statistic=Statistic.COMPLETION) for point, _ in samples}
 
 
 def _read_tables(paths: Iterable[Path]) -> Iterator[tuple[Path, int, dict[str, str]]]:
@@ -146,21 +153,28 @@ def _states_statistic(row: dict[str, str]) -> bool:
     return row.get("statistic", "") not in ("", Statistic.UNKNOWN)
 
 
-def _read_row(row: dict[str, str], assumed: Statistic) -> tuple[Point, str, Statistic, float]:
+def _read_row(row: dict[str, str], assumed: Statistic) -> tuple[Point, str, float]:
     """Return the point, its setting and its time, of the `assumed` statistic if the row states none."""
     point = make_point(PlatformResources.unlimited(), _make_combination(row))
     seconds = parse_cell(row, "seconds", parse_number_of_seconds)
     setting = parse_cell(row, "setting", parse_setting) if row.get("setting") else ""
     if not seconds:
         raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")
-    stated = parse_cell(row, "statistic", parse_statistic) if _states_statistic(row) else assumed
-    return point, setting, stated, seconds
+    statistic = parse_cell(row, "statistic", parse_statistic) if _states_statistic(row) else assumed
+    return replace(point, statistic=statistic), setting, seconds
 
 
 def _make_combination(row: dict[str, str]) -> dict[str, Any]:
     if not row["operation"]:
         raise UserError("found nothing, wanted the name of an operation", key="operation")
     return {name: parse_cell(row, name, parse) for name, parse in COLUMNS.items() if row.get(name)}
+
+
+def describe_statistics(points: Iterable[Point]) -> str:
+    """Return how many points have times of which statistic, such as `20 points of completion, 4 of rank mean`."""
+    counts = Counter(point.statistic for point in points)
+    (first, count), *others = counts.most_common()
+    return ", ".join([f"{format_count(count, 'point')} of {first}", *(f"{count} of {name}" for name, count in others)])
 
 
 def describe_assumed_statistic(measured: Measured) -> str:

@@ -27,7 +27,7 @@ from commodel.patterns.build import ScheduleSum, stack_points
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.progress import report_step
-from commodel.records import Point, Statistic
+from commodel.records import Point
 from commodel.stats import MAD_TO_SIGMA
 from commodel.units import format_bytes
 
@@ -70,7 +70,6 @@ class SearchTask:
     stacks: Sequence[tuple[list[int], Schedule, int]]  # numbers of points, their schedules stacked, and a repeat count
     seconds: Array
     weights: Array | float = 1.0  # of the squared misfits, one for each point
-    statistic: Statistic = Statistic.COMPLETION  # of the ranks' times
     edges: tuple[float, ...] = ()  # message sizes at which the model's values by size change
 
     @property
@@ -132,7 +131,7 @@ class SearchTask:
             batch_size = max(1, MAX_CELLS // max(pattern.sizes * pattern.width, 1))
             for first in range(0, len(logs), batch_size):
                 stop = min(first + batch_size, len(logs))
-                cost = model.select_rows(first, stop).cost(pattern, self.statistic)
+                cost = model.select_rows(first, stop).cost(pattern)
                 predictions[first:stop, numbers] += count * np.broadcast_to(cost, (len(numbers), stop - first)).T
         return predictions
 

@@ -31,7 +31,7 @@ from commodel.models.fitting.numerics import exp, log, minimize_rows, multiply_c
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.progress import report_step
-from commodel.records import Point, Statistic
+from commodel.records import Point
 from commodel.stats import MAD_TO_SIGMA
 
 MAX_POINTS, MAX_MESSAGES = 300, 80_000  # of the sample
@@ -62,7 +62,6 @@ class PriorTask:
     limits: Sequence[str]
     points: Sequence[Point]
     seconds: Array
-    statistic: Statistic
     weights: Array | float = 1.0
     noise: float = 0.3  # standard deviation of the misfit, which relates it to the priors
 
@@ -90,7 +89,7 @@ class PriorTask:
         model = Model.of(self.family, Values(rows | constants, dict(self.forms)))
         predicted = np.zeros((len(logs), len(self.seconds)))
         for numbers, pattern, count in self.stacks:
-            cost = model.cost(pattern, self.statistic)
+            cost = model.cost(pattern)
             predicted[:, numbers] += count * np.broadcast_to(cost, (len(numbers), len(logs))).T
         return log(np.maximum(predicted, 1e-300) / self.seconds)
 

@@ -230,9 +230,7 @@ def fit_in_settings(measured: Measured, name: str, table: str, wanted: str | Non
     names the reference and has the factors of the others."""
     reference = choose_reference(measured, wanted)
     reference_points = select_setting(measured, reference)
-    parameters = fit_measured(
-        reference_points.points, reference_points.seconds, name, table, statistic=measured.statistic
-    )
+    parameters = fit_measured(reference_points.points, reference_points.seconds, name, table)
     other_settings = [setting for setting in dict.fromkeys(list_settings(measured)) if setting != reference]
     if not other_settings:
         of_reference = {SETTING_KEY: reference} if reference else {}
@@ -267,7 +265,7 @@ def _estimate_against_reference(parameters: ParameterSet, other: Measured, refer
     """Return the factors of one setting. Points that were also measured in the reference setting are compared with
     those times, other points with predictions."""
     times = dict(zip(reference.points, reference.seconds, strict=True))
-    predictions = predict_seconds(parameters, other.points, other.statistic)
+    predictions = predict_seconds(parameters, other.points)
     reference_times = np.array(
         [times.get(point, prediction) for point, prediction in zip(other.points, predictions, strict=True)]
     )
@@ -289,7 +287,7 @@ def _widen_residual_intervals(
     """Return the residual intervals, widened at both ends until they cover 95 % of the points of other settings, each
     setting with equal weight."""
     other_points = select_points(measured, [setting in other_settings for setting in list_settings(measured)])
-    logs = np.log(np.array(other_points.seconds) / predict_seconds(parameters, other_points.points, measured.statistic))
+    logs = np.log(np.array(other_points.seconds) / predict_seconds(parameters, other_points.points))
     classes = [_list_class_names(point) for point in other_points.points]
     setting, intervals = np.array(list_settings(other_points)), {}
     for name, interval in parameters.errors.items():

@@ -70,7 +70,7 @@ from commodel.predictions.predictions import predict
 from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.predictions.validity import MIN_COUNTED_BYTES
 from commodel.progress import report_step
-from commodel.records import Point, Statistic
+from commodel.records import Point
 from commodel.stats import MAD_TO_SIGMA
 from commodel.units import format_bytes, format_seconds
 
@@ -247,12 +247,11 @@ def fit_measured(
     name: str,
     table: str,
     seed: int = 1,
-    statistic: Statistic = Statistic.COMPLETION,
 ) -> ParameterSet:
     """Fit one model to measured collectives. Unlike all other sets, this set used matrix points, which its source
     states."""
     entry = find_family(name)
-    fitted = fit_points(entry, points, seconds, seed, statistic)
+    fitted = fit_points(entry, points, seconds, seed)
     used, parameters = len(fitted.curves[0].x), make_parameter_set(entry, fitted)
     ranks = [point.ranks for point in points]
     return replace(
@@ -269,14 +268,7 @@ def fit_regression(points: Sequence[Point], seconds: Sequence[float]) -> Paramet
     return make_parameter_set(entry, entry.fit_points([build_schedule(point) for point in points], np.asarray(seconds)))
 
 
-def fit_points(
-    entry: Family,
-    points: Sequence[Point],
-    seconds: Sequence[float],
-    seed: int = 1,
-    statistic: Statistic = Statistic.COMPLETION,
-) -> Fitted:
-    """Fit a model to points and this statistic of the times of their ranks."""
+def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
     if not _can_fit_tables(entry):
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
     table_points, table_seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
@@ -286,7 +278,7 @@ def fit_points(
         errors = cross_validate_points(points, exact_seconds, make_refit(entry, schedules, exact_seconds))
         return replace(entry.fit_points(schedules, exact_seconds), errors=errors)
     if entry.priors is not None:
-        return _fit_by_priors(entry, points, sorted_seconds, statistic, np.random.default_rng(seed))
+        return _fit_by_priors(entry, points, sorted_seconds, np.random.default_rng(seed))
     stacks = list(stack_parts(points))
     guess = dict(entry.initial_values or {})
     has_local_work = any(pattern.reduces for _, pattern, _ in stacks)
@@ -296,7 +288,7 @@ def fit_points(
         wanted = f"wanted more than its {len(guess)} values: {', '.join(guess)}"
         raise UserError(f"family {entry.name}: found {len(points)} points, {wanted}")
     forms = infer_forms(entry, guess)
-    task = SearchTask(entry, tuple(guess), forms, stacks, sorted_seconds, statistic=statistic)
+    task = SearchTask(entry, tuple(guess), forms, stacks, sorted_seconds)
     rng = np.random.default_rng(seed)
     report_step(f"the best values for {len(points)} points")
     task, best, equally_good = _search_best(task, log(np.array(list(guess.values()))), rng)
@@ -337,9 +329,7 @@ PROTOCOL_NOTE = "the best of the powers of two"
 NO_LIMIT_NOTE = "no message of the points is slower for waiting for its receiver"
 
 
-def _fit_by_priors(
-    entry: Family, points: Sequence[Point], seconds: Array, statistic: Statistic, rng: np.random.Generator
-) -> Fitted:
+def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: np.random.Generator) -> Fitted:
     """Return the fit of a model with a prior for each value. Classes of distance without messages have no value."""
     assert entry.priors is not None
     operations = list_operations()
@@ -351,7 +341,7 @@ def _fit_by_priors(
         raise UserError(f"family {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values")
     constants = {"gamma.a": 0.0} if reduces else {}
     forms = infer_forms(entry, [*priors, *constants])
-    task = PriorTask(entry, priors, forms, constants, limits, points, seconds, statistic)
+    task = PriorTask(entry, priors, forms, constants, limits, points, seconds)
     fit = fit_with_priors(task, rng)
     sample = [points[number] for number in fit.sample]
     sample_seconds = seconds[fit.sample]
@@ -454,7 +444,7 @@ MAX_RELATIVE_DIFFERENCE = 0.02  # of predictions, up to which LogGP counts as eq
 
 def describe_fit(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
     """Yield a line for each remark about a fit."""
-    predictions = predict_seconds(parameters, measured.points, measured.statistic)
+    predictions = predict_seconds(parameters, measured.points)
     yield from _describe_unexplained_rows(predictions, measured, table)
     if parameters.family == "loggp":
         yield from _describe_collapse(parameters, predictions, measured.points)
@@ -497,9 +487,7 @@ def _describe_collapse(parameters: ParameterSet, predictions: Array, points: lis
         yield f"loggp has collapsed to Hockney: with {constants} predictions are equal within {100 * difference:.1g} %"
 
 
-def predict_seconds(
-    parameters: ParameterSet, points: Sequence[Point], statistic: Statistic = Statistic.COMPLETION
-) -> Array:
+def predict_seconds(parameters: ParameterSet, points: Sequence[Point]) -> Array:
     """Return predicted times; NaN if the model ignores the size of a point, or a time is not above 0."""
-    rows = predict(parameters, points, strict=False, draws=0, statistic=statistic)
+    rows = predict(parameters, points, strict=False, draws=0)
     return np.array([row.seconds if row.validity.has_weight and row.seconds > 0 else np.nan for row in rows])

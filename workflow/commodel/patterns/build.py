@@ -118,7 +118,7 @@ def make_builder(point: Point, many_sizes: bool = False) -> Callable[[int], Sche
     build_compact = _make_compact_builder(point)
 
     def build(size: int) -> Schedule:
-        pattern = build_compact(size)
+        pattern = build_compact(size).with_statistic(point.statistic)
         if not isinstance(pattern, CompactSchedule) or pattern.messages > MAX_EXPANDED_MESSAGES:
             return pattern
         return pattern if many_sizes and MIN_WIDTH_REDUCTION * pattern.width <= pattern.messages else pattern.whole

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.patterns.schedule import Schedule, Work, check_rows
+from commodel.records import Statistic
 
 RoundFunction = Callable[[np.ndarray | int, np.ndarray], np.ndarray]  # of the numbers of rounds and of the senders
 
@@ -88,11 +89,16 @@ class CompactSchedule(Schedule):
         placed.__dict__["node"] = np.asarray(node)
         return placed
 
+    def with_statistic(self, statistic: Statistic) -> "CompactSchedule":
+        stated = CompactSchedule(self.ranks, self.parts, self.root, self.expand)
+        stated.__dict__.update(node=self.node, statistic=statistic)
+        return stated
+
     @cached_property
     def whole(self) -> Schedule:
         """The schedule with all messages."""
         check_rows(self.messages)
-        return self.expand()
+        return self.expand().with_statistic(self.statistic)
 
     @property
     def messages(self) -> int:

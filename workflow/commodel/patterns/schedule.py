@@ -230,6 +230,7 @@ class Schedule:
     # work is not in the schedule. None: no computation.
     overlapped_seconds: np.ndarray | None = None
     shift: int | None = None  # a shift of all ranks by `shift` maps the messages to themselves; None: unknown
+    statistic: Statistic = Statistic.COMPLETION  # of the ranks' finish times, which the cost is
 
     @classmethod
     def of(
@@ -265,6 +266,9 @@ class Schedule:
 
     def place(self, node: np.ndarray) -> Schedule:
         return replace(self, node=np.asarray(node))
+
+    def with_statistic(self, statistic: Statistic) -> Schedule:
+        return self if statistic is self.statistic else replace(self, statistic=statistic)
 
     @cached_property
     def cache(self) -> dict[object, Any]:
@@ -344,15 +348,15 @@ class Schedule:
         """Return the seconds of each row of local work; `per_byte` is the time of reduce and copy."""
         return self.work.seconds + per_byte * self.work.bytes
 
-    def cost(self, finish: np.ndarray, statistic: Statistic = Statistic.COMPLETION) -> np.ndarray:
-        """Return a statistic of the finish times, without overlapped computation; `finish` is the finish time of every
-        rank (last axis)."""
+    def cost(self, finish: np.ndarray) -> np.ndarray:
+        """Return the statistic of the finish times, without overlapped computation; `finish` is the finish time of
+        every rank (last axis)."""
         finish = finish if self.overlapped_seconds is None else finish - self.overlapped_seconds
-        if statistic is Statistic.RANK_MEAN:
+        if self.statistic is Statistic.RANK_MEAN:
             return finish.mean(axis=-1)
-        if statistic is Statistic.FIRST_RANK:
+        if self.statistic is Statistic.FIRST_RANK:
             return finish.min(axis=-1)
-        is_at_root = statistic is Statistic.COMPLETION and self.root is not None
+        is_at_root = self.statistic is Statistic.COMPLETION and self.root is not None
         return finish[..., self.root] if is_at_root else finish.max(axis=-1)
 
     def has_same_structure(self, other: Schedule) -> bool:

@@ -12,7 +12,6 @@ from commodel.models.families import Family, complete_values, find_family
 from commodel.models.fitting.observed import Fitted
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
-from commodel.records import Statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Model:
     def estimate(self) -> "Model":
         return self.select_rows(0, 1)
 
-    def cost(self, pattern: Schedule, statistic: Statistic = Statistic.COMPLETION) -> Array:
+    def cost(self, pattern: Schedule) -> Array:
         """Return the predicted times (rows,), or (sizes, rows) of a stack; without the sizes if the model ignores them.
         A model that adds up steps for all ranks at once predicts the same time for each rank. Raise UserError if
         computation overlaps messages, and its time is unknown or the model neglects overlap."""
@@ -57,7 +56,7 @@ class Model:
                 )
             if not self.entry.overlaps_work:
                 raise UserError(f"{self.entry.title} does not model overlap with computation")
-        return pattern.cost(self.entry.predict(pattern, self.values), statistic)
+        return pattern.cost(self.entry.predict(pattern, self.values))
 
     def period(self, pattern: Schedule) -> Array:
         """Return the time between two waves, of the shape of `cost`. The model must have an equation for it."""

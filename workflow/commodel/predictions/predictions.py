@@ -50,7 +50,7 @@ from commodel.predictions.validity import (
     select_reported_check,
 )
 from commodel.progress import report_step, report_within
-from commodel.records import Point, Statistic
+from commodel.records import Point
 from commodel.units import format_bytes, format_extent
 
 if TYPE_CHECKING:
@@ -399,13 +399,10 @@ def predict(
     strict: bool = True,
     draws: int | None = None,
     cost: CostFunction | None = None,
-    statistic: Statistic = Statistic.COMPLETION,
 ) -> list[Prediction]:
     """Return a prediction for each point, in the order of the points. If not `strict`, points without a schedule are
-    left out. `pipelined`: the time between two waves of an endless stream. `statistic`: of the ranks' times. The other
-    arguments are those of `make_predictor`."""
-    if statistic is not Statistic.COMPLETION:
-        cost = partial(Model.cost, statistic=statistic)
+    left out. `pipelined`: the time between two waves of an endless stream. The other arguments are those of
+    `make_predictor`."""
     points = [point for point in points if point.predictable or strict]  # a plan also has points that are only measured
     predict_stack = make_predictor(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
