@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
+from commodel.files.parameter_sets import read_parameters
 from commodel.fits.measured_tables import read_points
 from commodel.fits.table_fits import fit_measured
 from commodel.models.parameter_sets import make_given_set
@@ -135,6 +136,21 @@ def test_alternatives_of_a_workload_have_one_statistic(tmp_path):
     assert table.other_statistics == 1
     said = run(f"fit --family hockney --points {path}").stderr
     assert "left out 1 point without a time of the statistic of the other alternatives" in said
+
+
+def test_points_of_a_statistic_that_a_model_lacks_are_not_fitted(tmp_path):
+    """BSP has one time for all ranks of a rooted operation. It is fitted to the allreduce only."""
+    table = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
+    run(f"fit --family bsp --points {table} -o {tmp_path}/bsp.yaml")
+    of_allreduce = read_points(table)
+    numbers = [number for number, row in enumerate(of_allreduce.points) if row.operation == "allreduce"]
+    alone = fit_measured(
+        [of_allreduce.points[number] for number in numbers],
+        [of_allreduce.seconds[number] for number in numbers],
+        "bsp",
+        "t.csv",
+    )
+    assert read_parameters(tmp_path / "bsp.yaml").numbers == alone.numbers
 
 
 def test_rows_that_state_none_count_as_completions_or_as_the_wanted_statistic(tmp_path):

@@ -23,6 +23,7 @@ from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import NonblockingSteps, Schedule, Work
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
+from commodel.records import Statistic
 from tests.models.synthetic import costs, fitted_set, observed, truth
 from tests.models.truths.loggops import LOGGOPS
 from tests.patterns.catalogue import catalogue, point
@@ -50,6 +51,23 @@ def test_every_model_predicts_the_whole_catalogue(name):
         assert np.isfinite(cost[0])
         assert cost[0] >= 0
         assert cost[0] > 0 or name == "pram"
+
+
+def test_the_mean_over_ranks_of_a_rooted_operation_is_predicted_or_refused(name):
+    """The ranks of a linear reduction finish at different times, which models that add up steps do not distinguish."""
+    linear = point("reduce", "linear", ranks=9, bytes=8)
+    mean = replace(linear, statistic=Statistic.RANK_MEAN)
+    parameters, entry = fitted_set(name), find_family(name)
+    (completion, of_ranks) = predict(parameters, [linear, mean], strict=False)
+    if entry.same_for_all_ranks and not entry.fit_points:
+        assert np.isnan(of_ranks.seconds)
+        assert f"no prediction: {entry.title} has one time for all ranks of a reduce" in of_ranks.validity_text
+        with pytest.raises(UserError, match="it has no 'rank mean'"):
+            predict(parameters, [mean])
+    elif entry.same_for_all_ranks:
+        assert of_ranks.seconds == completion.seconds
+    else:
+        assert 0 < of_ranks.seconds < completion.seconds
 
 
 @pytest.mark.parametrize(("operation", "choice"), [("bcast", "binomial"), ("bcast", "linear"), ("gather", "binomial")])

@@ -66,7 +66,7 @@ from commodel.patterns.operations import find_base_name, list_operations
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import fit_residual_intervals
-from commodel.predictions.predictions import predict
+from commodel.predictions.predictions import explain_missing_statistic, predict
 from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.predictions.validity import MIN_COUNTED_BYTES
 from commodel.progress import report_step
@@ -76,11 +76,13 @@ from commodel.units import format_bytes, format_seconds
 
 
 def select_observable_points(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
-    """Return the points to which a model is fitted, and their times.
+    """Return the points to which a model is fitted, and their times: those whose statistic it predicts.
 
     A model that ignores message size is fitted only to the smallest size of each pattern, as by probes. Of these
     patterns only those with short messages are used. A fit to all sizes would be wrong at each of them.
     """
+    predicted = [number for number, point in enumerate(points) if not explain_missing_statistic(entry, point)]
+    points, seconds = [points[number] for number in predicted], seconds[predicted]
     if entry.uses_bytes:
         return points, seconds
     smallest = sorted(

@@ -25,7 +25,7 @@ import numpy as np
 from commodel.errors import UserError, describe_error
 from commodel.models import Array
 from commodel.models.evaluation.replay import attribute_to_messages
-from commodel.models.families import Family
+from commodel.models.families import Family, find_family
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import ScheduleSum, Shape, build_schedule, stack_points, stack_sizes
 from commodel.patterns.repeated import CompactSchedule
@@ -50,7 +50,7 @@ from commodel.predictions.validity import (
     select_reported_check,
 )
 from commodel.progress import report_step, report_within
-from commodel.records import Point
+from commodel.records import ROOTED_OPERATIONS, Point, Statistic
 from commodel.units import format_bytes, format_extent
 
 if TYPE_CHECKING:
@@ -410,7 +410,13 @@ def predict(
         first = points[numbers[0]]
         waves = INFINITE_WAVES if pipelined else first.waves
         with report_within(_describe_progress(first, len(numbers), len(predictions), len(points))):
-            predicted_times = predict_stack(pattern, waves)
+            if (reason := explain_missing_statistic(find_family(parameters.family), first)) and strict:
+                raise UserError(reason)
+            predicted_times = (
+                PredictedTimes.none(len(numbers), Validity(ValidityKind.NO_PREDICTION, reason))
+                if reason
+                else predict_stack(pattern, waves)
+            )
         interval = find_prediction_interval(
             parameters, predicted_times, first, [points[number].bytes for number in numbers], waves
         )
@@ -430,6 +436,16 @@ def predict(
         for number, *fields_of_point in zip(numbers, *fields, strict=True):
             predictions[number] = Prediction(parameters.family, points[number], *fields_of_point)
     return [predictions[number] for number in sorted(predictions)]
+
+
+def explain_missing_statistic(entry: Family, point: Point) -> str:
+    """Return why a model cannot predict the statistic of a point; empty if it can. A regression predicts what it was
+    fitted to."""
+    if point.statistic is Statistic.COMPLETION or point.operation not in ROOTED_OPERATIONS:
+        return ""
+    if not entry.same_for_all_ranks or entry.fit_points:
+        return ""
+    return f"{entry.title} has one time for all ranks of a {point.operation}, so it has no '{point.statistic}'"
 
 
 def predict_all(parameters: ParameterSet, points: Sequence[Point]) -> list[Prediction]:

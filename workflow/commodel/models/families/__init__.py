@@ -117,6 +117,7 @@ class Family:
     pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
     overlaps_work: bool = True  # messages in flight overlap with local work
     independent: bool = False  # ranks proceed without global synchronization, so waves of a stream overlap
+    same_for_all_ranks: bool = False  # all ranks have one predicted time
     by_message: bool = False  # a prediction replays all messages, also those of repeated rounds
     on_overlay: tuple[str, ...] = ()  # probes for a fit on an overlay network, if they differ from `probes`
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants of the model, the default first

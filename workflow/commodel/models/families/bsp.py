@@ -86,4 +86,5 @@ FAMILY = Family(
     ignores="the size of a message; that ranks need not wait for each other; which rank sends to which",
     uses_bytes=False,
     overlaps_work=False,
+    same_for_all_ranks=True,
 )

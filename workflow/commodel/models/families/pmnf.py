@@ -186,6 +186,7 @@ FAMILY = Family(
     probes=("fan", "pingpong", "chain"),
     fit=fit,
     predict=predict,
+    same_for_all_ranks=True,
     ignores="the pattern: who sends to whom, in which order, and where ranks sit",
     overlaps_work=False,
     fit_points=fit_points,

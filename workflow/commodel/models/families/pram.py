@@ -32,4 +32,5 @@ FAMILY = Family(
     predict=predict,
     ignores="communication",
     uses_bytes=False,
+    same_for_all_ranks=True,
 )

@@ -245,6 +245,7 @@ FAMILY = Family(
     probes=("ring", "prtt", "pairprtt", "work"),
     fit=fit,
     predict=predict,
+    same_for_all_ranks=True,
     settings=SETTINGS,
     setting_meanings={
         "network": "Between nodes a message goes directly to its receiver (equation 3) or is copied at both ends (2)",
