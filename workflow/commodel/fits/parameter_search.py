@@ -46,6 +46,7 @@ MAX_STEPS_OF_BEST, MAX_STEPS_FROM_FAR, MAX_STEPS_FROM_NEAR, MAX_ROUGH_STEPS = 12
 LARGE_TABLE_MESSAGES = 20_000  # messages of all points, above which fewer predictions are evaluated
 HUBER_SD = 1.5  # standard deviations; for normal errors the estimate has 95 % of the efficiency of least squares
 MIN_BEND = 0.005  # of a logarithm; residuals from rounding and small effects outside of the model keep full weight
+CHI_SQUARED_95 = 3.84  # 95 % quantile of χ² with one degree of freedom; a smaller increase of the loss is insignificant
 PROFILE_OFFSETS = np.round(
     np.geomspace(0.02, MAX_LOG_VALUE, 16), 6
 )  # distances from the best logarithm at which the profile likelihood is evaluated

@@ -6,13 +6,18 @@ prior and likelihood. Where the table says nothing, it is the typical value, wit
 
 The model replays all messages, so predictions are slow. Only a sample of the points is predicted: at most MAX_POINTS
 with together at most MAX_MESSAGES messages, first a smaller one. Starts are drawn from the priors. Of these, the best
-few are searched by Gauss–Newton steps. The eager limits change predictions in steps, so they are not searched by
-slopes: starts differ in them, and between the steps they are the best of LIMITS.
+few are searched by Gauss–Newton steps.
+
+Eager limits change predictions in steps, so they are not searched by slopes. Few points depend on them, and a random
+sample has too few of these. Their own search (`LimitSearch`) uses those points of the whole table whose predictions
+change most if their messages are eager or not. It tries all combinations of LIMITS. Values and limits are searched in
+turn: the limits again after every few steps of the values.
 
 Large residuals count less than their square, as in `parameter_search.py`. Intervals of values are from the curvature
-at the best ones; an eager limit lies between the chosen power of two and the next one. There are no draws, since each
-would take as long to predict as the estimate. The errors of points left out are those after one Gauss–Newton step from
-the best values, without their own times: this needs no further prediction.
+at the best ones. That of an eager limit contains all limits whose loss is not significantly above the least; the end
+is the next power of two. If all are as good, the limit is missing. There are no draws, since each would take as long to
+predict as the estimate. The errors of points left out are those after one Gauss–Newton step from the best values,
+without their own times: this needs no further prediction.
 """
 
 from __future__ import annotations
@@ -20,14 +25,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
-from commodel.fits.parameter_search import stack_parts
+from commodel.fits.parameter_search import CHI_SQUARED_95, stack_parts
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.families import Family, Prior
 from commodel.models.fitting.numerics import exp, log, minimize_rows, multiply_columns, solve
+from commodel.patterns.build import group_by_shape
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.progress import report_step
@@ -39,7 +46,7 @@ ROUGH_POINTS, ROUGH_MESSAGES = 100, 15_000  # of the first, smaller sample
 MAX_SHARE_OF_POINT = 0.05  # of the messages of a sample, in one point
 CANDIDATES_PER_POINT = 3  # points whose messages are counted, for each one of the sample
 RANDOM_STARTS, REFINED_STARTS = 3, 2
-STEP_OF_STARTS = 2  # of the eager limits, every second one has a start of its own
+MAX_LIMIT_MESSAGES, MIN_LIMIT_POINTS = 1000, 100  # messages of a point that shows a limit; such points for each limit
 ROUGH_STEPS, FINE_STEPS = 5, 4  # Gauss–Newton steps between two choices of the eager limit
 REWEIGHTINGS = 2
 LIMITS = tuple(float(1 << power) for power in range(8, 21))  # bytes: eager limits that are tried, besides none
@@ -47,6 +54,8 @@ NEVER = 2.0**62  # bytes; an eager limit that no message exceeds
 DIFFERENCE_STEP = 0.02  # of a logarithm: predictions have kinks, which a small step would see alone
 MAX_CHANGE = 1.0  # of a logarithm in a step
 HUBER_SD = 1.5  # standard deviations; see `parameter_search.py`
+NO_LIMIT_NOTE = "no message of the points is slower for waiting for its receiver"
+UNDETERMINED_NOTE = "the times of the points do not depend on it"
 MIN_NOISE = 0.02  # of a logarithm: smallest standard deviation of the misfit
 
 
@@ -101,10 +110,19 @@ class PriorTask:
     def losses(self, logs: Array, limits: Array) -> Array:
         """Return the robust loss of each row. It does not use the weights, which would hide what another limit
         explains."""
-        bend = HUBER_SD * self.noise
-        distances = np.sqrt(1 + np.square(self.misfit(logs, limits) / bend)) - 1
         from_priors = np.square(self.noise * (logs - self.centre) / self.widths)
-        return 2 * bend**2 * distances.sum(axis=1) + from_priors.sum(axis=1)
+        return self.bend(self.misfit(logs, limits)).sum(axis=1) + from_priors.sum(axis=1)
+
+    def bend(self, misfit: Array) -> Array:
+        """Return the robust loss of each misfit."""
+        bend = HUBER_SD * self.noise
+        return 2 * bend**2 * (np.sqrt(1 + np.square(misfit / bend)) - 1)
+
+    def predict_cases(self, logs: Array) -> Array:
+        """Return the misfits if no messages or all are eager. There is an axis for each limit, of length 2."""
+        cases = np.array(list(product((0.0, NEVER), repeat=len(self.limits))))
+        misfit = self.misfit(np.tile(logs, (len(cases), 1)), cases)
+        return misfit.reshape(*[2] * len(self.limits), -1)
 
     def descend(self, logs: Array, limits: Array, steps: int) -> Array:
         """Return the logarithms after some Gauss–Newton steps from each row."""
@@ -119,34 +137,95 @@ class PriorTask:
             min_gain=1e-3,
         )[0]
 
-    def list_limits(self) -> Array:
-        """Return the eager limits that some of the messages exceed and others do not, and one that none exceeds."""
-        ends = [np.ravel(end) for _, pattern, _ in self.stacks if pattern.messages for end in pattern.extremes()]
-        sizes = np.concatenate([np.zeros(1), *ends])
-        return np.array([*(limit for limit in LIMITS if sizes.min() <= limit < sizes.max()), NEVER])
-
-    def choose_limits(self, logs: Array, limits: Array) -> Array:
-        """Return the best eager limits of each row, found one after the other."""
-        candidates = self.list_limits()
-        for number in range(len(self.limits)):
-            trials = np.repeat(limits, len(candidates), axis=0)
-            trials[:, number] = np.tile(candidates, len(logs))
-            losses = self.losses(np.repeat(logs, len(candidates), axis=0), trials).reshape(len(logs), -1)
-            limits = limits.copy()
-            limits[:, number] = candidates[losses.argmin(axis=1)]
-        return limits
-
     def reweighted(self, logs: Array, limits: Array) -> PriorTask:
         """Return the task with the noise and the weights that follow from the misfits at one set of values."""
         misfit = self.misfit(logs[None], limits[None])[0]
         noise = max(MAD_TO_SIGMA * float(np.median(np.abs(misfit))), MIN_NOISE)
-        task = replace(self, noise=noise, weights=1 / np.sqrt(1 + np.square(misfit / (HUBER_SD * noise))))
+        return self.with_noise(noise, 1 / np.sqrt(1 + np.square(misfit / (HUBER_SD * noise))))
+
+    def with_noise(self, noise: float, weights: Array | float = 1.0) -> PriorTask:
+        task = replace(self, noise=noise, weights=weights)
         task.__dict__["stacks"] = self.stacks  # where `cached_property` stores them
         return task
 
-    def only(self, numbers: Sequence[int]) -> PriorTask:
+    @property
+    def sizes(self) -> Array:
+        """The bytes of the messages of each point; 0 if it has none, or messages of several sizes."""
+        low, high = np.full(len(self.points), np.inf), np.zeros(len(self.points))
+        for numbers, pattern, _ in self.stacks:
+            if pattern.messages:
+                smallest, largest = (np.ravel(end) for end in pattern.extremes())
+                low[numbers], high[numbers] = np.minimum(low[numbers], smallest), np.maximum(high[numbers], largest)
+        return np.where(low == high, high, 0.0)
+
+    def only(self, numbers: Sequence[int] | np.ndarray) -> PriorTask:
         """Return the task of some of the points."""
         return replace(self, points=[self.points[number] for number in numbers], seconds=self.seconds[list(numbers)])
+
+
+@dataclass(frozen=True, eq=False)
+class LimitSearch:
+    """Search for the eager limits by the points that depend on them most.
+
+    All messages of such a point have the same size. A limit therefore makes all of them eager or none, and predictions
+    of these cases suffice for all limits.
+    """
+
+    task: PriorTask
+    sizes: Array  # bytes of the messages of each point
+
+    @classmethod
+    def of(cls, task: PriorTask, logs: Array) -> LimitSearch:
+        """Return the points whose times depend most on whether messages are eager, at these values.
+
+        Shapes of points, which differ in sizes only, are compared at their middle size. All sizes of the best are
+        taken, since the time over the size shows the limit.
+        """
+        shapes = [numbers for numbers, shape in group_by_shape(task.points) if shape.point.ranks <= MAX_LIMIT_MESSAGES]
+        middles = task.only([numbers[len(numbers) // 2] for numbers in shapes])
+        is_suitable = (middles.sizes > 0) & (count_messages(middles.points) <= MAX_LIMIT_MESSAGES)
+        shapes = [numbers for numbers, suitable in zip(shapes, is_suitable, strict=True) if suitable]
+        cases = middles.only(np.flatnonzero(is_suitable)).predict_cases(logs)
+        chosen: set[int] = set()
+        for number in range(len(task.limits)):
+            changes = np.abs(np.diff(cases, axis=number)).reshape(-1, len(shapes)).max(axis=0)
+            order = np.argsort(-changes, kind="stable")
+            points_before = np.cumsum([0, *(len(shapes[shape]) for shape in order)])
+            for shape in order[points_before[:-1] < MIN_LIMIT_POINTS]:
+                chosen.update(shapes[shape])
+        points = task.only(sorted(chosen))
+        points = points.only(np.flatnonzero(points.sizes > 0))
+        return cls(points, points.sizes)
+
+    def list_limits(self) -> Array:
+        """Return the eager limits to try: all that some messages exceed, and one that none exceeds."""
+        smallest, largest = self.sizes.min(initial=NEVER), self.sizes.max(initial=0)
+        return np.array([*(limit for limit in LIMITS if smallest / 2 <= limit < largest), NEVER])
+
+    def losses(self, logs: Array) -> Array:
+        """Return the robust loss of all combinations of eager limits, with an axis for each of them."""
+        losses, count = self.task.bend(self.task.predict_cases(logs)), len(self.task.limits)
+        is_eager = (self.sizes <= self.list_limits()[:, None]).astype(int)
+        cases = [np.expand_dims(is_eager, [axis for axis in range(count) if axis != number]) for number in range(count)]
+        return losses[(*cases, np.arange(len(self.sizes)))].sum(axis=-1)
+
+    def with_noise(self, noise: float) -> LimitSearch:
+        return replace(self, task=self.task.with_noise(noise))
+
+    def choose(self, logs: Array) -> Array:
+        """Return the best eager limits for each row of values."""
+        losses = [self.losses(row) for row in logs]
+        best = [np.unravel_index(loss.argmin(), loss.shape) for loss in losses]
+        return self.list_limits()[np.array(best).reshape(len(logs), -1)]
+
+    def find_good_limits(self, logs: Array) -> list[list[float]]:
+        """Return for each eager limit all values whose loss is not significantly above the least one."""
+        losses, limits = self.losses(logs), self.list_limits()
+        is_good = losses <= losses.min() + CHI_SQUARED_95 * self.task.noise**2
+        return [
+            limits[np.moveaxis(is_good, number, 0).reshape(len(limits), -1).any(axis=1)].tolist()
+            for number in range(len(self.task.limits))
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +234,7 @@ class PriorFit:
 
     values: dict[str, float]
     intervals: dict[str, tuple[float, float]]
+    missing: dict[str, str]  # eager limits without a value, with the reason
     sample: list[int]  # numbers of the points that were predicted
     task: PriorTask
     best: Array
@@ -178,30 +258,32 @@ def fit_with_priors(task: PriorTask, rng: np.random.Generator) -> PriorFit:
     sample = select_sample(task.points, MAX_POINTS, MAX_MESSAGES, rng)
     fine = task.only(sample)
     rough = fine.only(select_sample(fine.points, ROUGH_POINTS, ROUGH_MESSAGES, rng))
-    # Values and eager limit are searched together: a wrong limit would be compensated by other wrong values.
-    limits = rough.list_limits()[::STEP_OF_STARTS]
     draws = np.round(rng.standard_normal((RANDOM_STARTS, len(task.names))), 10)
-    starts = np.vstack([np.tile(task.centre, (len(limits), 1)), task.centre + draws * task.widths])
-    of_random_starts = np.resize(limits[-RANDOM_STARTS:], RANDOM_STARTS)
-    limits = np.tile([*limits, *of_random_starts], (len(task.limits), 1)).T
+    starts = np.vstack([task.centre, task.centre + draws * task.widths])
     # Multiplying all times by a factor multiplies predictions by it.
-    starts = starts - np.median(rough.misfit(starts, limits), axis=1, keepdims=True)
+    all_eager = np.full((len(starts), len(task.limits)), NEVER)
+    starts = starts - np.median(rough.misfit(starts, all_eager), axis=1, keepdims=True)
+    report_step("which points depend on eager limits")
+    search = LimitSearch.of(task, starts[0])
     report_step(f"the best of {len(starts)} starts")
-    logs = rough.descend(starts, limits, ROUGH_STEPS)
-    limits = rough.choose_limits(logs, limits)
-    order = np.argsort(rough.losses(logs, limits), kind="stable")[:REFINED_STARTS]
-    logs, limits = rough.descend(logs[order], limits[order], ROUGH_STEPS), limits[order]
-    first = int(np.argmin(rough.losses(logs, limits)))
-    best, limit = logs[first], limits[first]
+    # Values and limits are searched in turn: a wrong limit would be compensated by other wrong values.
+    limits = search.choose(starts)
+    for kept in (len(starts), REFINED_STARTS):
+        order = np.argsort(rough.losses(starts, limits), kind="stable")[:kept]
+        starts = rough.descend(starts[order], limits[order], ROUGH_STEPS)
+        limits = search.choose(starts)
+    first = int(np.argmin(rough.losses(starts, limits)))
+    best, limit = starts[first], limits[first]
     for number in range(REWEIGHTINGS):
         report_step(f"values by {len(sample)} points, step {number + 1} of {REWEIGHTINGS}")
         fine = fine.reweighted(best, limit)
-        limit = fine.choose_limits(best[None], limit[None])[0]
+        search = search.with_noise(fine.noise)
         best = fine.descend(best[None], limit[None], FINE_STEPS)[0]
-    return _describe_minimum(fine.reweighted(best, limit), best, limit, sample)
+        limit = search.choose(best[None])[0]
+    return _describe_minimum(fine.reweighted(best, limit), best, limit, sample, search)
 
 
-def _describe_minimum(task: PriorTask, best: Array, limit: Array, sample: list[int]) -> PriorFit:
+def _describe_minimum(task: PriorTask, best: Array, limit: Array, sample: list[int], search: LimitSearch) -> PriorFit:
     shifted = np.vstack([best, best + DIFFERENCE_STEP * np.eye(len(best))])
     misfit_rows = task.misfit(shifted, np.tile(limit, (len(shifted), 1)))
     misfit, slopes = misfit_rows[0], (misfit_rows[1:] - misfit_rows[0]) / DIFFERENCE_STEP
@@ -212,11 +294,17 @@ def _describe_minimum(task: PriorTask, best: Array, limit: Array, sample: list[i
     half_widths = 1.96 * np.sqrt(np.diagonal(covariance))
     low, high = exp(best - half_widths), exp(best + half_widths)
     values = dict(zip(task.names, exp(best).tolist(), strict=True))
-    found = {name: value for name, value in zip(task.limits, limit.tolist(), strict=True) if value < NEVER}
-    values |= found
     intervals = {name: (float(low[i]), float(high[i])) for i, name in enumerate(task.names)}
-    intervals |= {name: (value, 2 * value) for name, value in found.items()}
-    return PriorFit(values, intervals, sample, task, best, limit, misfit, slopes)
+    missing = {}
+    for name, value, good in zip(task.limits, limit.tolist(), search.find_good_limits(best), strict=True):
+        if len(good) == len(search.list_limits()):
+            missing[name] = UNDETERMINED_NOTE
+        elif value == NEVER:
+            missing[name] = NO_LIMIT_NOTE
+        else:
+            values[name] = value
+            intervals[name] = (good[0], min(2 * good[-1], NEVER))
+    return PriorFit(values, intervals, missing, sample, task, best, limit, misfit, slopes)
 
 
 def _make_normal(slopes: Array, weights: Array, task: PriorTask) -> Array:
@@ -231,14 +319,19 @@ def _solve_step(slopes: Array, weights: Array, misfit: Array, task: PriorTask, b
     return -solve(_make_normal(slopes, weights, task)[None], gradient[None])[0]
 
 
+def count_messages(points: Sequence[Point]) -> Array:
+    """Return the messages of each point, at least 1."""
+    counts = np.zeros(len(points))
+    for numbers, pattern, count in stack_parts(points):
+        counts[numbers] += count * max(pattern.messages, 1)
+    return counts
+
+
 def select_sample(points: Sequence[Point], most_points: int, most_messages: int, rng: np.random.Generator) -> list[int]:
     """Return the numbers of points in random order, as many as the limits of points and of messages allow. A point with
     very many messages is left out, unless all have."""
     candidates = rng.permutation(len(points))[: CANDIDATES_PER_POINT * most_points].tolist()
-    stacks = stack_parts([points[number] for number in candidates])
-    counts = np.zeros(len(candidates))
-    for numbers, pattern, count in stacks:
-        counts[numbers] += count * max(pattern.messages, 1)
+    counts = count_messages([points[number] for number in candidates])
     largest = max(MAX_SHARE_OF_POINT * most_messages, counts.min())
     chosen: list[int] = []
     used = 0.0

@@ -41,6 +41,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured
 from commodel.fits.parameter_search import (
+    CHI_SQUARED_95,
     DIFFERENCE_STEP,
     MAX_LOG_VALUE,
     MAX_ROUGH_STEPS,
@@ -59,6 +60,7 @@ from commodel.models.families import LOCAL_WORK, Family, find_family, infer_form
 from commodel.models.fitting.numerics import MIN_DIVISOR, draw_normals, exp, log, multiply_columns, solve
 from commodel.models.fitting.observed import DEFAULT_DRAWS, Fitted
 from commodel.models.fitting.regression import make_curve
+from commodel.models.keys import make_key, parse_key
 from commodel.parameters import Errors, Estimate, ParameterSet
 from commodel.patterns.build import build_schedule, group_by_shape
 from commodel.patterns.layouts import place_ranks
@@ -111,7 +113,6 @@ def list_placements(points: Sequence[Point]) -> list[str]:
 
 
 MAX_LOG_HALF_WIDTH = 0.5  # half-width of the interval of a logarithm, from which on a value is not identifiable
-CHI_SQUARED_95 = 3.84  # 95 % quantile of χ² with one degree of freedom; a smaller increase of the loss is insignificant
 
 
 def compute_intervals(task: SearchTask, logs: Array, equally_good: Array) -> dict[str, tuple[float, float]]:
@@ -328,7 +329,6 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
 
 
 PROTOCOL_NOTE = "the best of the powers of two"
-NO_LIMIT_NOTE = "no message of the points is slower for waiting for its receiver"
 
 
 def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: np.random.Generator) -> Fitted:
@@ -341,7 +341,8 @@ def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: 
     limits = [name for name, need in (entry.eager_limits or {}).items() if need in present]
     if len(points) <= len(priors):
         raise UserError(f"family {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values")
-    constants = {"gamma.a": 0.0} if reduces else {}
+    # A function whose slope has a prior begins at 0.
+    constants = {make_key(parse_key(name).function, "a"): 0.0 for name in priors if parse_key(name).part == "b"}
     forms = infer_forms(entry, [*priors, *constants])
     task = PriorTask(entry, priors, forms, constants, limits, points, seconds)
     fit = fit_with_priors(task, rng)
@@ -362,7 +363,7 @@ def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: 
         unidentified=find_unidentified(fit.intervals),
         intervals=fit.intervals,
         curves=(curve,),
-        missing={name: NO_LIMIT_NOTE for name in limits if name not in fit.values},
+        missing=fit.missing,
         errors=cross_validate_points(sample, sample_seconds, fit.refit_without),
     )
 

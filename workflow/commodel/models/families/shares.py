@@ -244,6 +244,8 @@ PRIORS = {
     "G.beyond.a": Prior(1e-10, 6, BEYOND),
     "c_out.node.a": Prior(5e-11, 6, BEYOND),
     "c_inside.node.a": Prior(2e-11, 6, NODE),
+    "O_s.b": Prior(1e-10, 4, BEYOND),
+    "O_r.b": Prior(1e-10, 4, BEYOND),
     "gamma.b": Prior(2e-10, 4, LOCAL_WORK),
 }
 
