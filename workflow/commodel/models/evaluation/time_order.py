@@ -25,6 +25,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import CFUNCTYPE, POINTER, Structure, c_double, c_int, c_int64, c_void_p
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,10 @@ class Program:
             one_at_a_time,
             pair_numbers,
         )
+
+    @cached_property
+    def native(self) -> "_NativeProgramOfArrays":
+        return _NativeProgramOfArrays(self)
 
     @property
     def links(self) -> int:
@@ -333,10 +338,6 @@ class _Columns:
     def __init__(self, program: Program, costs: Traffic) -> None:
         self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
         at = self._arrays.at
-        runs = {
-            name: getattr(program, name)
-            for name in ("send_posts", "receive_posts", "receive_waits", "send_waits", "links_passed")
-        }
         seconds: dict[str, np.ndarray] = {"wire": costs.wire, "unshared": costs.unshared}
         seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
         seconds |= {"receive": np.broadcast_to(costs.receive, schedule.src.shape)}
@@ -348,12 +349,30 @@ class _Columns:
                 np.ones(len(program.links_passed.rows)),
                 costs.uses[bundles.use_order],
             )
-            runs |= {"bundles": bundles.links, "contenders": bundles.contenders}
         if costs.weights is not None:
             seconds["weights"] = costs.weights
         if costs.offsets is not None and bundles is None:
             seconds["offsets"] = costs.offsets[program.use_order]
-        self.program = _NativeProgram(
+        self._native_program = program.native
+        self.program = self._native_program.structure
+        self.costs = _NativeCosts(
+            opposite_share=costs.opposite_share, **{name: at(column, np.float64) for name, column in seconds.items()}
+        )
+
+
+class _NativeProgramOfArrays:
+    """A program as a C structure, and the arrays to which it points. It is the same for all costs."""
+
+    def __init__(self, program: Program) -> None:
+        self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
+        at = self._arrays.at
+        runs = {
+            name: getattr(program, name)
+            for name in ("send_posts", "receive_posts", "receive_waits", "send_waits", "links_passed")
+        }
+        if bundles is not None:
+            runs |= {"bundles": bundles.links, "contenders": bundles.contenders}
+        self.structure = _NativeProgram(
             ranks=schedule.ranks,
             messages=len(schedule.src),
             links=program.links,
@@ -366,7 +385,4 @@ class _Columns:
             opposite=at(program.opposite),
             bundled_links=0 if bundles is None else len(bundles.opposite),
             **{name: self._arrays.runs(grouped.rows, grouped.first) for name, grouped in runs.items()},
-        )
-        self.costs = _NativeCosts(
-            opposite_share=costs.opposite_share, **{name: at(column, np.float64) for name, column in seconds.items()}
         )
