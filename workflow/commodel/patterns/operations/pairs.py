@@ -1,0 +1,65 @@
+"""Pairs of ranks that exchange messages, as programs measure them for bandwidth and message rate.
+
+Each rank of the first half has messages for the rank of the same number in the second half; if `ways` is 2, also the
+other way round. With an odd number of ranks, the last one has no partner.
+"""
+
+from commodel.errors import UserError
+from commodel.patterns.arguments import parse_whole_number
+from commodel.patterns.operations import Extents, Operation, Parameter
+
+WINDOW = 64  # messages in flight of most programs
+MAX_WINDOW = 4096
+ONE_WAY, BOTH_WAYS = 1, 2
+
+
+def _read_window(text: str) -> int:
+    window = parse_whole_number(text)
+    if not 1 <= window <= MAX_WINDOW:
+        raise UserError(f"found '{text}', wanted 1 to {MAX_WINDOW}")
+    return window
+
+
+def _read_ways(text: str) -> int:
+    if text not in ("1", "2"):
+        raise UserError(f"found '{text}', wanted 1 or 2")
+    return int(text)
+
+
+def _list_own_messages(rank: int, ranks: int, bytes: int, messages: int, ways: int) -> Extents:
+    pairs = ranks // 2
+    sends = rank < pairs or (ways == BOTH_WAYS and rank < 2 * pairs)
+    return [(rank * messages * bytes, messages * bytes)] if sends else []
+
+
+def _list_received_messages(rank: int, ranks: int, bytes: int, messages: int, ways: int) -> Extents:
+    pairs = ranks // 2
+    receives = pairs <= rank < 2 * pairs or (ways == BOTH_WAYS and rank < pairs)
+    partner = rank - pairs if rank >= pairs else rank + pairs
+    return _list_own_messages(partner, ranks, bytes, messages, ways) if receives else []
+
+
+OPERATION = Operation(
+    "pairs",
+    "one message of a rank to its partner",
+    _list_own_messages,
+    _list_received_messages,
+    parameters=(
+        Parameter(
+            "messages",
+            str(WINDOW),
+            f"messages of a rank for its partner; default {WINDOW}",
+            _read_window,
+            str,
+            WINDOW,
+        ),
+        Parameter(
+            "ways",
+            "1|2",
+            "1: only ranks of the first half send; 2: their partners do, too; default 1",
+            _read_ways,
+            str,
+            ONE_WAY,
+        ),
+    ),
+)
