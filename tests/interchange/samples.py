@@ -41,9 +41,36 @@ OSU = """
 # Size          Latency (us)
 4                       1.00
 8                       1.00
+# OSU MPI_Put Bandwidth Test v7.3
+# Size      Bandwidth (MB/s)
+4                       1.00
 # OSU MPI Bandwidth Test v7.3
 # Size      Bandwidth (MB/s)
 4                       1.00
+# OSU MPI Bi-Directional Bandwidth Test v7.3
+# Size      Bandwidth (MB/s)
+1024                  2048.00
+# OSU MPI Multiple Bandwidth / Message Rate Test v7.3
+# [ pairs: 3 ] [ window size: 16 ]
+# Size                  MB/s        Messages/s
+8                      96.00       12000000.00
+# OSU MPI Multi Latency Test v7.3
+# Size          Latency (us)
+64                      2.50
+"""
+
+MICROBENCH = """
+On-NUMA Ping-Pong:
+Size 1: 5.0e-07
+Off-Node MultiProc Ping-Pong:
+Active Procs: 1
+Size 1: 2.0e-06
+
+Active Procs: 4
+Size 8: 4.0e-06
+On-NUMA MultiProc Ping-Pong, All NUMAs Active:
+Active Procs: 2
+Size 1: 9.0e-07
 """
 
 IMB = """
@@ -106,6 +133,20 @@ IMB = """
        #bytes #repetitions      t[usec]   Mbytes/sec
            64         1000         0.50         0.00
 
+#-----------------------------------------------------------------------------
+# Benchmarking Exchange
+# #processes = 2
+#-----------------------------------------------------------------------------
+       #bytes #repetitions      t[usec]   Mbytes/sec
+           64         1000         0.50         0.00
+
+#---------------------------------------------------
+# Benchmarking Biband
+# #processes = 4
+#---------------------------------------------------
+       #bytes #repetitions   Mbytes/sec      Msg/sec
+            0         1000         0.00      5120000
+           64         1000       655.36     10240000
 
 # All processes entering MPI_Finalize
 """
@@ -182,9 +223,23 @@ SAMPLES = {
             ("bcast", "linear", "", 2, 0, 1.10e-6, "completion", "mean"),
             ("bcast", "linear", "", 2, 8192, 3.25e-6, "completion", "mean"),
             ("barrier", "library", "", 16, 0, 8e-6, "rank mean", "mean"),
+            ("pairs", "at-once", "", 2, 4, 64 * 4e-6, "completion", "mean"),
+            ("pairs:directions=2", "at-once", "", 2, 1024, 64e-6, "completion", "mean"),
+            ("pairs:messages=16", "at-once", "", 6, 8, 4e-6, "completion", "mean"),
+            ("pairs:messages=1:directions=2", "in-turn", "", 16, 64, 5e-6, "completion", "mean"),
         ],
         {"ranks": 16},
-        {"Exscan": 1, "MPI_Put Latency": 2, "MPI Bandwidth": 1},
+        {"Exscan": 1, "MPI_Put Latency": 2, "MPI_Put Bandwidth": 1},
+    ),
+    "microbench": Sample(
+        MICROBENCH,
+        [
+            ("pairs:messages=1:directions=2", "in-turn", "block:2", 2, 1, 5e-7, "completion", "mean"),
+            ("pairs:messages=1:directions=2", "in-turn", "block:1", 2, 1, 2e-6, "completion", "mean"),
+            ("pairs:messages=1:directions=2", "in-turn", "block:4", 8, 8, 4e-6, "completion", "mean"),
+        ],
+        {},
+        {"On-NUMA MultiProc Ping-Pong, All NUMAs Active": 1},
     ),
     "imb": Sample(
         IMB,
@@ -203,9 +258,12 @@ SAMPLES = {
             ("barrier", "library", "block:1", 4, 0, 1e-6, "first rank", "mean"),
             ("barrier", "library", "block:1", 4, 0, 1.5e-6, "rank mean", "mean"),
             ("barrier", "library", "block:1", 4, 0, 2e-6, "last rank", "mean"),
+            ("pairs:messages=1:directions=2", "at-once", "block:1", 2, 64, 0.5e-6, "completion", "mean"),
+            ("pairs:messages=256:directions=2", "at-once", "block:1", 4, 0, 200e-6, "completion", "mean"),
+            ("pairs:messages=256:directions=2", "at-once", "block:1", 4, 64, 100e-6, "completion", "mean"),
         ],
         {"layout": "block:1"},
-        {"Allreduce of 0 bytes": 1, "Allreduce that IMB aborted": 1, "Multi-Bcast": 1, "PingPing": 1},
+        {"Allreduce of 0 bytes": 1, "Allreduce that IMB aborted": 1, "Multi-Bcast": 1, "Exchange": 1},
     ),
     "reprompi": Sample(
         REPROMPI,

@@ -11,7 +11,7 @@ from commodel.registry import discover
 ENTRIES = discover("patterns.algorithms", "ALGORITHM")
 SIZES, COUNTS = ("24",), ("1", "2", "3", "5", "7")  # arguments that tests try
 BRIEF = {
-    "pairs": "pairs:messages=3:ways=2",
+    "pairs": "pairs:messages=3:directions=2",
     "summa": "summa:n=9:iteration=4",
     "wave2d": "wave2d:n=9",
 }  # where all of one would be long

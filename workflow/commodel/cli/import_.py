@@ -19,13 +19,23 @@ if TYPE_CHECKING:
     from commodel.interchange import Format
     from commodel.parameters import ParameterSet
 
-TIME_FORMATS = ("csv", "imb", "mpiblib", "osu", "pico", "reprompi", "skampi")  # formats of tables of times
+TIME_FORMATS = (
+    "csv",
+    "imb",
+    "microbench",
+    "mpiblib",
+    "osu",
+    "pico",
+    "reprompi",
+    "skampi",
+)  # formats of tables of times
 FILE_ARGUMENT = click.argument("file", type=PATH)
 TABLE_OPTION = out_option("Table of times (CSV) to write.", required=True)
 SET_OPTION = make_option_group("Output", out_option("Parameter set (YAML) to write.", required=True))
 EXAMPLES = {  # of the formats of times
     "csv": ("collectives.csv -o times.csv", "bcast.csv --operation bcast --column seconds=time:us -o times.csv"),
     "imb": ("imb.txt -o imb.csv", "imb.txt --layout block:2 -o imb.csv"),
+    "microbench": ("microbench.txt -o pairs.csv", "node-1.txt node-2.txt -o pairs.csv"),
     "mpiblib": ("bcast.out --operation bcast --ranks 16 -o bcast.csv", "p2p.out --operation pingpong -o p2p.csv"),
     "osu": ("osu_bcast.txt --ranks 16 -o osu.csv", "osu_bcast.txt --ranks 16 --algorithm binomial -o osu.csv"),
     "pico": ("results/lumi/2025_04_07___16_22_51.tar.gz -o lumi.csv", "pico.csv -o pico-summary.csv"),
@@ -85,7 +95,7 @@ def import_() -> None:
 
 
 def _make_time_command(entry: Format) -> click.Command:
-    pattern_options = [OPTIONS[name] for name in ("algorithm", "ranks", "layout", *entry.extra_options)]
+    pattern_options = [OPTIONS[name] for name in (*entry.options, *entry.extra_options)]
 
     @click.command(
         name=entry.name,
@@ -94,9 +104,9 @@ def _make_time_command(entry: Format) -> click.Command:
         examples=[f"commodel import {entry.name} {arguments}" for arguments in EXAMPLES[entry.name]],
     )
     @click.argument("files", nargs=-1, required=True, type=PATH)
-    @make_option_group("Times to read", *pattern_options)
+    @(make_option_group("Times to read", *pattern_options) if pattern_options else lambda command: command)
     @make_option_group("Output", TABLE_OPTION)
-    def command(files, out: Path, ranks: tuple[str, ...], **properties) -> None:
+    def command(files, out: Path, ranks: tuple[str, ...] = (), **properties) -> None:
         from commodel.files.atomic import write_text
         from commodel.interchange import StatedProperties, describe_left_out, read_all_times
 

@@ -4,9 +4,9 @@ parameter set, or names a format that is only written.
 This module has the shared parts of readers: measured times (`MeasuredTime`, `ImportedTimes`), limits, and the parsing
 of numbers from unknown sources. A measured time is that of a collective operation of commodel. If a file has several
 statistics of a point, each is a row. Half a round trip of two ranks is stored as a linear broadcast over two ranks,
-which is one message. The library default has the algorithm `library`: its times can be reported, not predicted. Modules
-about patterns are imported inside functions, since shell completion imports every format for its title and has to be
-fast.
+which is one message, a bandwidth or message rate as the time of a window of the operation `pairs`. The library default
+has the algorithm `library`: its times can be reported, not predicted. Modules about patterns are imported inside
+functions, since shell completion imports every format for its title and has to be fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,25 @@ class PrintedTime:
     seconds: float
     statistic: Statistic
     repetitions: Repetitions
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The messages that a benchmark sends between the ranks of each pair before it waits."""
+
+    messages: int
+    directions: int  # 2: in both directions
+    algorithm: str = "at-once"
+
+    @property
+    def operation(self) -> str:
+        from commodel.patterns.operations import canonicalize_operation
+
+        return canonicalize_operation(f"pairs:messages={self.messages}:directions={self.directions}")
+
+    def find_seconds(self, rate: float, pairs: int = 1) -> float:
+        """Return the time of a window from the number of all messages per second."""
+        return self.directions * self.messages * pairs / rate if rate else inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +143,7 @@ class ImportedTimes:
         if not operation or (algorithm_name != LIBRARY and not _has_algorithm(operation, algorithm_name)):
             self.left_out[name if algorithm_name == LIBRARY else f"{name} {algorithm_name}"] += 1
             return
-        self.uses_name |= not (ranks or source_row.stated.ranks)
-        ranks = source_row.choose_ranks(ranks)
-        if not ranks:
-            raise source_row.error("found no number of ranks in the file, none or several in its name; give --ranks")
+        ranks = self.find_ranks(source_row, ranks)
         size = size if has_size(operation) else 0
         for time in times:
             if time.statistic is Statistic.FIRST_RANK and not time.seconds and len(times) > 1:
@@ -135,9 +151,22 @@ class ImportedTimes:
             else:
                 self._add(source_row, operation, algorithm_name, ranks, size, time)
 
+    def find_ranks(self, source_row: SourceRow, found: int) -> int:
+        """Return the number of ranks that the file states, else the user, else the file's name."""
+        self.uses_name |= not (found or source_row.stated.ranks)
+        ranks = source_row.choose_ranks(found)
+        if not ranks:
+            raise source_row.error("found no number of ranks in the file, none or several in its name; give --ranks")
+        return ranks
+
     def add_message(self, source_row: SourceRow, size: int, seconds: float, repetitions: Repetitions) -> None:
         """Add half a round trip of two ranks, as one message."""
         self._add(source_row, *SINGLE_MESSAGE, size, PrintedTime(seconds, Statistic.COMPLETION, repetitions))
+
+    def add_pairs(self, source_row: SourceRow, window: Window, ranks: int, size: int, seconds: float) -> None:
+        """Add the time in which all pairs of ranks exchange a window of messages, a mean over repetitions."""
+        time = PrintedTime(seconds, Statistic.COMPLETION, Repetitions.MEAN)
+        self._add(source_row, window.operation, window.algorithm, ranks, size, time)
 
     def _add(
         self,
@@ -189,6 +218,10 @@ class SourceRow:
     def name(self) -> str:
         return f"{self.file.name}{f':{self.line}' if self.line else ''} {self.tool_name}".rstrip()
 
+    def placed(self, layout: str) -> SourceRow:
+        """Return the row with the layout that its file states."""
+        return replace(self, layout=layout)
+
     def error(self, message: str) -> UserError:
         if not self.line:
             message = f"{self.tool_name}: {message}"
@@ -231,7 +264,8 @@ class Format:
     title: str
     read_times: Callable[[Path, StatedProperties], ImportedTimes] | None = None
     read_parameters: Callable[..., ParameterSet] | None = None
-    extra_options: tuple[str, ...] = ()  # fields of `StatedProperties` used besides algorithm, layout and ranks
+    options: tuple[str, ...] = ("algorithm", "ranks", "layout")  # fields of `StatedProperties` that it uses
+    extra_options: tuple[str, ...] = ()  # further ones
 
 
 def read_all_times(

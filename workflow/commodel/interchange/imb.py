@@ -3,7 +3,8 @@ microseconds.
 
 The times of a row are the least, mean and largest of the ranks' own mean times. With a root that rotates, as in
 versions before 2017 or with `-root_shift on`, every rank is the root in turn. The least and largest times are then not
-those of the first and last rank, and only the mean is used. PingPong prints half a round trip.
+those of the first and last rank, and only the mean is used. PingPong prints half a round trip, PingPing the time of two
+messages in opposite directions, Uniband and Biband the messages per second of all pairs.
 
 As in commodel, a size is that of a block for gather, allgather, scatter and alltoall, and of the whole vector for
 reductions. The size of Reduce_scatter is that of the vector in versions up to 2019, and in the IMB-MPI1 of the source
@@ -21,6 +22,7 @@ from commodel.interchange import (
     PrintedTime,
     SourceRow,
     StatedProperties,
+    Window,
     normalize_operation,
     read_source_rows,
 )
@@ -30,8 +32,10 @@ VERSION = re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks ([0-9]{1,4})(?:\.([0-9]{1
 NAME = re.compile(r"#\s*Benchmarking\s+(\S+)")
 PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]{1,9})\b")
 HEADER = re.compile(r"\s*#(?:bytes|repetitions)\b")
-ROOT_SHIFT = re.compile(r"#.*-root_shift[ =]+(\w+)")  # in the command line that IMB repeats
-BYTES_COLUMN, HALF_TRIP_COLUMN = "#bytes", "t[usec]"
+OPTION = re.compile(r"-(root_shift|window_size)[ =]+(\w{1,9})")  # in the command line that IMB repeats as a comment
+BYTES_COLUMN, TIME_COLUMN, RATE_COLUMN = "#bytes", "t[usec]", "Msg/sec"
+DIRECTIONS = {"uniband": 1, "biband": 2}
+PINGPING = Window(1, 2)
 STATISTICS = {
     "t_min[usec]": Statistic.FIRST_RANK,
     "t_avg[usec]": Statistic.RANK_MEAN,
@@ -40,6 +44,8 @@ STATISTICS = {
 ABORT_MARKS = {"out-of-mem.;", "int-overflow;", "time-out.;"}
 ONE_BLOCK_SINCE_VERSION = (2019, 1)
 FIXED_ROOT_SINCE_VERSION = (2017, 0)
+WIDE_WINDOW_SINCE_VERSION = (2021, 2)
+WIDE_WINDOW, NARROW_WINDOW = 256, 64  # messages
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class Run:
 
     version: tuple[int, int] | None = None
     root_shift: str = ""  # the value of the option
+    window_size: str = ""  # the same
 
     @property
     def prints_one_block(self) -> bool:
@@ -60,6 +67,14 @@ class Run:
             return self.root_shift.lower() in ("on", "1", "enable", "yes")
         return self.version is not None and self.version < FIXED_ROOT_SINCE_VERSION
 
+    @property
+    def window(self) -> int:
+        """The messages of a pair that are sent at once."""
+        is_wide = self.version is not None and self.version >= WIDE_WINDOW_SINCE_VERSION
+        if self.window_size.isdecimal():
+            return int(self.window_size)
+        return WIDE_WINDOW if is_wide else NARROW_WINDOW
+
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     """Return the times of a file; other benchmarks are counted as left out."""
@@ -69,8 +84,8 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     for source_row, line in read_source_rows(path, stated):
         if match := VERSION.match(line):
             run = Run((int(match[1]), int(match[3] or match[2] or 0)))
-        elif match := ROOT_SHIFT.match(line):
-            run = replace(run, root_shift=match[1])
+        elif line.startswith("#") and (options := OPTION.findall(line)):
+            run = replace(run, **dict(options))
         elif match := NAME.match(line):
             name, ranks, columns = match[1], 0, []
             if name.startswith("Multi-"):  # several groups of ranks run the operation at once
@@ -101,9 +116,14 @@ def _add_row(
     columns = [column for column in STATISTICS if column in row]
     if operation in ROOTED_OPERATIONS and run.rotates_root:
         columns = [column for column in columns if STATISTICS[column] is Statistic.RANK_MEAN]
-    if name.lower() == "pingpong" and HALF_TRIP_COLUMN in row:
-        seconds = source_row.parse_number(row[HALF_TRIP_COLUMN]) * 1e-6
+    if name.lower() == "pingpong" and TIME_COLUMN in row:
+        seconds = source_row.parse_number(row[TIME_COLUMN]) * 1e-6
         imported.add_message(source_row, size, seconds, Repetitions.MEAN)
+    elif name.lower() == "pingping" and TIME_COLUMN in row:
+        imported.add_pairs(source_row, PINGPING, 2, size, source_row.parse_number(row[TIME_COLUMN]) * 1e-6)
+    elif name.lower() in DIRECTIONS and RATE_COLUMN in row and ranks:
+        window, rate = Window(run.window, DIRECTIONS[name.lower()]), source_row.parse_number(row[RATE_COLUMN])
+        imported.add_pairs(source_row, window, 2 * (ranks // 2), size, window.find_seconds(rate, ranks // 2))
     elif not columns:
         imported.left_out[name] += 1
     elif operation == "reducescatter" and run.version is None:

@@ -7,7 +7,8 @@ scatter and alltoall, and of the whole vector for reductions, including reduce-s
 
 OSU prints the mean over the ranks of each rank's own mean time, with `-f` also the least and largest of the ranks'
 means. Its percentiles (`-z`) are those of the repetitions' means over the ranks. The latency test prints half a round
-trip.
+trip, the multi-latency test the mean of those of all pairs. Bandwidths and message rates are of windows of messages,
+between one pair of ranks or all pairs; a file that does not state the window has the usual one.
 """
 
 import re
@@ -20,6 +21,7 @@ from commodel.interchange import (
     PrintedTime,
     SourceRow,
     StatedProperties,
+    Window,
     read_source_rows,
 )
 from commodel.records import Repetitions, Statistic
@@ -35,18 +37,34 @@ COLUMNS = {  # of each statistic, the preferred one first
     Statistic.LAST_RANK: ("max",),
 }
 LATENCY_COLUMNS = {Statistic.COMPLETION: ("p50", "latency", "avg")}
+DEFAULT_WINDOW = 64  # messages
+DIRECTIONS = {  # the directions of messages, by the test's name
+    "MPI Bandwidth": 1,
+    "MPI Bi-Directional Bandwidth": 2,
+    "MPI Multiple Bandwidth / Message Rate": 1,
+}
+MULTI_LATENCY = "Multi"
+ROUND_TRIPS = Window(1, 2, "in-turn")
+WINDOW_LINE = re.compile(r"# \[ pairs: (?P<pairs>[0-9]{1,9}) \] \[ window size: (?P<window>[0-9]{1,9}) \]")
+BANDWIDTH_COLUMNS = re.compile(r"# Size (?:Bandwidth \()?MB/s\)?(?P<rate> Messages/s)?")
+BANDWIDTH, RATE = "MB/s", "messages/s"
 MEDIAN_COLUMN = "p50"  # the other columns are means over the repetitions
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     imported, name, other, ranks = ImportedTimes(), "", "", 0
+    pairs, window = 1, DEFAULT_WINDOW
     columns: list[str] = []
     for source_row, text in read_source_rows(path, stated):
         line = " ".join(text.split())  # a regular expression would search very long runs of blanks repeatedly
         if title := TITLE.match(line):
             latency = LATENCY.fullmatch(title["name"])
             name, columns = (latency["name"] or LATENCY_TEST) if latency else "", []
-            other = title["name"]
+            other, pairs, window = title["name"], 1, DEFAULT_WINDOW
+        elif match := WINDOW_LINE.fullmatch(line):
+            pairs, window = int(match["pairs"]), int(match["window"])
+        elif match := BANDWIDTH_COLUMNS.fullmatch(line):
+            columns = ["size", BANDWIDTH, RATE] if match["rate"] else ["size", BANDWIDTH]
         elif (stated_ranks := read_ranks_in_line(line)) is not None:
             ranks = stated_ranks
         elif line.startswith("#"):
@@ -55,6 +73,10 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         elif cells := line.split():
             if not NUMBER.match(cells[0]):
                 continue  # output of a launcher or a module system
+            if not name and columns and other in DIRECTIONS:
+                row = source_row.split(columns, cells[: len(columns)])
+                _add_bandwidth(imported, source_row, Window(window, DIRECTIONS[other]), pairs, row)
+                continue
             if not name and other:
                 imported.left_out[other] += 1
                 continue
@@ -74,7 +96,7 @@ def _parse_column_names(line: str) -> list[str]:
 
 def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, ranks: int, row: dict[str, str]) -> None:
     times = []
-    for statistic, names in (LATENCY_COLUMNS if name == LATENCY_TEST else COLUMNS).items():
+    for statistic, names in (LATENCY_COLUMNS if name in (LATENCY_TEST, MULTI_LATENCY) else COLUMNS).items():
         column = next((column for column in names if column in row), None)
         if column is not None:
             repetitions = Repetitions.MEDIAN if column == MEDIAN_COLUMN else Repetitions.MEAN
@@ -84,8 +106,24 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, ranks: i
     size = source_row.parse_whole(row["size"]) if "size" in row else 0
     if name == LATENCY_TEST:
         imported.add_message(source_row, size, times[0].seconds, times[0].repetitions)
+    elif name == MULTI_LATENCY:
+        paired_ranks = imported.find_ranks(source_row, ranks) // 2 * 2
+        imported.add_pairs(source_row, ROUND_TRIPS, paired_ranks, size, 2 * times[0].seconds)
     else:
         imported.add_collective(source_row, name, "", ranks, size, *times)
+
+
+def _add_bandwidth(
+    imported: ImportedTimes, source_row: SourceRow, window: Window, pairs: int, row: dict[str, str]
+) -> None:
+    """Add the time of a window. Its ranks are those of the pairs, whatever the number of ranks of the job. A message
+    rate has more digits than the bandwidth of short messages."""
+    size = source_row.parse_whole(row["size"])
+    if RATE in row:
+        rate = source_row.parse_number(row[RATE])
+    else:
+        rate = source_row.parse_number(row[BANDWIDTH]) * 1e6 / max(size, 1)
+    imported.add_pairs(source_row, window, 2 * pairs, size, window.find_seconds(rate, pairs))
 
 
 FORMAT = Format("osu", "the OSU microbenchmarks", read_file)

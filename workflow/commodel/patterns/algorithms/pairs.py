@@ -3,29 +3,29 @@
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.operations.pairs import BOTH_WAYS
+from commodel.patterns.operations.pairs import BOTH_DIRECTIONS
 from commodel.patterns.phases import Phase, join_stages, make_phase
 from commodel.patterns.schedule import Schedule, check_rows
 
 
-def at_once(ranks: int, bytes: int, messages: int, ways: int) -> Schedule:
+def at_once(ranks: int, bytes: int, messages: int, directions: int) -> Schedule:
     """Return the windows of bandwidth tests. A receiver that sends nothing itself acknowledges the window by an empty
     message."""
     first = np.arange(ranks // 2)
     partner = first + len(first)
     forth = _make_window(0, first, partner, bytes, messages)
-    if ways == BOTH_WAYS:
+    if directions == BOTH_DIRECTIONS:
         return join_stages(ranks, (forth, _make_window(0, partner, first, bytes, messages)))
     return join_stages(ranks, forth, make_phase(0, partner, first, 0))
 
 
-def in_turn(ranks: int, bytes: int, messages: int, ways: int) -> Schedule:
+def in_turn(ranks: int, bytes: int, messages: int, directions: int) -> Schedule:
     """Return windows whose answer, if there is one, begins when they have arrived: with one message, a round trip."""
     first = np.arange(ranks // 2)
     partner = first + len(first)
     forth = _make_window(0, first, partner, bytes, messages)
-    back = [_make_window(0, partner, first, bytes, messages)] if ways == BOTH_WAYS else []
-    return join_stages(ranks, forth, *back)
+    answers = [_make_window(0, partner, first, bytes, messages)] if directions == BOTH_DIRECTIONS else []
+    return join_stages(ranks, forth, *answers)
 
 
 def _make_window(step: int, src: np.ndarray, dst: np.ndarray, bytes: int, messages: int) -> Phase:

@@ -1,7 +1,7 @@
 """Pairs of ranks that exchange messages, as programs measure them for bandwidth and message rate.
 
-Each rank of the first half has messages for the rank of the same number in the second half; if `ways` is 2, also the
-other way round. With an odd number of ranks, the last one has no partner.
+Each rank of the first half has messages for the rank of the same number in the second half; if `directions` is 2, that
+rank also has some for it. With an odd number of ranks, the last one has no partner.
 """
 
 from commodel.errors import UserError
@@ -10,7 +10,7 @@ from commodel.patterns.operations import Extents, Operation, Parameter
 
 WINDOW = 64  # messages in flight of most programs
 MAX_WINDOW = 4096
-ONE_WAY, BOTH_WAYS = 1, 2
+ONE_DIRECTION, BOTH_DIRECTIONS = 1, 2
 
 
 def _read_window(text: str) -> int:
@@ -20,23 +20,23 @@ def _read_window(text: str) -> int:
     return window
 
 
-def _read_ways(text: str) -> int:
+def _read_directions(text: str) -> int:
     if text not in ("1", "2"):
         raise UserError(f"found '{text}', wanted 1 or 2")
     return int(text)
 
 
-def _list_own_messages(rank: int, ranks: int, bytes: int, messages: int, ways: int) -> Extents:
+def _list_own_messages(rank: int, ranks: int, bytes: int, messages: int, directions: int) -> Extents:
     pairs = ranks // 2
-    sends = rank < pairs or (ways == BOTH_WAYS and rank < 2 * pairs)
+    sends = rank < pairs or (directions == BOTH_DIRECTIONS and rank < 2 * pairs)
     return [(rank * messages * bytes, messages * bytes)] if sends else []
 
 
-def _list_received_messages(rank: int, ranks: int, bytes: int, messages: int, ways: int) -> Extents:
+def _list_received_messages(rank: int, ranks: int, bytes: int, messages: int, directions: int) -> Extents:
     pairs = ranks // 2
-    receives = pairs <= rank < 2 * pairs or (ways == BOTH_WAYS and rank < pairs)
+    receives = pairs <= rank < 2 * pairs or (directions == BOTH_DIRECTIONS and rank < pairs)
     partner = rank - pairs if rank >= pairs else rank + pairs
-    return _list_own_messages(partner, ranks, bytes, messages, ways) if receives else []
+    return _list_own_messages(partner, ranks, bytes, messages, directions) if receives else []
 
 
 OPERATION = Operation(
@@ -54,12 +54,12 @@ OPERATION = Operation(
             WINDOW,
         ),
         Parameter(
-            "ways",
+            "directions",
             "1|2",
             "1: only ranks of the first half send; 2: their partners do, too; default 1",
-            _read_ways,
+            _read_directions,
             str,
-            ONE_WAY,
+            ONE_DIRECTION,
         ),
     ),
 )
