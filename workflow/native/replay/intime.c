@@ -7,7 +7,7 @@
 
 #include "steps.h"
 
-const int commodel_replay_form = 9; /* version of the structures of parts.h, playevents.c and replay.c, which Python checks */
+const int commodel_replay_form = 10; /* version of the structures of parts.h, playevents.c and replay.c, which Python checks */
 
 static int arrive(Play *play, int64_t number, double time)
 {
@@ -176,15 +176,16 @@ int commodel_in_time(const Program *program, const Costs *costs, double *done)
     return play_all(&play);
 }
 
-/* The same for a program in `count` parts of at most 2^shift messages, without messages in turn. */
-int commodel_in_parts(Feed feed, int64_t count, int shift, double *done)
+/* The same for a program in `count` parts of at most 2^shift messages, without messages in turn. `ends`: when each rank
+ * is done with the last parts (see play.h). */
+int commodel_in_parts(Feed feed, int64_t count, int shift, double *done, double *ends)
 {
     Part *parts = calloc((size_t)count, sizeof *parts);
     if (parts == NULL)
         return -1;
-    int failed = feed(0, 0, &parts->program, &parts->costs);
+    int failed = feed(0, 0, &count, &parts->program, &parts->costs);
     if (!failed) {
-        Play play = {.feed = feed, .parts = parts, .count = count, .shift = shift, .done = done};
+        Play play = {.feed = feed, .parts = parts, .count = count, .shift = shift, .done = done, .ends = ends};
         play.ranks = parts->program->ranks;
         failed = play_all(&play);
     }

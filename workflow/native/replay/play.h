@@ -9,12 +9,14 @@
 
 #include "parts.h"
 
+enum { KEPT_PARTS = 16 }; /* as in models/evaluation/time_order.py */
+
 typedef struct {
     double time, receive;
 } Arrival;
 
-/* Loads a part; parts before `oldest` may be released. Returns 0, or -1. */
-typedef int (*Feed)(int64_t part, int64_t oldest, const Program **program, const Costs **costs);
+/* Loads a part; parts before `oldest` may be released. It may reduce the number of parts, `count`. Returns 0, or -1. */
+typedef int (*Feed)(int64_t part, int64_t oldest, int64_t *count, const Program **program, const Costs **costs);
 
 /* Position of a rank in its posted messages. */
 typedef struct {
@@ -27,6 +29,7 @@ typedef struct {
     int64_t ranks, count, oldest; /* count: of parts; those before `oldest` are released */
     int shift;                    /* low bits of a message's number, which are its row; the high bits are its part */
     double *done;
+    double *ends; /* when each rank is done with the last parts: by part modulo KEPT_PARTS, and rank; NULL: not wanted */
     Arrival *arrivals;
     int64_t arrivals_capacity, leaving_capacity;
     int64_t *part, *step, *missing, *leaving;

@@ -38,7 +38,7 @@ static int load_part(Play *play, int64_t number)
     for (; play->oldest < oldest; play->oldest++)
         release_part(&play->parts[play->oldest]);
     Part *part = &play->parts[number];
-    return play->feed(number, oldest, &part->program, &part->costs) ? -1 : prepare_part(play, part);
+    return play->feed(number, oldest, &play->count, &part->program, &part->costs) ? -1 : prepare_part(play, part);
 }
 
 static int post(Play *play, int64_t rank, int64_t step)
@@ -81,6 +81,8 @@ static int compare_arrivals(const void *one, const void *two)
 /* Moves a rank from the end of one part to the next. */
 static int next_part(Play *play, int64_t rank)
 {
+    if (play->ends)
+        play->ends[play->part[rank] % KEPT_PARTS * play->ranks + rank] = play->done[rank];
     int64_t number = ++play->part[rank];
     if (number == play->count)
         return 0;

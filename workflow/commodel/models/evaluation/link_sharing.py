@@ -4,7 +4,7 @@ Repeated rounds are predicted by the first of these methods that is possible:
 
 1. round by round, if there are too many messages to expand and no two of a round share a link
 2. representative ranks in the order of time, if all other ranks are equivalent to them by symmetry
-3. pieces of rounds one after the other, in the order of time
+3. pieces of rounds one after the other, in the order of time; if equal pieces take equally long, only the first of them
 4. all messages in the order of time, if there are not too many
 5. round by round, although messages of different rounds share links: this is inaccurate
 """
@@ -35,7 +35,7 @@ from commodel.models.evaluation.time_order import Bundles, Program, Traffic, rep
 from commodel.models.evaluation.values import Classes, Values
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import KINDS, MEMORY, Schedule
-from commodel.progress import report_step, report_within
+from commodel.progress import report_within
 
 MAX_EXPANDED_MESSAGES = 1 << 20  # messages; repeated rounds with more are not expanded
 MAX_MESSAGES, MAX_LINKS = 1 << 26, 1 << 20  # messages and links of a schedule that is replayed in pieces
@@ -111,11 +111,10 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
 
     def predict_draw(values: Values) -> Array:
         def load_piece(number: int) -> tuple[Program, Traffic]:
-            report_step(f"piece {number + 1} of {len(pieces)}")
             piece = pieces[number].expand(schedule.node)
             return next(_TimeOrderReplay(piece, values, levels, part=True).prepare(piece, values))
 
-        return replay_parts(load_piece, len(pieces), largest, schedule.ranks)
+        return replay_parts(load_piece, [piece.key for piece in pieces], largest, schedule.ranks)
 
     draws = []
     for draw in range(values.draw_shape[0]):

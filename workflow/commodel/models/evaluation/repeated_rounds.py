@@ -584,7 +584,7 @@ def find_representative_ranks(
     return sent, replayed
 
 
-PIECE_MESSAGES = 1 << 17  # messages
+PIECE_MESSAGES = 1 << 14  # messages
 
 
 @dataclass(frozen=True)
@@ -598,6 +598,13 @@ class Piece:
     @property
     def messages(self) -> int:
         return self.count * self.part.ranks if isinstance(self.part, Rounds) else self.part.messages
+
+    @property
+    def key(self) -> tuple[Schedule | Rounds, int, int]:
+        """A key that pieces of equal messages have in common."""
+        if isinstance(self.part, Rounds) and self.part.periodic and self.part.equal_sizes:
+            return self.part, self.first % self.part.shift, self.count
+        return self.part, self.first, self.count
 
     def expand(self, node: np.ndarray) -> Schedule:
         """Return all messages of the piece on these nodes."""

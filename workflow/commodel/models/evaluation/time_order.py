@@ -22,7 +22,7 @@ longer for single messages with links of their own, for which the result is near
 """
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from ctypes import CFUNCTYPE, POINTER, Structure, c_double, c_int, c_int64, c_void_p
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +42,7 @@ from commodel.models.evaluation.native_library import (
     make_pointer_fields,
 )
 from commodel.patterns.schedule import Schedule
+from commodel.progress import report_step
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +287,9 @@ class _NativeCosts(Structure):
     ]
 
 
-_Feed = CFUNCTYPE(c_int, c_int64, c_int64, POINTER(POINTER(_NativeProgram)), POINTER(POINTER(_NativeCosts)))
+_Feed = CFUNCTYPE(
+    c_int, c_int64, c_int64, POINTER(c_int64), POINTER(POINTER(_NativeProgram)), POINTER(POINTER(_NativeCosts))
+)
 
 
 def replay_in_time(program: Program, costs: Traffic) -> Array:
@@ -301,35 +304,83 @@ def replay_in_time(program: Program, costs: Traffic) -> Array:
 MAX_NUMBERED_MESSAGES = 1 << 32  # numbers of messages have 32 bits: the part, then the row within it
 
 
-def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max_messages: int, ranks: int) -> Array:
-    """Return when each rank is done, of a program in `count` parts.
+KEPT_PARTS = 16  # last parts of which the ranks' ends are known, as in native/replay/play.h
+EQUAL_PARTS_NEEDED = 3  # successive parts that take all ranks the same time; the other parts equal to them are skipped
+ROUNDING_SHARE = 1e-13  # of the clocks: difference of two such times that is due to rounding
 
-    Each part has the same ranks and links and at most `max_messages` messages. `part` is called when the first rank
-    reaches it.
+
+def replay_parts(
+    load: Callable[[int], tuple[Program, Traffic]], keys: Sequence[Hashable], max_messages: int, ranks: int
+) -> Array:
+    """Return when each rank is done, of a program in parts, which have the same ranks and links.
+
+    `keys` has one key for each part; successive parts with equal keys are equal. `load` returns the program and the
+    costs of a part when the first rank reaches it. A part has at most `max_messages` messages.
+
+    If some equal parts take all ranks the same time, so do the parts that follow and are equal as well, since times
+    depend only on differences of clocks. They are not simulated; their time is added.
     """
     bits = max_messages.bit_length()
-    if count << bits > MAX_NUMBERED_MESSAGES:
-        parts = f"{count} parts of up to {max_messages} messages"
+    if len(keys) << bits > MAX_NUMBERED_MESSAGES:
+        parts = f"{len(keys)} parts of up to {max_messages} messages"
         raise UserError(f"found a schedule in {parts}, wanted at most {MAX_NUMBERED_MESSAGES >> bits} parts")
+    remaining = list(keys)  # keys of the parts that are simulated
     loaded: dict[int, _Columns] = {}
     failures: list[Exception] = []
+    finish, ends, skipped_seconds = np.zeros(ranks), np.zeros((KEPT_PARTS, ranks)), 0.0
 
-    def feed(number: int, oldest: int, program: "ctypes._Pointer[Any]", costs: "ctypes._Pointer[Any]") -> int:
-        for earlier in [other for other in loaded if other < oldest]:
-            del loaded[earlier]
+    def feed(
+        number: int,
+        oldest: int,
+        count: "ctypes._Pointer[Any]",
+        program: "ctypes._Pointer[Any]",
+        costs: "ctypes._Pointer[Any]",
+    ) -> int:
+        nonlocal skipped_seconds
         try:
-            loaded[number] = _Columns(*part(number))
+            seconds = _find_equal_increase(ends, remaining, number, oldest)
+            if seconds is not None:
+                following = _count_equal(remaining, number) - 1  # one is left, since the program of a part is wanted
+                del remaining[number : number + following]
+                skipped_seconds += following * seconds
+            count[0] = len(remaining)
+            before = loaded.get(number - 1)
+            skipped_parts = len(keys) - len(remaining)
+            report_step(f"piece {number + skipped_parts + 1} of {len(keys)}")
+            is_equal = before is not None and remaining[number - 1] == remaining[number]
+            loaded[number] = before if before and is_equal else _Columns(*load(number + skipped_parts))
+            for earlier in [other for other in loaded if other < oldest]:
+                del loaded[earlier]
         except Exception as error:  # an exception must not pass through C
             failures.append(error)
             return -1
         program[0], costs[0] = ctypes.pointer(loaded[number].program), ctypes.pointer(loaded[number].costs)
         return 0
 
-    finish = np.zeros(ranks)
-    code = load_library().commodel_in_parts(_Feed(feed), c_int64(count), bits, c_void_p(finish.ctypes.data))
+    code = load_library().commodel_in_parts(
+        _Feed(feed), c_int64(len(keys)), bits, c_void_p(finish.ctypes.data), c_void_p(ends.ctypes.data)
+    )
     if failures:
         raise failures[0]
-    return check_finished(code, finish)
+    return check_finished(code, finish) + skipped_seconds
+
+
+def _count_equal(keys: Sequence[Hashable], number: int) -> int:
+    """Return how many successive keys from this one on are equal."""
+    return next((at for at in range(1, len(keys) - number) if keys[number + at] != keys[number]), len(keys) - number)
+
+
+def _find_equal_increase(ends: Array, keys: Sequence[Hashable], number: int, oldest: int) -> float | None:
+    """Return the time that each part equal to part `number` adds to the clocks of all ranks, or None if parts or ranks
+    differ. All ranks are done with the parts before `oldest`."""
+    first = oldest - 1 - EQUAL_PARTS_NEEDED
+    if first < 0 or number - first >= KEPT_PARTS or _count_equal(keys, first) <= number - first:
+        return None
+    clocks = ends[np.arange(first, oldest) % KEPT_PARTS]
+    increases = np.diff(clocks, axis=0)
+    if np.ptp(increases) > ROUNDING_SHARE * clocks.max():
+        return None
+    return float(np.mean(clocks[-1] - clocks[0])) / EQUAL_PARTS_NEEDED
 
 
 class _Columns:
