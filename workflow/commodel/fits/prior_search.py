@@ -268,8 +268,8 @@ def fit_with_priors(task: PriorTask, rng: np.random.Generator) -> PriorFit:
     report_step(f"the best of {len(starts)} starts")
     # Values and limits are searched in turn: a wrong limit would be compensated by other wrong values.
     limits = search.choose(starts)
-    for kept in (len(starts), REFINED_STARTS):
-        order = np.argsort(rough.losses(starts, limits), kind="stable")[:kept]
+    for kept_count in (len(starts), REFINED_STARTS):
+        order = np.argsort(rough.losses(starts, limits), kind="stable")[:kept_count]
         starts = rough.descend(starts[order], limits[order], ROUGH_STEPS)
         limits = search.choose(starts)
     first = int(np.argmin(rough.losses(starts, limits)))
