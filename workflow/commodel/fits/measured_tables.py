@@ -173,8 +173,10 @@ def _make_combination(row: dict[str, str]) -> dict[str, Any]:
 def describe_statistics(points: Iterable[Point]) -> str:
     """Return how many points have times of which statistic, such as `20 points of completion, 4 of rank mean`."""
     counts = Counter(point.statistic for point in points)
-    (first, count), *others = counts.most_common()
-    return ", ".join([f"{format_count(count, 'point')} of {first}", *(f"{count} of {name}" for name, count in others)])
+    (first, count), *less_frequent = counts.most_common()
+    return ", ".join(
+        [f"{format_count(count, 'point')} of {first}", *(f"{count} of {name}" for name, count in less_frequent)]
+    )
 
 
 def describe_assumed_statistic(measured: Measured) -> str:
