@@ -117,10 +117,10 @@ def _add_row(
     if operation in ROOTED_OPERATIONS and run.rotates_root:
         columns = [column for column in columns if STATISTICS[column] is Statistic.RANK_MEAN]
     if name.lower() == "pingpong" and TIME_COLUMN in row:
-        seconds = source_row.parse_number(row[TIME_COLUMN]) * 1e-6
+        seconds = source_row.parse_number(row[TIME_COLUMN]) / 1e6
         imported.add_message(source_row, size, seconds, Repetitions.MEAN)
     elif name.lower() == "pingping" and TIME_COLUMN in row:
-        imported.add_pairs(source_row, PINGPING, 2, size, source_row.parse_number(row[TIME_COLUMN]) * 1e-6)
+        imported.add_pairs(source_row, PINGPING, 2, size, source_row.parse_number(row[TIME_COLUMN]) / 1e6)
     elif name.lower() in DIRECTIONS and RATE_COLUMN in row and ranks:
         window, rate = Window(run.window, DIRECTIONS[name.lower()]), source_row.parse_number(row[RATE_COLUMN])
         imported.add_pairs(source_row, window, 2 * (ranks // 2), size, window.find_seconds(rate, ranks // 2))
@@ -132,7 +132,7 @@ def _add_row(
         if operation == "reducescatterblock" or (operation == "reducescatter" and run.prints_one_block):
             size *= source_row.choose_ranks(ranks) or 1
         times = [
-            PrintedTime(source_row.parse_number(row[column]) * 1e-6, STATISTICS[column], Repetitions.MEAN)
+            PrintedTime(source_row.parse_number(row[column]) / 1e6, STATISTICS[column], Repetitions.MEAN)
             for column in columns
         ]
         imported.add_collective(source_row, name, "", ranks, size, *times)

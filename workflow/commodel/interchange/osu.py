@@ -100,7 +100,7 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, ranks: i
         column = next((column for column in names if column in row), None)
         if column is not None:
             repetitions = Repetitions.MEDIAN if column == MEDIAN_COLUMN else Repetitions.MEAN
-            times.append(PrintedTime(source_row.parse_number(row[column]) * 1e-6, statistic, repetitions))
+            times.append(PrintedTime(source_row.parse_number(row[column]) / 1e6, statistic, repetitions))
     if not times:
         raise source_row.error("found no column of average latency")
     size = source_row.parse_whole(row["size"]) if "size" in row else 0

@@ -36,7 +36,7 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, line: st
         raise source_row.error(
             f"found {len(cells)} numbers, wanted bytes, time, error, measurements, times of processes"
         )
-    size, seconds = source_row.parse_whole(cells[0]), source_row.parse_number(cells[1]) * 1e-6
+    size, seconds = source_row.parse_whole(cells[0]), source_row.parse_number(cells[1]) / 1e6
     kind = name.split("-")[0]
     if kind.lower().startswith("pingpong"):
         imported.add_message(source_row, size, seconds / 2, Repetitions.MEAN)
