@@ -53,6 +53,8 @@ INVOCATIONS = {
         "--kernel wave2d --params loggp.yaml --partition partition.csv",
         "--matrix sample --params loggp.yaml --draws 0 --part 1/2 -o part.parquet",
         "--family loggp --params loggp.yaml --plan results/sample/plan.json -o predicted.csv",
+        f"--params loggp.yaml {BCAST} --statistic 'rank mean'",
+        f"{PLATFORM} --experiment sample {BCAST} --statistic 'last rank'",
     ),
     "advise": (
         "--params tan.yaml --operation reduce --leaves 16 --bytes 1KiB --top 3 --verbose",
@@ -60,6 +62,7 @@ INVOCATIONS = {
         "--experiment sample --operation bcast --ranks 4,8 --bytes 8 --open-mpi --commutative --same-types",
         "--experiment sample --operation bcast --operation reduce --ranks 4,8 --bytes 8",
         "--score --experiment sample",
+        f"--params loggp.yaml {BCAST} --statistic 'rank mean'",
         f"--window --params {WINDOW_SET} --ranks 16 --bytes 256KiB",
         f"--kernel gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml --family loggp",
         f"--kernel wave {KERNEL} --layout params/layouts/mine --params loggp.yaml --cores 1,2 --iterations 2",
@@ -151,8 +154,14 @@ matrix:
 # Options and their values that other tests run, because they start Snakemake, need a cluster or measure for long.
 ELSEWHERE = {
     "run": {"tests/workflow/test_run.py": ("--profile",)},
-    "predict": {"tests/cli/test_matrix_predictions.py": ("--jobs", "--profile")},
-    "advise": {"tests/cli/test_kernels.py": ("--measure",)},
+    "predict": {
+        "tests/cli/test_matrix_predictions.py": ("--jobs", "--profile"),
+        "tests/cli/test_statistic.py": ("first rank",),
+    },
+    "advise": {
+        "tests/cli/test_kernels.py": ("--measure",),
+        "tests/cli/test_statistic.py": ("last rank", "first rank"),
+    },
     "build": {"tests/lab/overlay_trees.py": ("mrnet",)},
     "import csv": {
         "tests/cli/test_import.py": ("--ranks", "--statistic", "completion", "last rank", "first rank", "rank mean")

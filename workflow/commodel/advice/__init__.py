@@ -57,7 +57,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.predictions.barrier_bounds import describe_barrier_bound
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import PARAMETERS_ONLY
-from commodel.records import Point
+from commodel.records import ROOTED_OPERATIONS, Point, Statistic
 from commodel.units import format_bytes, format_extent, format_seconds
 
 MIN_REPORTED_REGRET = 0.10  # expected regret, above which points to measure are named
@@ -74,10 +74,12 @@ class Workload:
     bytes: int
     leaves: int = 0
     ranks: int = 0
+    statistic: Statistic = Statistic.COMPLETION  # of the ranks' times, by which alternatives are ranked
 
     @property
     def text(self) -> str:
-        return f"{self.operation} over {format_extent(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
+        text = f"{self.operation} over {format_extent(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
+        return text if self.statistic is Statistic.COMPLETION else f"{text}, {self.statistic}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,8 @@ def advise(
     workload: Workload, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
 ) -> Advice:
     """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times between waves."""
+    if workload.statistic is not Statistic.COMPLETION:
+        evidence = Evidence(evidence.sets, evidence.resources)  # what was measured here are completions
     sets = evidence.by_family()
     ranks = workload.ranks or workload.leaves + 1
     points, names, omitted = _list_points(workload, evidence, sets, layouts, only)
@@ -170,7 +174,7 @@ def advise(
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
     weights, notes = {}, describe_origins(evidence.sets, evidence.resources.name)  # first: never left out
     notes += evidence.resources.describe_extension(ranks)
-    notes += [*_describe_omitted(omitted), *_describe_empty_messages(workload)]
+    notes += [*_describe_omitted(omitted), *_describe_empty_messages(workload), *_describe_statistic(workload)]
     if left_out:
         notes.append(
             f"left out: {', '.join(left_out)}, for which the models with most of the weight have no prediction"
@@ -281,6 +285,14 @@ def _list_equal_alternatives(points: Sequence[Point], chosen: Sequence[int]) -> 
 def _list_names(names: Sequence[str]) -> str:
     more_text = f" and {len(names) - MAX_NAMED_ALTERNATIVES} more" if len(names) > MAX_NAMED_ALTERNATIVES else ""
     return f"{', '.join(names[:MAX_NAMED_ALTERNATIVES])}{more_text}"
+
+
+def _describe_statistic(workload: Workload) -> list[str]:
+    """Return a note on what the times are, unless they are completions."""
+    if workload.statistic is Statistic.COMPLETION:
+        return []
+    later = "; the operation may be complete much later" if workload.operation in ROOTED_OPERATIONS else ""
+    return [f"times are of statistic '{workload.statistic}', not until the operation is complete{later}"]
 
 
 def _describe_empty_messages(workload: Workload) -> list[str]:
@@ -422,6 +434,7 @@ def _list_points(
                 obstacles.append(error.message)
                 continue
             if point:  # with one rank a node all layouts are equal if all nodes are
+                point = replace(point, statistic=workload.statistic)
                 distinct = point.nodes < point.ranks or resources.levels
                 points.setdefault((point.alternative, point.layout if distinct else ""), point)
                 has_lists = "@" in point.layout.removeprefix(layout)  # of nodes, which the platform has completed

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Union, cast
 
 from commodel.errors import UserError, locate_mistakes
-from commodel.files.quantities import expand_axis
+from commodel.files.quantities import expand_axis, parse_statistic
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.models.families import find_family, find_unit
 from commodel.models.parameter_sets import (
@@ -31,7 +32,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import Prediction
 from commodel.predictions.predictions import predict as predict_points
 from commodel.progress import report_within
-from commodel.records import Point
+from commodel.records import Point, Statistic
 from commodel.units import parse_bytes, parse_count, parse_waves
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def predict(
     platform: str | None = None,
     waves: Amounts | None = None,
     pipelined: bool = False,
+    statistic: str = Statistic.COMPLETION,
     values: Mapping[str, Value] | None = None,
     **named_values: Value,
 ) -> pd.DataFrame:
@@ -70,8 +72,9 @@ def predict(
     Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or `L=2e-6`.
     If both are given, named values replace those of the parameters. Without `algorithm` or `topology`, every algorithm
     of the operation that needs no argument is predicted. `platform` is where ranks are placed. Times are in seconds;
-    `low` and `high` are the 95 % prediction interval, NaN without one. A `Run` without a model also has the rows
-    `recommended`, with the times that `advise` ranks.
+    `low` and `high` are the 95 % prediction interval, NaN without one. `statistic` says which ranks' times are
+    predicted, such as `"rank mean"` for what OSU prints; the default is the time until completion. A `Run` without a
+    model also has the rows `recommended`, with the times that `advise` ranks.
 
     >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
     """
@@ -86,7 +89,9 @@ def predict(
         from commodel.plan.planning import load_resources  # reads what a campaign needs
 
         resources = load_resources(platform)
-    if not (model or settings or pipelined or waves) and len(sources) == 1 and hasattr(sources[0], "choose_platform"):
+    stated = parse_statistic(statistic)
+    is_special = model or settings or pipelined or waves or stated is not Statistic.COMPLETION
+    if not is_special and len(sources) == 1 and hasattr(sources[0], "choose_platform"):
         from commodel.api.recommendations import gather_evidence  # imports this module
 
         evidence = gather_evidence(sources[0], platform)
@@ -100,6 +105,7 @@ def predict(
         layout,
         resources,
         join_amounts(waves),
+        statistic=stated,
     )
     predictions = _recommend(evidence, points) if evidence else []
     predictions = predictions or predict_sets(sets, points, pipelined)
@@ -176,10 +182,11 @@ def list_points(
     resources: PlatformResources | None = None,
     waves: str | None = None,
     omitted: list[str] | None = None,
+    statistic: Statistic = Statistic.COMPLETION,
 ) -> list[Point]:
-    """Return every combination of the given names and amounts as one point. If the platform has too few nodes for the
-    ranks, more are assumed. With `omitted`, ranks that the platform cannot hold are left out and the reasons added to
-    it, unless it holds none."""
+    """Return every combination of the given names and amounts as one point, of a statistic. If the platform has too few
+    nodes for the ranks, more are assumed. With `omitted`, ranks that the platform cannot hold are left out and the
+    reasons added to it, unless it holds none."""
     if not operation:
         raise UserError("operation is missing")
     resources = resources or PlatformResources.unlimited()
@@ -190,7 +197,8 @@ def list_points(
         pattern_options = {"algorithm": algorithm, "topology": topology, "bytes": sizes}
         if wrong := [key for key, value in pattern_options.items() if value]:
             raise UserError(f"{wrong[0]}: the file of '{operation}' has all messages; leave it out")
-        return _list_file_points(operation, ranks, layout, resources, repeats)
+        file_points = _list_file_points(operation, ranks, layout, resources, repeats)
+        return [replace(point, statistic=statistic) for point in file_points]
     name = canonicalize_operation(operation)
     if algorithm and topology:
         raise UserError("give algorithm or topology, not both")
@@ -234,7 +242,7 @@ def list_points(
         raise mistakes[0]
     if omitted is not None:
         omitted += dict.fromkeys(f"left out: {error.message}" for error in mistakes)
-    return list(dict.fromkeys(points))
+    return list(dict.fromkeys(replace(point, statistic=statistic) for point in points))
 
 
 def _list_file_points(
@@ -289,6 +297,7 @@ def tabulate_predictions(
     notes = {parameters.family: describe_changes(parameters) for parameters in sets}
     changed = any(notes.values())
     names = PATTERN_FIELDS + (("waves",) if waves else ())
+    names += ("statistic",) if any(row.point.statistic is not Statistic.COMPLETION for row in predictions) else ()
     return [
         {"family": row.family}
         | {name: getattr(row.point, name) for name in names}

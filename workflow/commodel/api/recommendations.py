@@ -24,14 +24,14 @@ from commodel.api.campaigns import Run
 from commodel.api.platform_evidence import find_platform_evidence
 from commodel.api.predictions import Amounts, Source, join_amounts, list_sources, read_sets
 from commodel.errors import UserError, locate_mistakes
-from commodel.files.quantities import expand_axis
+from commodel.files.quantities import expand_axis, parse_statistic
 from commodel.files.results_folder import Results
 from commodel.patterns.operations import OVERLAY, canonicalize_operation, find_required_ranks, has_size
 from commodel.patterns.points import PlatformResources
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Measure
 from commodel.plan.planning import load_resources
-from commodel.records import Point
+from commodel.records import Point, Statistic
 from commodel.units import parse_bytes, parse_count
 
 MAX_WORKLOADS = 100_000  # of one operation
@@ -48,14 +48,17 @@ def advise(
     layouts: Sequence[str] = (),
     only: Sequence[str] = (),
     values: Mapping[str, str] | None = None,
+    statistic: str = Statistic.COMPLETION,
 ) -> Advice:
     """Return the alternatives for one workload from the fastest on: algorithms, trees and layouts.
 
     `evidence` is a `Run`, whose measured points weigh the models, or parameter sets; `platform` one of the run, or a
     platform file; `only` names the algorithms or topologies to consider. The result's `rows` is a DataFrame, its
-    `notes` state limits and reasons. `values` replace fitted ones, such as `{"L": "1us"}`.
+    `notes` state limits and reasons. `values` replace fitted ones, such as `{"L": "1us"}`. `statistic` says which
+    ranks' times are ranked, such as `"rank mean"` for what OSU prints; the default is the time until completion.
     """
-    workloads = list_workloads([operation], join_amounts(leaves), join_amounts(ranks), join_amounts(bytes))
+    amounts = (join_amounts(leaves), join_amounts(ranks), join_amounts(bytes))
+    workloads = list_workloads([operation], *amounts, parse_statistic(statistic))
     if len(workloads) != 1:
         raise UserError(f"found {len(workloads)} workloads, wanted one; decide() takes several")
     settings = [f"{name}={value}" for name, value in (values or {}).items()]
@@ -129,7 +132,11 @@ def gather_evidence(sources: Source | Sequence[Source], platform: str | None = N
 
 
 def list_workloads(
-    operations: Iterable[str], leaves: str | None = None, ranks: str | None = None, sizes: str | None = None
+    operations: Iterable[str],
+    leaves: str | None = None,
+    ranks: str | None = None,
+    sizes: str | None = None,
+    statistic: Statistic = Statistic.COMPLETION,
 ) -> list[Workload]:
     """Return a workload for each operation, number of leaves or ranks, and size."""
     workloads = []
@@ -147,7 +154,9 @@ def list_workloads(
         lengths = _expand("bytes", sizes, parse_bytes) if sizes is not None and has_size(name) else [0]
         if len(counts) * len(lengths) > MAX_WORKLOADS:
             raise UserError(f"found {len(counts) * len(lengths)} workloads, wanted at most {MAX_WORKLOADS}")
-        workloads += [Workload(name, size, **{axis: count}) for count in counts for size in lengths]
+        workloads += [
+            Workload(name, size, **{axis: count}, statistic=statistic) for count in counts for size in lengths
+        ]
     if not workloads:
         raise UserError("operation is missing")
     return workloads

@@ -35,6 +35,15 @@ def format_option(*styles: str, help_text: str = "Print a table, or all digits a
     )
 
 
+statistic_option = click.option(
+    "--statistic",
+    type=STATISTIC,
+    default=Statistic.COMPLETION.value,
+    show_default=True,
+    help="Which ranks' times; OSU prints the rank mean.",
+)
+
+
 def out_option(help_text: str, required: bool = False) -> Callable:
     return click.option("-o", "--out", type=PATH, required=required, help=help_text)
 

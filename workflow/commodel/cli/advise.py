@@ -19,11 +19,13 @@ from commodel.cli._options import (
     require_options,
     same_types_option,
     set_option,
+    statistic_option,
     style_option,
     verbose_option,
 )
 from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
+from commodel.records import Statistic
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import format_bytes, format_duration, format_seconds
 
@@ -57,6 +59,7 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
     click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
     click.option("--leaves", help="Leaves of a tree, for an overlay network, in place of --ranks."),
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
+    statistic_option,
 )
 @make_option_group(
     "Alternatives",
@@ -145,6 +148,7 @@ def _advise_alternatives(
     top,
     style,
     verbose,
+    statistic,
     **_options,
 ) -> None:
     import pandas as pd
@@ -161,7 +165,9 @@ def _advise_alternatives(
         raise UserError("--score uses the fitted sets: omit --set")
     if not (score or operations):
         raise UserError("give --operation NAME; `commodel show operations` lists them")
-    workloads = [] if score else list_workloads(operations, leaves, ranks, sizes)
+    if statistic != Statistic.COMPLETION and (score or out or open_mpi):
+        raise UserError(f"found --statistic '{statistic}', wanted completion: decisions minimise that time")
+    workloads = [] if score else list_workloads(operations, leaves, ranks, sizes, Statistic(statistic))
     if score:
         _show_score(_find_evidence(params, platform, experiment, None), style)
         return

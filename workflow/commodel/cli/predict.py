@@ -19,6 +19,7 @@ from commodel.cli._options import (
     refuse_campaign,
     require_options,
     set_option,
+    statistic_option,
     verbose_option,
 )
 from commodel.cli._output import count_progress, format_table, print_answer, print_rows, show_waiting
@@ -59,6 +60,7 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
     click.option("--matrix", metavar="EXPERIMENT", help="Predict every point of an experiment's matrix."),
     click.option("--kernel", type=click.Choice(["summa", "wave2d"]), help="Predict a kernel's communication."),
 )
+@make_option_group("Predicted quantity", statistic_option)
 @make_option_group("Models", PARAMS, FAMILY, set_option)
 @make_option_group("Platform and results", platform_option, experiment_option)
 @make_option_group(
@@ -117,7 +119,7 @@ def predict(**options) -> None:
     else:
         check_mode(
             "without --kernel or --matrix",
-            [*SHARED_OPTIONS, *PATTERN_FIELDS, "waves", "pipelined", "family", "style", "experiment"],
+            [*SHARED_OPTIONS, *PATTERN_FIELDS, "waves", "pipelined", "statistic", "family", "style", "experiment"],
         )
         _predict_patterns(**options)
 
@@ -130,6 +132,7 @@ def _predict_patterns(
     experiment: str | None,
     waves: str | None,
     pipelined: bool,
+    statistic: str,
     style: str | None,
     out: Path | None,
     verbose: bool,
@@ -139,11 +142,16 @@ def _predict_patterns(
     from commodel.parameters import describe_origins
     from commodel.patterns.algorithms import find_algorithms
     from commodel.patterns.pattern_files import is_pattern_file
+    from commodel.records import Statistic
 
     style = choose_style(style, out, STYLES)
     pattern = {name: options[name] for name in PATTERN_FIELDS}
     if waves and pipelined:
         raise UserError("give --waves, or --pipelined for an endless stream")
+    stated = Statistic(statistic)
+    is_completion = stated is Statistic.COMPLETION
+    if (waves or pipelined) and not is_completion:
+        raise UserError(f"--statistic '{stated}' is of one wave: leave --waves and --pipelined out")
     if not pattern["operation"]:
         raise UserError("give --operation NAME, --matrix EXPERIMENT or --kernel NAME")
     resources = None
@@ -155,7 +163,7 @@ def _predict_patterns(
     size_from_models = pattern["sizes"] is None and not is_pattern_file(pattern["operation"])
     size: dict[str, str | None] = {"sizes": "1"} if size_from_models else {}
     omitted: list[str] = []  # reasons for points that the platform cannot hold
-    points = list_points(**pattern | size, resources=resources, waves=waves, omitted=omitted)
+    points = list_points(**pattern | size, resources=resources, waves=waves, omitted=omitted, statistic=stated)
     recommended = not (params or settings or family or waves or pipelined) and list(Path("results").glob("*/fitted"))
     if not (params or settings or recommended):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
@@ -173,15 +181,15 @@ def _predict_patterns(
     if size_from_models or recommended:
         size = {"sizes": find_only_size(sets)} if size_from_models else {}
         omitted.clear()
-        points = list_points(**pattern | size, resources=resources, waves=waves, omitted=omitted)
+        points = list_points(**pattern | size, resources=resources, waves=waves, omitted=omitted, statistic=stated)
     with show_waiting("predicting", plain_lines=True):
-        if recommended:
+        if recommended and is_completion:  # as all that was measured there
             from commodel.advice.recommended_times import recommend_times
 
             predictions = recommend_times(evidence, points)
         else:
             predictions = predict_sets(sets, points, pipelined)
-    measured = evidence.find_measured(points) if recommended else {}
+    measured = evidence.find_measured(points) if recommended and is_completion else {}
     rows = tabulate_predictions(predictions, sets, waves=bool(waves), measured=measured)
     sources = omitted + describe_origins(sets, resources.name if resources else "")
     if resources:
