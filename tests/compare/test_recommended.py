@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commodel.compare.baselines import summarize_baselines
 from commodel.compare.combined_prediction import choose_alternatives
 from commodel.compare.recommended import (
     RECOMMENDED,
@@ -137,6 +138,18 @@ def test_the_summary_has_the_recommended_prediction_then_the_best_model():
     assert summary["prediction"].tolist() == [RECOMMENDED, "good"]
     assert summary["points"].tolist() == [54, 54]
     assert summary["coverage"][0] > 0.9
+
+
+def test_baselines_are_summarised_at_the_points_of_the_recommended_prediction():
+    """A model that is wrong by one factor for each algorithm is right after one measured point of it. The nearest point
+    itself has another size or other ranks."""
+    table = rows({"one": lambda choice, *_: 0.5 * CHOICES.index(choice)}).assign(topology="", kind="algorithm")
+    summary = summarize_baselines(evaluate_recommended(table), table).set_index("prediction")
+    assert summary.index.tolist() == ["nearest point", "interpolation", "one × nearest ratio"]
+    assert summary["points"].tolist() == [54, 54, 54]
+    assert summary.loc["one × nearest ratio", "mu_max"] == pytest.approx(1)
+    assert summary.loc["nearest point", "mu_mean"] > 1.1
+    assert summary["coverage"].isna().all()
 
 
 def test_too_few_workloads_have_no_recommended_prediction():

@@ -10,24 +10,29 @@
 `MODEL × nearest ratio` is the prediction of a model times measured over predicted time at the nearest measured point.
 `always one`: in every workload of an operation the alternative that was best in the fitted workloads, by geometric
 mean. `library`: the MPI default. `predict_baselines` returns the predictions of those that predict times,
-`choose_by_rule` the choices of the last two, `score_choices` the quality of all choices.
+`choose_by_rule` the choices of the last two, `score_choices` the quality of all choices, `summarize_baselines` the
+errors at the points of a campaign.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import add_errors
+from commodel.compare.comparison import add_choices, add_errors
 from commodel.compare.held_out import Split, list_points
+from commodel.compare.recommended import FOLDS, SUMMARY, summarize_points, summarize_recommended
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured
-from commodel.fits.settings import list_settings, select_setting
+from commodel.fits.settings import list_settings, select_points, select_setting
 from commodel.fits.table_fits import fit_regression
 from commodel.models import Array
 from commodel.predictions.predictions import predict
+from commodel.predictions.residuals import number_labels
 from commodel.predictions.validity import have_weight
+from commodel.records import Point
 
 NEAREST, INTERPOLATION, REGRESSION = "nearest point", "interpolation", "pmnf per algorithm"
 NEAREST_RATIO = " × nearest ratio"  # after the name of a model
@@ -62,6 +67,50 @@ def predict_baselines(
     rows = [points.assign(family=name, predicted=predicted, validity=BASELINE) for name, predicted in times.items()]
     blank = {"predicted_low": np.nan, "predicted_high": np.nan}
     return add_errors(pd.concat(rows, ignore_index=True).assign(**blank)).assign(covered=np.nan)
+
+
+def summarize_baselines(recommended: pd.DataFrame, comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each platform and baseline, as `summarize_recommended` does for the recommended prediction, at
+    its points. Times of a point's workload are left out. The nearest ratio is that of the best single model."""
+    rows = []
+    for platform, points in recommended.groupby("platform", sort=False):
+        of_platform = comparison[comparison["platform"] == platform]
+        for name, predicted in _predict_folds(points, of_platform).items():
+            evaluated = points.assign(family=name, predicted=predicted, predicted_low=np.nan, predicted_high=np.nan)
+            evaluated = add_choices(add_errors(evaluated).assign(covered=np.nan)).dropna(subset="predicted")
+            if len(evaluated):
+                rows.append({"platform": platform, "prediction": name} | summarize_points(evaluated))
+    return pd.DataFrame(rows, columns=["platform", "prediction", *SUMMARY])
+
+
+def _predict_folds(points: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, Array]:
+    """Return the times of these points by each baseline, from the points of other folds of workloads."""
+    measured = Measured([_make_point(row) for row in points.itertuples()], points["measured"].tolist(), 0)
+    ratios, name = np.full(len(points), np.nan), ""
+    best = summarize_recommended(points, comparison)["prediction"].iloc[1:]
+    if len(best):
+        name = best.iloc[0]
+        of_model = comparison[comparison["family"] == name].drop_duplicates("point").set_index("point")
+        predicted = _select_valid_times(of_model.reindex(points["point"]))
+        ratios = np.array(measured.seconds) / predicted
+    times = {rule: np.full(len(points), np.nan) for rule in (NEAREST, INTERPOLATION, f"{name}{NEAREST_RATIO}")}
+    fold = number_labels(points["workload"].to_numpy(str)) % FOLDS
+    for number in np.unique(fold):
+        is_left_out = fold == number
+        fitted, left_out = (select_points(measured, flags.tolist()) for flags in (~is_left_out, is_left_out))
+        if not fitted.points:
+            continue
+        times[NEAREST][is_left_out] = predict_by_nearest_point(fitted, left_out)
+        times[INTERPOLATION][is_left_out] = predict_by_interpolation(fitted, left_out)
+        if name:
+            nearest = _take_nearest(fitted, left_out, ratios[~is_left_out])
+            times[f"{name}{NEAREST_RATIO}"][is_left_out] = nearest * predicted[is_left_out]
+    return times
+
+
+def _make_point(row: Any) -> Point:
+    names = {"algorithm": row.algorithm, "topology": row.topology, "layout": row.layout}
+    return Point("", row.operation, ranks=int(row.ranks), bytes=int(row.bytes), leaves=int(row.leaves), **names)
 
 
 def predict_by_nearest_point(fitted: Measured, held_out: Measured) -> np.ndarray:

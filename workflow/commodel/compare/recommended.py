@@ -490,7 +490,7 @@ def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -
     its median width (high over low)."""
     rows = []
     for platform, rows_of_platform in recommended.groupby("platform", sort=False):
-        rows.append({"platform": platform, "prediction": RECOMMENDED} | _summarize_points(rows_of_platform))
+        rows.append({"platform": platform, "prediction": RECOMMENDED} | summarize_points(rows_of_platform))
         usable = _select_usable(comparison[comparison["platform"] == platform])
         models = usable[usable["point"].isin(rows_of_platform["point"])].groupby("family")
         complete = [
@@ -502,11 +502,11 @@ def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -
             name, rows_of_model = min(
                 complete, key=lambda entry: (round(entry[1]["mu"].mean(), 9), len(entry[0]), entry[0])
             )
-            rows.append({"platform": platform, "prediction": name} | _summarize_points(rows_of_model))
+            rows.append({"platform": platform, "prediction": name} | summarize_points(rows_of_model))
     return pd.DataFrame(rows, columns=["platform", "prediction", *SUMMARY])
 
 
-def _summarize_points(rows: pd.DataFrame) -> dict[str, float]:
+def summarize_points(rows: pd.DataFrame) -> dict[str, float]:
     regrets = rows.loc[rows["chosen"], "regret"]
     width = (rows["predicted_high"] / rows["predicted_low"]).median()
     errors = (rows["mu"].mean(), rows["mu"].max(), regrets.mean(), regrets.max())

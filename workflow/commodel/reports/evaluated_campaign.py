@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from commodel.compare.baselines import summarize_baselines
 from commodel.compare.combined_prediction import choose_alternatives
 from commodel.compare.model_ranking import find_best_model, rank_models
 from commodel.compare.network import Network
@@ -28,6 +29,7 @@ class EvaluatedCampaign:
     frame: pd.DataFrame  # the comparison, from `prepare_comparison`
     held_out: pd.DataFrame  # its predictions at held-out points
     recommended: pd.DataFrame  # errors of the recommended prediction, beside those of the best model
+    baselines: pd.DataFrame  # errors of simple rules at the same points
     choices: pd.DataFrame  # alternatives chosen by the recommended prediction
     scatters: Mapping[str, Chart] = field(default_factory=dict)  # by platform
     times: Mapping[str, Sequence[Chart]] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class EvaluatedCampaign:
 
     def only(self, platform: str) -> EvaluatedCampaign:
         """Return the part of one platform."""
-        frames = ("frame", "held_out", "recommended", "choices")
+        frames = ("frame", "held_out", "recommended", "baselines", "choices")
         parts = {name: rows[rows["platform"] == platform] for name in frames for rows in [getattr(self, name)]}
         parts |= {
             name: [entry for entry in getattr(self, name) if to_plain_value(entry.platform) == platform]
@@ -68,13 +70,14 @@ def evaluate_campaign(frame: pd.DataFrame, **properties) -> EvaluatedCampaign:
     """Return the campaign of a prepared comparison. The alternatives chosen have the report's names of workload and
     alternative."""
     held_out, rows = select_held_out(frame), evaluate_recommended(frame)
-    recommended = summarize_recommended(rows, frame)
+    recommended, baselines = summarize_recommended(rows, frame), summarize_baselines(rows, frame)
     simulated = frame.loc[frame["simulated"], "platform"].unique()
     labels = frame[[*ALTERNATIVE_KEYS, "alternative_label", "size", "bytes"]].drop_duplicates(ALTERNATIVE_KEYS)
     return EvaluatedCampaign(
         frame,
         held_out,
         recommended.assign(simulated=recommended["platform"].isin(simulated)),
+        baselines.assign(simulated=baselines["platform"].isin(simulated)),
         choose_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS),
         chart_predictions(held_out),
         chart_times(frame),

@@ -194,13 +194,16 @@ def tabulate_default_gains(rows: pd.DataFrame) -> Table:
     return make_table("Gain over the default", "Gain over the MPI default", shown, note=note, fixed=3, marks=marks)
 
 
-def tabulate_recommended(recommended: pd.DataFrame) -> Table:
-    """Return the errors, regret and intervals of the recommended prediction, beside those of the best single model."""
-    shown = scale_to_shown_units(recommended)
+def tabulate_recommended(recommended: pd.DataFrame, baselines: pd.DataFrame) -> Table:
+    """Return the errors, regret and intervals of the recommended prediction, beside those of the best single model and
+    of baselines."""
+    rows = pd.concat([recommended, baselines]) if len(baselines) else recommended
+    shown = scale_to_shown_units(rows.sort_values("platform", kind="stable", ignore_index=True))
     marks = {"prediction": shown["prediction"] == RECOMMENDED}
     note = (
         "The recommended prediction is a weighted geometric mean of the models, corrected by measured points. The "
-        "fits for a point leave out its workload. Below it: the model with the lowest mean error at the same points. "
+        "fits for a point leave out its workload. Below it: the model with the lowest mean error at the same points, "
+        "and simple rules that use measured points only, without those of the workload. "
         f"{MU_NOTE} {REGRET_NOTE}"
     )
     return make_table("Recommended", "Recommended prediction", shown, note=note, fixed=3, marks=marks)

@@ -310,7 +310,7 @@ def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers:
     )
     if frame.empty:
         return sections
-    standing: list[Block] = [rankings.tabulate_recommended(recommended)] if len(recommended) else []
+    standing: list[Block] = [rankings.tabulate_recommended(recommended, campaign.baselines)] if len(recommended) else []
     standing += rankings.tabulate_models(frame, held_out)
     standing += [rankings.tabulate_choices(choices)] if len(choices) else []
     standing += [*list_leads(classes), rankings.tabulate_classes(classes)]
