@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fits.prior_search import select_sample
+from commodel.fits.prior_search import count_messages, select_sample
 from commodel.fits.table_fits import fit_measured
 from commodel.models.parameter_sets import make_given_set
+from commodel.patterns.build import build_schedule
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.predictions import predict
 from commodel.records import Statistic
+from tests.patterns.catalogue import point
 
 TRUE_VALUES = {
     "o_s": 2e-7,
@@ -168,3 +170,9 @@ def test_a_sample_has_the_wanted_size_and_no_point_of_very_many_messages():
     assert 10 < len(sample) <= 40
     assert len(set(sample)) == len(sample)
     assert all((points[number].operation, points[number].ranks) != ("alltoall", 96) for number in sample)
+
+
+def test_messages_are_counted_for_each_point():
+    points = [*list_points((2, 24)), *(point("bcast", "chain:1KiB", ranks=4, bytes=size) for size in (8, 4096, 65536))]
+    expected = [max(build_schedule(each).messages, 1) for each in points]
+    assert count_messages(points).tolist() == expected

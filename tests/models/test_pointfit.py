@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fits import parameter_search
+from commodel.fits import parameter_search, table_fits
 from commodel.fits.measured_tables import Measured
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import describe_fit, fit_measured, fit_points
@@ -100,8 +100,30 @@ def test_the_faster_fit_of_large_tables_gives_the_same_values(from_bursts, monke
         assert estimate.value == pytest.approx(of_small_table[key].value, rel=0.02), key
         assert estimate.low <= LOGGP.values[key].value <= estimate.high, key
         assert estimate.known == of_small_table[key].known, key
+    for name, interval in parameters.errors.items():  # at points left out
+        assert interval.low == pytest.approx(from_bursts.errors[name].low, abs=0.02)
+        assert interval.high == pytest.approx(from_bursts.errors[name].high, abs=0.02)
     for prediction in predict(replace(parameters, errors={}), points(BURSTS, sizes=(4096,), counts=(12,))):
         assert prediction.high < 1.1 * prediction.low
+
+
+def test_a_large_table_is_fitted_to_a_sample_of_its_points(monkeypatch):
+    """The sample does not depend on the order of the table. The values are those of the machine, and remarks about the
+    fit name the number of points."""
+    chosen = points(BURSTS, sizes=(8, 64, 1024, 16384, 131072), counts=(4, 6, 12))
+    times = measured(LOGGP, chosen)
+    monkeypatch.setattr(table_fits, "WHOLE_POINTS", len(chosen))
+    assert fit_measured(chosen, times, "pmnf", "here").provenance["points"] == len(chosen)
+    monkeypatch.setattr(table_fits, "WHOLE_POINTS", len(chosen) - 1)
+    monkeypatch.setattr(table_fits, "MAX_POINTS", 40)
+    monkeypatch.setattr(parameter_search, "LARGE_TABLE_MESSAGES", 0)
+    parameters = fit_measured(chosen, times, "loggp", "here")
+    assert parameters.provenance["points"] == 40
+    assert parameters.values == fit_measured(chosen[::-1], times[::-1], "loggp", "here").values
+    assert parameters.values["G"].value == pytest.approx(8e-9, rel=0.05)
+    assert parameters.values["g"].value == pytest.approx(4e-6, rel=0.05)
+    remarks = list(describe_fit(parameters, Measured(chosen, times.tolist(), 0), "t.csv"))
+    assert "t.csv: remarks are about a sample of 40 of its 60 points" in remarks
 
 
 def test_values_of_hockney_are_recovered():

@@ -44,6 +44,7 @@ MIN_SQUARED_RESIDUAL = 1e-10  # mean squared misfit of points that lie on the mo
 # Gauss-Newton steps: of the best values, from a start far from them or near them, and of a rough search in large tables
 MAX_STEPS_OF_BEST, MAX_STEPS_FROM_FAR, MAX_STEPS_FROM_NEAR, MAX_ROUGH_STEPS = 120, 30, 10, 5
 LARGE_TABLE_MESSAGES = 20_000  # messages of all points, above which fewer predictions are evaluated
+DRAW_RIDGE, MAX_LINEAR_STEP = 1e-4, 1.0  # of linearised fits: ridge of the covariance, and largest offset of a value
 HUBER_SD = 1.5  # standard deviations; for normal errors the estimate has 95 % of the efficiency of least squares
 MIN_BEND = 0.005  # of a logarithm; residuals from rounding and small effects outside of the model keep full weight
 CHI_SQUARED_95 = 3.84  # 95 % quantile of χ² with one degree of freedom; a smaller increase of the loss is insignificant
@@ -72,6 +73,7 @@ class SearchTask:
     seconds: Array
     weights: Array | float = 1.0  # of the squared misfits, one for each point
     edges: tuple[float, ...] = ()  # message sizes at which the model's values by size change
+    is_rough: bool = False  # whether the points are only some of a large table
 
     @property
     def fixed(self) -> dict[str, float]:
@@ -86,7 +88,12 @@ class SearchTask:
     @property
     def large(self) -> bool:
         """Whether predicting all points once is so slow that the search must use few evaluations."""
-        return self.messages > LARGE_TABLE_MESSAGES
+        return self.is_rough or self.messages > LARGE_TABLE_MESSAGES
+
+    @property
+    def steps_from_near(self) -> int:
+        """The number of steps of a search from near the best values."""
+        return MAX_ROUGH_STEPS if self.large else MAX_STEPS_FROM_NEAR
 
     def linearise(self, best: Array, misfit: Array, ridge_share: float = 1e-9) -> tuple[Array, Array]:
         """Return the change of each value per misfit of each point, (points, values), and the covariance of the values
@@ -148,15 +155,34 @@ class SearchTask:
 
     def refit_without(self, included: np.ndarray, best: Array) -> Array:
         """Return ln(measured/predicted) of all points for each row of flags, after a fit near `best` to only the
-        flagged points."""
+        flagged points; in a large table after one linearised step."""
+        if self.large:
+            return self._step_without(included, best)
         start = np.tile(best, (len(included), 1))
         logs, _ = _minimize_rows(
             lambda rows, logs: self.weigh_misfit(self.misfit(logs)) * included[rows],
             start,
-            MAX_ROUGH_STEPS if self.large else MAX_STEPS_FROM_NEAR,
+            self.steps_from_near,
             MIN_GAIN_OF_DRAW,
         )
         return -self.misfit(logs)
+
+    def _step_without(self, included: np.ndarray, best: Array) -> Array:
+        """Return what `refit_without` returns, without predictions other than those near `best`."""
+        misfit, slopes = self._find_slopes(best)
+        weights = self.weights * included
+        weighted = slopes * np.sqrt(weights)[:, None, :]
+        normal = multiply_columns(weighted)
+        ridge = DRAW_RIDGE * np.trace(normal, axis1=1, axis2=2) / len(best) + MIN_DIVISOR
+        normal = normal + ridge[:, None, None] * np.eye(len(best))
+        steps = -solve(normal, np.sum(slopes * (weights * misfit)[:, None, :], axis=-1))
+        steps = np.clip(steps, -MAX_LINEAR_STEP, MAX_LINEAR_STEP)
+        return -(misfit + np.sum(steps[:, :, None] * slopes, axis=1))
+
+    def _find_slopes(self, best: Array) -> tuple[Array, Array]:
+        """Return the misfit of each point, and its slopes in the logarithms: (values, points)."""
+        misfit = self.misfit(np.vstack([best, best + DIFFERENCE_STEP * np.eye(len(best))]))
+        return misfit[0], (misfit[1:] - misfit[0]) / DIFFERENCE_STEP
 
     def find_minimum(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
         """Return the minimum found from each row of `start`, and its loss. A distance of START_RANGE from the first
@@ -167,7 +193,7 @@ class SearchTask:
                 [self.weigh_misfit(self.misfit(logs)), root_of_pull * (logs - guess) / START_RANGE]
             ),
             start,
-            MAX_STEPS_OF_BEST,
+            MAX_STEPS_FROM_NEAR if self.large and not self.is_rough else MAX_STEPS_OF_BEST,
             MIN_GAIN_OF_BEST,
         )
 
@@ -207,9 +233,7 @@ def find_protocol_changes(task: SearchTask, best: Array) -> tuple[SearchTask, Ar
         for edge in _list_candidate_edges(largest, task.edges):
             report_step(f"whether values change at {format_bytes(int(edge))}")
             trial, start = _add_edge(task, best, edge)
-            ends, losses = trial.fit_targets(
-                start[None], np.zeros((1, count)), MAX_ROUGH_STEPS if task.large else MAX_STEPS_FROM_NEAR
-            )
+            ends, losses = trial.fit_targets(start[None], np.zeros((1, count)), trial.steps_from_near)
             trials.append((float(losses[0]), edge, trial, ends[0]))
         least, _, trial, end = min(trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best))
         loss = max(task.loss(task.misfit(best[None])[0]), count * MIN_SQUARED_RESIDUAL)

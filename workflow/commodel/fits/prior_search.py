@@ -320,11 +320,20 @@ def _solve_step(slopes: Array, weights: Array, misfit: Array, task: PriorTask, b
 
 
 def count_messages(points: Sequence[Point]) -> Array:
-    """Return the messages of each point, at least 1."""
-    counts = np.zeros(len(points))
-    for numbers, pattern, count in stack_parts(points):
-        counts[numbers] += count * max(pattern.messages, 1)
+    """Return the messages of each point, at least 1. Of points that differ in their size, those between two of equal
+    counts are not built."""
+    counts = np.ones(len(points))
+    for numbers, _ in group_by_shape(points):
+        by_size = sorted(numbers, key=lambda number: points[number].bytes)
+        ends = [_count_messages(points[number]) for number in (by_size[0], by_size[-1])]
+        is_constant = ends[0] == ends[1]
+        for number in numbers:
+            counts[number] = max(ends[0] if is_constant else _count_messages(points[number]), 1)
     return counts
+
+
+def _count_messages(point: Point) -> int:
+    return sum(count * pattern.messages for _, pattern, count in stack_parts([point]))
 
 
 def select_sample(points: Sequence[Point], most_points: int, most_messages: int, rng: np.random.Generator) -> list[int]:

@@ -43,6 +43,8 @@ from commodel.fits.measured_tables import Measured
 from commodel.fits.parameter_search import (
     CHI_SQUARED_95,
     DIFFERENCE_STEP,
+    DRAW_RIDGE,
+    MAX_LINEAR_STEP,
     MAX_LOG_VALUE,
     MAX_ROUGH_STEPS,
     MAX_STEPS_FROM_FAR,
@@ -52,7 +54,16 @@ from commodel.fits.parameter_search import (
     find_protocol_changes,
     stack_parts,
 )
-from commodel.fits.prior_search import PriorTask, fit_with_priors
+from commodel.fits.prior_search import (
+    MAX_MESSAGES,
+    MAX_POINTS,
+    ROUGH_MESSAGES,
+    ROUGH_POINTS,
+    PriorTask,
+    count_messages,
+    fit_with_priors,
+    select_sample,
+)
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
@@ -229,7 +240,6 @@ MAX_REWEIGHTINGS, MAX_WEIGHT_CHANGE = (
 STARTS_TO_REFINE, FEWER_STARTS_TO_REFINE = 5, 3  # best results of the starts that are searched to the minimum
 TIME_DIGITS = 10  # significant digits of a time: fewer than a float has, more than measurements need
 MAX_MESSAGE_DRAWS, MIN_DRAWS = 4_000_000, 40  # limit of messages × draws, and the minimum number of draws
-DRAW_RIDGE, MAX_DRAW_OFFSET = 1e-4, 1.0  # of linearised draws: ridge of the covariance, and largest offset of a value
 GUESS_PENALTY = 0.05  # added loss at a distance of START_RANGE from the first guess, relative to the noise
 EDGE_NOTE = "found in the points; the change lies between this size and the next larger message"
 ONE_SIZE_NOTE = "points of one size do not determine it"
@@ -275,13 +285,16 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     if not _can_fit_tables(entry):
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
     table_points, table_seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
+    rng = np.random.default_rng(seed)
+    if entry.priors is None:
+        table_points, table_seconds = _take_sample(table_points, table_seconds, rng)
     order, points, sorted_seconds = _sort_points(table_points, table_seconds)
     if entry.fit_points is not None:  # this fit does not depend on the last bit, so times are not rounded
         schedules, exact_seconds = [build_schedule(point) for point in points], table_seconds[order]
         errors = cross_validate_points(points, exact_seconds, make_refit(entry, schedules, exact_seconds))
         return replace(entry.fit_points(schedules, exact_seconds), errors=errors)
     if entry.priors is not None:
-        return _fit_by_priors(entry, points, sorted_seconds, np.random.default_rng(seed))
+        return _fit_by_priors(entry, points, sorted_seconds, rng)
     stacks = list(stack_parts(points))
     guess = dict(entry.initial_values or {})
     has_local_work = any(pattern.reduces for _, pattern, _ in stacks)
@@ -292,9 +305,15 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         raise UserError(f"family {entry.name}: found {len(points)} points, {wanted}")
     forms = infer_forms(entry, guess)
     task = SearchTask(entry, tuple(guess), forms, stacks, sorted_seconds)
-    rng = np.random.default_rng(seed)
     report_step(f"the best values for {len(points)} points")
-    task, best, equally_good = _search_best(task, log(np.array(list(guess.values()))), rng)
+    rough = task
+    if task.large:  # the search begins with some of the points
+        chosen = select_sample(points, ROUGH_POINTS, ROUGH_MESSAGES, rng)
+        rough_stacks = list(stack_parts([points[number] for number in chosen]))
+        rough = replace(task, stacks=rough_stacks, seconds=sorted_seconds[chosen], is_rough=True)
+    first_logs = log(np.array(list(guess.values())))
+    rough, best, equally_good = _search_best(rough, first_logs, rng)
+    task, best = _refine(task, first_logs, best) if task.large else (rough, best)
     value_count = len(task.names)
     task, best = find_protocol_changes(task, best)
     equally_good = best[None] if len(best) > value_count else equally_good
@@ -326,6 +345,18 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         else {},
         errors=left_out_errors,
     )
+
+
+WHOLE_POINTS, WHOLE_MESSAGES = 1000, 400_000  # of a table that is fitted as a whole
+
+
+def _take_sample(points: list[Point], seconds: Array, rng: np.random.Generator) -> tuple[list[Point], Array]:
+    """Return the points to fit and their times, in the order of the table: all, or a sample of a large table."""
+    if len(points) <= WHOLE_POINTS and count_messages(points).sum() <= WHOLE_MESSAGES:
+        return points, seconds
+    order, sorted_points, _ = _sort_points(points, seconds)
+    chosen = np.sort(order[select_sample(sorted_points, MAX_POINTS, MAX_MESSAGES, rng)])
+    return [points[number] for number in chosen], seconds[chosen]
 
 
 PROTOCOL_NOTE = "the best of the powers of two"
@@ -393,15 +424,23 @@ def _search_best(task: SearchTask, guess: Array, rng: np.random.Generator) -> tu
         candidates = logs = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_FAR)[0]
     for _ in range(MAX_REWEIGHTINGS):
         before, task = task.weights, task.update_weights(candidates[0])
-        candidates, loss = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_NEAR)
+        candidates, loss = task.fit_targets(candidates, targets[: len(candidates)], task.steps_from_near)
         candidates = candidates[np.argsort(loss, kind="stable")]
         if np.max(np.abs(task.weights - before)) <= MAX_WEIGHT_CHANGE:
             break
-    logs, loss = task.fit_targets(logs, targets[: len(logs)], MAX_STEPS_FROM_NEAR)
+    logs, loss = task.fit_targets(logs, targets[: len(logs)], task.steps_from_near)
     noise = task.noise(task.misfit(candidates[:1])[0])
     minima, losses = task.find_minimum(np.vstack([candidates, starts[:1]]), starts[0], GUESS_PENALTY * noise)
     best = minima[losses.argmin()]
     return task, best, logs[loss <= task.loss(task.misfit(best[None])[0]) + CHI_SQUARED_95 * noise]
+
+
+def _refine(task: SearchTask, guess: Array, best: Array) -> tuple[SearchTask, Array]:
+    """Return a large task with its weights, and the best logarithms near those that fit some of its points best."""
+    guess = guess - np.median(task.misfit(guess[None]))
+    task = task.update_weights(best)
+    noise = task.noise(task.misfit(best[None])[0])
+    return task, task.find_minimum(best[None], guess, GUESS_PENALTY * noise)[0][0]
 
 
 def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Array:
@@ -419,7 +458,7 @@ def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Ar
     if task.large:
         moves, _ = task.linearise(best, misfit, DRAW_RIDGE)
         noisy_residuals = residuals * draw_normals(rng, (DEFAULT_DRAWS, count))
-        return np.vstack([best, best + np.clip(-noisy_residuals @ moves, -MAX_DRAW_OFFSET, MAX_DRAW_OFFSET)])
+        return np.vstack([best, best + np.clip(-noisy_residuals @ moves, -MAX_LINEAR_STEP, MAX_LINEAR_STEP)])
     draws = int(np.clip(MAX_MESSAGE_DRAWS // max(task.messages, 1), MIN_DRAWS, DEFAULT_DRAWS))
     target = misfit - residuals * draw_normals(rng, (draws, count))
     from_near, loss = task.fit_targets(np.tile(best, (draws, 1)), target, MAX_STEPS_FROM_NEAR)
@@ -446,7 +485,11 @@ MAX_RELATIVE_DIFFERENCE = 0.02  # of predictions, up to which LogGP counts as eq
 
 
 def describe_fit(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
-    """Yield a line for each remark about a fit."""
+    """Yield a line for each remark about a fit. Of a large table, only a sample is predicted."""
+    points, seconds = _take_sample(measured.points, np.array(measured.seconds), np.random.default_rng(1))
+    if len(points) < len(measured.points):
+        yield f"{table}: remarks are about a sample of {len(points)} of its {len(measured.points)} points"
+    measured = replace(measured, points=points, seconds=seconds.tolist())
     predictions = predict_seconds(parameters, measured.points)
     yield from _describe_unexplained_rows(predictions, measured, table)
     if parameters.family == "loggp":
