@@ -122,6 +122,9 @@ def test_a_large_table_is_fitted_to_a_sample_of_its_points(monkeypatch):
     assert parameters.values == fit_measured(chosen[::-1], times[::-1], "loggp", "here").values
     assert parameters.values["G"].value == pytest.approx(8e-9, rel=0.05)
     assert parameters.values["g"].value == pytest.approx(4e-6, rel=0.05)
+    monkeypatch.setattr(table_fits, "MIN_SAMPLE_POINTS", 41)  # a sample of fewer points is not used
+    assert fit_measured(chosen, times, "pmnf", "here").provenance["points"] == len(chosen)
+    monkeypatch.setattr(table_fits, "MIN_SAMPLE_POINTS", 40)
     remarks = list(describe_fit(parameters, Measured(chosen, times.tolist(), 0), "t.csv"))
     assert "t.csv: remarks are about a sample of 40 of its 60 points" in remarks
 

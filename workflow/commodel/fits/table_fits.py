@@ -307,13 +307,13 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     task = SearchTask(entry, tuple(guess), forms, stacks, sorted_seconds)
     report_step(f"the best values for {len(points)} points")
     rough = task
-    if task.large:  # the search begins with some of the points
-        chosen = select_sample(points, ROUGH_POINTS, ROUGH_MESSAGES, rng)
+    chosen = select_sample(points, ROUGH_POINTS, ROUGH_MESSAGES, rng) if task.large else []
+    if len(chosen) >= MIN_SAMPLE_POINTS:  # the search begins with some of the points
         rough_stacks = list(stack_parts([points[number] for number in chosen]))
         rough = replace(task, stacks=rough_stacks, seconds=sorted_seconds[chosen], is_rough=True)
     first_logs = log(np.array(list(guess.values())))
     rough, best, equally_good = _search_best(rough, first_logs, rng)
-    task, best = _refine(task, first_logs, best) if task.large else (rough, best)
+    task, best = _refine(task, first_logs, best) if rough.is_rough else (rough, best)
     value_count = len(task.names)
     task, best = find_protocol_changes(task, best)
     equally_good = best[None] if len(best) > value_count else equally_good
@@ -348,6 +348,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
 
 
 WHOLE_POINTS, WHOLE_MESSAGES = 1000, 400_000  # of a table that is fitted as a whole
+MIN_SAMPLE_POINTS = 40  # of a sample that replaces a table, or with which a search begins
 
 
 def _take_sample(points: list[Point], seconds: Array, rng: np.random.Generator) -> tuple[list[Point], Array]:
@@ -356,6 +357,8 @@ def _take_sample(points: list[Point], seconds: Array, rng: np.random.Generator) 
         return points, seconds
     order, sorted_points, _ = _sort_points(points, seconds)
     chosen = np.sort(order[select_sample(sorted_points, MAX_POINTS, MAX_MESSAGES, rng)])
+    if len(chosen) < MIN_SAMPLE_POINTS:
+        return points, seconds
     return [points[number] for number in chosen], seconds[chosen]
 
 
