@@ -30,7 +30,7 @@ CALLS: dict[str, tuple[dict, ...]] = {
         {**BCAST, "model": "loggp", "algorithm": "binomial", "layout": "block:2", **LOGGP},
         {**BCAST, "parameters": f"{SETS}/loggp.yaml", "platform": PLATFORM, "waves": 3},
         {"operation": "reduce", "topology": "flat:4", "bytes": 8, "parameters": SETS, "pipelined": True},
-        {**BCAST, "parameters": "loggp.yaml", "values": {"L": "3us"}},
+        {**BCAST, "parameters": "loggp.yaml", "values": {"L": "3us"}, "statistic": "rank mean"},
     ),
     "fit": (
         {"table": "collectives.csv", "model": "hockney", "setting": "friday", "statistic": "rank mean"},
@@ -39,7 +39,7 @@ CALLS: dict[str, tuple[dict, ...]] = {
     "advise": (
         {**BCAST, "evidence": "RUN", "platform": PLATFORM, "layouts": ["block"], "only": ["binomial", "linear"]},
         {"operation": "reduce", "leaves": 8, "bytes": "1KiB", "evidence": "tan.yaml"},
-        {**BCAST, "evidence": ["loggp.yaml"], "values": {"L": "3us"}},
+        {**BCAST, "evidence": ["loggp.yaml"], "values": {"L": "3us"}, "statistic": "rank mean"},
     ),
     "decide": (
         {"operations": ["bcast"], "ranks": [4, 8], "bytes": "8", "evidence": "RUN", "platform": PLATFORM},

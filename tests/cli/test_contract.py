@@ -30,7 +30,7 @@ from commodel.sources import ROOT
 from tests.cli.test_help import EXAMPLES, PAGES, read_words
 from tests.cli.test_import import NETGAUGE
 from tests.docs_project import make_project, reduce_experiment
-from tests.interchange.samples import IMB, MPIBLIB, PICO, REPROMPI, SKAMPI
+from tests.interchange.samples import IMB, MICROBENCH, MPIBLIB, PICO, REPROMPI, SKAMPI
 from tests.once import made_once
 from tests.patterns.goal_files import BINARY, TEXT
 from tests.workflow.conftest import Project
@@ -140,6 +140,9 @@ FILES = {
     "pico.csv": PICO,
     "netgauge.txt": NETGAUGE,
     "node-1.txt": NETGAUGE,
+    "microbench.txt": MICROBENCH,
+    "microbench-1.txt": MICROBENCH,
+    "microbench-2.txt": MICROBENCH,
     "trace.goal": TEXT,
 }
 LOCAL = """

@@ -35,7 +35,7 @@ SET_OPTION = make_option_group("Output", out_option("Parameter set (YAML) to wri
 EXAMPLES = {  # of the formats of times
     "csv": ("collectives.csv -o times.csv", "bcast.csv --operation bcast --column seconds=time:us -o times.csv"),
     "imb": ("imb.txt -o imb.csv", "imb.txt --layout block:2 -o imb.csv"),
-    "microbench": ("microbench.txt -o pairs.csv", "node-1.txt node-2.txt -o pairs.csv"),
+    "microbench": ("microbench.txt -o pairs.csv", "microbench-1.txt microbench-2.txt -o pairs.csv"),
     "mpiblib": ("bcast.out --operation bcast --ranks 16 -o bcast.csv", "p2p.out --operation pingpong -o p2p.csv"),
     "osu": ("osu_bcast.txt --ranks 16 -o osu.csv", "osu_bcast.txt --ranks 16 --algorithm binomial -o osu.csv"),
     "pico": ("results/lumi/2025_04_07___16_22_51.tar.gz -o lumi.csv", "pico.csv -o pico-summary.csv"),
