@@ -153,6 +153,14 @@ def test_points_of_a_statistic_that_a_model_lacks_are_not_fitted(tmp_path):
     assert read_parameters(tmp_path / "bsp.yaml").numbers == alone.numbers
 
 
+def test_the_assumed_layout_is_said(tmp_path):
+    path = write_table(tmp_path / "t.csv", [Statistic.COMPLETION])
+    assert "layout" not in run(f"fit --family hockney --points {path}").stderr
+    path.write_text(path.read_text().replace("block:1", "", 5))
+    said = run(f"fit --family hockney --points {path}").stderr
+    assert "5 rows without a layout: each rank is assumed to have a node of its own" in said
+
+
 def test_rows_that_state_none_count_as_completions_or_as_the_wanted_statistic(tmp_path):
     path = write_table(tmp_path / "t.csv", [Statistic.COMPLETION])
     text = path.read_text()

@@ -232,6 +232,9 @@ def fit_collectives(
     note = describe_assumed_statistic(measured)
     if sets and note:
         print_note(note)
+    if sets and measured.without_layout:
+        count = format_count(measured.without_layout, "row")
+        print_note(f"{count} without a layout: each rank is assumed to have a node of its own")
     if not rows or parts is None:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
     predicted = pd.concat(rows, ignore_index=True)

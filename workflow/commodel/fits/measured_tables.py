@@ -60,6 +60,7 @@ class Measured:
     library: dict[tuple[str, str], float] = field(default_factory=dict)  # of the library default, by workload, setting
     other_statistics: int = 0  # points without a time of the statistic of their workload
     is_assumed: bool = False  # whether some rows do not state the statistic
+    without_layout: int = 0  # rows that state no layout: each rank counts as one on a node of its own
 
 
 def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
@@ -69,7 +70,7 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
     samples: dict[tuple[Point, str], list[float]] = {}
     places: dict[Point, list[str]] = {}
     library: dict[tuple[str, str, Statistic], list[float]] = {}
-    unpredicted = streams = 0
+    unpredicted = streams = without_layout = 0
     assumed = statistic or Statistic.COMPLETION
     are_stated: set[bool] = set()
     mistakes = Mistakes()
@@ -87,6 +88,7 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
                 continue
             point, setting, seconds = _read_row(row, assumed)
             are_stated.add(_states_statistic(row))
+            without_layout += not row.get("layout")
             samples.setdefault((point, setting), []).append(seconds)
             places.setdefault(point, []).append(f"{path.name}:{line}")
     mistakes.raise_any()
@@ -119,6 +121,7 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
         {workload: median(times) for workload, times in default.items()},
         other_statistics=len(_forget_statistics(samples) - _forget_statistics(read)),
         is_assumed=statistic is None and False in are_stated,
+        without_layout=without_layout,
     )
 
 
