@@ -128,6 +128,20 @@ def test_a_user_knows_the_algorithm(name, tmp_path):
         ("osu", "8 1.0\n", "before a title"),
         ("osu", "# OSU MPI Latency Test\n8 1.0\n", "wanted column names first"),
         ("osu", "# OSU MPI Latency Test\n# Size  Latency (us)\n8\n", "found 1 numbers, wanted size latency"),
+        ("osu", "# OSU MPI Bandwidth Test\n# Size  Latency (us)\n8 1.0\n", "only 1 row (1 MPI Bandwidth)"),
+        (
+            "osu",
+            "# OSU MPI Bandwidth Test\n# [ pairs: 1 ] [ window size: 0 ]\n# Size Bandwidth (MB/s)\n8 1.0\n",
+            "file.txt:4: pairs: messages: found '0', wanted a whole number from 1",
+        ),
+        (
+            "osu",
+            (
+                "# OSU MPI Multiple Bandwidth / Message Rate Test\n# [ pairs: 0 ] [ window size: 4 ]\n"
+                "# Size MB/s Messages/s\n8 1.0 0.0\n"
+            ),
+            "file.txt:4: found a time of inf s",
+        ),
         ("imb", "# Benchmarking Bcast\n#bytes #repetitions t_max[usec]\n8 1 1.0\n", "give --ranks"),
         ("imb", "# Benchmarking Bcast\n# #processes = 4\n#bytes #repetitions t_max[usec]\n8 1\n", "wanted #bytes"),
         (

@@ -166,7 +166,11 @@ class ImportedTimes:
     def add_pairs(self, source_row: SourceRow, window: Window, ranks: int, size: int, seconds: float) -> None:
         """Add the time in which all pairs of ranks exchange a window of messages, a mean over repetitions."""
         time = PrintedTime(seconds, Statistic.COMPLETION, Repetitions.MEAN)
-        self._add(source_row, window.operation, window.algorithm, ranks, size, time)
+        try:
+            operation = window.operation
+        except UserError as error:  # an impossible number of messages
+            raise source_row.error(error.message) from None
+        self._add(source_row, operation, window.algorithm, ranks, size, time)
 
     def _add(
         self,

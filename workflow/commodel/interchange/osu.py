@@ -73,7 +73,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         elif cells := line.split():
             if not NUMBER.match(cells[0]):
                 continue  # output of a launcher or a module system
-            if not name and columns and other in DIRECTIONS:
+            if not name and BANDWIDTH in columns and other in DIRECTIONS:
                 row = source_row.split(columns, cells[: len(columns)])
                 _add_bandwidth(imported, source_row, Window(window, DIRECTIONS[other]), pairs, row)
                 continue

@@ -15,8 +15,8 @@ ONE_DIRECTION, BOTH_DIRECTIONS = 1, 2
 
 def _read_window(text: str) -> int:
     window = parse_whole_number(text)
-    if not 1 <= window <= MAX_WINDOW:
-        raise UserError(f"found '{text}', wanted 1 to {MAX_WINDOW}")
+    if window > MAX_WINDOW:
+        raise UserError(f"found '{text}', wanted at most {MAX_WINDOW}")
     return window
 
 
