@@ -97,6 +97,48 @@ def make_project(folder: Path) -> None:
     (folder / "mycluster/results").symlink_to("../results")  # its results are those of the whole project
 
 
+# Printed by OSU 5.0 on a simulated cluster of 48 ranks a node.
+OF_FAT_NODES = {
+    "osu_latency.txt": """# OSU MPI Latency Test v5.0
+# Size Latency (us)
+1 1.70
+64 1.71
+1024 1.78
+8192 2.36
+65536 6.24
+262144 21.97
+""",
+    "osu_mbw_mr.txt": """# OSU MPI Multiple Bandwidth / Message Rate Test v5.0
+# [ pairs: 48 ] [ window size: 8 ]
+# Size MB/s Messages/s
+1 29.51 29508549.28
+64 1885.68 29463680.72
+1024 13941.24 13614495.86
+8192 12673.08 1547006.45
+65536 12484.77 190502.43
+262144 12496.19 47669.18
+""",
+    "osu_bcast_96.txt": """# OSU MPI Broadcast Latency Test v5.0
+# Size Avg Latency(us)
+1 4.26
+64 4.27
+1024 4.35
+8192 5.10
+65536 18.97
+262144 66.16
+""",
+    "osu_bcast_384.txt": """# OSU MPI Broadcast Latency Test v5.0
+# Size Avg Latency(us)
+1 7.04
+64 7.06
+1024 7.23
+8192 9.65
+65536 32.88
+262144 115.70
+""",
+}
+
+
 def reduce_experiment(text: str) -> str:
     """Return an experiment with the fewest samples of a point, a third of the probes' sizes, and the first and last
     values of paired axes."""
@@ -153,6 +195,8 @@ def _write_files(project: Project) -> None:
     _write(folder / "choices.csv", "operation,ranks,bytes,algorithm\nallreduce,8,1024,ring\n")
     _write(folder / "hosts.txt", "".join(f"n{number}\n" for number in range(80)))
     _write(folder / "osu_bcast.txt", OSU)
+    for name, text in OF_FAT_NODES.items():
+        _write(folder / name, text)
     _write(folder / "bcast.csv", "ranks,bytes,time\n4,8,10\n4,1024,20\n")
     _write(folder / "collectives.csv", _measured(folder / "loggp.yaml"))
     for name, text in TABLES.items():
