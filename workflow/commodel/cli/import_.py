@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from commodel.interchange import Format
     from commodel.parameters import ParameterSet
 
+# Formats of tables of times.
 TIME_FORMATS = (
     "csv",
     "imb",
@@ -28,7 +29,7 @@ TIME_FORMATS = (
     "pico",
     "reprompi",
     "skampi",
-)  # formats of tables of times
+)
 FILE_ARGUMENT = click.argument("file", type=PATH)
 TABLE_OPTION = out_option("Table of times (CSV) to write.", required=True)
 SET_OPTION = make_option_group("Output", out_option("Parameter set (YAML) to write.", required=True))
@@ -95,7 +96,7 @@ def import_() -> None:
 
 
 def _make_time_command(entry: Format) -> click.Command:
-    pattern_options = [OPTIONS[name] for name in (*entry.options, *entry.extra_options)]
+    pattern_options = [OPTIONS[name] for name in entry.options]
 
     @click.command(
         name=entry.name,
@@ -104,7 +105,7 @@ def _make_time_command(entry: Format) -> click.Command:
         examples=[f"commodel import {entry.name} {arguments}" for arguments in EXAMPLES[entry.name]],
     )
     @click.argument("files", nargs=-1, required=True, type=PATH)
-    @(make_option_group("Times to read", *pattern_options) if pattern_options else lambda command: command)
+    @make_option_group("Times to read", *pattern_options)
     @make_option_group("Output", TABLE_OPTION)
     def command(files, out: Path, ranks: tuple[str, ...] = (), **properties) -> None:
         from commodel.files.atomic import write_text

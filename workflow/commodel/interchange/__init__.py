@@ -35,6 +35,7 @@ MAX_LISTED_NAMES = 12  # at most, of operations and algorithms that are left out
 WANTED_STATISTIC = (
     "give --statistic 'rank mean' for means over the ranks, as OSU prints, or completion, 'last rank', 'first rank'"
 )
+COMMON_OPTIONS = ("algorithm", "ranks", "layout")  # of most formats
 SINGLE_MESSAGE = ("bcast", "linear", 2)  # operation, algorithm and ranks by which one message is stored
 OPERATIONS = {  # by the tools' names in lower case, without separators
     "bcast": "bcast",
@@ -77,6 +78,9 @@ class Window:
     def find_seconds(self, rate: float, pairs: int = 1) -> float:
         """Return the time of a window from the number of all messages per second."""
         return self.directions * self.messages * pairs / rate if rate else inf
+
+
+ROUND_TRIP = Window(1, 2, "in-turn")  # of each pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +272,7 @@ class Format:
     title: str
     read_times: Callable[[Path, StatedProperties], ImportedTimes] | None = None
     read_parameters: Callable[..., ParameterSet] | None = None
-    options: tuple[str, ...] = ("algorithm", "ranks", "layout")  # fields of `StatedProperties` that it uses
-    extra_options: tuple[str, ...] = ()  # further ones
+    options: tuple[str, ...] = COMMON_OPTIONS  # fields of `StatedProperties` that it uses
 
 
 def read_all_times(

@@ -11,7 +11,7 @@ from pathlib import Path
 from commodel.errors import UserError, suggest_name
 from commodel.files.quantities import parse_repetitions, parse_statistic
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
-from commodel.interchange import Format, ImportedTimes, PrintedTime, SourceRow, StatedProperties
+from commodel.interchange import COMMON_OPTIONS, Format, ImportedTimes, PrintedTime, SourceRow, StatedProperties
 from commodel.records import LIBRARY, Repetitions, Statistic
 from commodel.units import BYTE_UNITS, TIME_UNITS, parse_bare_number, parse_bytes, parse_count, parse_seconds
 
@@ -91,4 +91,4 @@ def _parse_column_options(settings: tuple[str, ...]) -> dict[str, tuple[str, str
     return columns
 
 
-FORMAT = Format("csv", "a CSV table", read_file, extra_options=("operation", "statistic", "columns"))
+FORMAT = Format("csv", "a CSV table", read_file, options=(*COMMON_OPTIONS, "operation", "statistic", "columns"))

@@ -122,8 +122,10 @@ def _add_row(
     elif name.lower() == "pingping" and TIME_COLUMN in row:
         imported.add_pairs(source_row, PINGPING, 2, size, source_row.parse_number(row[TIME_COLUMN]) / 1e6)
     elif name.lower() in DIRECTIONS and RATE_COLUMN in row and ranks:
-        window, rate = Window(run.window, DIRECTIONS[name.lower()]), source_row.parse_number(row[RATE_COLUMN])
-        imported.add_pairs(source_row, window, 2 * (ranks // 2), size, window.find_seconds(rate, ranks // 2))
+        pairs = ranks // 2
+        window = Window(run.window, DIRECTIONS[name.lower()])
+        rate = source_row.parse_number(row[RATE_COLUMN])
+        imported.add_pairs(source_row, window, 2 * pairs, size, window.find_seconds(rate, pairs))
     elif not columns:
         imported.left_out[name] += 1
     elif operation == "reducescatter" and run.version is None:

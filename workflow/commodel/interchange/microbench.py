@@ -9,13 +9,12 @@ cores of each region, or send many messages of 1 B, are left out.
 import re
 from pathlib import Path
 
-from commodel.interchange import Format, ImportedTimes, StatedProperties, Window, read_source_rows
+from commodel.interchange import ROUND_TRIP, Format, ImportedTimes, StatedProperties, read_source_rows
 
-SECTION = re.compile(r"(?P<place>On-NUMA|On-Socket|On-Node, Off-Socket|Off-Node)(?P<several> MultiProc)? Ping-Pong:")
+SECTION = re.compile(r"(?P<place>On-NUMA|On-Socket|On-Node, Off-Socket|Off-Node)(?: MultiProc)? Ping-Pong:")
 OTHER_SECTION = re.compile(r"(?P<name>[A-Z][^:]{0,80}):")
 ACTIVE = re.compile(r"Active Procs: (?P<pairs>[0-9]{1,6})")
 ROW = re.compile(r"Size (?P<size>[0-9]{1,12}): (?P<seconds>\S{1,40})")
-ROUND_TRIP = Window(1, 2, "in-turn")
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:

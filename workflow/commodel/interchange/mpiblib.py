@@ -8,7 +8,7 @@ processes is a full round trip: it has the name `pingpong` and is halved.
 
 from pathlib import Path
 
-from commodel.interchange import Format, ImportedTimes, PrintedTime, StatedProperties, read_source_rows
+from commodel.interchange import COMMON_OPTIONS, Format, ImportedTimes, PrintedTime, StatedProperties, read_source_rows
 from commodel.records import Repetitions, Statistic
 
 
@@ -32,4 +32,4 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     return imported
 
 
-FORMAT = Format("mpiblib", "MPIBlib", read_file, extra_options=("operation",))
+FORMAT = Format("mpiblib", "MPIBlib", read_file, options=(*COMMON_OPTIONS, "operation"))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from commodel.files.rank_counts import read_ranks_in_line
 from commodel.interchange import (
+    ROUND_TRIP,
     Format,
     ImportedTimes,
     PrintedTime,
@@ -44,7 +45,6 @@ DIRECTIONS = {  # the directions of messages, by the test's name
     "MPI Multiple Bandwidth / Message Rate": 1,
 }
 MULTI_LATENCY = "Multi"
-ROUND_TRIPS = Window(1, 2, "in-turn")
 WINDOW_LINE = re.compile(r"# \[ pairs: (?P<pairs>[0-9]{1,9}) \] \[ window size: (?P<window>[0-9]{1,9}) \]")
 BANDWIDTH_COLUMNS = re.compile(r"# Size (?:Bandwidth \()?MB/s\)?(?P<rate> Messages/s)?")
 BANDWIDTH, RATE = "MB/s", "messages/s"
@@ -108,7 +108,7 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, ranks: i
         imported.add_message(source_row, size, times[0].seconds, times[0].repetitions)
     elif name == MULTI_LATENCY:
         paired_ranks = imported.find_ranks(source_row, ranks) // 2 * 2
-        imported.add_pairs(source_row, ROUND_TRIPS, paired_ranks, size, 2 * times[0].seconds)
+        imported.add_pairs(source_row, ROUND_TRIP, paired_ranks, size, 2 * times[0].seconds)
     else:
         imported.add_collective(source_row, name, "", ranks, size, *times)
 

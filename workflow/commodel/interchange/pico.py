@@ -29,7 +29,15 @@ from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import MAX_SETTING_LENGTH
 from commodel.files.safe_reading import MAX_LINE_BYTES, read_files_in, read_lines
 from commodel.files.tables import add_line_to_errors, read_rows
-from commodel.interchange import MAX_FILE_BYTES, Format, ImportedTimes, PrintedTime, SourceRow, StatedProperties
+from commodel.interchange import (
+    COMMON_OPTIONS,
+    MAX_FILE_BYTES,
+    Format,
+    ImportedTimes,
+    PrintedTime,
+    SourceRow,
+    StatedProperties,
+)
 from commodel.records import LIBRARY, Repetitions, Statistic
 from commodel.units import MAX_COUNT, show_value
 
@@ -534,4 +542,4 @@ def _add_row(row: Row, follows: bool, imported: ImportedTimes) -> None:
     imported.add_collective(row.source_row, collective, name, ranks, size, time)
 
 
-FORMAT = Format("pico", "PICO", read_file, extra_options=("metadata",))
+FORMAT = Format("pico", "PICO", read_file, options=(*COMMON_OPTIONS, "metadata"))

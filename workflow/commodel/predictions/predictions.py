@@ -410,7 +410,8 @@ def predict(
         first = points[numbers[0]]
         waves = INFINITE_WAVES if pipelined else first.waves
         with report_within(_describe_progress(first, len(numbers), len(predictions), len(points))):
-            if (reason := explain_missing_statistic(find_family(parameters.family), first)) and strict:
+            reason = explain_missing_statistic(find_family(parameters.family), first)
+            if reason and strict:
                 raise UserError(reason)
             predicted_times = (
                 PredictedTimes.none(len(numbers), Validity(ValidityKind.NO_PREDICTION, reason))
