@@ -5,6 +5,7 @@ import json
 import pytest
 
 import commodel
+from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
 from commodel.models.parameter_sets import make_given_set
 from tests.cli.running import output, run
@@ -58,5 +59,7 @@ def test_a_linear_reduction_has_the_least_mean_although_it_is_complete_last(logg
     ],
 )
 def test_streams_and_decision_tables_have_only_completions(line, complaint, loggp):
+    with pytest.raises(UserError, match="statistic 'rank mean' is of one wave: leave waves and pipelined out"):
+        commodel.predict("reduce", 64, "1KiB", parameters=loggp, waves=5, statistic="rank mean")
     command = line.format(f"--params {loggp} {REDUCE}")
     assert complaint in run(command, "--statistic", "rank mean", code=2).stderr

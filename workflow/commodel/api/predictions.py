@@ -90,6 +90,8 @@ def predict(
 
         resources = load_resources(platform)
     stated = parse_statistic(statistic)
+    if (waves or pipelined) and stated is not Statistic.COMPLETION:
+        raise UserError(f"statistic '{stated}' is of one wave: leave waves and pipelined out")
     is_special = model or settings or pipelined or waves or stated is not Statistic.COMPLETION
     if not is_special and len(sources) == 1 and hasattr(sources[0], "choose_platform"):
         from commodel.api.recommendations import gather_evidence  # imports this module
