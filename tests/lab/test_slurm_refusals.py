@@ -22,8 +22,9 @@ matrix:
 """
 
 
-def count_submitted(project) -> int:
-    return len(project.slurm.jobs("all"))
+def submitted(project) -> set[str]:
+    """Return the jobs that Slurm knows. It forgets those that ended some minutes ago."""
+    return set(project.slurm.jobs("all"))
 
 
 def test_a_partition_that_does_not_exist_ends_the_run_at_the_first_job(project):
@@ -33,7 +34,7 @@ def test_a_partition_that_does_not_exist_ends_the_run_at_the_first_job(project):
     shutil.copytree(ROOT / "profiles", project.folder / "profiles")
     with (project.folder / "profiles/slurm/config.yaml").open("a") as stream:
         stream.write("default-resources:\n  slurm_partition: nosuch\n")
-    before = count_submitted(project)
+    before = submitted(project)
     code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
     assert code == 1, said
     refusal, ending = (line for line in said.splitlines() if line.startswith("commodel: "))
@@ -41,7 +42,7 @@ def test_a_partition_that_does_not_exist_ends_the_run_at_the_first_job(project):
     assert "; no further job is submitted; " in refusal
     assert ending == "commodel: the run failed; its output is in results/mine/run.log"
     assert not (project.folder / "results/mine/unsurveyed.log").exists()
-    assert count_submitted(project) == before
+    assert submitted(project) <= before
 
 
 @pytest.mark.parametrize(
@@ -49,10 +50,10 @@ def test_a_partition_that_does_not_exist_ends_the_run_at_the_first_job(project):
 )
 def test_an_mpi_plug_in_that_slurm_lacks_is_refused_before_jobs_are_submitted(project, command):
     project.write(EXPERIMENT, PLATFORM.replace("pmi2", "nosuch"))
-    before = count_submitted(project)
+    before = submitted(project)
     code, said = project.run(*command.split())
     assert code in (1, 2), said
     (line,) = (line for line in said.splitlines() if "srun has no MPI plug-in 'nosuch'" in line)
     assert "lab.yaml:4: slurm.mpi: " in line
     assert "pmi2" in line.partition("offers: ")[2]
-    assert count_submitted(project) == before
+    assert submitted(project) <= before
