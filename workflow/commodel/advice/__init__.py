@@ -369,10 +369,10 @@ def _recommend_alternatives(evidence: Evidence, points: Sequence[Point], panel: 
 
 
 def _list_model_times(assessments: Sequence[Assessment | None]) -> ModelTimes:
-    scaled = [entry.seconds[0] * entry.single_message_ratio if entry else np.nan for entry in assessments]
+    seconds = [float(entry.seconds[0]) if entry else np.nan for entry in assessments]
     bounds = [entry.message_seconds if entry else 0.0 for entry in assessments]
     return ModelTimes(
-        np.array(scaled), np.array(bounds), [entry.validity.text if entry else "" for entry in assessments]
+        np.array(seconds), np.array(bounds), [entry.validity.text if entry else "" for entry in assessments]
     )
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from commodel.advice.evidence import Evidence, find_placement, select_placement
 from commodel.compare.combined_prediction import weigh_models, weigh_probed_models
 from commodel.compare.model_ranking import rank_models
-from commodel.compare.recommended import Places, Recommender, assess_recommended
+from commodel.compare.recommended import Recommender, assess_recommended
+from commodel.compare.residual_model import Places
 from commodel.models import Array
 from commodel.patterns.build import build_schedule, list_parts
 from commodel.predictions.prediction_intervals import IntervalBasis, PointSeries
@@ -25,18 +26,18 @@ from commodel.records import RECOMMENDED, Point
 
 @dataclass(frozen=True, eq=False)
 class ModelTimes:
-    """Predictions of one model for some points: seconds times the single-message ratio (NaN: the model has none), the
-    time of a shortest message alone (0: unknown), and the texts of the validity."""
+    """Predictions of one model for some points: seconds (NaN: the model has none), the time of a shortest
+    message alone (0: unknown), and the texts of the validity."""
 
-    scaled: Array
+    seconds: Array
     message_seconds: Array
     validity: Sequence[str]
 
     @classmethod
     def of(cls, predictions: Sequence[Prediction]) -> ModelTimes:
-        scaled = [row.seconds * row.single_message_ratio if row.validity.has_weight else np.nan for row in predictions]
+        seconds = [row.seconds if row.validity.has_weight else np.nan for row in predictions]
         bounds = [row.message_seconds for row in predictions]
-        return cls(np.array(scaled), np.array(bounds), [row.validity_text for row in predictions])
+        return cls(np.array(seconds), np.array(bounds), [row.validity_text for row in predictions])
 
 
 def recommend(
@@ -45,8 +46,8 @@ def recommend(
     """Return the recommended predictions of points at one placement, without a value where models with most of the
     weight have none, and the covariance of the errors of their logarithms."""
     weighted = [of_models[name] for name in recommender.weights]
-    stacked = recommender.stack({name: of_models[name].scaled for name in recommender.weights})
-    corrections = recommender.correct(Places.of_points(points))
+    stacked = recommender.stack({name: of_models[name].seconds for name in recommender.weights})
+    corrections = recommender.residuals.predict(Places.of_points(points))
     bounds = np.array([np.where(times.message_seconds > 0, times.message_seconds, np.inf) for times in weighted])
     bounds = np.nan_to_num(bounds.min(axis=0), posinf=0.0)
     bases = recommender.find_bases([PointSeries.of(point) for point in points])

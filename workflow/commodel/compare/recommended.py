@@ -2,15 +2,10 @@
 
 `Recommender.fit` takes the held-out points of one platform and placement.
 
-- Stack: the weighted geometric mean of the models' predictions, each times its single-message ratio. Weights ≥ 0 sum up
-  to 1 and are least squares (stacked regression, Breiman 1996): of the errors of points left out, to predict, and of
-  their differences within a workload, to rank.
-- Local correction: a Gaussian process over the residuals of the stack. Residuals are alike for an operation, an
-  algorithm, and near sizes and numbers of ranks. Its scales have the largest marginal likelihood (Rasmussen and
-  Williams 2006, chapter 5). It is applied only if it lowers the errors of points left out.
-- Left out are, in turn: a workload, a size, a number of ranks, an algorithm and an operation.
-- Prediction interval: the standard deviation of the process at the point, times the factor that covers 95 % of the
-  points left out. It is wider where less was measured nearby.
+- Stack: the weighted geometric mean of the models' predictions. Weights ≥ 0 sum up to 1 and are least squares (stacked
+  regression, Breiman 1996): of the errors of points left out, to predict, and of their differences within a workload,
+  to rank. Left out are, in turn: a workload, an operation, an algorithm, a size and a place.
+- The residual model (`compare/residual_model.py`) corrects the stack, and has the prediction interval.
 
 `evaluate_recommended` returns the recommended prediction of every held-out point, from fits without the point's
 workload."""
@@ -18,202 +13,47 @@ workload."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import add_choices, add_errors, is_library_default
-from commodel.compare.comparison_intervals import collect_residuals, scale_predictions
+from commodel.compare.comparison_intervals import collect_residuals
 from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
+from commodel.compare.residual_model import Places, ResidualModel
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
 from commodel.parameters import Errors
 from commodel.patterns.operations import find_base_name
 from commodel.predictions.prediction_intervals import (
-    COVERAGE,
     IntervalBasis,
     PointSeries,
-    cover_labels,
     find_residual_interval,
     outline_residual_intervals,
 )
 from commodel.predictions.residuals import (
-    BYTES,
     MIN_OF_AXIS,
     NODES,
     PLACEMENT_NAMES,
-    RANKS,
-    compute_matern,
     number_labels,
 )
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
-from commodel.records import RECOMMENDED, Point
-from commodel.stats import NORMAL_QUANTILE
+from commodel.records import RECOMMENDED
 
 MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with this share or less give no combined prediction
 MIN_WORKLOADS = 3  # measured workloads; with fewer, none can be left out
 MIN_POINTS_OF_OPERATION_BIAS = 6  # points; with fewer, the bias of an operation is that of all operations
-MAX_FITTED_POINTS = 400  # points of a fit; with more, only evenly spread workloads are used
 FOLDS = 10  # parts of the workloads, each left out once by `evaluate_recommended`
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # weight of the squares of uncorrected residuals, since a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
-RANKS_CORRELATION_DOUBLINGS, PER_NODE_CORRELATION_DOUBLINGS = 6.0, 6.0  # doublings over which residuals are correlated
-EXTRAPOLATION_DEVIATIONS = {
-    "bytes": 0.1,
-    "ranks": 0.1,
-    "per_node": 0.5,
-}  # standard deviation at the first doubling beyond the measured points
-MIN_GAIN_ERRORS = (
-    1.5  # standard errors by which the stack, and the local correction, have to lower squared errors of workloads
-)
-RESIDUAL_NOISE = 0.02  # of a residual, in the unit of `Scales`
-MIN_DEVIATION = 1e-3  # standard deviation of residuals; a smaller one is rounding
+MIN_GAIN_ERRORS = 1.5  # standard errors by which the stack has to lower the squared errors of workloads
 MAX_DISAGREEMENT = 4.0  # ratio of predicted times, between a model and the one with the largest weight
 # Columns of a comparison that decide about the recommended prediction. All others would be copied with every fold.
 PLACE_COLUMNS = ["point", "workload", "operation", "alternative", "layout", "ranks", "leaves", "bytes", "nodes"]
 PLACE_COLUMNS += ["levels_crossed", "waves", "batch", "setting", "simulated", "measured", "held_out"]
-MODEL_COLUMNS = ["family", "predicted", "single_message_ratio", "validity"]
-OPERATION = "operation"
-WORKLOAD, ALGORITHM = "workload", "algorithm"
-
-
-@dataclass(frozen=True)
-class Scales:
-    """Standard deviations of the parts of a residual, all logarithms, in units of `unit`."""
-
-    operation: float
-    size: float  # of an operation, at similar sizes and ranks
-    algorithm: float  # at similar sizes and ranks
-    point: float
-    correlation_length: float  # doublings of the size over which residuals are correlated
-    everywhere: float = 0.1
-    unit: float = 1.0
-
-
-CANDIDATES = tuple(
-    Scales(operation, size, algorithm, point, correlation_length)
-    for operation in (0.1, 0.3)
-    for size in (0.1, 0.3)
-    for algorithm in (0.05, 0.15, 0.4, 0.8)
-    for point in (0.03, 0.15)
-    for correlation_length in (4.0, 8.0, 16.0)
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Properties of points that correlate their residuals."""
-
-    operation: np.ndarray
-    alternative: np.ndarray
-    layout: np.ndarray
-    workload: np.ndarray
-    ranks: Array
-    bytes: Array
-    per_node: Array  # ranks of a node; 1 if unknown
-
-    @classmethod
-    def of_rows(cls, rows: pd.DataFrame) -> Places:
-        ranks = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"])
-        names = (rows["operation"].map(find_base_name), rows["alternative"], rows["layout"], rows["workload"])
-        per_node = (rows["ranks"] / rows[NODES]).where(rows[NODES] > 0, 1.0)
-        amounts = (column.to_numpy(float) for column in (ranks, rows["bytes"], per_node))
-        return cls(*(column.to_numpy(str) for column in names), *amounts)
-
-    @classmethod
-    def of_points(cls, points: Sequence[Point]) -> Places:
-        names = [(find_base_name(point.operation), point.alternative, point.layout, point.workload) for point in points]
-        amounts = [(point.leaves or point.ranks, point.bytes, point.ranks / point.nodes) for point in points]
-        return cls(*np.array(names, dtype=str).reshape(-1, 4).T, *np.array(amounts, dtype=float).reshape(-1, 3).T)
-
-    def labels(self) -> dict[str, np.ndarray]:
-        """Return the labels by which points are left out in turn."""
-        names = {WORKLOAD: self.workload, OPERATION: self.operation, ALGORITHM: self._names["alternative"]}
-        return names | {BYTES: self.bytes, RANKS: self.ranks}
-
-    @cached_property
-    def _names(self) -> dict[str, np.ndarray]:
-        stem = np.char.partition(self.alternative, ":")[:, 0]
-        names = {"operation": (self.operation,), "stem": (self.operation, stem)}
-        names |= {"alternative": (self.operation, self.alternative)}
-        names |= {"point": (self.workload, self.operation, self.alternative, self.layout)}
-        return {name: _join_labels(parts) for name, parts in names.items()}
-
-    def compare_with(self, other: Places, correlation_length: float) -> Correlations:
-        """Return the correlations of the residuals of these points with those of other points."""
-        equal_labels = {}
-        for name, column in self._names.items():
-            labels = number_labels(np.concatenate([column, other._names[name]]))
-            equal_labels[name] = (labels[: len(column), None] == labels[len(column) :]).astype(float)
-        similarity = np.ones((len(self.ranks), len(other.ranks)))
-        for name, doublings in (
-            (BYTES, correlation_length),
-            (RANKS, RANKS_CORRELATION_DOUBLINGS),
-            ("per_node", PER_NODE_CORRELATION_DOUBLINGS),
-        ):
-            similarity *= compute_matern(self._log2(name)[:, None] - other._log2(name), doublings)
-        of_algorithm = similarity * (equal_labels["stem"] + equal_labels["alternative"]) / 2
-        return Correlations(
-            equal_labels["operation"], equal_labels["operation"] * similarity, of_algorithm, equal_labels["point"]
-        )
-
-    def covariance(self, other: Places, scales: Scales) -> Array:
-        """Return the prior covariance of the residuals of these and other points."""
-        return self.compare_with(other, scales.correlation_length).covariance(scales)
-
-    def only(self, flags: np.ndarray) -> Places:
-        """Return some of the points."""
-        return Places(*(getattr(self, entry.name)[flags] for entry in fields(self)))
-
-    def extrapolate(self, measured: Places) -> Array:
-        """Return the variance that extrapolation beyond the measured points adds to the residual of each point."""
-        variances = np.zeros(len(self.workload))
-        for name, deviation in EXTRAPOLATION_DEVIATIONS.items():
-            log_values, of_measured = self._log2(name), measured._log2(name)
-            doublings = np.maximum(log_values - of_measured.max(), of_measured.min() - log_values)
-            variances += deviation**2 * np.maximum(doublings, 0.0)
-        return variances
-
-    def _log2(self, name: str) -> Array:
-        """Return the logarithm to base 2 of ranks, bytes or ranks per node, which count as at least 1."""
-        return np.log2(np.maximum(getattr(self, name), 1))
-
-
-@dataclass(frozen=True, eq=False)
-class Correlations:
-    """Correlations of the parts of a residual, between some points and others."""
-
-    operation: Array
-    size: Array
-    algorithm: Array
-    point: Array
-
-    def covariance(self, scales: Scales) -> Array:
-        parts = (
-            getattr(scales, name) ** 2 * getattr(self, name) for name in ("operation", "size", "algorithm", "point")
-        )
-        return scales.unit**2 * (scales.everywhere**2 + sum(parts))
-
-
-def _join_labels(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return one label for each point, joined from several."""
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = np.char.add(np.char.add(joined, "\t"), part)
-    return joined
-
-
-@dataclass(frozen=True, eq=False)
-class Corrections:
-    """The local corrections of some points: logarithms, with the covariance of their errors, and the half width of
-    their prediction intervals."""
-
-    logs: Array
-    covariance: Array
-    half_width: Array
+MODEL_COLUMNS = ["family", "predicted", "validity"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,11 +61,7 @@ class Recommender:
     """Weights of the models, and the residuals of their stack at measured points."""
 
     weights: Mapping[str, float]
-    places: Places
-    residuals: Array
-    scales: Scales
-    is_local: bool  # whether the local correction is applied
-    factors: Mapping[str, float]  # number of standard deviations that covers 95 % of the left-out points, by label
+    residuals: ResidualModel
     measured_classes: Mapping[str, Errors]  # measured points of each class, without widths
 
     @classmethod
@@ -240,57 +76,25 @@ class Recommender:
         """Return the recommender from rows that all have a residual and a weight."""
         if rows["workload"].nunique() < MIN_WORKLOADS:
             return None
-        points, logs = _tabulate_residuals(_thin_out(rows))
+        points, logs = _tabulate_residuals(rows)
         places = Places.of_rows(points)
         weights = _fit_weights(logs, places)
         residuals = _combine_logs(logs.to_numpy(), weights)
-        if not (has_stack := np.isfinite(residuals)).all():
-            points, residuals, places = points[has_stack], residuals[has_stack], places.only(has_stack)
+        has_stack = np.isfinite(residuals)
+        points, residuals, places = points[has_stack], residuals[has_stack], places.only(has_stack)
         if points["workload"].nunique() < MIN_WORKLOADS:
             return None
-        from scipy.special import stdtrit  # here, because it is slow to load
-
-        scales = choose_scales(places, residuals)
-        is_local, left_out = _leave_out_all(places, residuals, scales)
-        groups = number_labels(places.workload)
-        student = (
-            float(stdtrit(groups.max(), (1 + COVERAGE) / 2)) / NORMAL_QUANTILE
-        )  # a quantile of few workloads is too low
-        factors = {
-            name: student * cover_labels(np.abs(errors_of_label) / deviation, groups)
-            for name, (errors_of_label, deviation) in left_out.items()
-        }
         measured_classes = outline_residual_intervals(collect_residuals(points, residuals))
         weight_of_model = {
             name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0
         }
-        return cls(weight_of_model, places, residuals, scales, is_local, factors, measured_classes)
+        return cls(weight_of_model, ResidualModel.fit(places, residuals), measured_classes)
 
     def stack(self, predictions: Mapping[str, Array]) -> Array:
-        """Return the weighted geometric mean of predictions, each times its single-message ratio. Where a model has
-        none (NaN), the others share its weight; NaN where models with most of the weight have none."""
+        """Return the weighted geometric mean of predictions. Where a model has none (NaN), the others share its
+        weight; NaN where models with most of the weight have none."""
         logs = np.stack([np.log(predictions[name]) for name in self.weights], axis=-1)
         return np.exp(_combine_logs(logs, np.array(list(self.weights.values()))))
-
-    def correct(self, places: Places) -> Corrections:
-        """Return the local corrections of points; 0 if none is applied."""
-        prior, logs = places.covariance(places, self.scales), np.zeros(len(places.workload))
-        if self.is_local:
-            cross_covariance = places.covariance(self.places, self.scales)
-            logs = cross_covariance @ (self._inverse @ self.residuals)
-            prior = prior - cross_covariance @ self._inverse @ cross_covariance.T
-        independent = places.extrapolate(self.places) + (RESIDUAL_NOISE * self.scales.unit) ** 2
-        covariance = (prior + prior.T) / 2 + np.diag(independent)
-        factors, known_labels = np.full(len(logs), self.factors[WORKLOAD]), self.places.labels()
-        for name, label in places.labels().items():
-            if name != WORKLOAD:
-                factors = np.maximum(factors, np.where(np.isin(label, known_labels[name]), 0.0, self.factors[name]))
-        half_width = factors * np.sqrt(np.diag(covariance))
-        return Corrections(logs, covariance * np.outer(factors, factors) / NORMAL_QUANTILE**2, half_width)
-
-    @cached_property
-    def _inverse(self) -> Array:
-        return _invert(self.places.covariance(self.places, self.scales), self.scales)
 
     def find_bases(self, workloads: Sequence[PointSeries]) -> list[IntervalBasis]:
         """Return which measured points the interval of each workload rests on."""
@@ -305,21 +109,10 @@ def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[have_weight(rows["validity"])]
 
 
-def _thin_out(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of evenly spread workloads with about MAX_FITTED_POINTS points; all rows if there are fewer."""
-    if (points := rows["point"].nunique()) <= MAX_FITTED_POINTS:
-        return rows
-    groups = rows["workload"].drop_duplicates().to_numpy()
-    kept_workloads = groups[
-        np.linspace(0, len(groups) - 1, max(len(groups) * MAX_FITTED_POINTS // points, 1)).astype(int)
-    ]
-    return rows[rows["workload"].isin(kept_workloads)]
-
-
 def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one row a point, and its residuals by model; NaN without a prediction. Models that predict few of the
     points are left out."""
-    points, wide = _pivot_by_model(rows, np.log(rows["measured"] / scale_predictions(rows)))
+    points, wide = _pivot_by_model(rows, np.log(rows["measured"] / rows["predicted"]))
     shares = wide.notna().mean()
     return points, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
 
@@ -394,75 +187,6 @@ def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> A
             if is_reference.any():
                 errors[left_out & (operation == name)] -= np.median(values[is_reference], axis=0)
     return errors
-
-
-def choose_scales(places: Places, residuals: Array) -> Scales:
-    """Return the scales with the largest marginal likelihood; their unit in closed form."""
-    from scipy.linalg.lapack import dtrtrs  # here, because it is slow to load
-
-    similarity = {
-        correlation_length: places.compare_with(places, correlation_length)
-        for correlation_length in {scales.correlation_length for scales in CANDIDATES}
-    }
-    scored, eye = [], np.eye(len(residuals))
-    for number, scales in enumerate(CANDIDATES):
-        factor = np.linalg.cholesky(similarity[scales.correlation_length].covariance(scales) + RESIDUAL_NOISE**2 * eye)
-        white = dtrtrs(factor.T, residuals, lower=0, trans=1)[0]
-        unit = max(float(np.sqrt(np.mean(white**2))), MIN_DEVIATION)
-        length = len(residuals) * np.log(unit) + np.sum(white**2) / (2 * unit**2) + np.sum(np.log(np.diag(factor)))
-        scored.append((float(f"{length:.6g}"), number, replace(scales, unit=float(f"{unit:.6g}"))))
-    return min(scored)[2]
-
-
-def _invert(covariance: Array, scales: Scales) -> np.ndarray:
-    return np.linalg.inv(covariance + (RESIDUAL_NOISE * scales.unit) ** 2 * np.eye(len(covariance)))
-
-
-def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bool, dict[str, tuple[Array, Array]]]:
-    """Return whether correcting helps; and the error of each point and its standard deviation if all points of its
-    workload, size, number of ranks, algorithm or operation are left out."""
-    inverse, labels = _invert(places.covariance(places, scales), scales), places.labels()
-    corrected = {name: _leave_out(inverse, residuals, label) for name, label in labels.items()}
-    if is_local := _improves_errors({name: errors for name, (errors, _) in corrected.items()}, residuals, places):
-        error_of_label = corrected
-    else:
-        prior = np.diag(places.covariance(places, scales)) + (RESIDUAL_NOISE * scales.unit) ** 2
-        error_of_label = dict.fromkeys(labels, (residuals, prior))
-    extra_variance = {name: _extrapolate_left_out(places, label) for name, label in labels.items()}
-    return is_local, {
-        name: (errors, np.sqrt(variances + extra_variance[name]))
-        for name, (errors, variances) in error_of_label.items()
-    }
-
-
-def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Array, Array]:
-    """Return the error of the correction of each point, and its variance, if all points of its label are left out; in
-    closed form."""
-    scaled, errors, variances = inverse @ residuals, residuals.copy(), np.zeros(len(residuals))
-    for value in np.unique(label):
-        rows = np.flatnonzero(label == value)
-        covariance = np.linalg.inv(inverse[np.ix_(rows, rows)])
-        errors[rows], variances[rows] = covariance @ scaled[rows], np.diag(covariance)
-    return errors, variances
-
-
-def _extrapolate_left_out(places: Places, label: np.ndarray) -> Array:
-    """Return the variance that extrapolation beyond the points with other labels adds at each point."""
-    variances = np.zeros(len(label))
-    for value in np.unique(label):
-        left_out = label == value
-        if not left_out.all():
-            variances[left_out] = places.only(left_out).extrapolate(places.only(~left_out))
-    return variances
-
-
-def _improves_errors(corrected: Mapping[str, Array], residuals: Array, places: Places) -> bool:
-    """Return whether correcting lowers the squared errors of workloads, by more than their scatter. Errors are means
-    over all kinds of labels that have at least two values."""
-    groups = number_labels(places.workload)
-    varied_labels = [name for name, label in places.labels().items() if len(np.unique(label)) > 1]
-    gains = residuals**2 - np.mean([corrected[name] ** 2 for name in varied_labels or [WORKLOAD]], axis=0)
-    return _exceeds_scatter(gains / np.bincount(groups)[groups], groups)
 
 
 def evaluate_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -542,11 +266,11 @@ def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.Da
 
 def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the recommended prediction of each point (index), with its interval and validity."""
-    points, scaled = _pivot_by_model(rows, scale_predictions(rows))
-    scaled = scaled.reindex(columns=list(recommender.weights))
-    stacked = recommender.stack({name: scaled[name].to_numpy(float) for name in scaled})
-    corrections = recommender.correct(Places.of_rows(points))
-    seconds, factor = stacked * np.exp(corrections.logs), np.exp(corrections.half_width)
+    points, predicted = _pivot_by_model(rows, rows["predicted"])
+    predicted = predicted.reindex(columns=list(recommender.weights))
+    stacked = recommender.stack({name: predicted[name].to_numpy(float) for name in predicted})
+    logs, half_width = recommender.residuals.predict_singly(Places.of_rows(points))
+    seconds, factor = stacked * np.exp(logs), np.exp(half_width)
     nodes = points[NODES].where(points[NODES].notna(), None)
     bases = recommender.find_bases(
         [
