@@ -74,7 +74,7 @@ def test_errors_at_random_are_hardly_corrected():
     recommender = Recommender.fit(table)
     places = Places.of_rows(table.drop_duplicates("point"))
     logs = recommender.residuals.predict(places).logs
-    assert np.abs(logs).max() < 0.5 * np.abs(recommender.residuals.residuals).max()
+    assert np.abs(logs).max() < 0.5 * np.abs(recommender.residuals.residuals.logs).max()
 
 
 def test_the_measured_times_of_a_workload_do_not_change_the_recommended_prediction():

@@ -104,6 +104,7 @@ def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
     points = measured.points
     columns = {"leaves": [point.leaves for point in points], "nodes": [point.nodes for point in points]}
     names = rows["workload"] + " " + rows["kind"] + " " + rows["alternative"] + " " + rows["layout"]
+    columns |= {"measured_low": rows["measured"], "measured_high": rows["measured"]}  # a table has no intervals
     return rows.assign(**columns, point=names, waves=1, batch="", platform="", simulated=False).reset_index(drop=True)
 
 

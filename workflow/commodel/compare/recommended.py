@@ -21,7 +21,7 @@ import pandas as pd
 from commodel.compare.comparison import add_choices, add_errors, is_library_default
 from commodel.compare.comparison_intervals import collect_residuals
 from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
-from commodel.compare.residual_model import Places, ResidualModel
+from commodel.compare.residual_model import MeasuredResiduals, Places, ResidualModel
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
 from commodel.parameters import Errors
@@ -40,6 +40,7 @@ from commodel.predictions.residuals import (
 )
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import RECOMMENDED
+from commodel.stats import NORMAL_QUANTILE
 
 MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with this share or less give no combined prediction
 MIN_WORKLOADS = 3  # measured workloads; with fewer, none can be left out
@@ -52,7 +53,8 @@ MIN_GAIN_ERRORS = 1.5  # standard errors by which the stack has to lower the squ
 MAX_DISAGREEMENT = 4.0  # ratio of predicted times, between a model and the one with the largest weight
 # Columns of a comparison that decide about the recommended prediction. All others would be copied with every fold.
 PLACE_COLUMNS = ["point", "workload", "operation", "alternative", "layout", "ranks", "leaves", "bytes", "nodes"]
-PLACE_COLUMNS += ["levels_crossed", "waves", "batch", "setting", "simulated", "measured", "held_out"]
+PLACE_COLUMNS += ["levels_crossed", "waves", "batch", "setting", "simulated", "measured", "measured_low"]
+PLACE_COLUMNS += ["measured_high", "held_out"]
 MODEL_COLUMNS = ["family", "predicted", "validity"]
 
 
@@ -81,14 +83,14 @@ class Recommender:
         weights = _fit_weights(logs, places)
         residuals = _combine_logs(logs.to_numpy(), weights)
         has_stack = np.isfinite(residuals)
-        points, residuals, places = points[has_stack], residuals[has_stack], places.only(has_stack)
-        if points["workload"].nunique() < MIN_WORKLOADS:
+        measured = MeasuredResiduals(places, residuals, _find_noise(points)).only(has_stack)
+        if len(np.unique(measured.places.workload)) < MIN_WORKLOADS:
             return None
-        measured_classes = outline_residual_intervals(collect_residuals(points, residuals))
+        measured_classes = outline_residual_intervals(collect_residuals(points[has_stack], measured.logs))
         weight_of_model = {
             name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0
         }
-        return cls(weight_of_model, ResidualModel.fit(places, residuals), measured_classes)
+        return cls(weight_of_model, ResidualModel.fit(measured), measured_classes)
 
     def stack(self, predictions: Mapping[str, Array]) -> Array:
         """Return the weighted geometric mean of predictions. Where a model has none (NaN), the others share its
@@ -115,6 +117,13 @@ def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
     points, wide = _pivot_by_model(rows, np.log(rows["measured"] / rows["predicted"]))
     shares = wide.notna().mean()
     return points, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
+
+
+def _find_noise(points: pd.DataFrame) -> Array:
+    """Return the variance of the logarithm of each measured time, from the interval of its samples; 0 without one."""
+    ratios = (points["measured_high"] / points["measured_low"]).to_numpy(float)
+    is_known = np.isfinite(ratios) & (ratios > 1)
+    return (np.log(np.where(is_known, ratios, 1.0)) / (2 * NORMAL_QUANTILE)) ** 2
 
 
 def _list_points(rows: pd.DataFrame) -> pd.DataFrame:

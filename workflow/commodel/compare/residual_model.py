@@ -1,7 +1,7 @@
 """The residual model: how wrong a prediction will be at a point, from what was measured at others.
 
 A residual is ln(measured/base), `base` being the prediction of a model, or of several. `ResidualModel.fit` takes the
-residuals at measured points, `predict` returns the correction of any points, with the covariance of their errors.
+residuals at measured points, and `predict` returns the corrections of any points, with the covariance of their errors.
 
 - It is a Gaussian process. Its covariance has a part that all points share, one of the operation, one of the
   algorithm, and one of the point alone. Those of operation and algorithm become less alike with the doublings of size,
@@ -15,7 +15,7 @@ residuals at measured points, `predict` returns the correction of any points, wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 
 import numpy as np
@@ -35,6 +35,7 @@ MAX_JOINT_POINTS = 500  # points that are corrected together, where their covari
 # Doublings over which residuals stay alike, and the distance, in these units, of points on one node and on several.
 NODES_DOUBLINGS, PER_NODE_DOUBLINGS, DISTANCE_OF_ONE_NODE = 4.0, 2.0, 2.0
 SCALES_DEVIATION = 0.2  # prior of the logarithms of an operation's scales: from those of all points
+MIN_FREEDOM = 3  # degrees of freedom: the least number of workloads with a recommended prediction
 WORKLOAD = "workload"
 
 
@@ -66,6 +67,7 @@ PRIOR_DEVIATIONS = np.array(
     [1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.7]
 )  # of the logarithms: a factor of 20 is plausible, 4 for size
 MIN_SCALE, MAX_SCALE = 1e-4, 1e2  # bounds of the search
+PLACE_OF_POINT = 5  # number of the field `point` of Scales
 POINT_VARIANCE = 1e-8  # added to that of a point: keeps matrices invertible where residuals are exact
 
 
@@ -121,21 +123,18 @@ class Places:
     def labels(self) -> dict[str, np.ndarray]:
         """Return the labels by which points are left out in turn."""
         size, nodes, per_node = self.doublings.T
-        place = nodes.round(6) + 1j * per_node.round(6)
+        rounded_place = nodes.round(6) + 1j * per_node.round(6)
         names = {WORKLOAD: self.workload, "operation": self.operation, "algorithm": self.algorithm}
-        return names | {"size": size, "place": place}
+        return names | {"size": size, "place": rounded_place}
 
     def only(self, flags: np.ndarray) -> Places:
         """Return some of the points."""
         return Places(*(getattr(self, entry.name)[flags] for entry in fields(self)))
 
-    def thin_out(self, most: int) -> np.ndarray:
-        """Return the numbers of the points of evenly spread workloads, about `most`; all if there are fewer."""
-        if len(self) <= most:
-            return np.arange(len(self))
-        workloads = pd.unique(self.workload)
-        kept = np.linspace(0, len(workloads) - 1, max(len(workloads) * most // len(self), 1)).astype(int)
-        return np.flatnonzero(np.isin(self.workload, workloads[kept]))
+    def join(self, other: Places) -> Places:
+        """Return the points of both."""
+        columns = ((getattr(self, entry.name), getattr(other, entry.name)) for entry in fields(self))
+        return Places(*map(np.concatenate, columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +151,8 @@ class Likeness:
         same_algorithm = (_equal(first.algorithm, second.algorithm) + _equal(first.stem, second.stem)) / 2
         size, nodes, per_node = ((first.doublings[:, None] - second.doublings) ** 2).transpose(2, 0, 1)
         differs = first.on_one_node[:, None] != second.on_one_node
-        place = nodes / NODES_DOUBLINGS**2 + per_node / PER_NODE_DOUBLINGS**2 + DISTANCE_OF_ONE_NODE**2 * differs
-        return cls(_equal(first.operation, second.operation), same_algorithm, size, place)
+        of_place = nodes / NODES_DOUBLINGS**2 + per_node / PER_NODE_DOUBLINGS**2 + DISTANCE_OF_ONE_NODE**2 * differs
+        return cls(_equal(first.operation, second.operation), same_algorithm, size, of_place)
 
     def covariance(self, scales: Scales) -> Array:
         """Return the prior covariance of the residuals, without the part of each point alone."""
@@ -189,24 +188,52 @@ def _equal(first: np.ndarray, second: np.ndarray) -> Array:
     return (labels[: len(first), None] == labels[len(first) :]).astype(float)
 
 
-def fit_scales(places: Places, residuals: Array, prior: Scales, deviations: Array) -> Scales:
+@dataclass(frozen=True, eq=False)
+class MeasuredResiduals:
+    """Residuals at measured points, and the variance of each by the scatter of its samples."""
+
+    places: Places
+    logs: Array
+    variances: Array
+
+    def __len__(self) -> int:
+        return len(self.logs)
+
+    def only(self, flags: np.ndarray) -> MeasuredResiduals:
+        """Return those of some of the points."""
+        return MeasuredResiduals(self.places.only(flags), self.logs[flags], self.variances[flags])
+
+    def thin_out(self, max_points: int) -> MeasuredResiduals:
+        """Return those of evenly spread workloads, about `max_points`; all if there are fewer."""
+        if len(self) <= max_points:
+            return self
+        workloads = pd.unique(self.places.workload)
+        numbers = np.linspace(0, len(workloads) - 1, max(len(workloads) * max_points // len(self), 1)).astype(int)
+        return self.only(np.isin(self.places.workload, workloads[numbers]))
+
+    def join(self, other: MeasuredResiduals) -> MeasuredResiduals:
+        """Return both."""
+        places = self.places.join(other.places)
+        logs, variances = np.concatenate([self.logs, other.logs]), np.concatenate([self.variances, other.variances])
+        return MeasuredResiduals(places, logs, variances)
+
+
+def fit_scales(residuals: MeasuredResiduals, prior: Scales, deviations: Array) -> Scales:
     """Return the scales with the largest posterior density. `deviations` are those of the logarithms of the prior."""
     from scipy.optimize import minimize  # here, because it is slow to load
 
-    likeness = Likeness.of(places, places)
+    likeness = Likeness.of(residuals.places, residuals.places)
 
     def penalize(logs: Array) -> tuple[float, Array]:
         """Return the negative logarithm of the density, and its gradient."""
         scales = Scales.of_logs(logs)
-        variance = scales.point**2 + POINT_VARIANCE
-        covariance = likeness.covariance(scales)
-        covariance[np.diag_indices_from(covariance)] += variance
+        covariance = _add_points(likeness.covariance(scales), scales, residuals.variances)
         inverse = np.linalg.inv(covariance)
-        scaled = inverse @ residuals
-        length = 0.5 * residuals @ scaled + 0.5 * np.linalg.slogdet(covariance)[1]
+        scaled = inverse @ residuals.logs
+        length = 0.5 * residuals.logs @ scaled + 0.5 * np.linalg.slogdet(covariance)[1]
         slope = inverse - np.outer(scaled, scaled)
         slopes = [0.5 * float(np.vdot(slope, derivative)) for derivative in likeness.gradient(scales)]
-        slopes.insert(5, float(np.trace(slope)) * scales.point**2)
+        slopes.insert(PLACE_OF_POINT, float(np.trace(slope)) * scales.point**2)
         distance = (logs - prior.logs) / deviations
         return float(length + 0.5 * distance @ distance), np.array(slopes) + distance / deviations
 
@@ -214,6 +241,11 @@ def fit_scales(places: Places, residuals: Array, prior: Scales, deviations: Arra
     found = minimize(penalize, prior.logs, jac=True, method="L-BFGS-B", bounds=bounds)
     # Rounded, so that the last bit of a processor does not matter.
     return Scales.of_logs(found.x.round(2))
+
+
+def _add_points(covariance: Array, scales: Scales, variances: Array | float = 0.0) -> Array:
+    """Return a covariance with the part of each point alone, and these variances of its measurement."""
+    return covariance + np.diag(np.broadcast_to(scales.point**2 + POINT_VARIANCE + variances, len(covariance)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,28 +263,25 @@ class Posterior:
     """The process given the measured points, for points of one operation."""
 
     scales: Scales
-    places: Places
-    residuals: Array
+    residuals: MeasuredResiduals
     inverse: np.ndarray  # of the covariance of the measured points
 
     @classmethod
-    def of(cls, places: Places, residuals: Array, scales: Scales) -> Posterior:
-        covariance = Likeness.of(places, places).covariance(scales)
-        covariance[np.diag_indices_from(covariance)] += scales.point**2 + POINT_VARIANCE
-        return cls(scales, places, residuals, np.linalg.inv(covariance))
+    def of(cls, residuals: MeasuredResiduals, scales: Scales) -> Posterior:
+        covariance = Likeness.of(residuals.places, residuals.places).covariance(scales)
+        return cls(scales, residuals, np.linalg.inv(_add_points(covariance, scales, residuals.variances)))
 
     def correct(self, places: Places) -> tuple[Array, Array]:
         """Return the corrections of points, and the covariance of their errors."""
-        shared = Likeness.of(places, self.places).covariance(self.scales)
+        shared = Likeness.of(places, self.residuals.places).covariance(self.scales)
         prior = Likeness.of(places, places).covariance(self.scales)
-        covariance = prior - shared @ self.inverse @ shared.T
-        covariance[np.diag_indices_from(covariance)] += self.scales.point**2 + POINT_VARIANCE
-        return shared @ (self.inverse @ self.residuals), (covariance + covariance.T) / 2
+        covariance = _add_points(prior - shared @ self.inverse @ shared.T, self.scales)
+        return shared @ (self.inverse @ self.residuals.logs), (covariance + covariance.T) / 2
 
     def leave_out(self, label: np.ndarray) -> Array:
         """Return the error of the correction of each point over its standard deviation, if all points of its label are
         left out; in closed form."""
-        scaled, ratios = self.inverse @ self.residuals, np.zeros(len(label))
+        scaled, ratios = self.inverse @ self.residuals.logs, np.zeros(len(label))
         for value in np.unique(label):
             rows = np.flatnonzero(label == value)
             covariance = np.linalg.inv(self.inverse[np.ix_(rows, rows)])
@@ -264,29 +293,25 @@ class Posterior:
 class ResidualModel:
     """Residuals at measured points, and what they say about others."""
 
-    places: Places
-    residuals: Array
+    residuals: MeasuredResiduals
     scales: Scales  # of an operation without scales of its own
-    of_operation: dict[str, Posterior] = field(repr=False)
-    deviations: dict[str, float]  # that cover 95 % of the points of a left-out workload, operation, …
+    deviations: Mapping[str, float]  # that cover 95 % of the points of a left-out workload, operation, …
+    _of_operation: dict[str, Posterior] = field(repr=False)
 
     @classmethod
-    def fit(cls, places: Places, residuals: Array) -> ResidualModel:
+    def fit(cls, residuals: MeasuredResiduals) -> ResidualModel:
         """Return the model of residuals at measured points of at least two workloads."""
-        kept = places.thin_out(MAX_FITTED_POINTS)
-        scales = fit_scales(places.only(kept), residuals[kept], PRIOR, PRIOR_DEVIATIONS)
-        posteriors = {
-            str(name): _fit_operation(places, residuals, str(name), scales) for name in np.unique(places.operation)
-        }
-        return cls(places, residuals, scales, posteriors, _calibrate(posteriors))
+        scales = fit_scales(residuals.thin_out(MAX_FITTED_POINTS), PRIOR, PRIOR_DEVIATIONS)
+        operations = np.unique(residuals.places.operation).tolist()
+        posteriors = {name: _fit_operation(residuals, name, scales) for name in operations}
+        return cls(residuals, scales, _calibrate(posteriors), posteriors)
 
     def predict(self, places: Places) -> Corrections:
         """Return the corrections of points. Errors at points of different operations count as independent."""
         logs, covariance = np.zeros(len(places)), np.zeros((len(places), len(places)))
-        for name in np.unique(places.operation):
+        for name in np.unique(places.operation).tolist():
             rows = np.flatnonzero(places.operation == name)
-            posterior = self._find_posterior(str(name))
-            logs[rows], covariance[np.ix_(rows, rows)] = posterior.correct(places.only(rows))
+            logs[rows], covariance[np.ix_(rows, rows)] = self._find_posterior(name).correct(places.only(rows))
         deviations = self._count_deviations(places)
         half_width = deviations * np.sqrt(np.diag(covariance))
         return Corrections(logs, covariance * np.outer(deviations, deviations) / NORMAL_QUANTILE**2, half_width)
@@ -301,47 +326,45 @@ class ResidualModel:
         return logs, half_width
 
     def _find_posterior(self, operation: str) -> Posterior:
-        if operation not in self.of_operation:
-            kept = self.places.thin_out(MAX_OTHER_POINTS)
-            self.of_operation[operation] = Posterior.of(self.places.only(kept), self.residuals[kept], self.scales)
-        return self.of_operation[operation]
+        if operation not in self._of_operation:
+            self._of_operation[operation] = Posterior.of(self.residuals.thin_out(MAX_OTHER_POINTS), self.scales)
+        return self._of_operation[operation]
 
     def _count_deviations(self, places: Places) -> Array:
         """Return the standard deviations from the middle to the end of the interval of each point."""
-        counts, measured = np.full(len(places), self.deviations[WORKLOAD]), self.places.labels()
+        counts, measured = np.full(len(places), self.deviations[WORKLOAD]), self.residuals.places.labels()
         for name, label in places.labels().items():
             if name != WORKLOAD:
                 counts = np.maximum(counts, np.where(np.isin(label, measured[name]), 0.0, self.deviations[name]))
         return counts
 
 
-def _fit_operation(places: Places, residuals: Array, name: str, scales: Scales) -> Posterior:
+def _fit_operation(residuals: MeasuredResiduals, name: str, scales: Scales) -> Posterior:
     """Return the process for points of an operation, given its own points and some of the others."""
-    of_operation = places.operation == name
-    own, others = np.flatnonzero(of_operation), np.flatnonzero(~of_operation)
+    of_operation = residuals.places.operation == name
+    own, of_others = residuals.only(of_operation), residuals.only(~of_operation)
     if len(own) >= MIN_POINTS_OF_SCALES:
-        kept = own[places.only(own).thin_out(MAX_FITTED_POINTS)]
         deviations = np.minimum(SCALES_DEVIATION, PRIOR_DEVIATIONS)
-        scales = fit_scales(places.only(kept), residuals[kept], scales, deviations)
-    own = own[places.only(own).thin_out(MAX_OPERATION_POINTS)]
-    rows = np.concatenate([own, others[places.only(others).thin_out(MAX_OTHER_POINTS)]])
-    return Posterior.of(places.only(rows), residuals[rows], scales)
+        scales = fit_scales(own.thin_out(MAX_FITTED_POINTS), scales, deviations)
+    return Posterior.of(own.thin_out(MAX_OPERATION_POINTS).join(of_others.thin_out(MAX_OTHER_POINTS)), scales)
 
 
-def _calibrate(posteriors: dict[str, Posterior]) -> dict[str, float]:
+def _calibrate(posteriors: Mapping[str, Posterior]) -> dict[str, float]:
     """Return how many standard deviations cover 95 % of the points, if a workload, an operation, an algorithm, a size
-    or a place is left out. All values of a label have equal weight."""
+    or a place is left out. All workloads have equal weight."""
     from scipy.special import stdtrit  # here, because it is slow to load
 
     ratios: dict[str, list[Array]] = {}
-    labels: dict[str, list[np.ndarray]] = {}
+    workloads: list[np.ndarray] = []
     for name, posterior in posteriors.items():
-        own = posterior.places.operation == name
-        for kind, label in posterior.places.labels().items():
+        places = posterior.residuals.places
+        own = places.operation == name
+        workloads.append(places.workload[own])
+        for kind, label in places.labels().items():
             ratios.setdefault(kind, []).append(np.abs(posterior.leave_out(label)[own]))
-            labels.setdefault(kind, []).append(posterior.places.workload[own])
-    workloads = number_labels(np.concatenate(labels[WORKLOAD]))
-    # The quantile of few workloads is too low.
-    of_few = float(stdtrit(max(workloads.max(), 1), (1 + COVERAGE) / 2)) / NORMAL_QUANTILE
-    covering = {kind: cover_labels(np.concatenate(parts), workloads) for kind, parts in ratios.items()}
+    groups = number_labels(np.concatenate(workloads))
+    # The quantile of few workloads is too low, since the scales are fitted to these, too.
+    freedom = max(int(groups.max()) + 1 - len(PRIOR_DEVIATIONS), MIN_FREEDOM)
+    of_few = float(stdtrit(freedom, (1 + COVERAGE) / 2)) / NORMAL_QUANTILE
+    covering = {kind: cover_labels(np.concatenate(parts), groups) for kind, parts in ratios.items()}
     return {kind: of_few * max(count, NORMAL_QUANTILE) for kind, count in covering.items()}
