@@ -31,7 +31,7 @@ help:
 	@echo "make bench-campaign  overhead of 20,000 simulated points in 40 batches: minutes"
 	@echo "make bench-workbook  time, memory and size of workbook and page of 200,000 comparison rows: a minute"
 	@echo "make bench-networks  errors of the models on simulated networks of several levels; TABLE=T.csv, too: minutes"
-	@echo "make bench-heldout TABLE=T.csv  errors at held-out sizes, ranks and allocations of the table (FAMILIES, RANKS, POINTS, STATISTIC): minutes a model"
+	@echo "make bench-heldout TABLE=T.csv  errors at held-out sizes, ranks and allocations of the table (FAMILIES, RANKS, STATISTIC): minutes a model"
 	@echo "make bench-coverage  coverage and width of prediction intervals; TABLE=T.csv, too: minutes"
 	@echo "make bench-tune TABLE=T.csv  points to be measured until the choice of algorithms costs 5 %: minutes"
 	@echo "make container  the container image build/commodel.sif, with Apptainer"
@@ -178,7 +178,7 @@ bench-workbook: $(READY)
 
 bench-heldout: $(READY)
 	@test -r "$(TABLE)" || { echo "bench-heldout: found no table '$(TABLE)', wanted TABLE=T.csv as commodel import writes it" >&2; exit 2; }
-	.venv/bin/python -m tests.bench.heldout $(TABLE) $(FAMILIES) $(if $(RANKS),--ranks $(RANKS)) $(if $(POINTS),--points $(POINTS)) $(if $(STATISTIC),--statistic "$(STATISTIC)")
+	.venv/bin/python -m tests.bench.heldout $(TABLE) $(FAMILIES) $(if $(RANKS),--ranks $(RANKS)) $(if $(STATISTIC),--statistic "$(STATISTIC)")
 
 bench-networks: $(READY)
 	@test -z "$(TABLE)" -o -r "$(TABLE)" || { echo "bench-networks: found no table '$(TABLE)'" >&2; exit 2; }

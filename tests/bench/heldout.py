@@ -1,9 +1,8 @@
 """Errors of models and regret of their choices at held-out points of a table: `make bench-heldout TABLE=T.csv`.
 
-Options of the command: FAMILIES, the models; RANKS, the largest number of ranks that is used; POINTS, the number of
-points to which a model is fitted; STATISTIC, that of the times if the table does not state it. The fitted points are
-drawn at random from those that are not held out, without those of more than 1,000 messages. Baselines, the recommended
-prediction and ratios use all points that are not held out.
+Options of the command: FAMILIES, the models; RANKS, the largest number of ranks that is used; STATISTIC, that of the
+times if the table does not state it. Models are fitted to the points that are not held out, as `commodel fit --points`
+does. Baselines, the recommended prediction and ratios use the same points.
 
 Held out are, one after the other:
 
@@ -32,7 +31,7 @@ import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -51,25 +50,16 @@ from commodel.compare.held_out import (
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, describe_statistics, parse_statistic, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
-from commodel.fits.table_fits import list_fitted_by_collectives, stack_parts
+from commodel.fits.table_fits import list_fitted_by_collectives
 from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import ValidityKind
-from commodel.records import LIBRARY, Point, Statistic
+from commodel.records import LIBRARY, Statistic
 
 MIN_NARROWEST_WIDTH = 0.01  # logarithm; the narrowest interval counts as at least as wide
 DRAWS = 20  # of parameters, for the interval of a prediction; more take longer, and residuals decide about the width
-MAX_DRAWN_MESSAGES = 1000  # of a point to which a model is fitted, if points are drawn
 NEIGHBOURS = "neighbouring sizes"
 CHOICE_COLUMNS = ("workloads", "regret", "worst regret", "time / library")
 SMALL_DEVIATION = 1e-9  # of a logarithm
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What is left out to save time."""
-
-    ranks: int = 256  # ranks of a point
-    points: int = 60  # points to which a model is fitted
 
 
 def prepare_scores(rows: pd.DataFrame) -> pd.DataFrame:
@@ -206,35 +196,13 @@ def _list_all_splits(measured: Measured) -> Iterator[SplitKind]:
         yield SplitKind("a setting", flags_of_settings)
 
 
-def draw_points(parts: Split, limits: Limits) -> Split:
-    """Return the split with a limited number of fitted points, drawn at random. If more points are known, those with
-    long schedules and those of settings that are not fitted are not drawn."""
-    fitted = parts.fitted
-    if len(fitted.points) <= limits.points:
-        return parts
-    is_reference = np.array(list_settings(fitted)) == choose_reference(fitted)
-    is_short = count_messages(fitted.points) <= MAX_DRAWN_MESSAGES
-    candidates = np.flatnonzero(is_reference & is_short)
-    drawn = set(np.random.default_rng(0).permutation(candidates)[: limits.points].tolist())
-    return replace(parts, fitted=select_points(fitted, [number in drawn for number in range(len(fitted.points))]))
-
-
-def count_messages(points: Sequence[Point]) -> np.ndarray:
-    """Return the number of messages of each point."""
-    counts = np.zeros(len(points))
-    for numbers, part, count in stack_parts(points):
-        counts[numbers] += count * part.messages / len(numbers)
-    return counts
-
-
-def predict_split(parts: Split, families: Sequence[str], name: str, limits: Limits) -> Iterator[pd.DataFrame]:
+def predict_split(parts: Split, families: Sequence[str], name: str) -> Iterator[pd.DataFrame]:
     """Yield rows of all held-out points: for each model, the recommended prediction, each baseline, and the library
     default."""
-    drawn = draw_points(parts, limits)
     of_fitted, of_held_out = [], []
     for family in families:
         try:
-            parameters = fit_without_held_out(drawn, family, name)
+            parameters = fit_without_held_out(parts, family, name)
         except UserError as error:
             print(f"{family}: {error.message}", file=sys.stderr)
             continue
@@ -284,13 +252,13 @@ def count_doublings(ranks: pd.Series, fitted: Measured) -> pd.Series:
     return np.ceil(doublings.clip(lower=0.0))
 
 
-def predict_splits(measured: Measured, families: Sequence[str], name: str, limits: Limits) -> Iterator[pd.DataFrame]:
+def predict_splits(measured: Measured, families: Sequence[str], name: str) -> Iterator[pd.DataFrame]:
     """Yield the rows of each title: a kind of split, or of one number of ranks in it."""
     for kind in list_splits(measured):
         parts_of_kind = []
         for flags in kind.flags:
             parts = split_flagged(measured, flags, kind.title)
-            rows = pd.concat(list(predict_split(parts, families, name, limits)), ignore_index=True)
+            rows = pd.concat(list(predict_split(parts, families, name)), ignore_index=True)
             rows["doublings"] = count_doublings(rows["ranks"], parts.fitted)
             rows = add_rules(prepare_scores(rows), parts)
             parts_of_kind.append(rows.assign(title=kind.title))
@@ -304,29 +272,26 @@ def predict_splits(measured: Measured, families: Sequence[str], name: str, limit
             yield rows_of_ranks.assign(title=title)
 
 
-def describe_limits(table: Measured, measured: Measured, limits: Limits) -> str:
-    """Return what is left out, with counts."""
-    left_out = Counter(point.ranks for point in table.points if point.ranks > limits.ranks)
+def describe_points(table: Measured, measured: Measured, max_ranks: float) -> str:
+    """Return how many points are used, and what is left out, with counts."""
+    left_out = Counter(point.ranks for point in table.points if point.ranks > max_ranks)
     texts = [f"{len(measured.points)} of {len(table.points)} points", describe_statistics(table.points)]
     if left_out:
         counts = ", ".join(f"{count} of {ranks}" for ranks, count in sorted(left_out.items()))
-        texts.append(f"left out by number of ranks: {counts} (RANKS={limits.ranks})")
-    texts.append(
-        f"models are fitted to at most {limits.points} of the points that are not held out (POINTS=N for more)"
-    )
+        texts.append(f"left out by number of ranks: {counts} (RANKS={max_ranks})")
     return "; ".join(texts)
 
 
 def score_table(
-    path: Path, families: Sequence[str], limits: Limits, statistic: Statistic | None = None
+    path: Path, families: Sequence[str], max_ranks: float = math.inf, statistic: Statistic | None = None
 ) -> Iterator[tuple[str, list[dict]]]:
     """Yield a heading and the rows of each table of scores."""
     table = read_points(path, statistic=statistic)
-    measured = select_points(table, [point.ranks <= limits.ranks for point in table.points])
+    measured = select_points(table, [point.ranks <= max_ranks for point in table.points])
     if not measured.points:
-        raise UserError(f"found no point of at most {limits.ranks} ranks", file=path)
-    print(f"{path.name}: {describe_limits(table, measured, limits)}", file=sys.stderr)
-    parts = list(predict_splits(measured, families, path.name, limits))
+        raise UserError(f"found no point of at most {max_ranks} ranks", file=path)
+    print(f"{path.name}: {describe_points(table, measured, max_ranks)}", file=sys.stderr)
+    parts = list(predict_splits(measured, families, path.name))
     yield "Held out", [{"held out": rows["title"].iloc[0]} | row for rows in parts for row in score_models(rows)]
     for heading, column in (("by operation", "operation"), ("by doublings of ranks beyond the fitted", "doublings")):
         wanted = [rows for rows in parts if rows[column].nunique() > 1]
@@ -339,15 +304,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Errors at held-out points of a measured table.")
     parser.add_argument("table", type=Path)
     parser.add_argument("families", nargs="*", help="models; default: all that can be fitted to tables")
-    parser.add_argument("--ranks", type=int, default=Limits.ranks, help="largest number of ranks")
-    parser.add_argument("--points", type=int, default=Limits.points, help="points to which a model is fitted")
+    parser.add_argument("--ranks", type=int, default=math.inf, help="largest number of ranks")
     parser.add_argument("--statistic", help="which ranks times are of, if the table does not say it")
     options = parser.parse_args(arguments)
     families = options.families or list_fitted_by_collectives()
     try:
         statistic = parse_statistic(options.statistic) if options.statistic else None
-        limits = Limits(options.ranks, options.points)
-        for heading, rows in score_table(options.table, families, limits, statistic):
+        for heading, rows in score_table(options.table, families, options.ranks, statistic):
             print(f"{heading}:\n{pd.DataFrame(rows).fillna('').to_string(index=False)}\n", flush=True)
     except UserError as error:
         sys.exit(f"bench-heldout: {error}")
