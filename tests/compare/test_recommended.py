@@ -1,12 +1,15 @@
 """The recommended prediction: weights, local correction, interval, and independence of the point's own
 measured time."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commodel.advice.recommended_times import ModelTimes, recommend
 from commodel.compare.baselines import summarize_baselines
 from commodel.compare.combined_prediction import choose_alternatives
 from commodel.compare.recommended import (
@@ -17,6 +20,10 @@ from commodel.compare.recommended import (
     summarize_recommended,
 )
 from commodel.compare.residual_model import Places
+from commodel.files.tables import COMPARISON, read_table
+from commodel.patterns.points import PlatformResources, make_point
+from commodel.predictions.validity import have_weight
+from commodel.stats import NORMAL_QUANTILE
 from tests.bench.networks import add_intervals
 
 SIZES = [8, 64, 512, 4096, 32768, 262144]
@@ -128,6 +135,38 @@ def test_baselines_are_summarised_at_the_points_of_the_recommended_prediction():
     assert summary.loc["one × nearest ratio", "mu_max"] == pytest.approx(1)
     assert summary.loc["nearest point", "mu_mean"] > 1.1
     assert summary["coverage"].isna().all()
+
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def test_a_model_with_small_errors_far_beyond_the_data_decides_between_alternatives():
+    """A first user's question: measured on 24 to 96 ranks, asked for 768. Recorded from a run on a simulated fat tree
+    of 24 nodes with 32 cores: the errors of three models, and their predictions. `shares` is wrong by 1.5 %."""
+    measured = read_table(RECORDED / "mysim-allgather.csv", COMPARISON)
+    asked = pd.read_csv(RECORDED / "mysim-allgather-768.csv")
+    recommender = Recommender.fit(measured)
+    first = asked[asked["family"] == "shares"]
+    resources = PlatformResources("mysim", nodes=24, cores=32)
+    workload = {"operation": "allgather", "ranks": 768, "bytes": 65536}
+    places = zip(first["alternative"], first["layout"], strict=True)
+    points = [make_point(resources, workload | {"algorithm": name, "layout": layout}) for name, layout in places]
+    of_models = {}
+    for name, rows_of_model in asked.groupby("family"):
+        has_weight = have_weight(rows_of_model["validity"])
+        seconds = rows_of_model["seconds"].where(has_weight).to_numpy()
+        of_models[name] = ModelTimes(
+            seconds, rows_of_model["message_seconds"].to_numpy(), list(rows_of_model["validity"])
+        )
+    predictions, covariance = recommend(recommender, points, of_models)
+    times = np.array([prediction.seconds for prediction in predictions])
+    ratios = [prediction.high / prediction.low for prediction in predictions]
+    assert max(ratios) <= 3
+    assert (times / first["seconds"].to_numpy()).max() < 1.1
+    difference = np.diag(covariance) + covariance[0, 0] - 2 * covariance[0]
+    tied = np.log(times / times[0]) <= NORMAL_QUANTILE * np.sqrt(difference)
+    assert times[~tied].min() > 10 * times[0]
+    assert times[tied].max() < 1.2 * times[0]
 
 
 def test_too_few_workloads_have_no_recommended_prediction():
