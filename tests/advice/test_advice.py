@@ -28,7 +28,16 @@ def measured(ratios_within, ratios_between):
         for family, ratio in ratios.items():
             rows += [(family, nodes, number, 1e-5 * ratio * 1.01**number) for number in range(10)]
     frame = pd.DataFrame(rows, columns=["family", "nodes", "workload", "predicted"])
-    workload = {"measured": 1e-5, "operation": "bcast", "validity": "valid", "ranks": 8, "bytes": 64, "leaves": 0}
+    workload = {
+        "measured": 1e-5,
+        "measured_low": 1e-5,
+        "measured_high": 1e-5,
+        "operation": "bcast",
+        "validity": "valid",
+        "ranks": 8,
+        "bytes": 64,
+        "leaves": 0,
+    }
     workload |= {"batch": "b", "simulated": False, "algorithm": "linear", "alternative": "linear", "layout": "block:1"}
     points = frame["workload"].astype(str) + "/" + frame["nodes"].astype(str)
     return frame.assign(**workload, held_out=True, mu=frame["predicted"] / 1e-5, workload=points, point=points)
