@@ -274,3 +274,18 @@ def test_expected_regret_is_that_of_the_closed_form():
 def test_an_error_common_to_all_alternatives_has_no_regret():
     regret = compute_expected_regret(np.log([1.0, 2.0]), np.ones((2, 2)))
     assert regret == pytest.approx([0.0, 1.0], abs=1e-3)
+
+
+def test_errors_that_two_alternatives_share_do_not_blur_their_comparison():
+    """Both are uncertain by a factor of 2.7, but 0.99 of that variance is shared."""
+    covariance = 0.25 * np.array([[1.0, 0.99], [0.99, 1.0]])
+    predictions = {"one": np.array([[1.0, 1.5]])}
+    combined = combine_predictions(predictions, {"one": ModelWeight(1.0)}, covariance=covariance)
+    comparison = combined.compare(0, 1)
+    deviation = np.sqrt(0.25 * 2 * 0.01)
+    assert comparison.ratio == pytest.approx(1.5)
+    assert comparison.low == pytest.approx(1.5 * np.exp(-1.96 * deviation))
+    assert comparison.high == pytest.approx(1.5 * np.exp(1.96 * deviation))
+    assert comparison.text == "1.5 times [1.31, 1.72] as fast, faster with probability more than 99 %"
+    assert combined.compare(1, 0).probability == pytest.approx(1 - comparison.probability)
+    assert combined.high[0] / combined.low[0] > 7

@@ -39,6 +39,7 @@ from commodel.advice.sequential_sampling import choose_informative_points
 from commodel.compare.combined_prediction import (
     CombinedPrediction,
     ModelWeight,
+    PairedComparison,
     arrange_weights,
     combine_predictions,
     find_pareto_front,
@@ -105,6 +106,7 @@ class Advice:
     deviations: tuple[float, ...] = ()  # of the logarithms of the alternatives' times
     informative_points: tuple[InformativePoint, ...] = ()  # points to measure, if the regret at stake is high
     zero_weight_reasons: tuple[str, ...] = ()  # a sentence for each model with weight 0: why
+    lead: PairedComparison | None = None  # of the first alternative over the next; None: errors were not measured
 
     @property
     def interval(self) -> str:
@@ -129,7 +131,14 @@ class Advice:
             default_seconds = format_seconds(self.default.seconds)
             advice = f"keep the MPI default ({default_seconds})"
             return f"{self.workload.text}: {advice}; the best alternative is {alternative} ({time})"
-        return f"{self.workload.text}: use {alternative} ({time})"
+        return f"{self.workload.text}: use {alternative} ({time}){self._lead_text}"
+
+    @property
+    def _lead_text(self) -> str:
+        if self.lead is None:
+            return ""
+        following = self.rows.iloc[1]
+        return f"; compared with {following['alternative']}, {following['layout_name']}: {self.lead.text}"
 
     def __repr__(self) -> str:
         return f"Advice: {self.answer}"
@@ -260,6 +269,7 @@ def advise(
         deviations,
         informative_points,
         tuple(zero_weight_reasons),
+        combined.compare(*order[:2]) if all_recommended is not None and len(order) > 1 else None,
     )
 
 

@@ -135,7 +135,7 @@ def _put_first(advice: Advice, choice: tuple[str, str] | None) -> Advice:
     order = np.argsort(~first.to_numpy(), kind="stable")
     deviations = tuple(advice.deviations[number] for number in order)
     rows = rows.iloc[order].reset_index(drop=True)
-    return replace(advice, rows=rows, deviations=deviations, notes=[*advice.notes, note])
+    return replace(advice, rows=rows, deviations=deviations, notes=[*advice.notes, note], lead=None)
 
 
 def summarize_notes(table: pd.DataFrame) -> list[str]:

@@ -7,8 +7,12 @@ of ln(predicted/measured) at held-out points; without any, all weights are equal
 every measured workload the alternative with the lowest recommended prediction, or the MPI default where it is kept.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from math import exp
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
@@ -20,6 +24,8 @@ from commodel.predictions.validity import have_weight
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE
 
 MIN_POINTS_OF_OPERATION = 6  # held-out points of one operation, from which on they alone decide on a model's weight
+MIN_VARIANCE = 1e-12  # of the logarithm of a ratio
+MAX_SHOWN_PERCENT = 99.0
 MIN_MODEL_ERROR = 0.01  # smallest error assumed of a model, since it predicts more than the held-out points
 
 
@@ -101,6 +107,24 @@ def _compute_contrast(ratio: pd.Series, group: pd.Series) -> float:
     return float(np.sqrt(2 * squares))
 
 
+@dataclass(frozen=True, slots=True)
+class PairedComparison:
+    """How many times as fast one alternative is as another, with its 95 % interval, and the probability that it is the
+    faster one."""
+
+    ratio: float
+    low: float
+    high: float
+    probability: float
+
+    @property
+    def text(self) -> str:
+        percent = 100 * self.probability
+        rounded = "more than 99" if percent > MAX_SHOWN_PERCENT else f"{percent:.0f}"
+        ratios = (f"{value:.3g}" for value in (self.ratio, self.low, self.high))
+        return "{} times [{}, {}] as fast, faster with probability {} %".format(*ratios, rounded)
+
+
 @dataclass(frozen=True, eq=False)
 class CombinedPrediction:
     """Arrays with an entry for each alternative: predicted time in seconds with its interval, comparison with the best
@@ -120,6 +144,16 @@ class CombinedPrediction:
     def best(self) -> int:
         """The alternative with the least expected regret; of several, the fastest."""
         return int(np.lexsort((self.seconds, self.regret))[0])
+
+    def compare(self, first: int, second: int) -> PairedComparison:
+        """Return how much faster one alternative is than another. Errors that both share do not count."""
+        variances = np.diag(self.covariance)
+        variance = variances[first] + variances[second] - 2 * self.covariance[first, second]
+        deviation = float(np.sqrt(max(variance, MIN_VARIANCE)))
+        gain = float(np.log(self.seconds[second] / self.seconds[first]))
+        half_width = NORMAL_QUANTILE * deviation
+        probability = NormalDist().cdf(gain / deviation)
+        return PairedComparison(exp(gain), exp(gain - half_width), exp(gain + half_width), probability)
 
 
 def combine_predictions(
