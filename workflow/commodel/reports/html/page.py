@@ -171,7 +171,7 @@ def mix_colours(one: str, other: str, share: float) -> str:
     return "#" + "".join(f"{round(low + (high - low) * share):02X}" for low, high in pairs)
 
 
-FIRST_SCREEN_CHART_PX = (400, 155)  # width and height
+FIRST_SCREEN_CHART_PX = (580, 155)  # width with axis and legend, height of the plot
 MAX_NUMBERS = 250  # points of a chart with a table of numbers below it
 # Attributes that Vega writes although they have no effect on the page.
 REDUNDANT_ATTRIBUTES = re.compile(

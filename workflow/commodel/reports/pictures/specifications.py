@@ -210,7 +210,9 @@ def specify_lines(
     if not layers:
         layers.append(make_layer("dots", [], {"type": "point"}, {"x": X, "y": Y}))
     layers[0]["encoding"] |= {"x": layers[0]["encoding"]["x"] | x, "y": layers[0]["encoding"]["y"] | y}
-    return make_specification(layers, width, height)
+    # On the first screen `width` includes axis and legend, whatever the length of its names.
+    fit = {"autosize": {"type": "fit-x", "contains": "padding"}} if first else {}
+    return make_specification(layers, width, height, **fit)
 
 
 MAX_UPRIGHT_LETTERS = 60  # letters of all names below an axis; more letters are turned
