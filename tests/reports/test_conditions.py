@@ -128,7 +128,9 @@ def test_the_terminal_prints_the_anomalies_of_the_report_below_the_outcome(folde
     frame.loc[frame["platform"] == "ether16", "measured_high"] *= 3
     frame.to_csv(folder / "comparison.csv", index=False)
     *shown, blank, anomaly = outcome()
-    assert (shown, blank) == (without_anomalies, "")
+    # Uncertain times correct the recommended prediction less, so its numbers differ.
+    assert [line[:28] for line in shown] == [line[:28] for line in without_anomalies]
+    assert blank == ""
     anomaly = anomaly.removeprefix("1. ")
     assert anomaly.startswith("ether16: ")
     assert "uncertain by more than a factor of 2" in anomaly
