@@ -63,9 +63,8 @@ class Scales:
 
 # Published models that fit a machine are wrong by 5 to 20 %; a size informs its neighbours, not the other protocol.
 PRIOR = Scales(everywhere=0.1, operation=0.1, algorithm=0.2, size=0.2, near=0.1, point=0.05, doublings=6.0)
-PRIOR_DEVIATIONS = np.array(
-    [1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.7]
-)  # of the logarithms: a factor of 20 is plausible, 4 for size
+# Of their logarithms: a standard deviation may be 20 times as large or as small, the doublings four times.
+PRIOR_DEVIATIONS = np.array([1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.7])
 MIN_SCALE, MAX_SCALE = 1e-4, 1e2  # bounds of the search
 PLACE_OF_POINT = 5  # number of the field `point` of Scales
 POINT_VARIANCE = 1e-8  # added to that of a point: keeps matrices invertible where residuals are exact
