@@ -33,6 +33,11 @@ def find_platform_evidence(
     return evidence, [folder.folder.root for folder, _ in runs]
 
 
+RUN_ADVICE = (
+    "run an experiment there (`commodel run`), or give --params: of its data sheet by `commodel fit --data-sheet`"
+)
+
+
 def find_runs(platform: str, results: Path, experiment: str | None = None) -> list[Results]:
     """Return the folders with fitted values of a platform, of the given experiment or of all, the newest first."""
     paths = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
@@ -40,9 +45,7 @@ def find_runs(platform: str, results: Path, experiment: str | None = None) -> li
     folders = [folder for folder in fitted if experiment in (None, folder.folder.name)]
     if not folders:
         names = [entry.folder.name for entry in fitted]
-        hint = (
-            f"these have: {', '.join(names)}" if names else "run an experiment there (`commodel run`), or give --params"
-        )
+        hint = f"these have: {', '.join(names)}" if names else RUN_ADVICE
         of_experiment = f" of experiment '{experiment}'" if experiment else ""
         raise UserError(f"found no fitted values{of_experiment} on platform '{platform}'; {hint}")
     return sorted(folders, key=_order_by_comparison, reverse=True)
