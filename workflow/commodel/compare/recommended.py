@@ -21,7 +21,7 @@ import pandas as pd
 from commodel.compare.comparison import add_choices, add_errors, is_library_default
 from commodel.compare.comparison_intervals import collect_residuals
 from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
-from commodel.compare.residual_model import MeasuredResiduals, Places, ResidualModel
+from commodel.compare.residual_model import MAX_FITTED_POINTS, MeasuredResiduals, Places, ResidualModel
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
 from commodel.parameters import Errors
@@ -80,7 +80,8 @@ class Recommender:
             return None
         points, logs = _tabulate_residuals(rows)
         places = Places.of_rows(points)
-        weights = _fit_weights(logs, places)
+        is_fitted = places.select_evenly(MAX_FITTED_POINTS)
+        weights = _fit_weights(logs[is_fitted], places.only(is_fitted))
         residuals = _combine_logs(logs.to_numpy(), weights)
         has_stack = np.isfinite(residuals)
         measured = MeasuredResiduals(places, residuals, _find_noise(points)).only(has_stack)

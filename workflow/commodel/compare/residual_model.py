@@ -28,9 +28,11 @@ from commodel.predictions.residuals import NODES, number_labels
 from commodel.records import Point
 from commodel.stats import NORMAL_QUANTILE
 
-MAX_FITTED_POINTS = 400  # points to which scales are fitted; of more points, only evenly spread workloads are used
+# Points to which scales are fitted: those of all points, and those of an operation. Of more points, only evenly spread
+# workloads are used.
+MAX_FITTED_POINTS, MAX_FITTED_POINTS_OF_OPERATION = 400, 200
 MIN_POINTS_OF_SCALES = 20  # points of an operation from which on it has scales of its own
-MAX_OPERATION_POINTS, MAX_OTHER_POINTS = 1500, 400  # measured points of an operation, and of others, in a correction
+MAX_OPERATION_POINTS, MAX_OTHER_POINTS = 1000, 200  # measured points of an operation, and of others, in a correction
 MAX_JOINT_POINTS = 500  # points that are corrected together, where their covariance is not wanted
 # Doublings over which residuals stay alike, and the distance, in these units, of points on one node and on several.
 NODES_DOUBLINGS, PER_NODE_DOUBLINGS, DISTANCE_OF_ONE_NODE = 4.0, 2.0, 2.0
@@ -130,6 +132,14 @@ class Places:
         """Return some of the points."""
         return Places(*(getattr(self, entry.name)[flags] for entry in fields(self)))
 
+    def select_evenly(self, max_points: int) -> np.ndarray:
+        """Return flags of the points of evenly spread workloads, about `max_points`; of all if there are fewer."""
+        if len(self) <= max_points:
+            return np.ones(len(self), dtype=bool)
+        workloads = pd.unique(self.workload)
+        numbers = np.linspace(0, len(workloads) - 1, max(len(workloads) * max_points // len(self), 1)).astype(int)
+        return np.isin(self.workload, workloads[numbers])
+
     def join(self, other: Places) -> Places:
         """Return the points of both."""
         columns = ((getattr(self, entry.name), getattr(other, entry.name)) for entry in fields(self))
@@ -204,11 +214,7 @@ class MeasuredResiduals:
 
     def thin_out(self, max_points: int) -> MeasuredResiduals:
         """Return those of evenly spread workloads, about `max_points`; all if there are fewer."""
-        if len(self) <= max_points:
-            return self
-        workloads = pd.unique(self.places.workload)
-        numbers = np.linspace(0, len(workloads) - 1, max(len(workloads) * max_points // len(self), 1)).astype(int)
-        return self.only(np.isin(self.places.workload, workloads[numbers]))
+        return self.only(self.places.select_evenly(max_points))
 
     def join(self, other: MeasuredResiduals) -> MeasuredResiduals:
         """Return both."""
@@ -344,7 +350,7 @@ def _fit_operation(residuals: MeasuredResiduals, name: str, scales: Scales) -> P
     own, of_others = residuals.only(of_operation), residuals.only(~of_operation)
     if len(own) >= MIN_POINTS_OF_SCALES:
         deviations = np.minimum(SCALES_DEVIATION, PRIOR_DEVIATIONS)
-        scales = fit_scales(own.thin_out(MAX_FITTED_POINTS), scales, deviations)
+        scales = fit_scales(own.thin_out(MAX_FITTED_POINTS_OF_OPERATION), scales, deviations)
     return Posterior.of(own.thin_out(MAX_OPERATION_POINTS).join(of_others.thin_out(MAX_OTHER_POINTS)), scales)
 
 
