@@ -67,6 +67,7 @@ class Scales:
 PRIOR = Scales(everywhere=0.1, operation=0.1, algorithm=0.2, size=0.2, near=0.1, point=0.05, doublings=6.0)
 # Of their logarithms: a standard deviation may be 20 times as large or as small, the doublings four times.
 PRIOR_DEVIATIONS = np.array([1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.7])
+SEARCH = {"maxiter": 60, "ftol": 1e-7}
 MIN_SCALE, MAX_SCALE = 1e-4, 1e2  # bounds of the search
 PLACE_OF_POINT = 5  # number of the field `point` of Scales
 POINT_VARIANCE = 1e-8  # added to that of a point: keeps matrices invertible where residuals are exact
@@ -225,7 +226,9 @@ class MeasuredResiduals:
 
 def fit_scales(residuals: MeasuredResiduals, prior: Scales, deviations: Array) -> Scales:
     """Return the scales with the largest posterior density. `deviations` are those of the logarithms of the prior."""
-    from scipy.optimize import minimize  # here, because it is slow to load
+    # Here, because they are slow to load.
+    from scipy.linalg.lapack import dpotrf, dpotri
+    from scipy.optimize import minimize
 
     likeness = Likeness.of(residuals.places, residuals.places)
 
@@ -233,9 +236,11 @@ def fit_scales(residuals: MeasuredResiduals, prior: Scales, deviations: Array) -
         """Return the negative logarithm of the density, and its gradient."""
         scales = Scales.of_logs(logs)
         covariance = _add_points(likeness.covariance(scales), scales, residuals.variances)
-        inverse = np.linalg.inv(covariance)
+        factor = dpotrf(covariance, lower=1)[0]
+        half_inverse = np.tril(dpotri(factor, lower=1)[0])
+        inverse = half_inverse + np.tril(half_inverse, -1).T
         scaled = inverse @ residuals.logs
-        length = 0.5 * residuals.logs @ scaled + 0.5 * np.linalg.slogdet(covariance)[1]
+        length = 0.5 * residuals.logs @ scaled + np.log(np.diag(factor)).sum()
         slope = inverse - np.outer(scaled, scaled)
         slopes = [0.5 * float(np.vdot(slope, derivative)) for derivative in likeness.gradient(scales)]
         slopes.insert(PLACE_OF_POINT, float(np.trace(slope)) * scales.point**2)
@@ -243,7 +248,7 @@ def fit_scales(residuals: MeasuredResiduals, prior: Scales, deviations: Array) -
         return float(length + 0.5 * distance @ distance), np.array(slopes) + distance / deviations
 
     bounds = [(np.log(MIN_SCALE), np.log(MAX_SCALE))] * len(deviations)
-    found = minimize(penalize, prior.logs, jac=True, method="L-BFGS-B", bounds=bounds)
+    found = minimize(penalize, prior.logs, jac=True, method="L-BFGS-B", bounds=bounds, options=SEARCH)
     # Rounded, so that the last bit of a processor does not matter.
     return Scales.of_logs(found.x.round(2))
 
