@@ -17,7 +17,7 @@ def test_that_leaves_a_process():
 """
 
 
-@pytest.mark.parametrize(("end", "code"), [("pass", 1), ("child.kill()", 0)], ids=["left", "ended"])
+@pytest.mark.parametrize(("end", "code"), [("pass", 1), ("child.kill(); child.wait()", 0)], ids=["left", "ended"])
 def test_a_run_of_the_tests_fails_if_a_process_is_left(tmp_path, end, code):
     (tmp_path / "test_it.py").write_text(LEAVES.replace("END", end))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider", tmp_path]
