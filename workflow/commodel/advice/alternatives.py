@@ -197,7 +197,6 @@ class Assessment:
     seconds: np.ndarray  # the estimate, then a value for each draw of the parameters
     period: float  # between waves; NaN where the model predicts no stream
     widening: float  # beyond the probed range, as a standard deviation of a logarithm
-    single_message_ratio: float
     low: float  # of its prediction interval
     high: float
     basis: IntervalBasis
@@ -237,7 +236,6 @@ class Assessment:
             np.maximum(seconds, seconds[0] * 1e-6),
             float(np.ravel(period)[0]),
             float(np.log(prediction.widening[0]) / NORMAL_QUANTILE),
-            float(prediction.ratios[0]),
             float(interval.low[0]),
             float(interval.high[0]),
             interval.bases[0],

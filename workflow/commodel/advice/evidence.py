@@ -36,7 +36,7 @@ MIN_REPORTED_DOUBLINGS = 0.05  # doublings; less extrapolation is not reported
 HELD_OUT_COLUMNS = select_fields(  # columns from which weights and intervals of models are computed
     COMPARISON,
     "point platform operation algorithm alternative layout ranks leaves bytes nodes levels_crossed waves batch workload"
-    " simulated setting family predicted validity single_message_ratio measured measured_low measured_high mu held_out",
+    " simulated setting family predicted validity measured measured_low measured_high mu held_out",
 )
 
 
