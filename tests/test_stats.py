@@ -11,6 +11,7 @@ from commodel.stats import (
     compute_r_squared,
     count_omitted,
     estimate_noise,
+    find_noise_of_interval,
     resample_statistic,
 )
 
@@ -81,3 +82,9 @@ def test_noise_of_a_median_is_estimated_from_its_samples():
     )
     assert estimate_noise([0.06] * 9) == MIN_NOISE
     assert estimate_noise([0.06]) > 5 * MIN_NOISE
+
+
+def test_the_noise_of_an_interval_is_that_of_its_normal_logarithm():
+    low, high = np.array([1.0, 1.0, 0.0, np.nan, 2.0]), np.array([np.exp(3.92), 1.0, 2.0, 3.0, 1.0])
+    np.testing.assert_allclose(find_noise_of_interval(low, high), [1.0, 0, 0, 0, 0])
+    assert float(find_noise_of_interval(2.0, 2.0 * np.exp(0.392))) == pytest.approx(0.1)

@@ -52,6 +52,14 @@ def estimate_noise(samples: Sequence[float]) -> float:
     return max(MIN_NOISE, MEDIAN_TO_MEAN_NOISE * float(np.std(np.log(samples), ddof=1)) / len(samples) ** 0.5)
 
 
+def find_noise_of_interval(low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:
+    """Return the standard deviation of a logarithm from its 95 % interval; 0 without one."""
+    low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    is_interval = (low > 0) & (low < high)
+    ratio = np.divide(high, low, out=np.ones(np.shape(low)), where=is_interval)
+    return np.log(ratio) / 2 / NORMAL_QUANTILE
+
+
 def select_evenly(count: int, max_count: int) -> list[int]:
     """Return at most `max_count` of `count` indices, including the first and the last, at about equal distances."""
     return np.linspace(0, count - 1, min(max_count, count)).round().astype(int).tolist()

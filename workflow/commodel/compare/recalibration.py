@@ -35,7 +35,13 @@ from commodel.predictions.recalibration import RecalibrationFactors, has_latency
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, RecordedFactors
-from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE, compute_median_interval, select_evenly
+from commodel.stats import (
+    NEGLIGIBLE_DIFFERENCE,
+    NORMAL_QUANTILE,
+    compute_median_interval,
+    find_noise_of_interval,
+    select_evenly,
+)
 
 MIN_POINTS_OF_FACTORS = 2  # points; fewer do not determine two factors
 SINGLE_MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
@@ -93,7 +99,9 @@ def list_campaign_points(points: Sequence[Point], comparison: pd.DataFrame, node
     rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
     candidates = [
         CalibrationPoint(
-            point, rows.at[point.id, "measured"], _compute_noise(*rows.loc[point.id, ["measured_low", "measured_high"]])
+            point,
+            rows.at[point.id, "measured"],
+            float(find_noise_of_interval(*rows.loc[point.id, ["measured_low", "measured_high"]])),
         )
         for point in points
         if point.predictable and point.nodes <= nodes and point.id in rows.index
@@ -180,12 +188,7 @@ def summarize_samples(
     if not len(valid):
         return None
     middle, low, high = compute_median_interval(valid)
-    return CalibrationTime(calibration_point, middle, _compute_noise(low, high)) if middle > 0 else None
-
-
-def _compute_noise(low: float, high: float) -> float:
-    """Return the standard deviation of a logarithm from its 95 % interval."""
-    return float(np.log(high / low) / 2 / NORMAL_QUANTILE) if 0 < low < high else 0.0
+    return CalibrationTime(calibration_point, middle, float(find_noise_of_interval(low, high))) if middle > 0 else None
 
 
 def recalibrate_set(

@@ -40,7 +40,7 @@ from commodel.predictions.residuals import (
 )
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import RECOMMENDED
-from commodel.stats import NORMAL_QUANTILE
+from commodel.stats import find_noise_of_interval
 
 MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with this share or less give no combined prediction
 MIN_WORKLOADS = 3  # measured workloads; with fewer, none can be left out
@@ -84,7 +84,8 @@ class Recommender:
         weights = _fit_weights(logs[is_fitted], places.only(is_fitted))
         residuals = _combine_logs(logs.to_numpy(), weights)
         has_stack = np.isfinite(residuals)
-        measured = MeasuredResiduals(places, residuals, _find_noise(points)).only(has_stack)
+        noise = find_noise_of_interval(points["measured_low"].to_numpy(), points["measured_high"].to_numpy())
+        measured = MeasuredResiduals(places, residuals, noise**2).only(has_stack)
         if len(np.unique(measured.places.workload)) < MIN_WORKLOADS:
             return None
         measured_classes = outline_residual_intervals(collect_residuals(points[has_stack], measured.logs))
@@ -118,13 +119,6 @@ def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
     points, wide = _pivot_by_model(rows, np.log(rows["measured"] / rows["predicted"]))
     shares = wide.notna().mean()
     return points, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
-
-
-def _find_noise(points: pd.DataFrame) -> Array:
-    """Return the variance of the logarithm of each measured time, from the interval of its samples; 0 without one."""
-    ratios = (points["measured_high"] / points["measured_low"]).to_numpy(float)
-    is_known = np.isfinite(ratios) & (ratios > 1)
-    return (np.log(np.where(is_known, ratios, 1.0)) / (2 * NORMAL_QUANTILE)) ** 2
 
 
 def _list_points(rows: pd.DataFrame) -> pd.DataFrame:
