@@ -120,9 +120,9 @@ class PairedComparison:
     @property
     def text(self) -> str:
         percent = 100 * self.probability
-        rounded = "more than 99" if percent > MAX_SHOWN_PERCENT else f"{percent:.0f}"
-        ratios = (f"{value:.3g}" for value in (self.ratio, self.low, self.high))
-        return "{} times [{}, {}] as fast, faster with probability {} %".format(*ratios, rounded)
+        probability = "more than 99 %" if percent > MAX_SHOWN_PERCENT else f"{percent:.0f} %"
+        interval = f"[{self.low:.3g}, {self.high:.3g}]"
+        return f"{self.ratio:.3g} times {interval} as fast, faster with probability {probability}"
 
 
 @dataclass(frozen=True, eq=False)
