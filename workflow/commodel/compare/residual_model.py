@@ -24,7 +24,7 @@ import pandas as pd
 from commodel.models import Array
 from commodel.patterns.operations import find_base_name
 from commodel.predictions.prediction_intervals import COVERAGE, cover_labels
-from commodel.predictions.residuals import NODES, number_labels
+from commodel.predictions.residuals import NODES, compute_matern, number_labels
 from commodel.records import Point
 from commodel.stats import NORMAL_QUANTILE
 
@@ -166,31 +166,33 @@ class Likeness:
 
     def covariance(self, scales: Scales) -> Array:
         """Return the prior covariance of the residuals, without the part of each point alone."""
-        size = _correlate(self.size / scales.doublings**2)[0]
-        near = _correlate(self.size / scales.doublings**2 + self.place)[0]
+        size = _correlate(self.size / scales.doublings**2)
+        near = _correlate(self.size / scales.doublings**2 + self.place)
         of_algorithm = scales.algorithm**2 + scales.size**2 * size + scales.near**2 * near
         return scales.everywhere**2 + scales.operation**2 * self.operation * near + self.algorithm * of_algorithm
 
     def gradient(self, scales: Scales) -> Iterator[Array]:
         """Yield the derivative of the covariance by the logarithm of each scale; that of `point` is not included."""
         squared = self.size / scales.doublings**2
-        size, decay_of_size = _correlate(squared)
-        near, decay = _correlate(squared + self.place)
+        size, near = _correlate(squared), _correlate(squared + self.place)
         yield np.full(near.shape, 2 * scales.everywhere**2)
         yield 2 * scales.operation**2 * self.operation * near
         yield 2 * scales.algorithm**2 * self.algorithm
         yield 2 * scales.size**2 * self.algorithm * size
         yield 2 * scales.near**2 * self.algorithm * near
         amplitude = scales.operation**2 * self.operation + scales.near**2 * self.algorithm
-        yield 3 * squared * (amplitude * decay + scales.size**2 * self.algorithm * decay_of_size)
+        yield (
+            3 * squared * (amplitude * _decay(squared + self.place) + scales.size**2 * self.algorithm * _decay(squared))
+        )
 
 
-def _correlate(squared_distances: Array) -> tuple[Array, Array]:
-    """Return Matérn's correlation of order 3/2, and its exponential factor. A smoother correlation would underestimate
-    the variance between two measurements."""
-    distances = np.sqrt(3 * squared_distances)
-    decay = np.exp(-distances)
-    return (1 + distances) * decay, decay
+def _correlate(squared_distances: Array) -> Array:
+    return compute_matern(np.sqrt(squared_distances), 1.0)
+
+
+def _decay(squared_distances: Array) -> Array:
+    """Return the exponential factor of the correlation, which its derivative has."""
+    return np.exp(-np.sqrt(3 * squared_distances))
 
 
 def _equal(first: np.ndarray, second: np.ndarray) -> Array:
