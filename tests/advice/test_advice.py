@@ -296,6 +296,12 @@ def test_points_to_measure_are_named_where_much_regret_is_at_stake():
     assert [entry.point.alternative for entry in advice.informative_points] == [
         entry.alternative for entry in advice.informative_points
     ]
+    following = advice.rows.iloc[1]
+    assert f". Compared with {following['alternative']}, {following['layout_name']}, it is " in advice.answer
+    assert advice.lead.low < 1 < advice.lead.high
+    unmeasured = advise(WORKLOAD, Evidence(sets, RESOURCES), ["block:4"], specs, streams=False)
+    assert unmeasured.lead is None
+    assert "Compared with" not in unmeasured.answer
     exact = advise(
         WORKLOAD, Evidence(sets, RESOURCES, measured({}, {"hockney": 1.0})), ["block:4"], WAYS, streams=False
     )

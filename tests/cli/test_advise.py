@@ -14,7 +14,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from commodel.advice import Workload, advise
 from commodel.api.predictions import list_points
+from commodel.api.recommendations import find_evidence
 from commodel.cli import main
 from commodel.files.atomic import write_json, write_text
 from commodel.files.parameter_sets import read_parameters, write_parameters
@@ -82,6 +84,8 @@ def test_a_ranking_of_all_algorithms(params):
     text = run(f"advise {WORKLOAD} --params {params}").stdout
     assert f"allreduce over 8 ranks, 1 KiB: use {rows[0]['alternative']}" in text
     assert "intervals contain no model error" in text
+    evidence, _ = find_evidence((Path(params),), None, None, "allreduce")
+    assert text.startswith(f"{advise(Workload('allreduce', 1024, ranks=8), evidence).answer}.")
 
 
 def test_tables_name_the_layout_near(params, tmp_path):

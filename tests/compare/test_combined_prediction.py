@@ -286,6 +286,6 @@ def test_errors_that_two_alternatives_share_do_not_blur_their_comparison():
     assert comparison.ratio == pytest.approx(1.5)
     assert comparison.low == pytest.approx(1.5 * np.exp(-1.96 * deviation))
     assert comparison.high == pytest.approx(1.5 * np.exp(1.96 * deviation))
-    assert comparison.text == "1.5 times [1.31, 1.72] as fast, faster with probability more than 99 %"
+    assert comparison.text == "1.5 times [1.31, 1.72] as fast, and faster with probability more than 99 %"
     assert combined.compare(1, 0).probability == pytest.approx(1 - comparison.probability)
     assert combined.high[0] / combined.low[0] > 7

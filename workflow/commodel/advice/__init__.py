@@ -121,16 +121,20 @@ class Advice:
 
     @property
     def answer(self) -> str:
-        """The alternative to use, or that the MPI default is kept, in one sentence."""
+        """The alternative to use and how it compares with the next, or that the MPI default is kept."""
         best = self.rows.iloc[0]
         seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
         time = f"predicted time {seconds}"
         time += f", 95 % interval {low} to {high}" if best["low"] < best["high"] else ""
+        time += f"; measured: {format_seconds(best['measured'])}" if best["measured"] == best["measured"] else ""
         alternative = f"{best['alternative']}, {best['layout_name']}"
+        default = f"{format_seconds(self.default.seconds)}, {self.default.source}" if self.default else ""
         if self.keeps_default and self.default:
-            default_seconds = format_seconds(self.default.seconds)
-            advice = f"keep the MPI default ({default_seconds})"
-            return f"{self.workload.text}: {advice}; the best alternative is {alternative} ({time})"
+            is_slower = best["seconds"] > self.default.seconds
+            gain = "slower" if is_slower else "not faster by more than its uncertainty"
+            advice = f"{self.workload.text}: keep the MPI default ({default})"
+            return f"{advice}. The best alternative, {alternative}, is {gain} ({time})"
+        time += f"; MPI default: {default}" if default else ""
         return f"{self.workload.text}: use {alternative} ({time}){self._lead_text}"
 
     @property
@@ -138,7 +142,7 @@ class Advice:
         if self.lead is None:
             return ""
         following = self.rows.iloc[1]
-        return f"; compared with {following['alternative']}, {following['layout_name']}: {self.lead.text}"
+        return f". Compared with {following['alternative']}, {following['layout_name']}, it is {self.lead.text}"
 
     def __repr__(self) -> str:
         return f"Advice: {self.answer}"

@@ -303,24 +303,12 @@ def _describe_advice(advice: Advice, evidence: Evidence, verbose: bool) -> list[
     from commodel.predictions.prediction_intervals import IntervalBasis
 
     rows, best = advice.rows, advice.rows.iloc[0]
-    seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
-    time = f"{seconds}, 95 % interval {low} to {high}" if best["low"] < best["high"] else seconds
-    time += f"; measured: {format_seconds(best['measured'])}" if best["measured"] == best["measured"] else ""
-    alternative, default = f"{best['alternative']}, {best['layout_name']}", advice.default
-    named, lines = f"{format_seconds(default.seconds)}, {default.source}" if default else "", []
-    if advice.informative_points:
-        lines.append(_name_informative_points(advice, evidence))
-    if advice.keeps_default and default:
-        gain = "slower" if best["seconds"] > default.seconds else "not faster by more than its uncertainty"
-        answer = f"{advice.workload.text}: keep the MPI default ({named}). The best alternative, {alternative},"
-        lines.append(f"{answer} is {gain} (predicted time {time}).")
-    else:
-        default_time = f"; MPI default: {named}" if named else ""
-        lines.append(f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time}).")
+    first_to_measure = [_name_informative_points(advice, evidence)] if advice.informative_points else []
+    answer = " ".join([*first_to_measure, f"{advice.answer}."])
     notes = [f"{note}." for note in (*advice.notes, best["doubt"]) if note]
     warnings = [note for note in notes if note.startswith(WARNINGS)]
     notes = [note for note in notes if note not in warnings]
-    lines = [" ".join(lines), *warnings]
+    lines = [answer, *warnings]
     tied = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if tied:
         more_text = f" and {len(tied) - MAX_NAMED} more" if len(tied) > MAX_NAMED else ""

@@ -122,7 +122,7 @@ class PairedComparison:
         percent = 100 * self.probability
         probability = "more than 99 %" if percent > MAX_SHOWN_PERCENT else f"{percent:.0f} %"
         interval = f"[{self.low:.3g}, {self.high:.3g}]"
-        return f"{self.ratio:.3g} times {interval} as fast, faster with probability {probability}"
+        return f"{self.ratio:.3g} times {interval} as fast, and faster with probability {probability}"
 
 
 @dataclass(frozen=True, eq=False)
