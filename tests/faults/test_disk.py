@@ -92,12 +92,13 @@ def test_a_full_disk_ends_a_program_and_leaves_no_samples_under_a_final_name(mpi
         (tmp_path / folder).mkdir()
     options = ["--min-samples", "2000", "--max-samples", "2000", "--cases", "cases", "--out", "out"]
     command = [mpiexec(), "-n", "2", mpi_programs / "pairs", *options]
-    done = run_in_mount_namespace(FULL, "300k", tmp_path / "out", *command, cwd=tmp_path)
+    # four pages for six files: full on any machine, also where load makes most samples invalid
+    done = run_in_mount_namespace(FULL, "16k", tmp_path / "out", *command, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert "cannot write: No space left on device" in line
     whole = list((tmp_path / "after").glob("case-*.csv"))
-    assert len(whole) < 6  # on a busy machine invalid samples may fill the disk before the first case is done
+    assert len(whole) < 6
     assert all(is_complete(path) for path in whole)
 
 
